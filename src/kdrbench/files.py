@@ -1,0 +1,36 @@
+"""Files that appear whole: written beside their place, flushed to disk, then renamed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write ``content`` to ``path``, making its folder; a reader sees the old file or the whole new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+            # mkstemp makes files private; results are as readable as the user's other files.
+            os.fchmod(stream.fileno(), 0o666 & ~_umask())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, content: str) -> None:
+    """Write ``content`` in UTF-8; see :func:`write_bytes`."""
+    write_bytes(path, content.encode("utf-8"))
+
+
+def _umask() -> int:
+    # Reading the umask means setting it: the old value goes back at once.
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

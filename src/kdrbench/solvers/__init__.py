@@ -1,0 +1,21 @@
+"""How F(W) = Tr(Gamma K_XW) is maximised over W'W = I; one solver a file."""
+
+from kdrbench.solvers.base import Outcome, Solver, SolverResult, Status, TracePoint, solve
+from kdrbench.solvers.monitor import IterationMonitor, Monitor
+from kdrbench.solvers.registry import SOLVERS, build_solver
+from kdrbench.solvers.start import STARTS, make_start
+
+__all__ = [
+    "SOLVERS",
+    "STARTS",
+    "IterationMonitor",
+    "Monitor",
+    "Outcome",
+    "Solver",
+    "SolverResult",
+    "Status",
+    "TracePoint",
+    "build_solver",
+    "make_start",
+    "solve",
+]

@@ -1,0 +1,115 @@
+"""The contract of a solver, its result, and the one public entry ``solve``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Problem
+from kdrbench.solvers.monitor import Monitor
+from kdrbench.solvers.status import Status
+from kdrbench.solvers.stiefel import feasibility_error
+
+__all__ = ["Outcome", "Solver", "SolverResult", "Status", "TracePoint", "solve"]
+
+# Rounding of a few hundred orthogonalisations stays far below this; a larger error is a solver's fault.
+FEASIBILITY_BOUND = 1e-10
+
+
+class TracePoint(NamedTuple):
+    """One iterate as the referee saw it: solver seconds so far, cost -F, relative stationarity."""
+
+    time_s: float
+    cost: float
+    stationarity: float
+
+
+class Outcome(NamedTuple):
+    """What a solver hands back; ``message`` says in words why it ended."""
+
+    projection: FloatArray
+    status: Status
+    message: str
+
+
+@dataclass(frozen=True)
+class SolverResult:
+    """A finished solve: orthonormal ``projection`` (d x q), status, iterations, oracle calls, trace, message."""
+
+    projection: FloatArray
+    status: Status
+    iterations: int
+    counters: dict[str, int]
+    trace: tuple[TracePoint, ...]
+    message: str
+
+
+class Solver(Protocol):
+    """A method with its options; ``requires`` names the oracles it calls.
+
+    ``version`` is raised when a change of the method's source can change its results.
+    """
+
+    requires: ClassVar[frozenset[str]]
+    version: ClassVar[int]
+
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+        """Maximise from ``start``, looping as ``while monitor.keep_going(W)``."""
+        ...
+
+
+def solve(
+    solver: Solver, problem: Problem, start: FloatArray | Callable[[], FloatArray], monitor: Monitor
+) -> SolverResult:
+    """Run ``solver`` on ``problem`` and return its checked result.
+
+    ``start`` is an orthonormal d x q array, or a function that makes one (its cost is then inside the
+    monitored time). The monitor decides when to stop beyond the solver's own rule.
+
+    Raises ``InputError`` when the problem lacks an oracle the solver requires, or when the start or the
+    solver's result is not a finite, orthonormal d x q array.
+    """
+    missing = sorted(name for name in solver.requires if not callable(getattr(problem, name, None)))
+    if missing:
+        raise InputError(
+            f"{type(solver).__name__} needs the oracle {' and '.join(missing)}, which {type(problem).__name__} "
+            "does not offer; choose another solver"
+        )
+    monitor.begin()
+    first = start() if callable(start) else start
+    check_projection("start", first, problem.n_features)
+    outcome = solver.run(problem, first, monitor)
+    monitor.end(outcome.projection)
+    check_projection("result", outcome.projection, problem.n_features)
+    return SolverResult(
+        projection=outcome.projection,
+        status=outcome.status,
+        iterations=monitor.iterations,
+        counters=asdict(problem.counters),
+        trace=tuple(TracePoint(*point) for point in monitor.trace),
+        message=outcome.message,
+    )
+
+
+def check_projection(role: str, projection: FloatArray, n_features: int) -> None:
+    """Raise ``InputError`` unless ``projection`` is a finite n_features x q array with orthonormal columns."""
+    if projection.ndim != 2 or projection.shape[0] != n_features or projection.shape[1] < 1:
+        raise InputError(f"the {role} must be {n_features} x q with q >= 1, got shape {projection.shape}")
+    if projection.shape[1] > n_features:
+        raise InputError(
+            f"cannot project {n_features} features to {projection.shape[1]} components; "
+            f"the number of components must be between 1 and {n_features}"
+        )
+    if not np.isfinite(projection).all():
+        raise InputError(f"the {role} holds NaN or infinite values")
+    error = feasibility_error(projection)
+    if error > FEASIBILITY_BOUND:
+        raise InputError(
+            f"the {role} is not orthonormal: |W'W - I| = {error:.1e} exceeds {FEASIBILITY_BOUND:.0e}"
+        )

@@ -1,0 +1,132 @@
+"""DG, Dimension Growth: the projection is found greedily, one column after the other.
+
+For r = 1, ..., q the columns w_1, ..., w_{r-1} stay as they are and w_r maximises F([w_1 ... w_r]) over unit
+vectors orthogonal to them:
+
+    w_r <- sqrt(1 - gamma^2) w_r + gamma v
+
+where v is the normalised gradient with respect to w_r, made orthogonal to w_1, ..., w_r, and gamma in (0, 1]
+comes from a backtracking line search with sufficient increase (Armijo). Column r starts at the r-th column
+of the given start, made orthogonal to the columns found, and is finished when the relative stationarity of
+the column or the relative increase of F falls below the tolerance.
+
+The referee sees the grown columns completed by the start's remaining columns, which is a feasible W.
+
+Source: Niu, Dy, Jordan, "Iterative Discovery of Multiple Alternative Clustering Views", IEEE TPAMI 36(7),
+2014 (the growth step and the sqrt(1 - gamma^2) update); the line search constants are Nocedal and Wright's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Problem
+from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.monitor import Monitor
+from kdrbench.solvers.options import require_positive
+from kdrbench.solvers.stiefel import orthonormalised
+
+_SUFFICIENT_INCREASE = 1e-4
+_BACKTRACK = 0.5
+_SMALLEST_STEP = 1e-14
+
+
+@dataclass(frozen=True)
+class DimensionGrowth:
+    """DG with ``tolerance`` on each column and at most ``max_iterations`` steps a column."""
+
+    tolerance: float = 1e-6
+    max_iterations: int = 1000
+    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
+
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+        """Grow the projection to the number of columns of ``start``."""
+        n_components = start.shape[1]
+        capped = 0
+        grown = start[:, :0]
+        for _ in range(n_components):
+            column = _Column(problem, grown, start)
+            steps = 0
+            while monitor.keep_going(column.completed()):
+                if steps == self.max_iterations:
+                    capped += 1
+                    break
+                steps += 1
+                if not column.improve(self.tolerance):
+                    break
+            else:
+                return Outcome(column.completed(), monitor.stop_status, monitor.stop_message)
+            grown = column.grown()
+        if capped:
+            message = f"{capped} of {n_components} columns had not settled after {self.max_iterations} steps"
+            return Outcome(grown, Status.MAX_ITERATIONS, message)
+        return Outcome(grown, Status.CONVERGED, f"each column settled to {self.tolerance:g}")
+
+
+class _Column:
+    """The newest column, the columns found before it, and F of them together."""
+
+    def __init__(self, problem: Problem, found: FloatArray, start: FloatArray) -> None:
+        self._problem, self._found, self._start = problem, found, start
+        self._vector = orthonormalised(np.column_stack([found, start[:, found.shape[1] :]]))[
+            :, found.shape[1]
+        ]
+        self._value = problem.value(self.grown())
+        self._step = 1.0
+
+    def grown(self) -> FloatArray:
+        """Return the columns found and the newest one."""
+        return np.column_stack([self._found, self._vector])
+
+    def completed(self) -> FloatArray:
+        """Return a feasible d x q projection that begins with the grown columns."""
+        grown = self.grown()
+        missing = self._start.shape[1] - grown.shape[1]
+        if not missing:
+            return grown
+        # Of q candidates at least q - r are independent of the r grown columns.
+        remainder = self._start - grown @ (grown.T @ self._start)
+        directions = np.linalg.svd(remainder, full_matrices=False)[0][:, :missing]
+        return orthonormalised(np.column_stack([grown, directions]))
+
+    def improve(self, tolerance: float) -> bool:
+        """Take one step; return whether another is worth it."""
+        basis = self.grown()
+        gradient = self._problem.gradient(basis)[:, -1]
+        ascent = _outside(basis, gradient)
+        slope = float(np.linalg.norm(ascent))
+        if slope <= tolerance * float(np.linalg.norm(gradient)):
+            return False
+        before = self._value
+        if not self._search(ascent / slope, slope):
+            return False
+        return self._value - before > tolerance**2 * abs(before)
+
+    def _search(self, direction: FloatArray, slope: float) -> bool:
+        """Move along the great circle by the first gamma that increases F enough; false if none does."""
+        origin, step = self._vector, min(1.0, 2.0 * self._step)
+        while step > _SMALLEST_STEP:
+            turned = _outside(self._found, np.sqrt(1.0 - step**2) * origin + step * direction)
+            self._vector = turned / np.linalg.norm(turned)
+            value = self._problem.value(self.grown())
+            if value >= self._value + _SUFFICIENT_INCREASE * step * slope:
+                self._value, self._step = value, step
+                return True
+            step *= _BACKTRACK
+        self._vector = origin
+        return False
+
+
+def _outside(basis: FloatArray, vector: FloatArray) -> FloatArray:
+    """Return the part of the vector orthogonal to the basis; twice, for what cancellation leaves behind."""
+    for _ in range(2):
+        vector = vector - basis @ (basis.T @ vector)
+    return vector

@@ -1,0 +1,68 @@
+"""Who watches a solver: counts its iterations, decides when to stop, and may keep a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.solvers.status import Status
+
+
+class Monitor(Protocol):
+    """Called by :func:`kdrbench.solvers.solve` at both ends and by the solver once an iterate."""
+
+    iterations: int
+    trace: Sequence[tuple[float, float, float]]
+
+    @property
+    def stop_status(self) -> Status:
+        """The status to report after ``keep_going`` returned false."""
+        ...
+
+    @property
+    def stop_message(self) -> str:
+        """The limit that was reached, in words."""
+        ...
+
+    def begin(self) -> None:
+        """Note the start of the run."""
+        ...
+
+    def keep_going(self, projection: FloatArray) -> bool:
+        """Note the orthonormal iterate W and return whether the solver may go on from it."""
+        ...
+
+    def end(self, projection: FloatArray) -> None:
+        """Note the final iterate."""
+        ...
+
+
+class IterationMonitor:
+    """Stops after ``max_iterations`` iterations, without a clock or a trace: for use as a library."""
+
+    stop_status = Status.MAX_ITERATIONS
+
+    def __init__(self, max_iterations: int = 10_000) -> None:
+        self.max_iterations = max_iterations
+        self.iterations = 0
+        self.trace: list[tuple[float, float, float]] = []
+
+    @property
+    def stop_message(self) -> str:
+        """The limit that was reached."""
+        return f"stopped after {self.max_iterations} iterations"
+
+    def begin(self) -> None:
+        """Count from zero."""
+        self.iterations = 0
+
+    def keep_going(self, projection: FloatArray) -> bool:
+        """Count one iteration unless the limit is reached."""
+        if self.iterations >= self.max_iterations:
+            return False
+        self.iterations += 1
+        return True
+
+    def end(self, projection: FloatArray) -> None:
+        """Nothing to note."""

@@ -1,0 +1,44 @@
+"""Solvers by name; a solver's module is imported when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from importlib import import_module
+from typing import Any
+
+from kdrbench.errors import InputError, unknown_name
+from kdrbench.solvers.base import Solver
+
+SOLVERS: dict[str, str] = {
+    "dimension_growth": "kdrbench.solvers.dimension_growth:DimensionGrowth",
+    "grassmann_trust_region": "kdrbench.solvers.grassmann_trust_region:GrassmannTrustRegion",
+    "ism": "kdrbench.solvers.ism:IterativeSpectralMethod",
+    "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
+}
+
+
+def build_solver(definition: Mapping[str, Any]) -> Solver:
+    """Return the solver that ``definition`` (``method`` and options of it) names.
+
+    Raises ``InputError`` for an unknown method or option, or a value of the wrong type.
+    """
+    method = definition.get("method")
+    if method not in SOLVERS:
+        raise InputError(unknown_name("solver method", method, sorted(SOLVERS)))
+    module, name = SOLVERS[method].split(":")
+    solver_class = getattr(import_module(module), name)
+    options = {key: value for key, value in definition.items() if key != "method"}
+    defaults = {field.name: field.default for field in fields(solver_class) if field.default is not MISSING}
+    for option, value in options.items():
+        if option not in defaults:
+            raise InputError(unknown_name(f"option of solver method {method!r}:", option, sorted(defaults)))
+        _check_type(option, value, defaults[option])
+    solver: Solver = solver_class(**options)
+    return solver
+
+
+def _check_type(option: str, value: object, default: object) -> None:
+    wanted = (int, float) if isinstance(default, float) else type(default)
+    if not isinstance(value, wanted) or (isinstance(value, bool) and not isinstance(default, bool)):
+        raise InputError(f"solver option {option} must be of type {type(default).__name__}, got {value!r}")

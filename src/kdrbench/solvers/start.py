@@ -1,0 +1,49 @@
+"""Starting points, the same for every solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kdrbench.errors import InputError, unknown_name
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Problem
+from kdrbench.solvers.stiefel import leading_eigenvectors, orthonormalised
+
+
+def _from_surrogate(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
+    return leading_eigenvectors(problem.initial_surrogate(), n_components)[1]
+
+
+def _first_axes(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
+    return np.eye(problem.n_features, n_components)
+
+
+def _random(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
+    return orthonormalised(rng.standard_normal((problem.n_features, n_components)))
+
+
+STARTS: dict[str, Callable[[Problem, int, np.random.Generator], FloatArray]] = {
+    "identity": _first_axes,
+    "random": _random,
+    "surrogate": _from_surrogate,
+}
+
+
+def make_start(name: str, problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
+    """Return an orthonormal d x q start.
+
+    ``surrogate``: the q most dominant eigenvectors of Phi_0 (NeurIPS 2019, section 3.2); ``identity``: the
+    first q axes; ``random``: QR of a Gaussian matrix drawn from ``rng``.
+
+    Raises ``InputError`` for an unknown name and unless 1 <= q <= d.
+    """
+    if name not in STARTS:
+        raise InputError(unknown_name("start", name, sorted(STARTS)))
+    if not 1 <= n_components <= problem.n_features:
+        raise InputError(
+            f"cannot project {problem.n_features} features to {n_components} components; "
+            f"the number of components must be between 1 and {problem.n_features}"
+        )
+    return STARTS[name](problem, n_components, rng)

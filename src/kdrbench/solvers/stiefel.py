@@ -1,0 +1,52 @@
+"""Geometry of the Stiefel manifold {W : W'W = I} that solvers and certificates share."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from kdrbench.kernels.family import FloatArray
+
+
+def feasibility_error(projection: FloatArray) -> float:
+    """Return |W'W - I| in the Frobenius norm."""
+    return float(np.linalg.norm(projection.T @ projection - np.eye(projection.shape[1])))
+
+
+def riemannian_gradient(projection: FloatArray, gradient: FloatArray) -> FloatArray:
+    """Return (I - WW') G, the gradient on the Grassmann manifold (Euclidean metric).
+
+    F depends on W only through WW', so W'G is symmetric and this is the Stiefel gradient as well.
+    """
+    return gradient - projection @ (projection.T @ gradient)
+
+
+def relative_stationarity(projection: FloatArray, gradient: FloatArray) -> float:
+    """Return |(I - WW') G| / |G|, which is |(I - WW') Phi W| / |Phi W|; 0 where G vanishes."""
+    norm = float(np.linalg.norm(gradient))
+    return float(np.linalg.norm(riemannian_gradient(projection, gradient))) / norm if norm > 0 else 0.0
+
+
+def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return the ``count`` largest eigenvalues, descending, and their orthonormal eigenvectors.
+
+    Signs are fixed (the entry of largest magnitude of each vector is positive), so that the result does not
+    depend on the LAPACK build beyond rounding.
+    """
+    size = matrix.shape[0]
+    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(size - count, size - 1))
+    return values[::-1].copy(), with_fixed_signs(vectors[:, ::-1])
+
+
+def orthonormalised(columns: FloatArray) -> FloatArray:
+    """Return the orthonormal factor of the QR decomposition with a positive diagonal of R."""
+    factor, triangle = np.linalg.qr(columns)
+    result: FloatArray = factor * np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
+    return result
+
+
+def with_fixed_signs(columns: FloatArray) -> FloatArray:
+    """Return the columns, each with its entry of largest magnitude positive."""
+    places = np.abs(columns).argmax(axis=0)
+    signs = np.where(columns[places, np.arange(columns.shape[1])] < 0, -1.0, 1.0)
+    return np.ascontiguousarray(columns * signs)
