@@ -7,15 +7,19 @@ import tempfile
 from pathlib import Path
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write ``content`` to ``path``, making its folder; a reader sees the old file or the whole new one."""
+def write_bytes(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Write ``content`` to ``path``, making its folder; a reader sees the old file or the whole new one.
+
+    ``durable=False`` leaves out the flush to disk: the file then survives a killed process, not a power cut.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
             stream.flush()
-            os.fsync(stream.fileno())
+            if durable:
+                os.fsync(stream.fileno())
             # mkstemp makes files private; results are as readable as the user's other files.
             os.fchmod(stream.fileno(), 0o666 & ~_umask())
         Path(temporary).replace(path)

@@ -36,7 +36,7 @@ def fetch_file(entry: DatasetEntry, *, mirror: str | None = None, cache: Path | 
     for url in [*addresses, *entry.urls]:
         try:
             return _download(url, entry, cache)
-        except Exception as error:  # noqa: BLE001 - any fault of one source leaves the next to be tried
+        except Exception as error:
             faults.append(f"{url} ({type(error).__name__}: {_first_line(error)})")
     tried = "; ".join(faults)
     raise DataError(
@@ -57,14 +57,8 @@ def _download(url: str, entry: DatasetEntry, cache: Path | None) -> Path:
         urls={entry.file: url},
         retry_if_failed=_RETRIES,
     )
-    downloader = pooch.HTTPDownloader(progressbar=_progress_wanted(), timeout=30)
+    downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=30)
     return Path(manager.fetch(entry.file, downloader=downloader))
-
-
-def _progress_wanted() -> bool:
-    from importlib.util import find_spec
-
-    return sys.stderr.isatty() and find_spec("tqdm") is not None
 
 
 def _fault_of(path: Path, sha256: str) -> str | None:

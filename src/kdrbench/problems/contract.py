@@ -32,6 +32,13 @@ class Problem(Protocol):
         """Number of rows d of a projection."""
         ...
 
+    def fresh(self) -> Problem:
+        """Return the same problem with its own counters and nothing remembered of earlier points.
+
+        The data are shared. Referees and repeated timings use it, so that no run profits from another.
+        """
+        ...
+
     def value(self, projection: FloatArray) -> float:
         """Return F(W)."""
         ...

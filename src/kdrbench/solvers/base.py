@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -110,6 +109,4 @@ def check_projection(role: str, projection: FloatArray, n_features: int) -> None
         raise InputError(f"the {role} holds NaN or infinite values")
     error = feasibility_error(projection)
     if error > FEASIBILITY_BOUND:
-        raise InputError(
-            f"the {role} is not orthonormal: |W'W - I| = {error:.1e} exceeds {FEASIBILITY_BOUND:.0e}"
-        )
+        raise InputError(f"the {role} is not orthonormal: |W'W - I| = {error:.1e} exceeds {FEASIBILITY_BOUND:.0e}")

@@ -76,9 +76,7 @@ class _Column:
 
     def __init__(self, problem: Problem, found: FloatArray, start: FloatArray) -> None:
         self._problem, self._found, self._start = problem, found, start
-        self._vector = orthonormalised(np.column_stack([found, start[:, found.shape[1] :]]))[
-            :, found.shape[1]
-        ]
+        self._vector = orthonormalised(np.column_stack([found, start[:, found.shape[1] :]]))[:, found.shape[1]]
         self._value = problem.value(self.grown())
         self._step = 1.0
 

@@ -13,7 +13,11 @@ class Monitor(Protocol):
     """Called by :func:`kdrbench.solvers.solve` at both ends and by the solver once an iterate."""
 
     iterations: int
-    trace: Sequence[tuple[float, float, float]]
+
+    @property
+    def trace(self) -> Sequence[tuple[float, float, float]]:
+        """Seconds, cost and relative stationarity of the iterates looked at; empty without a referee."""
+        ...
 
     @property
     def stop_status(self) -> Status:

@@ -14,6 +14,8 @@ Source: NeurIPS 2019, Theorem 3 and Table 2 (there with constant factors dropped
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from kdrbench.errors import InputError
@@ -31,6 +33,14 @@ class DenseProblem:
         self._gamma = objective.gamma.dense()
         self._point: FloatArray | None = None
         self._beta = self._weights = np.empty((0, 0))
+
+    def fresh(self) -> DenseProblem:
+        """Return a problem that shares features and Gamma, with counters at zero and no point held."""
+        twin = copy.copy(self)
+        twin.counters = Counters()
+        twin._point = None
+        twin._beta = twin._weights = np.empty((0, 0))
+        return twin
 
     @property
     def n_features(self) -> int:
@@ -110,13 +120,17 @@ class DenseProblem:
 
     def _surrogate_times(self, weights: FloatArray, samples: FloatArray) -> FloatArray:
         """Return the surrogate with the given n x n weights, times V, for samples = X V."""
-        return self._features.T @ self._weighted(weights, samples)
+        product: FloatArray = self._features.T @ self._weighted(weights, samples)
+        return product
 
     def _surrogate_from(self, weights: FloatArray) -> FloatArray:
-        surrogate = self._features.T @ self._weighted(weights, self._features)
+        surrogate: FloatArray = self._features.T @ self._weighted(weights, self._features)
         return 0.5 * (surrogate + surrogate.T)
 
     def _weighted(self, weights: FloatArray, samples: FloatArray) -> FloatArray:
+        weighted: FloatArray = weights @ samples
         if self._kernel.pairing is Pairing.DOT:
-            return weights @ samples
-        return 2.0 * (weights.sum(axis=1)[:, None] * samples - weights @ samples)
+            return weighted
+        degrees: FloatArray = weights.sum(axis=1)
+        difference: FloatArray = degrees[:, None] * samples - weighted
+        return 2.0 * difference

@@ -1,0 +1,86 @@
+rule freeze_config:
+    output:
+        "results/config.json",
+    log:
+        "results/logs/freeze_config.log",
+    conda:
+        "../envs/report.yaml"
+    params:
+        config=GRID.to_json(),
+    shell:
+        "python -m kdrbench freeze-config --config {params.config:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule merge_runs:
+    input:
+        config="results/config.json",
+        records=[f"results/runs/{batch.path}.jsonl" for batch in GRID.batches()],
+    output:
+        "results/runs.csv",
+    log:
+        "results/logs/merge_runs.log",
+    conda:
+        "../envs/report.yaml"
+    shell:
+        "python -m kdrbench merge {input.config:q} results/runs --out {output:q} > {log:q} 2>&1"
+
+
+rule table:
+    input:
+        config="results/config.json",
+        runs="results/runs.csv",
+        figure="reports/figures/{experiment}_cost_against_time.png",
+    output:
+        "reports/{experiment}.tex",
+        "reports/{experiment}.csv",
+        report(
+            "reports/{experiment}.html",
+            category="Tables",
+            labels={"experiment": "{experiment}"},
+        ),
+    log:
+        "results/logs/reports/{experiment}_table.log",
+    conda:
+        "../envs/report.yaml"
+    shell:
+        "python -m kdrbench table {wildcards.experiment:q} --config {input.config:q} --runs {input.runs:q}"
+        " --figure {input.figure:q} --out reports > {log:q} 2>&1"
+
+
+rule typeset_table:
+    input:
+        "reports/{experiment}.tex",
+    output:
+        "reports/{experiment}.pdf",
+    log:
+        "results/logs/reports/{experiment}_typeset.log",
+    conda:
+        "../envs/report.yaml"
+    shell:
+        "python -m kdrbench typeset {input:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule figure_cost_against_time:
+    input:
+        config="results/config.json",
+        runs="results/runs.csv",
+        traces=lambda wildcards: [
+            f"results/traces/{batch.path}.jsonl"
+            for batch in GRID.batches(wildcards.experiment)
+        ],
+    output:
+        "reports/figures/{experiment}_cost_against_time.pdf",
+        report(
+            "reports/figures/{experiment}_cost_against_time.png",
+            category="Figures",
+            labels={"experiment": "{experiment}", "shows": "cost against time"},
+        ),
+    log:
+        "results/logs/reports/{experiment}_cost_against_time.log",
+    conda:
+        "../envs/report.yaml"
+    params:
+        stem="reports/figures/{experiment}_cost_against_time",
+    shell:
+        "python -m kdrbench figure {wildcards.experiment:q} --config {input.config:q} --runs {input.runs:q}"
+        " --traces results/traces --out {params.stem:q} > {log:q} 2>&1"

@@ -1,0 +1,1 @@
+"""One benchmark run and many: configuration, grid, supervised runs, records."""

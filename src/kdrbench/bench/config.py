@@ -1,0 +1,107 @@
+"""The configuration: checked once, before any job, with errors of one sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from kdrbench.datasets.registry import load_registry
+from kdrbench.errors import ConfigError, InputError, unknown_name
+from kdrbench.kernels import check_definition
+from kdrbench.solvers.registry import build_solver
+
+Config = Mapping[str, Any]
+
+
+@cache
+def load_schema() -> dict[str, Any]:
+    """Return the JSON schema of the configuration."""
+    text = files("kdrbench.bench").joinpath("config.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def check_config(config: Config) -> None:
+    """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault found."""
+    _check_schema(config)
+    for name, definition in config["kernels"].items():
+        _check_definition(f"kernels.{name}", check_definition, definition)
+    for name, definition in config["solvers"].items():
+        _check_definition(f"solvers.{name}", build_solver, definition)
+    for name, experiment in config["experiments"].items():
+        _check_experiment(f"experiments.{name}", experiment, config)
+
+
+def _check_schema(config: Config) -> None:
+    import jsonschema
+
+    errors = jsonschema.Draft202012Validator(load_schema()).iter_errors(config)
+    # A misspelt key often shows as a missing one too: the misspelling is the better message.
+    found = sorted(errors, key=lambda error: (error.validator != "additionalProperties", list(error.path)))
+    if found:
+        raise ConfigError(_in_words(found[0]))
+
+
+def _in_words(error: Any) -> str:
+    place = ".".join(str(part) for part in error.absolute_path)
+    where = f" in {place}" if place else ""
+    rule, value, wanted = error.validator, error.instance, error.validator_value
+    if rule == "additionalProperties":
+        allowed = sorted(error.schema["properties"])
+        extra = next(key for key in value if key not in error.schema["properties"])
+        return f"config: {unknown_name(f'key{where}:', extra, allowed)}"
+    if rule == "required":
+        missing = next(key for key in wanted if key not in value)
+        return f"config: the key {missing!r} is missing{where}"
+    allowed_words = {
+        "type": f"of type {wanted}",
+        "enum": f"one of {', '.join(map(str, wanted))}" if rule == "enum" else "",
+        "minimum": f"at least {wanted}",
+        "exclusiveMinimum": f"greater than {wanted}",
+        "minItems": f"a list of at least {wanted} name(s)",
+        "uniqueItems": "a list without repetitions",
+        "pattern": "a name of letters, digits, '-' and '_'",
+    }
+    return f"config: {place} is {value!r}; it must be {allowed_words.get(rule, error.message)}"
+
+
+def _check_definition(place: str, check: Any, definition: Config) -> None:
+    try:
+        check(definition)
+    except InputError as error:
+        raise ConfigError(f"config: {place}: {error}") from error
+
+
+def _check_experiment(place: str, experiment: Config, config: Config) -> None:
+    registry = load_registry()
+    for key, kind, allowed in (
+        ("datasets", "data set", registry),
+        ("kernels", "kernel", config["kernels"]),
+        ("solvers", "solver", config["solvers"]),
+    ):
+        for name in experiment[key]:
+            if name not in allowed:
+                raise ConfigError(f"config: {place}.{key}: {unknown_name(kind, name, sorted(allowed))}")
+    for dataset in experiment["datasets"]:
+        _check_dataset(place, experiment, registry[dataset].n_features, registry[dataset].class_counts, dataset)
+
+
+def _check_dataset(
+    place: str, experiment: Config, n_features: int, class_counts: tuple[int, ...], dataset: str
+) -> None:
+    components = experiment["components"].get(dataset)
+    if components is None:
+        raise ConfigError(f"config: {place}.components names no number of components for data set {dataset!r}")
+    if components > n_features:
+        raise ConfigError(
+            f"config: {place}.components.{dataset} is {components}; data set {dataset!r} has {n_features} features, "
+            f"so it must be between 1 and {n_features}"
+        )
+    if experiment["folds"] > max(class_counts):
+        raise ConfigError(
+            f"config: {place}.folds is {experiment['folds']}; the largest class of data set {dataset!r} has "
+            f"{max(class_counts)} samples, so it must be at most that"
+        )

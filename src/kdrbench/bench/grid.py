@@ -1,0 +1,146 @@
+"""From a configuration to jobs: every run of every experiment, batched by fold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kdrbench import __version__
+from kdrbench.bench.config import Config, check_config
+from kdrbench.datasets.registry import load_registry
+from kdrbench.solvers.registry import build_solver
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One job: consecutive folds of one (experiment, data set, kernel, solver), with all that decides its results.
+
+    Limits are not part of it: raising one must not rerun what has ended.
+    """
+
+    experiment: str
+    paradigm: str
+    dataset: str
+    data_sha256: str
+    kernel: str
+    kernel_definition: dict[str, Any]
+    solver: str
+    solver_definition: dict[str, Any]
+    solver_version: int
+    n_components: int
+    n_folds: int
+    folds: tuple[int, ...]
+    start: str
+    seed: int
+    repeat_for_s: float
+    kdrbench_version: str
+
+    @property
+    def folds_label(self) -> str:
+        """The folds as they stand in file names: ``0-9``."""
+        return f"{self.folds[0]}-{self.folds[-1]}"
+
+    @property
+    def path(self) -> str:
+        """The batch's place below any folder of results, without extension."""
+        return "/".join((self.experiment, self.dataset, self.kernel, self.solver, self.folds_label))
+
+    @property
+    def axes(self) -> list[tuple[str, str, str, str, int]]:
+        """What names each run of the batch in the records."""
+        return [(self.experiment, self.dataset, self.kernel, self.solver, fold) for fold in self.folds]
+
+    def to_json(self) -> str:
+        """Return the batch as one line of JSON with sorted keys."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Batch:
+        """Read what :meth:`to_json` wrote."""
+        values = json.loads(text)
+        return cls(**{**values, "folds": tuple(values["folds"])})
+
+    @property
+    def sha256(self) -> str:
+        """Hash of everything that decides the batch's results."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+
+class Grid:
+    """All batches of a checked configuration."""
+
+    def __init__(self, config: Config) -> None:
+        check_config(config)
+        self.config = config
+        self._batches = {batch.path: batch for batch in self._expand()}
+
+    @property
+    def threads(self) -> int:
+        """Cores and BLAS threads of a run."""
+        return int(self.config["timing"]["threads"])
+
+    @property
+    def time_limit_s(self) -> str:
+        """Wall-clock limit of a run; text, since Snakemake's resources are whole numbers or text."""
+        return f"{self.config['limits']['time_s']:g}"
+
+    @property
+    def memory_limit_mib(self) -> int:
+        """Memory limit of a run."""
+        return int(self.config["limits"]["memory_mib"])
+
+    def runtime_min(self, batch: Batch) -> int:
+        """Return the minutes a cluster must grant a batch: all its runs at their limit, and ten more."""
+        return math.ceil(len(batch.folds) * float(self.config["limits"]["time_s"]) / 60) + 10
+
+    def to_json(self) -> str:
+        """Return the configuration as one line of JSON."""
+        return json.dumps(self.config, separators=(",", ":"))
+
+    @property
+    def experiments(self) -> list[str]:
+        """Names of the experiments."""
+        return list(self.config["experiments"])
+
+    def batches(self, experiment: str | None = None) -> list[Batch]:
+        """Return the batches of one experiment, or of all."""
+        every = self._batches.values()
+        return [batch for batch in every if experiment in (None, batch.experiment)]
+
+    def batch(self, experiment: str, dataset: str, kernel: str, solver: str, folds: str) -> Batch:
+        """Return the batch with these axes; ``KeyError`` if the configuration holds none."""
+        return self._batches["/".join((experiment, dataset, kernel, solver, folds))]
+
+    def _expand(self) -> Iterator[Batch]:
+        for name, experiment in self.config["experiments"].items():
+            for dataset in experiment["datasets"]:
+                for kernel in experiment["kernels"]:
+                    for solver in experiment["solvers"]:
+                        yield from self._fold_batches(name, dataset, kernel, solver)
+
+    def _fold_batches(self, name: str, dataset: str, kernel: str, solver: str) -> Iterator[Batch]:
+        experiment, config = self.config["experiments"][name], self.config
+        n_folds, size = experiment["folds"], experiment["folds_per_job"]
+        for first in range(0, n_folds, size):
+            yield Batch(
+                experiment=name,
+                paradigm=experiment["paradigm"],
+                dataset=dataset,
+                data_sha256=load_registry()[dataset].content_sha256,
+                kernel=kernel,
+                kernel_definition=dict(config["kernels"][kernel]),
+                solver=solver,
+                solver_definition=dict(config["solvers"][solver]),
+                solver_version=build_solver(config["solvers"][solver]).version,
+                n_components=experiment["components"][dataset],
+                n_folds=n_folds,
+                folds=tuple(range(first, min(first + size, n_folds))),
+                start=experiment["start"],
+                seed=config["seed"],
+                repeat_for_s=config["timing"]["repeat_for_s"],
+                kdrbench_version=__version__,
+            )

@@ -1,0 +1,66 @@
+"""The timing lane: a timed batch owns its cores.
+
+One advisory lock a core, in a folder shared by all of the user's processes on the machine, keeps timed
+batches apart even when several Snakemake processes run, or more jobs than there are cores. Locks end with
+the process that holds them, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kdrbench.errors import InputError
+
+_RETRY_S = 0.05
+
+
+@contextmanager
+def owned_cores(count: int, folder: Path | None = None) -> Iterator[tuple[int, ...]]:
+    """Wait for ``count`` free cores of this process's affinity mask, run on them alone, and yield their numbers.
+
+    Raises ``InputError`` when the mask holds fewer cores than asked for.
+    """
+    allowed = sorted(os.sched_getaffinity(0))
+    if count > len(allowed):
+        raise InputError(
+            f"a run asks for {count} threads, this machine lends {len(allowed)} core(s); lower timing.threads"
+        )
+    folder = folder or Path(tempfile.gettempdir()) / f"kdrbench-cores-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    while len(held := _try_lock(allowed, count, folder)) < count:
+        # Holding some while waiting for others could lock two batches out for ever.
+        _release(held)
+        time.sleep(_RETRY_S)
+    cores = tuple(sorted(held))
+    os.sched_setaffinity(0, cores)
+    try:
+        yield cores
+    finally:
+        os.sched_setaffinity(0, allowed)
+        _release(held)
+
+
+def _try_lock(cores: list[int], count: int, folder: Path) -> dict[int, int]:
+    """Return file descriptors of the locks taken, by core; at most ``count``."""
+    held: dict[int, int] = {}
+    for core in cores:
+        if len(held) == count:
+            break
+        lock = os.open(folder / f"core-{core}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held[core] = lock
+        except BlockingIOError:
+            os.close(lock)
+    return held
+
+
+def _release(held: dict[int, int]) -> None:
+    for lock in held.values():
+        os.close(lock)

@@ -1,0 +1,167 @@
+"""The row that every run leaves, and the table of all rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from kdrbench.errors import KdrbenchError
+from kdrbench.files import write_text
+from kdrbench.solvers.status import Status
+
+SCHEMA_VERSION = 1
+
+
+class RecordError(KdrbenchError):
+    """A record that is not what its schema says, or a table with rows missing or double."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run. Times in seconds, memory in MiB; ``None`` where a run left no such number.
+
+    ``time_s`` and ``cpu_s`` count the solver alone (median of ``repeats`` solves, with interquartile range);
+    ``wall_s`` is the supervised process from fork to end. ``contaminated`` marks a run whose wall time
+    exceeds its CPU time by more than a tenth: it shared its core. At a time limit ``time_s`` is the limit.
+    """
+
+    schema_version: int
+    experiment: str
+    dataset: str
+    kernel: str
+    solver: str
+    fold: int
+    seed: int
+    status: str
+    message: str
+    time_s: float | None
+    time_iqr_s: float | None
+    repeats: int
+    cpu_s: float | None
+    wall_s: float
+    memory_mib: float
+    iterations: int | None
+    value_calls: int | None
+    gradient_calls: int | None
+    hessian_vector_calls: int | None
+    surrogate_calls: int | None
+    cost: float | None
+    quality_metric: str
+    quality: float | None
+    feasibility: float | None
+    stationarity: float | None
+    n_train: int
+    n_test: int
+    n_features: int
+    n_constant_features: int
+    n_components: int
+    time_limit_s: float
+    memory_limit_mib: float
+    contaminated: bool
+    cores: str
+    load: float
+    involuntary_switches: int
+    trace_file: str
+    started_at: str
+    batch_sha256: str
+    data_sha256: str
+    solver_version: int
+    kdrbench_version: str
+    python_version: str
+    numpy_version: str
+    scipy_version: str
+    scikit_learn_version: str
+    pymanopt_version: str
+    blas: str
+    blas_threads: int
+    processor: str
+    machine: str
+    git_commit: str
+    git_dirty: bool
+    lock_sha256: str
+
+    @property
+    def axes(self) -> tuple[str, str, str, str, int]:
+        """What names the run."""
+        return self.experiment, self.dataset, self.kernel, self.solver, self.fold
+
+    def to_json(self) -> str:
+        """Return the record as one line of JSON."""
+        return json.dumps(asdict(self), separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, line: str) -> RunRecord:
+        """Read one line; raises ``RecordError`` when a column is missing, unknown or of the wrong type."""
+        try:
+            values = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise RecordError(f"not a line of JSON: {line[:80]!r}") from error
+        _check_columns(values, cls)
+        return cls(**values)
+
+
+def _check_columns(values: dict[str, Any], record: type[RunRecord]) -> None:
+    if values.get("schema_version") != SCHEMA_VERSION:
+        raise RecordError(
+            f"the record has schema version {values.get('schema_version')!r}, this kdrbench reads {SCHEMA_VERSION}; "
+            "delete the results folder it lies in and run again"
+        )
+    hints = get_type_hints(record)
+    if differing := set(hints) ^ set(values):
+        raise RecordError(f"the record's columns differ from the schema in: {', '.join(sorted(differing))}")
+    for name, value in values.items():
+        allowed = hints[name] | int if hints[name] in (float, float | None) else hints[name]
+        if not isinstance(value, allowed):
+            raise RecordError(f"column {name} holds {value!r}, which is not of type {hints[name]}")
+    if values["status"] not in set(Status):
+        raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
+
+
+def append_record(path: Path, record: RunRecord) -> None:
+    """Append one line and flush it to disk before returning."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(record.to_json() + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def read_records(path: Path) -> list[RunRecord]:
+    """Read a file of records; an unfinished last line (a writer that was killed) is left out."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    return [RunRecord.from_json(line) for line in lines]
+
+
+def merge_records(
+    paths: Iterable[Path], expected: Sequence[tuple[str, str, str, str, int]], table: Path
+) -> list[RunRecord]:
+    """Write all records as one CSV table in the order of ``expected`` and return them.
+
+    Raises ``RecordError`` when a run is missing, double or not expected: a table never has silent holes.
+    """
+    found: dict[tuple[str, str, str, str, int], RunRecord] = {}
+    for path in paths:
+        for record in read_records(path):
+            if record.axes in found:
+                raise RecordError(f"run {record.axes} stands twice in the results, the second time in {path}")
+            found[record.axes] = record
+    missing = [axes for axes in expected if axes not in found]
+    if missing:
+        raise RecordError(f"{len(missing)} run(s) have no record, the first is {missing[0]}; run the workflow again")
+    if extra := set(found) - set(expected):
+        raise RecordError(f"{len(extra)} record(s) belong to no run of the configuration, one is {min(extra)}")
+    records = [found[axes] for axes in expected]
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, [field.name for field in fields(RunRecord)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(record) for record in records)
+    write_text(table, buffer.getvalue())
+    return records

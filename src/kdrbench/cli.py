@@ -1,0 +1,200 @@
+"""The command line. Each command imports what it needs: a job should not pay for another's packages."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from kdrbench import __version__
+from kdrbench.errors import KdrbenchError
+
+_FILE = click.Path(path_type=Path)
+
+
+class _Group(click.Group):
+    """A group whose commands end with one sentence and exit code 2 on an error the user can mend."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KdrbenchError as error:
+            click.echo(f"kdrbench: {error}", err=True)
+            ctx.exit(2)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Benchmark of solvers that learn projections and kernels.
+
+    The commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
+    """
+
+
+@main.command()
+@click.argument("name")
+@click.option("--mirror", default="", help="Folder or http(s) URL asked before the canonical source.")
+@click.option("--out", type=_FILE, required=True, help="The .npz file to write.")
+def prepare(name: str, mirror: str, out: Path) -> None:
+    """Fetch, verify and parse the data set NAME."""
+    from kdrbench.datasets import load_dataset, save_prepared
+
+    dataset = load_dataset(name, mirror=mirror or None)
+    save_prepared(dataset, out)
+    n_samples, n_features = dataset.features.shape
+    click.echo(f"{name}: {n_samples} samples, {n_features} features, {len(dataset.class_names)} classes -> {out}")
+
+
+@main.command()
+@click.option("--spec", required=True, help="The batch as JSON, as the workflow's grid gives it.")
+@click.option("--data", type=_FILE, required=True, help="The prepared data set.")
+@click.option("--out", type=_FILE, required=True, help="Records to write, one JSON line a run.")
+@click.option("--trace", type=_FILE, required=True, help="Traces to write, one JSON line an iterate.")
+@click.option("--state", type=_FILE, required=True, help="Folder of unfinished work.")
+@click.option("--time-limit-s", type=float, required=True, help="Wall-clock limit of one run.")
+@click.option("--memory-limit-mib", type=float, required=True, help="Memory limit of one run.")
+@click.option("--threads", type=int, default=1, show_default=True, help="Cores and BLAS threads of a run.")
+def batch(
+    spec: str,
+    data: Path,
+    out: Path,
+    trace: Path,
+    state: Path,
+    time_limit_s: float,
+    memory_limit_mib: float,
+    threads: int,
+) -> None:
+    """Run a batch of timed runs, each supervised in a process of its own."""
+    from kdrbench.bench.lane import owned_cores
+    from kdrbench.bench.limits import Limits
+
+    limits = Limits(time_limit_s, memory_limit_mib)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+    # The heavy imports wait until a core is free, so that they do not disturb a run that is being timed.
+    with owned_cores(threads) as cores:
+        from kdrbench.bench.batch import BatchFiles, run_batch
+        from kdrbench.bench.grid import Batch
+        from kdrbench.datasets import load_prepared
+
+        records = run_batch(Batch.from_json(spec), load_prepared(data), limits, BatchFiles(out, trace, state), cores)
+    for record in records:
+        click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    # SystemExit unwinds through the supervisor, which kills the run before this process ends.
+    sys.exit(128 + number)
+
+
+@main.command("freeze-config")
+@click.option("--config", "text", required=True, help="The whole configuration as JSON.")
+@click.option("--out", type=_FILE, required=True, help="The file to write.")
+def freeze_config(text: str, out: Path) -> None:
+    """Check a configuration and write it down, for the steps that need the whole of it."""
+    import json
+
+    from kdrbench.bench.config import check_config
+    from kdrbench.files import write_text
+
+    config = json.loads(text)
+    check_config(config)
+    write_text(out, json.dumps(config, indent=2) + "\n")
+
+
+@main.command()
+@click.argument("config", type=_FILE)
+@click.argument("records", type=_FILE)
+@click.option("--out", type=_FILE, required=True, help="The CSV table to write.")
+def merge(config: Path, records: Path, out: Path) -> None:
+    """Merge the records that CONFIG expects below the folder RECORDS; a missing run is an error."""
+    import json
+
+    from kdrbench.bench.grid import Grid
+    from kdrbench.bench.record import merge_records
+
+    batches = Grid(json.loads(config.read_text(encoding="utf-8"))).batches()
+    paths = [records / f"{batch.path}.jsonl" for batch in batches]
+    merged = merge_records(paths, [axes for batch in batches for axes in batch.axes], out)
+    click.echo(f"{len(merged)} runs -> {out}")
+
+
+@main.command()
+@click.argument("experiment")
+@click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
+@click.option("--runs", type=_FILE, required=True, help="The merged table of runs.")
+@click.option("--figure", type=_FILE, required=True, help="The PNG figure that the page embeds.")
+@click.option("--out", type=_FILE, required=True, help="Folder to write to.")
+def table(experiment: str, config: Path, runs: Path, figure: Path, out: Path) -> None:
+    """Write the table of EXPERIMENT as .tex, .html and .csv."""
+    import json
+
+    from kdrbench.files import write_text
+    from kdrbench.reports.html import render_html
+    from kdrbench.reports.latex import render_latex
+    from kdrbench.reports.layout import lay_out
+    from kdrbench.reports.ledger import make_ledger
+    from kdrbench.reports.spreadsheet import render_csv
+    from kdrbench.reports.summary import read_runs
+
+    definition = json.loads(config.read_text(encoding="utf-8"))["experiments"][experiment]
+    chosen = read_runs(runs, experiment)
+    ledger = make_ledger(chosen, definition)
+    layout = lay_out(ledger, definition)
+    write_text(out / f"{experiment}.tex", render_latex(layout))
+    write_text(out / f"{experiment}.csv", render_csv(ledger))
+    write_text(out / f"{experiment}.html", render_html(layout, ledger, chosen, figure.read_bytes()))
+
+
+@main.command()
+@click.argument("fragment", type=_FILE)
+@click.option("--out", type=_FILE, required=True, help="The PDF to write.")
+def typeset(fragment: Path, out: Path) -> None:
+    """Typeset the LaTeX table FRAGMENT on a page of its own."""
+    from kdrbench.reports.latex import compile_pdf
+
+    compile_pdf(fragment.read_text(encoding="utf-8"), out)
+
+
+@main.command()
+@click.argument("experiment")
+@click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
+@click.option("--runs", type=_FILE, required=True, help="The merged table of runs.")
+@click.option("--traces", type=_FILE, required=True, help="Folder of traces.")
+@click.option("--out", type=_FILE, required=True, help="Path of the figure without extension.")
+def figure(experiment: str, config: Path, runs: Path, traces: Path, out: Path) -> None:
+    """Draw cost against time of EXPERIMENT as .pdf and .png."""
+    import json
+
+    from kdrbench.files import write_bytes
+    from kdrbench.reports.cost_against_time import draw_cost_against_time, render
+    from kdrbench.reports.summary import read_runs
+
+    definition = json.loads(config.read_text(encoding="utf-8"))["experiments"][experiment]
+    drawing = draw_cost_against_time(read_runs(runs, experiment), traces, definition)
+    for kind in ("pdf", "png"):
+        write_bytes(out.parent / f"{out.name}.{kind}", render(drawing, kind))
+
+
+@main.command()
+@click.argument("runs", type=_FILE)
+@click.argument("reports", type=_FILE)
+def where(runs: Path, reports: Path) -> None:
+    """Say how the runs ended and where tables and figures lie."""
+    import csv
+    from collections import Counter
+
+    with runs.open(encoding="utf-8", newline="") as stream:
+        endings = Counter(row["status"] for row in csv.DictReader(stream))
+    click.echo(f"{endings.total()} runs: " + ", ".join(f"{count} {name}" for name, count in sorted(endings.items())))
+    for kind, folder in (("table", reports), ("figure", reports / "figures")):
+        for path in sorted(folder.glob("*.*")):
+            click.echo(f"{kind}: {path}")

@@ -1,0 +1,51 @@
+"""The table as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import base64
+from importlib.resources import files
+
+import pandas as pd
+
+from kdrbench.reports.layout import METRIC_TITLES, TableLayout
+from kdrbench.reports.ledger import LedgerRow
+
+_VERDICT_RULES = (
+    "Reproduced: the intervals mean ± standard deviation overlap. Close: costs within 5 %, shares within 0.05, times "
+    "within a factor of 3. Not run: no number, or only a bound, because runs hit a limit or failed."
+)
+
+
+def render_html(layout: TableLayout, ledger: list[LedgerRow], runs: pd.DataFrame, figure_png: bytes) -> str:
+    """Return the page: the table in the paper's layout, the ledger, the figure, how the runs ended."""
+    import jinja2
+
+    source = files("kdrbench.reports").joinpath("table.html.j2").read_text(encoding="utf-8")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    endings = {
+        str(solver): {str(status): int(count) for status, count in group["status"].value_counts().items()}
+        for solver, group in runs.groupby("solver", sort=False)
+    }
+    return environment.from_string(source).render(
+        layout=layout,
+        ledger=ledger,
+        metric_titles=METRIC_TITLES,
+        verdict_rules=_VERDICT_RULES,
+        figure=base64.b64encode(figure_png).decode("ascii"),
+        statuses=sorted(runs["status"].unique()),
+        endings=endings,
+        surroundings=_surroundings(runs),
+    )
+
+
+def _surroundings(runs: pd.DataFrame) -> str:
+    def each(column: str) -> str:
+        return ", ".join(sorted({str(value) for value in runs[column].dropna()})) or "unknown"
+
+    contaminated = int(runs["contaminated"].sum())
+    return (
+        f"{len(runs)} runs on {each('processor')}, {each('blas_threads')} BLAS thread(s), {each('blas')}; Python "
+        f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
+        f"{each('kdrbench_version')} at commit {each('git_commit')}. Limits: {each('time_limit_s')} s, "
+        f"{each('memory_limit_mib')} MiB a run. {contaminated} run(s) shared their core with other work."
+    )

@@ -1,0 +1,119 @@
+"""The table in LaTeX: booktabs, nothing exotic; a fragment to input, and a page to look at."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from kdrbench.errors import KdrbenchError
+from kdrbench.files import write_bytes
+from kdrbench.reports.layout import METRIC_TITLES, TableLayout
+from kdrbench.reports.ledger import LedgerRow
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\u00b1": r"$\pm$",
+    ">": r"$>$",
+    "<": r"$<$",
+    "\u2020": r"$^\dagger$",
+}
+_PAGE = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\usepackage{booktabs}
+\usepackage{graphicx}
+\usepackage[paperwidth=%(width)scm,paperheight=%(height)scm,margin=1cm]{geometry}
+\pagestyle{empty}
+\begin{document}
+%(table)s
+\end{document}
+"""
+
+
+class TexError(KdrbenchError):
+    """TeX could not make a page of the table."""
+
+
+def render_latex(layout: TableLayout) -> str:
+    """Return the table as a fragment for a document that loads booktabs and graphicx."""
+    solvers, kernels = layout.solvers, layout.kernels
+    columns = "ll" + "".join("r" * len(solvers) for _ in kernels)
+    first = [rf"\multicolumn{{{len(solvers)}}}{{c}}{{{escape(kernel.capitalize())}}}" for kernel in kernels]
+    starts = [3 + place * len(solvers) for place in range(len(kernels))]
+    rules = "".join(rf"\cmidrule(lr){{{start}-{start + len(solvers) - 1}}}" for start in starts)
+    names = [escape(solver.upper()) for _ in kernels for solver in solvers]
+    body = []
+    for place, (dataset, metric, cells) in enumerate(layout.lines):
+        new_block = place == 0 or layout.lines[place - 1][0] != dataset
+        if new_block and place:
+            body.append(r"\midrule")
+        head = escape(dataset.capitalize()) if new_block else ""
+        body.append(_line([head, METRIC_TITLES[metric], *map(_cell, cells)]))
+    caption = escape(layout.title) + " " + escape(_legend(layout))
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{caption}}}",
+            r"\resizebox{\linewidth}{!}{%",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            _line(["", "", *first]),
+            rules,
+            _line(["", "", *names]),
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def compile_pdf(fragment: str, target: Path) -> None:
+    """Typeset the fragment on a page of its own with pdflatex; raises ``TexError`` with TeX's first complaint."""
+    if shutil.which("pdflatex") is None:
+        raise TexError("pdflatex is not on the PATH; install a TeX with booktabs, or leave out the PDF")
+    page = _PAGE % {"table": fragment, "width": 42, "height": 21}
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "table.tex"
+        source.write_text(page, encoding="utf-8")
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", source.name]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode:
+            complaints = [line for line in done.stdout.splitlines() if line.startswith("!")]
+            raise TexError(f"pdflatex failed: {complaints[0] if complaints else done.stdout[-300:]}")
+        write_bytes(target, source.with_suffix(".pdf").read_bytes())
+
+
+def escape(text: str) -> str:
+    """Return plain text as LaTeX."""
+    return "".join(_SPECIAL.get(letter, letter) for letter in text)
+
+
+def _cell(row: LedgerRow) -> str:
+    text = escape(row.ours.text) + (r"$^\dagger$" if row.ours.note else "")
+    return rf"\textbf{{{text}}}" if row.best else text
+
+
+def _line(cells: list[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _legend(layout: TableLayout) -> str:
+    legend = "Mean \u00b1 standard deviation over the folds; best in bold."
+    if layout.notes:
+        legend += " \u2020: some folds did not run to their end, and count with their last iterate: "
+        legend += "; ".join(layout.notes) + "."
+    return legend

@@ -1,0 +1,96 @@
+"""Every cell of an experiment beside the published number: paper, ours, verdict, why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from kdrbench.bench.config import Config
+from kdrbench.reports.published import find_published
+from kdrbench.reports.summary import METRICS, Cell, summarise
+from kdrbench.reports.verdict import Verdict, judge
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """One number of the table."""
+
+    dataset: str
+    kernel: str
+    solver: str
+    metric: str
+    paper: str
+    ours: Cell
+    best: bool
+    verdict: Verdict
+    why: str
+
+
+def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
+    """Return a row for each data set, kernel, solver and metric the experiment names, in its order.
+
+    A cell without runs is a row too, with the text "not run".
+    """
+    cells = summarise(runs)
+    names = {metric: _metric_name(metric, runs) for metric in METRICS}
+    rows = []
+    for dataset in experiment["datasets"]:
+        for kernel in experiment["kernels"]:
+            for metric in METRICS:
+                row_cells = {
+                    solver: cells.get((dataset, kernel, solver), {}).get(metric, _absent(metric))
+                    for solver in experiment["solvers"]
+                }
+                best = _best(metric, row_cells)
+                for solver, cell in row_cells.items():
+                    rows.append(_row(experiment, dataset, kernel, solver, names[metric], cell, solver in best))
+    return rows
+
+
+def _row(experiment: Config, dataset: str, kernel: str, solver: str, metric: str, cell: Cell, best: bool) -> LedgerRow:
+    published = None
+    if table := experiment.get("published"):
+        published = find_published(**table, dataset=dataset, kernel=kernel, method=solver, metric=metric)
+    verdict = judge(published, cell)
+    reasons = [cell.note] if cell.note else []
+    if published and published.why and verdict is not Verdict.REPRODUCED:
+        reasons.append(published.why)
+    return LedgerRow(
+        dataset,
+        kernel,
+        solver,
+        metric,
+        published.text if published else "",
+        cell,
+        best,
+        verdict,
+        "; ".join(reasons),
+    )
+
+
+def _best(metric: str, cells: dict[str, Cell]) -> set[str]:
+    """Return the solvers whose cell reads the same as the best one's: lowest, but highest for quality."""
+    known = {solver: cell for solver, cell in cells.items() if cell.mean is not None}
+    if not known:
+        return set()
+    sign = -1.0 if metric == "quality" else 1.0
+    winner = min(known.values(), key=lambda cell: sign * (cell.mean or 0.0))
+    shown = _mean_text(winner)
+    return {solver for solver, cell in known.items() if _mean_text(cell) == shown}
+
+
+def _mean_text(cell: Cell) -> str:
+    # Costs are compared by number: digits printed depend on the spread. The rest is best when it reads as best.
+    return f"{cell.mean:.6g}" if cell.metric == "cost" else cell.text.split(" ")[0]
+
+
+def _absent(metric: str) -> Cell:
+    return Cell(metric, None, None, "not run", "", 0)
+
+
+def _metric_name(metric: str, runs: pd.DataFrame) -> str:
+    if metric != "quality":
+        return metric
+    names = runs["quality_metric"].unique()
+    return str(names[0]) if len(names) else "quality"

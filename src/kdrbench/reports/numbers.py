@@ -1,0 +1,43 @@
+"""Numbers in words: means with spread, durations, percentages, as plain text."""
+
+from __future__ import annotations
+
+import math
+
+PLUS_MINUS = "\u00b1"
+_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+
+
+def duration(mean_s: float, std_s: float | None = None) -> str:
+    """Return seconds in the largest unit not above the mean: ``2.1ms \u00b1 0.3ms``, ``4.5m``, ``3d``."""
+    size, unit = next((pair for pair in _UNITS if mean_s >= pair[0]), _UNITS[-1])
+    text = f"{_significant(mean_s / size, 3)}{unit}"
+    return text if std_s is None else f"{text} {PLUS_MINUS} {_significant(std_s / size, 2)}{unit}"
+
+
+def percentage(mean: float, std: float | None = None) -> str:
+    """Return a share in per cent with one decimal: ``97.2% \u00b1 3.7%``."""
+    text = f"{100 * mean:.1f}%"
+    return text if std is None else f"{text} {PLUS_MINUS} {100 * std:.1f}%"
+
+
+def quantity(mean: float, std: float | None = None) -> str:
+    """Return a number rounded to two digits of its spread: ``-1311 \u00b1 26``, ``(-1.894 \u00b1 0.054)e6``."""
+    exponent = math.floor(math.log10(abs(mean))) if mean else 0
+    power = exponent if exponent >= 6 or exponent < -3 else 0
+    scaled = mean / 10.0**power
+    if std is None:
+        text = _significant(scaled, 5)
+        return f"{text}e{power}" if power else text
+    spread = std / 10.0**power
+    places = max(0, 1 - math.floor(math.log10(spread))) if spread > 0 else max(0, 4 - exponent + power)
+    text = f"{scaled:.{places}f} {PLUS_MINUS} {spread:.{places}f}"
+    return f"({text})e{power}" if power else text
+
+
+def _significant(value: float, digits: int) -> str:
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

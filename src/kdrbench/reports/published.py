@@ -1,0 +1,58 @@
+"""The published numbers and how they are to be read."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+_AXES = ("paper", "table", "setting", "dataset", "kernel", "method", "metric")
+
+
+@dataclass(frozen=True)
+class PublishedNumber:
+    """One printed number: its text, and value and standard deviation in the unit of our own numbers.
+
+    ``status`` is ``ok``, ``time_limit`` (printed as "> 3d") or ``not_available``; ``why`` holds what is known of
+    differences from a fresh run.
+    """
+
+    text: str
+    status: str
+    value: float | None
+    std: float | None
+    why: str
+
+
+def find_published(**axes: str) -> PublishedNumber | None:
+    """Return the number printed at paper, table, setting, dataset, kernel, method and metric, if there is one."""
+    row = _rows().get(tuple(axes[name] for name in _AXES))
+    if row is None:
+        return None
+    rules = [rule for rule in _readings() if all(axes[key] == rule[key] for key in rule.keys() & set(_AXES))]
+    scale = 1.0
+    for rule in rules:
+        scale *= rule.get("scale", 1.0)
+    return PublishedNumber(
+        text=row["text"],
+        status=row["status"],
+        value=float(row["value"]) * scale if row["value"] else None,
+        std=float(row["std"]) * scale if row["std"] else None,
+        why="; ".join(rule["why"] for rule in rules),
+    )
+
+
+@cache
+def _rows() -> dict[tuple[str, ...], dict[str, str]]:
+    text = files("kdrbench.reports").joinpath("published.csv").read_text(encoding="utf-8")
+    return {tuple(row[name] for name in _AXES): row for row in csv.DictReader(text.splitlines())}
+
+
+@cache
+def _readings() -> list[dict[str, Any]]:
+    text = files("kdrbench.reports").joinpath("readings.toml").read_text(encoding="utf-8")
+    readings: list[dict[str, Any]] = tomllib.loads(text)["reading"]
+    return readings
