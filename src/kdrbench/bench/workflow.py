@@ -30,7 +30,9 @@ def shell_prefix(workflow: Any) -> str:
     its environment is activated; within a conda environment that environment's Python is the right one.
     """
     source = Path(workflow.basedir) / "src"
-    prefix = f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(source))}; unset PYTHONDONTWRITEBYTECODE; "
+    path = f'{shlex.quote(str(source))}"${{PYTHONPATH:+:$PYTHONPATH}}"'
+    # Without byte code every job would compile what it imports, which takes thrice the time.
+    prefix = f"set -euo pipefail; export PYTHONPATH={path}; unset PYTHONDONTWRITEBYTECODE; "
     if not workflow.deployment_settings.deployment_method:
         prefix += f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
     return prefix

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from kdrbench.bench.config import Config
+from kdrbench.reports.layout import dataset_label, kernel_label, solver_label
 from kdrbench.reports.summary import COMPLETED
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
@@ -36,12 +37,13 @@ def draw_cost_against_time(runs: pd.DataFrame, traces: Path, experiment: Config)
             chosen = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel)]
             axes = panels[line, column]
             _draw_panel(axes, chosen, traces, experiment["solvers"])
-            axes.set_title(f"{dataset.capitalize()}, {kernel} kernel")
+            axes.set_title(f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel")
             if line == len(datasets) - 1:
                 axes.set_xlabel("solver time [s]")
             if column == 0:
                 axes.set_ylabel("cost above best, relative")
-    panels[0, 0].legend(frameon=False)
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
     return figure
 
 
@@ -72,7 +74,7 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, traces: Path, solvers: list[str]
             axes.plot(*curve[-1], marker=marker, color=colour, markersize=4, alpha=0.6, linestyle="none")
         if gaps:
             times, median = _median_curve(list(gaps.values()))
-            axes.plot(times, median, color=colour, linewidth=1.8, label=solver.upper())
+            axes.plot(times, median, color=colour, linewidth=1.8, label=solver_label(solver))
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.grid(alpha=0.25)

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pandas as pd
 
-from kdrbench.reports.layout import METRIC_TITLES, TableLayout
+from kdrbench.reports.layout import METRIC_TITLES, TableLayout, dataset_label, kernel_label, solver_label
 from kdrbench.reports.ledger import LedgerRow
 
 _VERDICT_RULES = (
@@ -22,6 +22,7 @@ def render_html(layout: TableLayout, ledger: list[LedgerRow], runs: pd.DataFrame
 
     source = files("kdrbench.reports").joinpath("table.html.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters.update(dataset=dataset_label, kernel=kernel_label, solver=solver_label)
     endings = {
         str(solver): {str(status): int(count) for status, count in group["status"].value_counts().items()}
         for solver, group in runs.groupby("solver", sort=False)

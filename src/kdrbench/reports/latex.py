@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_bytes
-from kdrbench.reports.layout import METRIC_TITLES, TableLayout
+from kdrbench.reports.layout import METRIC_TITLES, TableLayout, dataset_label, kernel_label, solver_label
 from kdrbench.reports.ledger import LedgerRow
 
 _SPECIAL = {
@@ -48,16 +48,16 @@ def render_latex(layout: TableLayout) -> str:
     """Return the table as a fragment for a document that loads booktabs and graphicx."""
     solvers, kernels = layout.solvers, layout.kernels
     columns = "ll" + "".join("r" * len(solvers) for _ in kernels)
-    first = [rf"\multicolumn{{{len(solvers)}}}{{c}}{{{escape(kernel.capitalize())}}}" for kernel in kernels]
+    first = [rf"\multicolumn{{{len(solvers)}}}{{c}}{{{escape(kernel_label(kernel))}}}" for kernel in kernels]
     starts = [3 + place * len(solvers) for place in range(len(kernels))]
     rules = "".join(rf"\cmidrule(lr){{{start}-{start + len(solvers) - 1}}}" for start in starts)
-    names = [escape(solver.upper()) for _ in kernels for solver in solvers]
+    names = [escape(solver_label(solver)) for _ in kernels for solver in solvers]
     body = []
     for place, (dataset, metric, cells) in enumerate(layout.lines):
         new_block = place == 0 or layout.lines[place - 1][0] != dataset
         if new_block and place:
             body.append(r"\midrule")
-        head = escape(dataset.capitalize()) if new_block else ""
+        head = escape(dataset_label(dataset)) if new_block else ""
         body.append(_line([head, METRIC_TITLES[metric], *map(_cell, cells)]))
     caption = escape(layout.title) + " " + escape(_legend(layout))
     return "\n".join(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kdrbench.bench.config import Config
+from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.ledger import LedgerRow
 
 METRIC_TITLES = {"time_s": "Time", "cost": "Cost", "accuracy": "Accuracy", "nmi": "NMI"}
@@ -23,6 +24,21 @@ class TableLayout:
     solvers: list[str]
     lines: list[tuple[str, str, list[LedgerRow]]]
     notes: list[str]
+
+
+def dataset_label(name: str) -> str:
+    """Return the data set's name as tables and figures print it."""
+    return load_registry()[name].label
+
+
+def kernel_label(name: str) -> str:
+    """Return the kernel's name as tables and figures print it."""
+    return name.capitalize()
+
+
+def solver_label(name: str) -> str:
+    """Return the solver's name as tables and figures print it."""
+    return name.upper()
 
 
 def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:
@@ -40,7 +56,7 @@ def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:
 def _notes(ledger: list[LedgerRow]) -> list[str]:
     """Return one sentence for each cell with folds that did not run to their end."""
     return [
-        f"{row.dataset}, {row.kernel}, {row.solver.upper()}: {row.ours.note}"
+        f"{dataset_label(row.dataset)}, {kernel_label(row.kernel)}, {solver_label(row.solver)}: {row.ours.note}"
         for row in ledger
         if row.metric == "time_s" and row.ours.note
     ]

@@ -21,13 +21,12 @@ SOLVERS: dict[str, str] = {
 def build_solver(definition: Mapping[str, Any]) -> Solver:
     """Return the solver that ``definition`` (``method`` and options of it) names.
 
+    ``method`` is a registered name, or ``module:Class`` for a solver of the user's own on the Python path.
+
     Raises ``InputError`` for an unknown method or option, or a value of the wrong type.
     """
     method = definition.get("method")
-    if method not in SOLVERS:
-        raise InputError(unknown_name("solver method", method, sorted(SOLVERS)))
-    module, name = SOLVERS[method].split(":")
-    solver_class = getattr(import_module(module), name)
+    solver_class = _solver_class(method)
     options = {key: value for key, value in definition.items() if key != "method"}
     defaults = {field.name: field.default for field in fields(solver_class) if field.default is not MISSING}
     for option, value in options.items():
@@ -36,6 +35,20 @@ def build_solver(definition: Mapping[str, Any]) -> Solver:
         _check_type(option, value, defaults[option])
     solver: Solver = solver_class(**options)
     return solver
+
+
+def _solver_class(method: object) -> type:
+    place = SOLVERS.get(str(method), str(method))
+    if ":" not in place:
+        raise InputError(
+            f"{unknown_name('solver method', method, sorted(SOLVERS))} A solver of your own is named module:Class"
+        )
+    module, name = place.split(":", 1)
+    try:
+        found: type = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"solver method {method!r} cannot be loaded: {error}; is it on the PYTHONPATH?") from error
+    return found
 
 
 def _check_type(option: str, value: object, default: object) -> None:

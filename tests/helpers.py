@@ -1,0 +1,46 @@
+"""Small problems and reference implementations that several test modules share."""
+
+import numpy as np
+
+from kdrbench.kernels import Gaussian, Linear, Pairing, Polynomial, Squared
+from kdrbench.paradigms import supervised_problem
+
+KERNELS = {
+    "linear": Linear(),
+    "squared": Squared(),
+    "polynomial": Polynomial(degree=3, offset=1.0, scale=0.5),
+    "gaussian": Gaussian(sigma=2.0),
+}
+
+
+def random_samples(seed=0, n_samples=40, n_features=6, n_classes=3):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_samples) % n_classes
+    features = rng.standard_normal((n_samples, n_features)) + 0.7 * labels[:, None]
+    return features - features.mean(axis=0), labels
+
+
+def random_projection(seed=1, n_features=6, n_components=2):
+    rng = np.random.default_rng(seed)
+    return np.linalg.qr(rng.standard_normal((n_features, n_components)))[0]
+
+
+def small_problem(kernel="gaussian", **options):
+    features, labels = random_samples(**options)
+    return supervised_problem(features, labels, KERNELS[kernel])
+
+
+def gamma_by_loops(labels):
+    """H Y Y' H with a zero diagonal, entry by entry from the definition of each factor."""
+    n = len(labels)
+    same = [[float(labels[i] == labels[j]) for j in range(n)] for i in range(n)]
+    rows = [sum(same[i]) / n for i in range(n)]
+    mean = sum(rows) / n
+    return [[0.0 if i == j else same[i][j] - rows[i] - rows[j] + mean for j in range(n)] for i in range(n)]
+
+
+def pair(kernel, features, i, j):
+    """The a and b of one pair of samples."""
+    if kernel.pairing is Pairing.DOT:
+        return features[i], features[j]
+    return features[i] - features[j], features[i] - features[j]

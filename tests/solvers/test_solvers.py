@@ -1,0 +1,179 @@
+"""What every solver must do, whichever it is."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from helpers import random_projection, random_samples, small_problem
+from kdrbench.errors import InputError
+from kdrbench.kernels import build_kernel
+from kdrbench.paradigms import supervised_problem
+from kdrbench.solvers import SOLVERS, IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.stiefel import feasibility_error
+
+# DG and SM need values and gradients of a smooth f; all four solve each kernel of the first slice.
+KERNEL_NAMES = ["gaussian", "polynomial", "linear", "squared"]
+
+
+def solved(method, problem, n_components=2, **options):
+    start = make_start("surrogate", problem, n_components, np.random.default_rng(0))
+    return solve(build_solver({"method": method, **options}), problem, start, IterationMonitor())
+
+
+@pytest.mark.parametrize("kernel", KERNEL_NAMES)
+@pytest.mark.parametrize("method", SOLVERS)
+def test_result_is_feasible_and_not_worse_than_its_start(method, kernel):
+    problem = small_problem(kernel)
+    start = make_start("random", problem, 2, np.random.default_rng(4))
+    result = solve(build_solver({"method": method}), problem, start, IterationMonitor())
+    assert result.status is Status.CONVERGED
+    assert result.projection.shape == (6, 2)
+    assert feasibility_error(result.projection) < 1e-10
+    assert problem.value(result.projection) > problem.value(start)
+    assert result.message
+
+
+@pytest.mark.parametrize("method", SOLVERS)
+def test_two_runs_are_equal_to_the_last_bit(method):
+    first, second = (solved(method, small_problem()) for _ in range(2))
+    np.testing.assert_array_equal(first.projection, second.projection)
+    assert first.counters == second.counters
+
+
+class Spy:
+    """A problem that remembers where derivatives were asked for and what was answered."""
+
+    def __init__(self, problem):
+        self._problem = problem
+        self.answers = []
+
+    def __getattr__(self, name):
+        return getattr(self._problem, name)
+
+    def gradient(self, projection):
+        answer = self._problem.gradient(projection)
+        self.answers.append((projection.copy(), answer))
+        return answer
+
+    def surrogate(self, projection):
+        answer = self._problem.surrogate(projection)
+        self.answers.append((projection.copy(), 2 * answer @ projection))
+        return answer
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+@pytest.mark.parametrize("method", SOLVERS)
+def test_the_gradients_a_solver_follows_have_taylor_slope_two(method, kernel):
+    spy = Spy(small_problem(kernel))
+    solved(method, spy)
+    projection, gradient = spy.answers[0]
+    direction = random_projection(seed=5, n_components=projection.shape[1])
+    steps = np.logspace(-3.5, -2.0, 6)
+    value, slope = spy.value(projection), np.vdot(gradient, direction)
+    errors = [abs(spy.value(projection + t * direction) - value - t * slope) for t in steps]
+    assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("method", SOLVERS)
+def test_ends_with_the_monitors_status_when_told_to_stop(method):
+    problem = small_problem()
+    start = make_start("random", problem, 2, np.random.default_rng(4))
+    result = solve(build_solver({"method": method, "tolerance": 1e-12}), problem, start, IterationMonitor(2))
+    assert result.status is Status.MAX_ITERATIONS
+    assert result.message == "stopped after 2 iterations"
+    assert result.iterations == 2
+    assert feasibility_error(result.projection) < 1e-10
+
+
+@pytest.mark.parametrize("method", SOLVERS)
+def test_the_iteration_cap_is_a_status_with_a_reason(method):
+    problem = small_problem()
+    start = make_start("random", problem, 2, np.random.default_rng(4))
+    solver = build_solver({"method": method, "tolerance": 1e-14, "max_iterations": 1})
+    result = solve(solver, problem, start, IterationMonitor())
+    assert result.status is Status.MAX_ITERATIONS
+    assert "after 1" in result.message
+
+
+@pytest.mark.parametrize("method", SOLVERS)
+def test_as_many_components_as_features(method):
+    problem = small_problem()
+    assert feasibility_error(solved(method, problem, n_components=6).projection) < 1e-10
+
+
+@pytest.mark.parametrize("method", SOLVERS)
+def test_one_component(method):
+    assert solved(method, small_problem(), n_components=1).projection.shape == (6, 1)
+
+
+@pytest.mark.parametrize("method", SOLVERS)
+def test_constant_columns_do_not_disturb(method):
+    features, labels = random_samples()
+    features[:, 3] = 0.0
+    problem = supervised_problem(features, labels, build_kernel({"family": "gaussian"}, features, 2))
+    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+    result = solve(build_solver({"method": method}), problem, start, IterationMonitor())
+    assert result.status is Status.CONVERGED
+    assert feasibility_error(result.projection) < 1e-10
+    assert problem.value(result.projection) >= problem.value(start)
+
+
+@pytest.mark.parametrize("method", ["dimension_growth", "grassmann_trust_region", "stiefel_cayley"])
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, float("nan")])
+def test_a_tolerance_must_be_positive(method, tolerance):
+    with pytest.raises(InputError, match="tolerance must be a finite number > 0, got"):
+        build_solver({"method": method, "tolerance": tolerance})
+
+
+def test_unknown_methods_and_options_are_named():
+    with pytest.raises(InputError, match=r"unknown solver method 'imm'; allowed: dimension_growth, .*module:Class"):
+        build_solver({"method": "imm"})
+    with pytest.raises(InputError, match="option of solver method 'ism': 'tol'; allowed: max_iterations, tolerance"):
+        build_solver({"method": "ism", "tol": 1})
+    with pytest.raises(InputError, match=r"max_iterations must be of type int, got 1.5"):
+        build_solver({"method": "ism", "max_iterations": 1.5})
+    with pytest.raises(InputError, match="'no_such_module:Solver' cannot be loaded: No module named"):
+        build_solver({"method": "no_such_module:Solver"})
+
+
+def test_a_problem_without_a_required_oracle_is_refused():
+    class Valueless:
+        n_features = 6
+
+        def surrogate(self, projection):
+            return np.eye(6)
+
+    with pytest.raises(InputError, match="StiefelCayley needs the oracle gradient and value, which Valueless"):
+        solve(build_solver({"method": "stiefel_cayley"}), Valueless(), random_projection(), IterationMonitor())
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (np.ones((6, 2)), r"start is not orthonormal: \|W'W - I\| ="),
+        (np.full((6, 2), np.nan), "start holds NaN"),
+        (np.eye(5, 2), r"start must be 6 x q with q >= 1, got shape \(5, 2\)"),
+        (np.ones((6, 7)), "cannot project 6 features to 7 components"),
+    ],
+)
+def test_bad_starts_are_refused(start, message):
+    with pytest.raises(InputError, match=message):
+        solve(build_solver({"method": "ism"}), small_problem(), start, IterationMonitor())
+
+
+@pytest.mark.parametrize(("name", "count"), [("surrogate", 7), ("identity", 0), ("random", -1)])
+def test_impossible_numbers_of_components_are_refused(name, count):
+    with pytest.raises(InputError, match=f"cannot project 6 features to {count} components"):
+        make_start(name, small_problem(), count, np.random.default_rng(0))
+
+
+def test_unknown_starts_are_named():
+    with pytest.raises(InputError, match="unknown start 'phi'; allowed: identity, random, surrogate"):
+        make_start("phi", small_problem(), 2, np.random.default_rng(0))
+
+
+def test_results_cannot_be_changed():
+    result = solved("ism", small_problem())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.status = Status.FAILED

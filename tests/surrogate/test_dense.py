@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+
+from helpers import KERNELS, gamma_by_loops, pair, random_projection, random_samples, small_problem
+from kdrbench.errors import InputError
+from kdrbench.paradigms import supervised_problem
+
+
+def value_by_loops(kernel, features, labels, projection):
+    gamma, total = gamma_by_loops(labels), 0.0
+    for i in range(len(labels)):
+        for j in range(len(labels)):
+            a, b = pair(kernel, features, i, j)
+            total += gamma[i][j] * kernel.value(np.array([a @ projection @ projection.T @ b]))[0]
+    return total
+
+
+def surrogate_by_loops(kernel, features, labels, derivative):
+    gamma, d = gamma_by_loops(labels), features.shape[1]
+    total = np.zeros((d, d))
+    for i in range(len(labels)):
+        for j in range(len(labels)):
+            a, b = pair(kernel, features, i, j)
+            total += 0.5 * gamma[i][j] * derivative(a, b) * (np.outer(a, b) + np.outer(b, a))
+    return total
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_value_and_surrogates_equal_sums_over_pairs(name):
+    kernel, projection = KERNELS[name], random_projection()
+    features, labels = random_samples(n_samples=15)
+    problem = supervised_problem(features, labels, kernel)
+
+    def at_projection(a, b):
+        return kernel.derivative(np.array([a @ projection @ projection.T @ b]))[0]
+
+    def sign_at_zero(a, b):
+        return np.sign(kernel.derivative(np.zeros(1))[0])
+
+    np.testing.assert_allclose(
+        problem.value(projection), value_by_loops(kernel, features, labels, projection), rtol=1e-12
+    )
+    for mine, derivative in (
+        (problem.surrogate(projection), at_projection),
+        (problem.initial_surrogate(), sign_at_zero),
+    ):
+        reference = surrogate_by_loops(kernel, features, labels, derivative)
+        np.testing.assert_allclose(mine, reference, atol=1e-12 * np.abs(reference).max())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_gradient_is_twice_the_surrogate_times_the_projection(name):
+    problem, projection = small_problem(name), random_projection()
+    expected = 2 * problem.surrogate(projection) @ projection
+    np.testing.assert_allclose(problem.gradient(projection), expected, atol=1e-12 * np.abs(expected).max())
+
+
+def taylor_slope(order, problem, projection, direction):
+    """Slope of log error against log step of the Taylor expansion of F up to ``order``."""
+    value, slope = problem.value(projection), np.vdot(problem.gradient(projection), direction)
+    curvature = np.vdot(problem.hessian_vector(projection, direction), direction) if order == 2 else 0.0
+    steps = np.logspace(-2.0, -1.0, 6) if order == 2 else np.logspace(-3.5, -2.0, 6)
+    errors = [
+        abs(problem.value(projection + t * direction) - value - t * slope - 0.5 * t**2 * curvature) for t in steps
+    ]
+    return np.polyfit(np.log(steps), np.log(errors), 1)[0]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_taylor_slope_of_the_gradient_is_two(name):
+    direction = random_projection(seed=5)
+    assert taylor_slope(1, small_problem(name), random_projection(), direction) == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["polynomial", "gaussian"])
+def test_taylor_slope_of_the_hessian_is_three(name):
+    direction = random_projection(seed=5)
+    assert taylor_slope(2, small_problem(name), random_projection(), direction) == pytest.approx(3.0, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["linear", "squared"])
+def test_quadratic_objectives_have_no_error_beyond_the_hessian(name):
+    problem, projection, direction = small_problem(name), random_projection(), random_projection(seed=5)
+    expansion = (
+        problem.value(projection)
+        + np.vdot(problem.gradient(projection), direction)
+        + 0.5 * np.vdot(problem.hessian_vector(projection, direction), direction)
+    )
+    assert problem.value(projection + direction) == pytest.approx(expansion, rel=1e-11)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_value_depends_on_the_subspace_only(name):
+    problem, projection = small_problem(name), random_projection(n_components=3)
+    rotation = random_projection(seed=9, n_features=3, n_components=3)
+    assert problem.value(projection @ rotation) == pytest.approx(problem.value(projection), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_order_of_samples_does_not_matter(name):
+    features, labels = random_samples()
+    order = np.random.default_rng(3).permutation(len(labels))
+    shuffled = supervised_problem(features[order], labels[order], KERNELS[name])
+    projection = random_projection()
+    assert shuffled.value(projection) == pytest.approx(small_problem(name).value(projection), rel=1e-12)
+
+
+def test_scaled_data_with_scaled_bandwidth_give_the_same_gaussian_cost():
+    features, labels = random_samples()
+    scaled = supervised_problem(1e3 * features, labels, type(KERNELS["gaussian"])(sigma=2.0e3))
+    projection = random_projection()
+    assert scaled.value(projection) == pytest.approx(small_problem("gaussian").value(projection), rel=1e-12)
+
+
+def test_answers_do_not_depend_on_what_was_asked_before():
+    problem, here, there = small_problem(), random_projection(), random_projection(seed=2)
+    first = problem.gradient(here)
+    problem.value(there)
+    moved = here.copy()
+    np.testing.assert_array_equal(problem.gradient(moved), first)
+    moved[:] = there
+    np.testing.assert_array_equal(problem.gradient(moved), small_problem().gradient(there))
+
+
+def test_counts_each_oracle_and_a_fresh_problem_counts_from_zero():
+    problem, projection = small_problem(), random_projection()
+    problem.value(projection)
+    problem.gradient(projection)
+    problem.hessian_vector(projection, projection)
+    problem.surrogate(projection)
+    problem.initial_surrogate()
+    fresh = problem.fresh()
+    assert fresh.value(projection) == problem.value(projection)
+    assert vars(problem.counters) == {"value": 2, "gradient": 1, "hessian_vector": 1, "surrogate": 2}
+    assert vars(fresh.counters) == {"value": 1, "gradient": 0, "hessian_vector": 0, "surrogate": 0}
+
+
+def test_a_projection_of_other_data_is_refused():
+    with pytest.raises(InputError, match=r"must have 6 rows, got shape \(5, 2\)"):
+        small_problem().value(random_projection(n_features=5))
