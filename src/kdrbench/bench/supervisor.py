@@ -43,7 +43,10 @@ class End(Enum):
 
 @dataclass(frozen=True)
 class Ending:
-    """``code``: exit code, or number of the signal; ``memory_mib``: peak beyond the memory at the start."""
+    """``code``: exit code, or number of the signal; ``memory_mib``: peak resident memory beyond that at the start.
+
+    Pages of libraries that the run is the first to touch count as well, some tens of MiB.
+    """
 
     end: End
     code: int
@@ -56,7 +59,8 @@ def supervise(target: Callable[[], None], limits: Limits) -> Ending:
     """Run ``target`` in a child process within ``limits``; return when it and all its descendants are gone."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     before = {process.pid for process in _descendants()}
-    baseline = psutil.Process().memory_info().rss
+    # A fork shares the parent's anonymous pages; those of files are mapped when they are touched.
+    baseline = _anonymous_memory(psutil.Process())
     # Frozen objects are not touched by the child's collector, so their pages stay shared.
     gc.freeze()
     began = time.monotonic()
@@ -100,7 +104,7 @@ def _watch(child: int, deadline: float, memory: float, baseline: int) -> End:
 
 
 def _tree_memory(child: int, baseline: int) -> float:
-    """Return the resident memory of the child and its descendants beyond what each began with."""
+    """Return the anonymous memory of the child and its descendants beyond what each began with."""
     total = 0
     try:
         tree = [psutil.Process(child), *psutil.Process(child).children(recursive=True)]
@@ -108,10 +112,15 @@ def _tree_memory(child: int, baseline: int) -> float:
         return 0.0
     for process in tree:
         try:
-            total += max(0, process.memory_info().rss - baseline)
+            total += max(0, _anonymous_memory(process) - baseline)
         except psutil.NoSuchProcess:
             continue
     return float(total)
+
+
+def _anonymous_memory(process: psutil.Process) -> int:
+    memory = process.memory_info()
+    return int(memory.rss - memory.shared)
 
 
 def _kill_group(child: int) -> None:

@@ -103,7 +103,8 @@ def escape(text: str) -> str:
 
 
 def _cell(row: LedgerRow) -> str:
-    text = escape(row.ours.text) + (r"$^\dagger$" if row.ours.note else "")
+    # A hyphen before a number is a minus sign.
+    text = escape(row.ours.text).replace("-", "$-$") + (r"$^\dagger$" if row.ours.note else "")
     return rf"\textbf{{{text}}}" if row.best else text
 
 

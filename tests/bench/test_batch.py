@@ -1,0 +1,161 @@
+"""Batches of real runs, well-behaved and not."""
+
+import json
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from kdrbench.bench.batch import BatchFiles, run_batch
+from kdrbench.bench.grid import Grid
+from kdrbench.bench.limits import Limits
+from kdrbench.bench.outcome import Interrupted
+from kdrbench.bench.record import RecordError, RunRecord, append_record, merge_records, read_records
+from kdrbench.datasets import load_dataset
+from kdrbench.errors import DataError
+from kdrbench.solvers.base import FEASIBILITY_BOUND
+
+ROOT = Path(__file__).parents[2]
+LIMITS = Limits(time_s=1.0, memory_mib=256)
+
+
+def batch_of(method, *, folds=1, kernel="gaussian"):
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config["solvers"] = {"it": {"method": method}}
+    config["timing"]["repeat_for_s"] = 0.05
+    experiment = config["experiments"]["table4_supervised"]
+    experiment |= {"datasets": ["wine"], "kernels": [kernel], "solvers": ["it"], "folds_per_job": folds}
+    return Grid(config).batches()[0]
+
+
+@pytest.fixture
+def files(tmp_path):
+    return BatchFiles(tmp_path / "records.jsonl", tmp_path / "traces.jsonl", tmp_path / "state")
+
+
+def run(method, files, **options):
+    return run_batch(batch_of(method, **options), load_dataset("wine"), LIMITS, files)
+
+
+def test_a_good_run_leaves_a_full_row_a_trace_and_no_state(files):
+    (record,) = run("ism", files)
+    assert record.status == "converged"
+    assert record.cost == pytest.approx(-1312, abs=60)
+    assert 0.8 < record.quality <= 1.0
+    assert record.feasibility < FEASIBILITY_BOUND
+    assert record.stationarity < 0.01
+    assert 0 < record.time_s < record.wall_s < LIMITS.time_s
+    assert record.repeats > 1
+    assert record.surrogate_calls == record.iterations + 1
+    assert (record.n_train, record.n_test, record.n_features, record.n_components) == (160, 18, 13, 4)
+    assert record.data_sha256 == load_dataset("wine").content_sha256
+    trace = [json.loads(line) for line in files.traces.read_text().splitlines()]
+    assert trace[-1]["cost"] == pytest.approx(record.cost, rel=1e-12)
+    assert [point["time_s"] for point in trace] == sorted(point["time_s"] for point in trace)
+    assert not files.state.exists()
+
+
+@pytest.mark.parametrize(
+    ("solver", "status", "message"),
+    [
+        ("Sleeps", "time_limit", "killed at the time limit of 1 s"),
+        ("ForksGrandchild", "time_limit", "killed at the time limit of 1 s"),
+        ("NeverEnds", "time_limit", "stopped at the time limit of 1 s"),
+        ("Allocates", "memory_limit", "out of memory: Unable to allocate 64.0 GiB"),
+        ("AllocatesInChildren", "memory_limit", "killed beyond the memory limit of 256 MiB"),
+        ("Raises", "failed", "ZeroDivisionError: the step length is 0/0"),
+        ("IsKilled", "failed", "ended by SIGKILL"),
+        ("Leaves", "failed", "ended with exit code 7 and no result"),
+        ("Lies", "failed", "InputError: the result is not orthonormal"),
+    ],
+)
+def test_a_bad_run_leaves_its_row_with_the_trace_so_far(files, monkeypatch, tmp_path, solver, status, message):
+    monkeypatch.setenv("GRANDCHILD_NOTE", str(tmp_path / "grandchild"))
+    (record,) = run(f"misbehaving:{solver}", files)
+    assert record.status == status
+    assert record.message.startswith(message)
+    assert record.wall_s < LIMITS.time_s + 1.0
+    trace = files.traces.read_text().splitlines()
+    assert len(trace) >= (1 if solver == "Lies" else 3)
+    # The last iterate seen is feasible, so its cost and quality are known.
+    assert record.cost == pytest.approx(json.loads(trace[-1])["cost"], rel=1e-12)
+    assert 0 < record.quality <= 1
+    if solver == "ForksGrandchild":
+        assert not psutil.pid_exists(int((tmp_path / "grandchild").read_text()))
+
+
+def test_an_interrupted_run_leaves_no_row(files):
+    with pytest.raises(Interrupted, match="ended by SIGTERM"):
+        run("misbehaving:IsTerminated", files)
+    assert not files.records.exists()
+    assert read_records(files.state / "rows.jsonl") == []
+
+
+def test_all_solvers_share_splits_and_starts(files, tmp_path):
+    costs = set()
+    for method in ("ism", "stiefel_cayley", "misbehaving:Raises"):
+        run(method, files, folds=2)
+        first = json.loads(files.traces.read_text().splitlines()[0])
+        costs.add(first["cost"])
+    assert len(costs) == 1
+
+
+def test_rows_of_an_interrupted_batch_are_kept_and_the_rest_is_run(files):
+    whole = run("ism", files, folds=3)
+    batch = batch_of("ism", folds=3)
+    state = files.state
+    state.mkdir()
+    (state / "key.json").write_text(json.dumps([batch.sha256, LIMITS.time_s, LIMITS.memory_mib]))
+    append_record(state / "rows.jsonl", whole[1])
+    with (state / "rows.jsonl").open("a") as stream:
+        stream.write('{"half a line')
+    again = run_batch(batch, load_dataset("wine"), LIMITS, files)
+    assert [record.fold for record in again] == [0, 1, 2]
+    assert again[1] == whole[1]
+    assert [record.cost for record in again] == [record.cost for record in whole]
+
+
+def test_unfinished_rows_of_other_limits_are_not_kept(files):
+    (record,) = run("ism", files)
+    files.state.mkdir()
+    (files.state / "key.json").write_text(json.dumps([batch_of("ism").sha256, 99.0, LIMITS.memory_mib]))
+    append_record(files.state / "rows.jsonl", record)
+    (again,) = run("ism", files)
+    assert again.wall_s != record.wall_s
+
+
+def test_other_data_than_the_batch_names_are_refused(files):
+    with pytest.raises(DataError, match=r"'wdbc' has SHA-256 .*, the run wants"):
+        run_batch(batch_of("ism"), load_dataset("wdbc"), LIMITS, files)
+    assert not files.records.exists()
+
+
+def test_records_are_checked_when_read(files):
+    (record,) = run("ism", files)
+    line = record.to_json()
+    assert RunRecord.from_json(line) == record
+    for change, message in (
+        ({"schema_version": 99}, "schema version 99, this kdrbench reads 1"),
+        ({"status": "fine"}, "unknown status 'fine'; allowed: converged"),
+        ({"cost": "low"}, "column cost holds 'low'"),
+        ({"colour": 1}, "columns differ from the schema in: colour"),
+    ):
+        with pytest.raises(RecordError, match=message):
+            RunRecord.from_json(json.dumps(json.loads(line) | change))
+    with pytest.raises(RecordError, match="not a line of JSON"):
+        RunRecord.from_json("{")
+
+
+def test_merging_tolerates_no_hole_no_double_and_no_stranger(files, tmp_path):
+    records = run("ism", files, folds=2)
+    expected = [record.axes for record in records]
+    table = tmp_path / "runs.csv"
+    assert merge_records([files.records], expected, table) == records
+    assert len(table.read_text().splitlines()) == 3
+    with pytest.raises(RecordError, match="stands twice"):
+        merge_records([files.records, files.records], expected, table)
+    with pytest.raises(RecordError, match=r"1 run\(s\) have no record, the first is .*'it', 7\)"):
+        merge_records([files.records], [*expected, (*expected[0][:4], 7)], table)
+    with pytest.raises(RecordError, match=r"1 record\(s\) belong to no run of the configuration"):
+        merge_records([files.records], expected[:1], table)

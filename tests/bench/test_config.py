@@ -1,0 +1,102 @@
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kdrbench.bench.config import check_config
+from kdrbench.bench.grid import Batch, Grid
+from kdrbench.errors import ConfigError
+
+ROOT = Path(__file__).parents[2]
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def changed(path, value):
+    config = copy.deepcopy(CONFIG)
+    place = config
+    *parents, last = path.split(".")
+    for key in parents:
+        place = place[key]
+    if value is KeyError:
+        del place[last]
+    else:
+        place[last] = value
+    return config
+
+
+TABLE = "experiments.table4_supervised"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("sead", 1, r"config: unknown key: 'sead'; allowed: data, .*Did you mean 'seed'\?"),
+        (
+            "limits.tim_s",
+            1,
+            "config: unknown key in limits: 'tim_s'; allowed: memory_mib, time_s. Did you mean 'time_s'",
+        ),
+        ("limits.time_s", 0, "config: limits.time_s is 0; it must be greater than 0"),
+        ("limits.time_s", "3d", "config: limits.time_s is '3d'; it must be of type number"),
+        ("limits.memory_mib", -1, "config: limits.memory_mib is -1; it must be greater than 0"),
+        ("seed", KeyError, "config: the key 'seed' is missing"),
+        ("timing.threads", 0, "config: timing.threads is 0; it must be at least 1"),
+        (f"{TABLE}.fold", 3, f"unknown key in {TABLE}: 'fold'; allowed: .*Did you mean 'folds'"),
+        (f"{TABLE}.folds", 1, f"{TABLE}.folds is 1; it must be at least 2"),
+        (f"{TABLE}.folds", 100, "largest class of data set 'wine' has 71 samples, so it must be at most that"),
+        (f"{TABLE}.start", "phi", f"{TABLE}.start is 'phi'; it must be one of identity, random, surrogate"),
+        (f"{TABLE}.datasets", ["wines"], f"{TABLE}.datasets: unknown data set 'wines'; allowed: cancer, wdbc, wine"),
+        (f"{TABLE}.datasets", [], f"{TABLE}.datasets is \\[\\]; it must be a list of at least 1"),
+        (f"{TABLE}.datasets", ["wine", "wine"], "it must be a list without repetitions"),
+        (f"{TABLE}.kernels", ["gausian"], f"{TABLE}.kernels: unknown kernel 'gausian'; allowed: .*'gaussian'\\?"),
+        (f"{TABLE}.solvers", ["imm"], f"{TABLE}.solvers: unknown solver 'imm'; allowed: dg, gm, ism, sm"),
+        (f"{TABLE}.solvers", ["a/b"], "it must be a name of letters, digits"),
+        (f"{TABLE}.components.wine", 14, "components.wine is 14; data set 'wine' has 13 features"),
+        (f"{TABLE}.components.wine", 0, "components.wine is 0; it must be at least 1"),
+        (f"{TABLE}.components.wine", KeyError, "names no number of components for data set 'wine'"),
+        ("kernels.gaussian.sigma", -1, "config: kernels.gaussian: Gaussian sigma must be a finite number > 0, got -1"),
+        ("kernels.gaussian.sgima", 1, "config: kernels.gaussian: unknown option of kernel family 'gaussian': 'sgima'"),
+        ("solvers.ism.tolerence", 1, "config: solvers.ism: unknown option of solver method 'ism': 'tolerence'"),
+        ("solvers.ism.method", "imm", "config: solvers.ism: unknown solver method 'imm'"),
+        ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
+    ],
+)
+def test_each_fault_is_one_sentence_with_key_value_and_what_is_allowed(path, value, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        check_config(changed(path, value))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_projects_own_configuration_is_valid():
+    check_config(CONFIG)
+
+
+def test_grid_covers_every_fold_of_every_cell_once():
+    config = changed(f"{TABLE}.folds_per_job", 4)
+    batches = Grid(config).batches()
+    axes = [axes for batch in batches for axes in batch.axes]
+    assert len(axes) == len(set(axes)) == 2 * 2 * 4 * 10
+    assert [batch.folds_label for batch in batches[:3]] == ["0-3", "4-7", "8-9"]
+    assert len({batch.path for batch in batches}) == len(batches)
+
+
+def test_a_batch_survives_its_journey_through_the_command_line():
+    batch = Grid(CONFIG).batches()[0]
+    assert Batch.from_json(batch.to_json()) == batch
+
+
+def test_what_decides_results_is_in_the_batch_and_limits_are_not():
+    def hashes(config):
+        return {batch.path: batch.sha256 for batch in Grid(config).batches()}
+
+    base = hashes(CONFIG)
+    assert hashes(changed("limits.time_s", 5)) == base
+    tighter = hashes(changed("solvers.ism.tolerance", 0.5))
+    assert {path for path in base if base[path] != tighter[path]} == {path for path in base if "/ism/" in path}
+    assert not set(hashes(changed("seed", 1)).items()) & set(base.items())
+
+
+def test_cluster_runtime_leaves_room_above_all_limits_of_a_batch():
+    grid = Grid(changed("limits.time_s", 90))
+    assert grid.runtime_min(grid.batches()[0]) == 15 + 10

@@ -1,0 +1,110 @@
+"""Solvers that go wrong in every way a real one can; each lets the referee see an iterate or more first."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from kdrbench.solvers import Outcome, Status
+
+
+@dataclass(frozen=True)
+class Misbehaving:
+    requires: ClassVar[frozenset[str]] = frozenset({"value"})
+    version: ClassVar[int] = 1
+
+    def run(self, problem, start, monitor):
+        for _ in range(3):
+            monitor.keep_going(start)
+        self.go_wrong()
+        return Outcome(start, Status.CONVERGED, "went well after all")
+
+    def go_wrong(self):
+        raise NotImplementedError
+
+
+class Sleeps(Misbehaving):
+    """Sits in C code that holds the interpreter: no signal handler of Python's would run."""
+
+    def go_wrong(self):
+        ctypes.PyDLL(None).sleep(600)
+
+
+class ForksGrandchild(Misbehaving):
+    """Starts a process in a session of its own, notes its number, and hangs."""
+
+    def go_wrong(self):
+        grandchild = subprocess.Popen(
+            [sys.executable, "-c", "import subprocess, time; subprocess.Popen(['sleep', '600']); time.sleep(600)"],
+            start_new_session=True,
+        )
+        if note := os.environ.get("GRANDCHILD_NOTE"):
+            Path(note).write_text(str(grandchild.pid))
+        time.sleep(600)
+
+
+class Allocates(Misbehaving):
+    """Asks for 64 GiB at once."""
+
+    def go_wrong(self):
+        np.ones(2**33)
+
+
+class AllocatesInChildren(Misbehaving):
+    """Lets processes of its own hold the memory, each below the limit of a single process."""
+
+    def go_wrong(self):
+        for _ in range(8):
+            if os.fork() == 0:
+                hold = np.ones(2**24)
+                time.sleep(600)
+                os._exit(int(hold[0]))
+        time.sleep(600)
+
+
+class Raises(Misbehaving):
+    def go_wrong(self):
+        raise ZeroDivisionError("the step length is 0/0")
+
+
+class IsKilled(Misbehaving):
+    def go_wrong(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class IsTerminated(Misbehaving):
+    """Ends as by a user or a cluster that wants the work stopped."""
+
+    def go_wrong(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+class Leaves(Misbehaving):
+    def go_wrong(self):
+        os._exit(7)
+
+
+@dataclass(frozen=True)
+class Lies(Misbehaving):
+    """Calls a matrix orthonormal that is not."""
+
+    def run(self, problem, start, monitor):
+        monitor.keep_going(start)
+        return Outcome(2.0 * start, Status.CONVERGED, "converged")
+
+
+@dataclass(frozen=True)
+class NeverEnds(Misbehaving):
+    """Goes on as long as it may, and asks."""
+
+    def run(self, problem, start, monitor):
+        while monitor.keep_going(start):
+            time.sleep(0.01)
+        return Outcome(start, monitor.stop_status, monitor.stop_message)
