@@ -9,7 +9,7 @@ min_version("9.19")
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from kdrbench.bench.workflow import load_grid, shell_prefix, tex_reports
+from kdrbench.bench.workflow import data_to_await, load_grid, shell_prefix, tex_reports
 
 
 configfile: str(Path(workflow.basedir) / "config.yaml")

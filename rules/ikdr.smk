@@ -1,7 +1,6 @@
 rule run_batch:
     input:
-        # The batch names the SHA-256 of its data, so a file that was only made again reruns nothing.
-        data=ancient("results/data/{dataset}.npz"),
+        data=lambda wildcards: ancient(data_to_await(GRID.batch(**wildcards))),
     output:
         records="results/runs/{experiment}/{dataset}/{kernel}/{solver}/{folds}.jsonl",
         traces="results/traces/{experiment}/{dataset}/{kernel}/{solver}/{folds}.jsonl",
@@ -16,9 +15,10 @@ rule run_batch:
         runtime=lambda wildcards: GRID.runtime_min(GRID.batch(**wildcards)),
         mem_mb=GRID.memory_limit_mib + 1024,
     params:
+        data="results/data/{dataset}.npz",
         spec=lambda wildcards: GRID.batch(**wildcards).to_json(),
         state="results/.state/{experiment}/{dataset}/{kernel}/{solver}/{folds}",
     shell:
-        "python -m kdrbench batch --spec {params.spec:q} --data {input.data:q} --out {output.records:q}"
+        "python -m kdrbench batch --spec {params.spec:q} --data {params.data:q} --out {output.records:q}"
         " --trace {output.traces:q} --state {params.state:q} --time-limit-s {resources.time_limit_s}"
         " --memory-limit-mib {resources.memory_limit_mib} --threads {threads} > {log:q} 2>&1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.bench.config import Config
-from kdrbench.bench.grid import Grid
+from kdrbench.bench.grid import Batch, Grid
 from kdrbench.errors import ConfigError
 
 
@@ -29,13 +30,23 @@ def shell_prefix(workflow: Any) -> str:
     Without a software deployment method the commands run in the Python that runs Snakemake, whether or not
     its environment is activated; within a conda environment that environment's Python is the right one.
     """
-    source = Path(workflow.basedir) / "src"
-    path = f'{shlex.quote(str(source))}"${{PYTHONPATH:+:$PYTHONPATH}}"'
+    path = os.pathsep.join(filter(None, [str(Path(workflow.basedir) / "src"), os.environ.get("PYTHONPATH")]))
     # Without byte code every job would compile what it imports, which takes thrice the time.
-    prefix = f"set -euo pipefail; export PYTHONPATH={path}; unset PYTHONDONTWRITEBYTECODE; "
+    prefix = f"set -euo pipefail; unset PYTHONDONTWRITEBYTECODE; export PYTHONPATH={shlex.quote(path)}; "
     if not workflow.deployment_settings.deployment_method:
         prefix += f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
-    return prefix
+    # Snakemake formats the prefix: braces of a path are not placeholders.
+    return prefix.replace("{", "{{").replace("}", "}}")
+
+
+def data_to_await(batch: Batch) -> list[str]:
+    """Return the prepared data file that a batch has to wait for.
+
+    None where the batch is done and only its data file is gone: Snakemake reruns whatever depends on a file
+    that is made again, even an `ancient` one, and a batch names the SHA-256 of its data anyhow.
+    """
+    data, records = f"results/data/{batch.dataset}.npz", f"results/runs/{batch.path}.jsonl"
+    return [] if Path(records).exists() and not Path(data).exists() else [data]
 
 
 def tex_reports(grid: Grid) -> list[str]:

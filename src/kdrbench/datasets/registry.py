@@ -12,9 +12,10 @@ from importlib.resources import files
 class DatasetEntry:
     """What is known of a data set before it is read.
 
-    ``label`` stands in tables, ``title`` is the full name. ``parser`` names a function of :mod:`kdrbench.datasets.parsers`. A downloaded set has ``file`` (its path
-    in a mirror), ``urls`` and ``sha256`` of the file's bytes; a bundled one has none of the three.
-    ``content_sha256`` pins the parsed values of either. ``class_counts`` is in the order of sorted labels.
+    ``label`` stands in tables, ``title`` is the full name. ``parser`` names a function of
+    :mod:`kdrbench.datasets.parsers`. A downloaded set has ``file`` (its path in a mirror), ``urls`` and
+    ``sha256`` of the file's bytes; a bundled one has none of the three. ``content_sha256`` pins the parsed
+    values of either. ``class_counts`` is in the order of sorted labels.
     """
 
     name: str

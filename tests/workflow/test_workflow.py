@@ -1,0 +1,187 @@
+"""Snakemake run for real on small grids, with solvers that go wrong among good ones."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from kdrbench.bench.record import read_records
+
+ROOT = Path(__file__).parents[2]
+BAD = ["Sleeps", "ForksGrandchild", "Allocates", "Raises", "IsKilled"]
+STATUS = {
+    "ism": "converged",
+    "Sleeps": "time_limit",
+    "ForksGrandchild": "time_limit",
+    "Allocates": "memory_limit",
+    "Raises": "failed",
+    "IsKilled": "failed",
+}
+LIMIT_S = 1.5
+
+pytestmark = pytest.mark.workflow
+
+
+def overlay(**changes):
+    experiment = {
+        "datasets": ["wine"],
+        "kernels": ["gaussian"],
+        "solvers": ["ism", *BAD],
+        "folds": 2,
+        "folds_per_job": 2,
+    }
+    return {
+        "limits": {"time_s": LIMIT_S, "memory_mib": 256},
+        "timing": {"repeat_for_s": 0.01},
+        "solvers": {name: {"method": f"misbehaving:{name}"} for name in [*BAD, "IsTerminated"]},
+        "experiments": {"table4_supervised": experiment},
+    } | changes
+
+
+class Workflow:
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+
+    def run(self, *words, **changes):
+        (self.folder / "overlay.yaml").write_text(yaml.safe_dump(overlay(**changes)))
+        command = [Path(sys.executable).parent / "snakemake", "--snakefile", ROOT / "Snakefile", "--cores", "20"]
+        command += ["--directory", self.folder, "--workflow-profile", ROOT / "profiles" / "default"]
+        command += ["--configfile", self.folder / "overlay.yaml", *words]
+        environment = os.environ | {
+            "PYTHONPATH": str(ROOT / "tests"),
+            "XDG_CACHE_HOME": str(self.folder / "cache"),
+            "GRANDCHILD_NOTE": str(self.folder / "grandchild"),
+        }
+        return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=self.folder, check=False)
+
+    def records(self):
+        return {path.parent.name: read_records(path) for path in (self.folder / "results/runs").rglob("*.jsonl")}
+
+    def planned(self, *words, **changes):
+        """Return how many jobs of each rule a run would start."""
+        done = self.run("--dry-run", *words, **changes)
+        assert done.returncode == 0, done.stderr
+        return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", done.stdout + done.stderr, re.M)}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished run of the small grid; tests that change it work on a copy."""
+    workflow = Workflow(tmp_path_factory.mktemp("workflow") / "with a space")
+    done = workflow.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    return workflow
+
+
+@pytest.fixture
+def copy(finished, tmp_path):
+    shutil.copytree(finished.folder, tmp_path / "copy", dirs_exist_ok=True)
+    return Workflow(tmp_path / "copy")
+
+
+def test_every_run_left_the_right_row_with_its_partial_trace(finished):
+    records = finished.records()
+    assert set(records) == set(STATUS)
+    for solver, status in STATUS.items():
+        assert [record.fold for record in records[solver]] == [0, 1]
+        for record in records[solver]:
+            assert record.status == status
+            assert record.wall_s < LIMIT_S + 1.0
+        (trace,) = (finished.folder / "results/traces").rglob(f"{solver}/*.jsonl")
+        points = [json.loads(line) for line in trace.read_text().splitlines()]
+        assert {point["fold"] for point in points} == {0, 1}
+        assert len(points) >= 6
+
+
+def test_nothing_of_a_killed_run_is_left(finished):
+    assert not psutil.pid_exists(int((finished.folder / "grandchild").read_text()))
+    assert not list((finished.folder / "results/.state").rglob("*.jsonl"))
+
+
+def test_table_and_figure_are_complete(finished):
+    reports = finished.folder / "reports"
+    with (reports / "table4_supervised.csv").open() as stream:
+        cells = {(row["solver"], row["metric"]): row["ours"] for row in csv.DictReader(stream)}
+    assert len(cells) == 6 * 3
+    assert cells["Sleeps", "time_s"] == "> 1.5s"
+    assert cells["Allocates", "time_s"] == "> 256 MiB"
+    assert cells["IsKilled", "time_s"] == "failed"
+    assert re.fullmatch(r"-1\d{3}(\.\d+)? \u00b1 [\d.]+|-\d{3}(\.\d+)? \u00b1 [\d.]+", cells["ism", "cost"])
+    for name in ("table4_supervised.tex", "table4_supervised.html"):
+        assert "failed" in (reports / name).read_text()
+    assert (reports / "figures/table4_supervised_cost_against_time.pdf").stat().st_size > 1000
+    assert (reports / "table4_supervised.pdf").exists() == (shutil.which("pdflatex") is not None)
+
+
+def test_merged_table_has_every_row(finished):
+    with (finished.folder / "results/runs.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row["solver"], row["fold"]) for row in rows] == [(name, fold) for name in STATUS for fold in "01"]
+    assert all(row["git_commit"] and row["lock_sha256"] and row["processor"] for row in rows)
+
+
+def test_a_finished_workflow_has_nothing_to_do(finished):
+    assert finished.planned() == {}
+
+
+def test_raising_limits_reruns_no_run(finished):
+    assert "run_batch" not in finished.planned(limits={"time_s": 9, "memory_mib": 512})
+
+
+def test_another_option_reruns_the_cells_of_that_solver(finished):
+    solvers = overlay()["solvers"] | {"ism": {"tolerance": 0.5}}
+    planned = finished.planned(solvers=solvers)
+    assert planned["run_batch"] == 1
+
+
+def test_results_are_rebuilt_piecewise(copy):
+    before = copy.records()
+    (deleted,) = (copy.folder / "results/runs").rglob("ism/*.jsonl")
+    deleted.unlink()
+    (copy.folder / "results/runs.csv").unlink()
+    (copy.folder / "results/data/wine.npz").unlink()
+    shutil.rmtree(copy.folder / "reports")
+    planned = copy.planned()
+    assert (planned["run_batch"], planned["prepare_data"], planned["merge_runs"]) == (1, 1, 1)
+    done = copy.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    after = copy.records()
+    assert {solver: after[solver] for solver in BAD} == {solver: before[solver] for solver in BAD}
+    assert [record.cost for record in after["ism"]] == [record.cost for record in before["ism"]]
+    assert (copy.folder / "reports/table4_supervised.html").exists()
+
+
+def test_an_interruption_is_no_row_and_a_red_end_with_its_reason(tmp_path):
+    workflow = Workflow(tmp_path / "run")
+    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": ["IsTerminated", "ism"]}
+    done = workflow.run(experiments={"table4_supervised": experiment})
+    assert done.returncode != 0
+    assert "the run was ended by SIGTERM; start the workflow again" in done.stdout + done.stderr
+    assert set(workflow.records()) == {"ism"}
+    assert not (workflow.folder / "reports").exists()
+
+
+def test_a_mistyped_name_is_one_sentence_before_any_job(tmp_path):
+    workflow = Workflow(tmp_path / "run")
+    experiment = overlay()["experiments"]["table4_supervised"] | {"kernels": ["gausian"]}
+    done = workflow.run("--dry-run", experiments={"table4_supervised": experiment})
+    assert done.returncode != 0
+    assert (
+        "config: experiments.table4_supervised.kernels: unknown kernel 'gausian'; allowed: gaussian, linear, "
+        "polynomial, squared. Did you mean 'gaussian'?" in done.stdout + done.stderr
+    )
+    assert not (workflow.folder / "results").exists()
+
+
+def test_the_linter_is_content(tmp_path):
+    done = Workflow(tmp_path / "run").run("--lint")
+    assert "Congratulations, your workflow is in a good condition!" in done.stdout + done.stderr
