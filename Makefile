@@ -7,24 +7,23 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test lint types unit lock clean
+.PHONY: demo test lint types unit picture bench lock clean
 
 demo: $(READY)
-	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules progress
-	kdrbench where results/runs.csv reports
+	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
 
 test: lint types unit
 
 lint: $(READY)
-	ruff check src tests
-	ruff format --check src tests
+	ruff check src tests benchmarks .ci
+	ruff format --check src tests benchmarks .ci
 	snakefmt --check Snakefile rules
 
 types: $(READY)
 	mypy
 
 unit: $(READY)
-	pytest -n 2
+	OMP_NUM_THREADS=1 pytest -n 2
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'
@@ -32,6 +31,14 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
+
+# The picture in the README.
+picture: demo
+	cp reports/figures/table4_supervised_cost_against_time.png docs/cost_against_time.png
+
+# What the workflow adds to the work, in seconds.
+bench: $(READY)
+	python benchmarks/overhead.py
 
 # One version of each package for every Python; the lock is the only place that names exact versions.
 lock:

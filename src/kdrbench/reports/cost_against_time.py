@@ -52,7 +52,7 @@ def render(figure: Figure, kind: str) -> bytes:
     buffer = io.BytesIO()
     metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
     with mpl.rc_context({"pdf.fonttype": 42}):
-        figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+        figure.savefig(buffer, format=kind, dpi=110, metadata=metadata)
     return buffer.getvalue()
 
 

@@ -1,0 +1,40 @@
+"""Check that the demo's table has every cell and that each of its runs has a row and a trace."""
+
+import csv
+import json
+import shutil
+import sys
+from pathlib import Path
+
+config = json.loads(Path("results/config.json").read_text(encoding="utf-8"))
+faults = []
+for name, experiment in config["experiments"].items():
+    axes = [experiment[key] for key in ("datasets", "kernels", "solvers")]
+    cells = {
+        (dataset, kernel, solver, metric)
+        for dataset in axes[0]
+        for kernel in axes[1]
+        for solver in axes[2]
+        for metric in ("time_s", "cost", "accuracy")
+    }
+    with Path(f"reports/{name}.csv").open(encoding="utf-8", newline="") as stream:
+        shown = {
+            tuple(row[key] for key in ("dataset", "kernel", "solver", "metric")): row for row in csv.DictReader(stream)
+        }
+    faults += [f"no cell {cell}" for cell in sorted(cells - set(shown))]
+    faults += [f"empty cell {cell}" for cell, row in shown.items() if row["ours"] in {"", "not run", "N/A", "failed"}]
+    faults += [
+        f"{row['folds']} of {experiment['folds']} folds in {cell}"
+        for cell, row in shown.items()
+        if int(row["folds"]) != experiment["folds"]
+    ]
+    kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
+    paths = [Path(f"reports/{name}.{kind}") for kind in kinds]
+    paths += [Path(f"reports/figures/{name}_cost_against_time.{kind}") for kind in ("pdf", "png")]
+    faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
+with Path("results/runs.csv").open(encoding="utf-8", newline="") as stream:
+    runs = list(csv.DictReader(stream))
+faults += [f"no trace {run['trace_file']}" for run in runs if not Path("results/traces", run["trace_file"]).exists()]
+faults += [f"failed run: {run}" for run in runs if run["status"] == "failed"]
+print(f"demo: {len(runs)} runs, {len(faults)} faults")
+sys.exit("\n".join(faults))

@@ -1,0 +1,56 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from kdrbench.datasets import load_dataset, load_prepared
+
+ROOT = Path(__file__).parents[1]
+
+
+def kdrbench(*words, **options):
+    command = [sys.executable, "-m", "kdrbench", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def test_prepare_writes_a_data_set(tmp_path):
+    done = kdrbench("prepare", "wine", "--out", tmp_path / "wine.npz")
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"wine: 178 samples, 13 features, 3 classes -> {tmp_path / 'wine.npz'}\n",
+    )
+    assert load_prepared(tmp_path / "wine.npz").content_sha256 == load_dataset("wine").content_sha256
+
+
+def test_an_error_is_one_sentence_and_exit_code_two(tmp_path):
+    done = kdrbench("prepare", "wines", "--out", tmp_path / "wines.npz")
+    assert done.returncode == 2
+    assert done.stderr == "kdrbench: unknown data set 'wines'; allowed: cancer, wdbc, wine. Did you mean 'wine'?\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_limit_of_zero_is_refused_before_anything_runs(tmp_path):
+    files = [word for name in ("data", "out", "trace", "state") for word in (f"--{name}", tmp_path / name)]
+    done = kdrbench("batch", "--spec", "{}", *files, "--time-limit-s", "0", "--memory-limit-mib", "1")
+    assert (done.returncode, done.stderr) == (2, "kdrbench: the time limit must be a finite number > 0, got 0.0\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_commands_are_described():
+    listed = kdrbench("--help").stdout
+    for command in ("prepare", "batch", "freeze-config", "merge", "table", "typeset", "figure", "where"):
+        assert re.search(rf"^  {command} +\w", listed, re.M)
+
+
+def test_the_readme_shows_what_happens(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    exec(compile(code, "README.md", "exec"), {})
+    promised = re.findall(r"# (-[\d.]+)", code)
+    assert capsys.readouterr().out.split() == promised == ["-1628.14"]
+
+
+def test_the_snakefile_and_the_readme_name_the_same_results():
+    text = (ROOT / "README.md").read_text()
+    for path in ("results/runs.csv", "results/traces/", "results/logs/", "reports/figures/"):
+        assert f"`{path}`" in text
+        assert any(path in rules.read_text() for rules in (ROOT / "rules").glob("*.smk"))
