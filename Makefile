@@ -11,6 +11,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
+	kdrbench where results/runs.csv reports
 
 test: lint types unit
 

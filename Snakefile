@@ -46,7 +46,3 @@ rule all:
 include: "rules/data.smk"
 include: "rules/ikdr.smk"
 include: "rules/report.smk"
-
-
-onsuccess:
-    shell("python -m kdrbench where results/runs.csv reports")

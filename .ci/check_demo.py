@@ -37,4 +37,4 @@ with Path("results/runs.csv").open(encoding="utf-8", newline="") as stream:
 faults += [f"no trace {run['trace_file']}" for run in runs if not Path("results/traces", run["trace_file"]).exists()]
 faults += [f"failed run: {run}" for run in runs if run["status"] == "failed"]
 print(f"demo: {len(runs)} runs, {len(faults)} faults")
-sys.exit("\n".join(faults))
+sys.exit("\n".join(faults) or 0)

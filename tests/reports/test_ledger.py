@@ -1,0 +1,210 @@
+"""Tables from made-up runs whose cells are known by hand."""
+
+import dataclasses
+import re
+import shutil
+import subprocess
+import typing
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdrbench.bench.record import RunRecord
+from kdrbench.reports.cost_against_time import draw_cost_against_time, render
+from kdrbench.reports.html import render_html
+from kdrbench.reports.latex import TexError, compile_pdf, escape, render_latex
+from kdrbench.reports.layout import lay_out
+from kdrbench.reports.ledger import make_ledger
+from kdrbench.reports.published import PublishedNumber
+from kdrbench.reports.spreadsheet import render_csv
+from kdrbench.reports.summary import Cell, summarise
+from kdrbench.reports.verdict import Verdict, judge
+
+EXPERIMENT = {
+    "title": "A table of 100% & more_or_less.",
+    "published": {"paper": "neurips2019", "table": "4", "setting": "supervised"},
+    "datasets": ["wine", "wdbc"],
+    "kernels": ["gaussian"],
+    "solvers": ["ism", "dg", "sm"],
+}
+BLANK = {float: 0.0, int: 0, str: "", bool: False}
+
+
+def run(dataset, solver, fold, **columns):
+    hints = typing.get_type_hints(RunRecord)
+    blank = {field.name: BLANK.get(hints[field.name]) for field in dataclasses.fields(RunRecord)}
+    axes = {"dataset": dataset, "kernel": "gaussian", "solver": solver, "fold": fold, "status": "converged"}
+    numbers = {"time_s": 0.02, "cost": -1311.0, "quality": 0.95, "quality_metric": "accuracy", "time_limit_s": 2.0}
+    place = {"experiment": "e", "trace_file": f"{dataset}-{solver}.jsonl"}
+    return blank | axes | numbers | place | columns
+
+
+RUNS = pd.DataFrame(
+    [
+        run("wine", "ism", 0, time_s=0.010, cost=-1300.0, quality=1.0),
+        run("wine", "ism", 1, time_s=0.030, cost=-1320.0, quality=0.9),
+        run("wine", "dg", 0, status="time_limit", time_s=2.0, cost=-1200.0),
+        run("wine", "dg", 1, time_s=1.0, cost=-1210.0),
+        run("wine", "sm", 0, status="failed", time_s=None, cost=None, quality=None),
+        run("wine", "sm", 1, status="failed", time_s=None, cost=None, quality=None),
+        run("wdbc", "ism", 0, cost=-15000.0),
+        run("wdbc", "dg", 0, status="memory_limit", memory_limit_mib=256.0, cost=None, quality=None),
+    ]
+)
+
+
+@pytest.fixture
+def ledger():
+    return {(row.dataset, row.solver, row.metric): row for row in make_ledger(RUNS, EXPERIMENT)}
+
+
+def test_cells_are_means_and_population_spreads():
+    cell = summarise(RUNS)["wine", "gaussian", "ism"]["cost"]
+    assert (cell.mean, cell.std, cell.text, cell.folds) == (-1310.0, 10.0, "-1310 \u00b1 10", 2)
+
+
+def test_every_cell_is_there_in_order(ledger):
+    assert list(ledger)[:4] == [
+        ("wine", "ism", "time_s"),
+        ("wine", "dg", "time_s"),
+        ("wine", "sm", "time_s"),
+        ("wine", "ism", "cost"),
+    ]
+    assert len(ledger) == 2 * 3 * 3
+
+
+def test_runs_that_did_not_end_are_named(ledger):
+    assert ledger["wine", "dg", "time_s"].ours.text == "> 2s"
+    assert ledger["wine", "dg", "time_s"].why.startswith("1 of 2 folds: time limit")
+    assert ledger["wine", "dg", "cost"].ours.text == "-1205.0 \u00b1 5.0"
+    assert ledger["wine", "sm", "time_s"].ours.text == "failed"
+    assert ledger["wine", "sm", "cost"].ours.text == "failed"
+    assert ledger["wdbc", "dg", "time_s"].ours.text == "> 256 MiB"
+    assert ledger["wdbc", "sm", "cost"].ours.text == "not run"
+
+
+def test_paper_ours_verdict(ledger):
+    row = ledger["wine", "ism", "cost"]
+    assert (row.paper, row.verdict, row.why) == ("-1311\u00b126", Verdict.REPRODUCED, "")
+    assert ledger["wine", "dg", "cost"].verdict is Verdict.NOT_RUN
+    assert ledger["wdbc", "ism", "cost"].verdict is Verdict.NOT_PUBLISHED
+
+
+def test_the_best_are_marked_and_bounds_never_are(ledger):
+    best = {key for key, row in ledger.items() if row.best}
+    assert ("wine", "ism", "time_s") in best
+    assert ("wine", "dg", "time_s") not in best
+    # Equal means print the same and are both best.
+    assert {("wine", "ism", "accuracy"), ("wine", "dg", "accuracy")} <= best
+    assert ("wine", "dg", "cost") not in best
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "std", "ours", "spread", "verdict"),
+    [
+        ("cost", -100.0, 2.0, -103.0, 1.0, Verdict.REPRODUCED),
+        ("cost", -100.0, 2.0, -104.0, 1.0, Verdict.CLOSE),
+        ("cost", -100.0, 2.0, -106.0, 1.0, Verdict.DIFFERS),
+        ("quality", 0.90, None, 0.94, 0.0, Verdict.CLOSE),
+        ("quality", 0.90, None, 0.96, 0.0, Verdict.DIFFERS),
+        ("time_s", 1.0, None, 2.9, 0.1, Verdict.CLOSE),
+        ("time_s", 1.0, None, 0.3, 0.1, Verdict.DIFFERS),
+    ],
+)
+def test_verdicts(metric, value, std, ours, spread, verdict):
+    assert judge(PublishedNumber("", "ok", value, std, ""), Cell(metric, ours, spread, "", "", 10)) is verdict
+
+
+def test_verdict_without_a_number_of_either_side():
+    cell = Cell("cost", -1.0, 0.0, "", "", 10)
+    assert judge(PublishedNumber("N/A", "not_available", None, None, ""), cell) is Verdict.NOT_PUBLISHED
+    assert judge(PublishedNumber(">3d", "time_limit", 259200.0, None, ""), cell) is Verdict.NOT_PUBLISHED
+    number = PublishedNumber("1", "ok", 1.0, None, "")
+    assert judge(number, dataclasses.replace(cell, mean=None)) is Verdict.NOT_RUN
+
+
+def test_latex_has_every_cell_bold_best_and_daggers():
+    layout = lay_out(make_ledger(RUNS, EXPERIMENT), EXPERIMENT)
+    table = render_latex(layout)
+    assert r"A table of 100\% \& more\_or\_less." in table
+    assert r"Wine & Time & \textbf{20ms $\pm$ 10ms} & $>$ 2s$^\dagger$ & failed$^\dagger$ \\" in table
+    assert r"& Cost & \textbf{$-$1310 $\pm$ 10} & $-$1205.0 $\pm$ 5.0$^\dagger$ &" in table
+    assert len([line for line in table.splitlines() if re.match(r"(Wine|WDBC)? & (Time|Cost|Accuracy) &", line)]) == 6
+
+
+def test_latex_escapes_what_is_special():
+    assert escape("50% of a_b & {c} $1 #2 ~ ^ \\ -1") == (
+        r"50\% of a\_b \& \{c\} \$1 \#2 \textasciitilde{} \textasciicircum{} \textbackslash{} -1"
+    )
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="SKIPPED LOUDLY: no pdflatex on the PATH")
+def test_latex_compiles_to_a_page_that_shows_the_cells(tmp_path):
+    layout = lay_out(make_ledger(RUNS, EXPERIMENT), EXPERIMENT)
+    compile_pdf(render_latex(layout), tmp_path / "table.pdf")
+    assert (tmp_path / "table.pdf").read_bytes().startswith(b"%PDF")
+    if shutil.which("pdftotext"):
+        shown = subprocess.run(["pdftotext", "-layout", tmp_path / "table.pdf", "-"], capture_output=True, text=True)
+        assert "20ms \u00b1 10ms" in shown.stdout
+        assert "failed" in shown.stdout
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="SKIPPED LOUDLY: no pdflatex on the PATH")
+def test_tex_errors_are_shown(tmp_path):
+    with pytest.raises(TexError, match="pdflatex failed: ! Undefined control sequence"):
+        compile_pdf(r"\nosuchcommand", tmp_path / "table.pdf")
+    assert not (tmp_path / "table.pdf").exists()
+
+
+def test_a_missing_tex_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(TexError, match="pdflatex is not on the PATH; install a TeX"):
+        compile_pdf("x", tmp_path / "table.pdf")
+
+
+def test_html_shows_table_ledger_and_reasons_and_asks_no_other_host():
+    ledger = make_ledger(RUNS, EXPERIMENT)
+    page = render_html(lay_out(ledger, EXPERIMENT), ledger, RUNS, b"png")
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
+    assert cells.count("> 2s") + cells.count("&gt; 2s") == 1
+    assert "-1310 \u00b1 10" in cells
+    assert "-1311\u00b126" in cells
+    assert '<span class="verdict reproduced">reproduced</span>' in cells
+    assert "A table of 100% &amp; more_or_less." in page
+    assert not re.findall(r'(?:src|href)="(?!data:)', page)
+
+
+def test_csv_holds_paper_ours_and_verdict():
+    lines = render_csv(make_ledger(RUNS, EXPERIMENT)).splitlines()
+    assert lines[0] == "dataset,kernel,solver,metric,paper,ours,verdict,why,mean,std,folds,best"
+    assert "wine,gaussian,ism,cost,-1311\u00b126,-1310 \u00b1 10,reproduced,,-1310.0,10.0,2,True" in lines
+
+
+def write_traces(folder):
+    for name in RUNS["trace_file"].unique():
+        points = [(0, 0.0, -900.0), (0, 0.01, -1000.0), (0, 0.02, -990.0), (0, 0.04, -1200.0)]
+        if name.startswith("wine"):
+            points.append((1, 0.01, -1000.0))
+        lines = [f'{{"fold": {f}, "time_s": {t}, "cost": {c}, "stationarity": 0.1}}\n' for f, t, c in points]
+        (folder / name).write_text("".join(lines))
+
+
+def test_figure_shows_each_solver_and_falls_to_the_best_cost(tmp_path):
+    write_traces(tmp_path)
+    figure = draw_cost_against_time(RUNS, tmp_path, EXPERIMENT)
+    assert [axes.get_title() for axes in figure.axes] == ["Wine, Gaussian kernel", "WDBC, Gaussian kernel"]
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["ISM", "DG", "SM"]
+    first_fold = figure.axes[0].lines[0]
+    np.testing.assert_allclose(first_fold.get_xdata(), [0.01, 0.02, 0.04])
+    # Best is -1200: the curve is (cost - best)/|best| of the lowest cost so far, floored at rounding.
+    np.testing.assert_allclose(first_fold.get_ydata(), [1 / 6, 1 / 6, 1e-12])
+
+
+@pytest.mark.parametrize("kind", ["pdf", "png"])
+def test_figures_are_the_same_on_every_run(tmp_path, kind):
+    write_traces(tmp_path)
+    first, second = (render(draw_cost_against_time(RUNS, tmp_path, EXPERIMENT), kind) for _ in range(2))
+    assert first == second
+    assert first.startswith({"pdf": b"%PDF", "png": b"\x89PNG"}[kind])

@@ -1,0 +1,64 @@
+import csv
+import hashlib
+from collections import Counter
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from kdrbench.reports.published import find_published
+
+TEXT = files("kdrbench.reports").joinpath("published.csv").read_text(encoding="utf-8")
+ROWS = list(csv.DictReader(TEXT.splitlines()))
+shared = Path(__file__).resolve().parents[3] / "shared" / "published" / "published.csv"
+
+
+def test_every_number_of_every_table_is_there():
+    per_table = Counter((row["paper"], row["table"]) for row in ROWS)
+    assert per_table == {
+        # settings x data sets x kernels x methods x metrics
+        ("neurips2019", "4"): 2 * 4 * 2 * 4 * 3,
+        ("neurips2019", "5"): 56,
+        ("ismplus", "5"): 96,
+        ("ismplus", "6"): 84,
+        ("kpca_trick", "1"): 30,
+        ("kpca_trick", "2"): 30,
+        ("kpca_trick", "3"): 30,
+    }
+
+
+def test_table_4_has_no_hole():
+    for setting, quality in (("supervised", "accuracy"), ("unsupervised", "nmi")):
+        for dataset in ("wine", "cancer", "face", "mnist"):
+            for kernel in ("gaussian", "polynomial"):
+                for method in ("ism", "dg", "sm", "gm"):
+                    for metric in ("time_s", "cost", quality):
+                        axes = {"setting": setting, "dataset": dataset, "kernel": kernel, "method": method}
+                        number = find_published(paper="neurips2019", table="4", metric=metric, **axes)
+                        assert number is not None
+                        assert (number.value is None) == (number.status == "not_available")
+
+
+def test_no_number_stands_twice():
+    axes = [tuple(list(row.values())[:7]) for row in ROWS]
+    assert len(set(axes)) == len(axes)
+
+
+@pytest.mark.skipif(not shared.exists(), reason="SKIPPED LOUDLY: no shared folder beside the checkout to compare with")
+def test_the_packaged_copy_is_the_shared_file():
+    assert hashlib.sha256(TEXT.encode()).hexdigest() == hashlib.sha256(shared.read_bytes()).hexdigest()
+
+
+def published(dataset, kernel, method, metric):
+    axes = {"paper": "neurips2019", "table": "4", "setting": "supervised"}
+    return find_published(**axes, dataset=dataset, kernel=kernel, method=method, metric=metric)
+
+
+def test_numbers_come_in_our_units():
+    number = published("cancer", "polynomial", "ism", "cost")
+    assert (number.value, number.std, number.text) == (-1.894e6, 47e3, "-1894\u00b147")
+    assert "printed in thousands" in number.why
+    assert published("cancer", "gaussian", "ism", "cost").value == -32249
+    assert published("wine", "gaussian", "gm", "time_s").value == 1008.0
+    assert published("mnist", "gaussian", "dg", "time_s").status == "time_limit"
+    assert published("iris", "gaussian", "ism", "cost") is None
