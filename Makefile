@@ -24,7 +24,7 @@ types: $(READY)
 	mypy
 
 unit: $(READY)
-	OMP_NUM_THREADS=1 pytest -n 2
+	OMP_NUM_THREADS=1 pytest -n 2 --dist loadscope
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'
@@ -35,7 +35,7 @@ $(READY): requirements.lock pyproject.toml
 
 # The picture in the README.
 picture: demo
-	cp reports/figures/table4_supervised_cost_against_time.png docs/cost_against_time.png
+	cp reports/figures/demo_supervised_cost_against_time.png docs/cost_against_time.png
 
 # What the workflow adds to the work, in seconds.
 bench: $(READY)

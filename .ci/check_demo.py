@@ -8,7 +8,8 @@ from pathlib import Path
 
 config = json.loads(Path("results/config.json").read_text(encoding="utf-8"))
 faults = []
-for name, experiment in config["experiments"].items():
+for name in config["run"]:
+    experiment = config["experiments"][name]
     axes = [experiment[key] for key in ("datasets", "kernels", "solvers")]
     cells = {
         (dataset, kernel, solver, metric)

@@ -64,7 +64,6 @@ def main() -> None:
 def _batch() -> Batch:
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     config["solvers"] = {"start": {"method": "overhead:ReturnsItsStart"}}
-    config["timing"]["repeat_for_s"] = 0
     experiment = config["experiments"]["table4_supervised"]
     experiment |= {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["start"], "folds": MANY}
     return Grid(config).batches()[0]
@@ -73,7 +72,16 @@ def _batch() -> Batch:
 def _command(batch: Batch, folder: Path) -> tuple[list[str], Path]:
     words = [sys.executable, "-m", "kdrbench", "batch", "--spec", batch.to_json(), "--data", str(folder / "wine.npz")]
     words += ["--out", str(folder / "runs.jsonl"), "--trace", str(folder / "traces.jsonl")]
-    words += ["--state", str(folder / "state"), "--time-limit-s", "60", "--memory-limit-mib", "1024"]
+    words += [
+        "--state",
+        str(folder / "state"),
+        "--time-limit-s",
+        "60",
+        "--memory-limit-mib",
+        "1024",
+        "--repeat-for-s",
+        "0",
+    ]
     return words, folder
 
 

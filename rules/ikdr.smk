@@ -12,6 +12,7 @@ rule run_batch:
     resources:
         time_limit_s=GRID.time_limit_s,
         memory_limit_mib=GRID.memory_limit_mib,
+        repeat_for_s=GRID.repeat_for_s,
         runtime=lambda wildcards: GRID.runtime_min(GRID.batch(**wildcards)),
         mem_mb=GRID.memory_limit_mib + 1024,
     params:
@@ -21,4 +22,5 @@ rule run_batch:
     shell:
         "python -m kdrbench batch --spec {params.spec:q} --data {params.data:q} --out {output.records:q}"
         " --trace {output.traces:q} --state {params.state:q} --time-limit-s {resources.time_limit_s}"
-        " --memory-limit-mib {resources.memory_limit_mib} --threads {threads} > {log:q} 2>&1"
+        " --memory-limit-mib {resources.memory_limit_mib} --repeat-for-s {resources.repeat_for_s} --threads {threads}"
+        " > {log:q} 2>&1"

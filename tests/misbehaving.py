@@ -108,3 +108,44 @@ class NeverEnds(Misbehaving):
         while monitor.keep_going(start):
             time.sleep(0.01)
         return Outcome(start, monitor.stop_status, monitor.stop_message)
+
+
+@dataclass(frozen=True)
+class LiesOnTheWay(Misbehaving):
+    """Passes through points off the manifold, where the cost may be as low as one likes."""
+
+    def run(self, problem, start, monitor):
+        monitor.keep_going(start)
+        monitor.keep_going(2.0 * start)
+        return Outcome(start, Status.CONVERGED, "converged")
+
+
+class Diverges(Misbehaving):
+    def run(self, problem, start, monitor):
+        for _ in range(3):
+            monitor.keep_going(start)
+        monitor.keep_going(start * np.nan)
+        return Outcome(start, Status.CONVERGED, "converged")
+
+
+@dataclass(frozen=True)
+class HasItsOwnStatus(Misbehaving):
+    def run(self, problem, start, monitor):
+        for _ in range(3):
+            monitor.keep_going(start)
+        return Outcome(start, "fine", "")
+
+
+class ImportsWhatIsNotThere(Misbehaving):
+    def go_wrong(self):
+        import no_such_module  # noqa: F401
+
+
+@dataclass(frozen=True)
+class WantsAnOracle(Misbehaving):
+    requires: ClassVar[frozenset[str]] = frozenset({"third_derivative"})
+
+
+class NoSolver:
+    def run(self, problem, start, monitor):
+        return start

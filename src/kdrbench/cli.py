@@ -59,6 +59,7 @@ def prepare(name: str, mirror: str, out: Path) -> None:
 @click.option("--state", type=_FILE, required=True, help="Folder of unfinished work.")
 @click.option("--time-limit-s", type=float, required=True, help="Wall-clock limit of one run.")
 @click.option("--memory-limit-mib", type=float, required=True, help="Memory limit of one run.")
+@click.option("--repeat-for-s", type=float, default=0.5, show_default=True, help="Repeat shorter solves so long.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Cores and BLAS threads of a run.")
 def batch(
     spec: str,
@@ -68,11 +69,13 @@ def batch(
     state: Path,
     time_limit_s: float,
     memory_limit_mib: float,
+    repeat_for_s: float,
     threads: int,
 ) -> None:
     """Run a batch of timed runs, each supervised in a process of its own."""
     from kdrbench.bench.lane import owned_cores
     from kdrbench.bench.limits import Limits
+    from kdrbench.bench.workflow import SCHEDULER_VARIABLE
 
     limits = Limits(time_limit_s, memory_limit_mib)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -81,11 +84,14 @@ def batch(
         signal.signal(number, _leave)
     # The heavy imports wait until a core is free, so that they do not disturb a run that is being timed.
     with owned_cores(threads) as cores:
-        from kdrbench.bench.batch import BatchFiles, run_batch
+        from kdrbench.bench.batch import Surroundings, run_batch
         from kdrbench.bench.grid import Batch
+        from kdrbench.bench.state import BatchFiles
         from kdrbench.datasets import load_prepared
 
-        records = run_batch(Batch.from_json(spec), load_prepared(data), limits, BatchFiles(out, trace, state), cores)
+        scheduler = os.environ.get(SCHEDULER_VARIABLE)
+        around = Surroundings(limits, repeat_for_s, cores, int(scheduler) if scheduler else None)
+        records = run_batch(Batch.from_json(spec), load_prepared(data), around, BatchFiles(out, trace, state))
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
 

@@ -7,23 +7,25 @@ import psutil
 import pytest
 import yaml
 
-from kdrbench.bench.batch import BatchFiles, run_batch
+from kdrbench.bench.batch import Surroundings, run_batch
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.outcome import Interrupted
 from kdrbench.bench.record import RecordError, RunRecord, append_record, merge_records, read_records
+from kdrbench.bench.state import BatchFiles, claimed, publish
+from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.datasets import load_dataset
-from kdrbench.errors import DataError
+from kdrbench.errors import DataError, InputError
+from kdrbench.solvers import build_solver
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 
 ROOT = Path(__file__).parents[2]
 LIMITS = Limits(time_s=1.0, memory_mib=256)
+REPEAT_FOR_S = 0.05
 
 
 def batch_of(method, *, folds=1, kernel="gaussian"):
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     config["solvers"] = {"it": {"method": method}}
-    config["timing"]["repeat_for_s"] = 0.05
     experiment = config["experiments"]["table4_supervised"]
     experiment |= {"datasets": ["wine"], "kernels": [kernel], "solvers": ["it"], "folds_per_job": folds}
     return Grid(config).batches()[0]
@@ -34,8 +36,8 @@ def files(tmp_path):
     return BatchFiles(tmp_path / "records.jsonl", tmp_path / "traces.jsonl", tmp_path / "state")
 
 
-def run(method, files, **options):
-    return run_batch(batch_of(method, **options), load_dataset("wine"), LIMITS, files)
+def run(method, files, *, limits=LIMITS, **options):
+    return run_batch(batch_of(method, **options), load_dataset("wine"), Surroundings(limits, REPEAT_FOR_S), files)
 
 
 def test_a_good_run_leaves_a_full_row_a_trace_and_no_state(files):
@@ -68,25 +70,33 @@ def test_a_good_run_leaves_a_full_row_a_trace_and_no_state(files):
         ("IsKilled", "failed", "ended by SIGKILL"),
         ("Leaves", "failed", "ended with exit code 7 and no result"),
         ("Lies", "failed", "InputError: the result is not orthonormal"),
+        ("LiesOnTheWay", "failed", "InputError: the iterate is not orthonormal"),
+        ("Diverges", "failed", "InputError: the iterate holds NaN or infinite values"),
+        ("HasItsOwnStatus", "failed", "InputError: HasItsOwnStatus ended with status 'fine'; allowed: converged"),
     ],
 )
 def test_a_bad_run_leaves_its_row_with_the_trace_so_far(files, monkeypatch, tmp_path, solver, status, message):
     monkeypatch.setenv("GRANDCHILD_NOTE", str(tmp_path / "grandchild"))
-    (record,) = run(f"misbehaving:{solver}", files)
+    # What hoards memory in children is given time to do so: it must not be the clock that ends it.
+    limits = Limits(time_s=30.0, memory_mib=256) if status == "memory_limit" else LIMITS
+    (record,) = run(f"misbehaving:{solver}", files, limits=limits)
     assert record.status == status
     assert record.message.startswith(message)
-    assert record.wall_s < LIMITS.time_s + 1.0
-    trace = files.traces.read_text().splitlines()
-    assert len(trace) >= (1 if solver == "Lies" else 3)
-    # The last iterate seen is feasible, so its cost and quality are known.
-    assert record.cost == pytest.approx(json.loads(trace[-1])["cost"], rel=1e-12)
+    assert record.wall_s < limits.time_s + 1.0
+    if status == "time_limit":
+        assert record.time_s >= limits.time_s
+    trace = [json.loads(line) for line in files.traces.read_text().splitlines()]
+    assert len(trace) >= (1 if "Lies" in solver else 3)
+    # The last iterate the referee passed is feasible, so its cost and quality are known.
+    assert record.feasibility < FEASIBILITY_BOUND
+    assert record.cost == pytest.approx(trace[-1]["cost"], rel=1e-12)
     assert 0 < record.quality <= 1
     if solver == "ForksGrandchild":
         assert not psutil.pid_exists(int((tmp_path / "grandchild").read_text()))
 
 
 def test_an_interrupted_run_leaves_no_row(files):
-    with pytest.raises(Interrupted, match="ended by SIGTERM"):
+    with pytest.raises(SupervisionError, match="ended by SIGTERM"):
         run("misbehaving:IsTerminated", files)
     assert not files.records.exists()
     assert read_records(files.state / "rows.jsonl") == []
@@ -103,23 +113,65 @@ def test_all_solvers_share_splits_and_starts(files, tmp_path):
 
 def test_rows_of_an_interrupted_batch_are_kept_and_the_rest_is_run(files):
     whole = run("ism", files, folds=3)
-    batch = batch_of("ism", folds=3)
-    state = files.state
+    batch, state = batch_of("ism", folds=3), files.state
     state.mkdir()
-    (state / "key.json").write_text(json.dumps([batch.sha256, LIMITS.time_s, LIMITS.memory_mib]))
+    (state / "key.json").write_text(json.dumps([batch.sha256, LIMITS.time_s, LIMITS.memory_mib, REPEAT_FOR_S]))
+    (state / "fold-1").mkdir()
+    (state / "fold-1" / "trace.jsonl").write_text("[0.5, -1.0, 0.1]\n")
     append_record(state / "rows.jsonl", whole[1])
     with (state / "rows.jsonl").open("a") as stream:
         stream.write('{"half a line')
-    again = run_batch(batch, load_dataset("wine"), LIMITS, files)
+    again = run("ism", files, folds=3)
     assert [record.fold for record in again] == [0, 1, 2]
     assert again[1] == whole[1]
     assert [record.cost for record in again] == [record.cost for record in whole]
+    traces = [json.loads(line) for line in files.traces.read_text().splitlines()]
+    assert {point["fold"] for point in traces} == {0, 1, 2}
+    assert [point["cost"] for point in traces if point["fold"] == 1] == [-1.0]
+
+
+def test_two_processes_never_work_on_one_batch(files):
+    with (
+        claimed(files, batch_of("ism"), LIMITS, REPEAT_FOR_S),
+        pytest.raises(SupervisionError, match=r"another process works on .*state; wait until it has ended"),
+    ):
+        run("ism", files)
+    assert not files.records.exists()
+
+
+def test_a_batch_is_published_whole_or_not_at_all(files):
+    (record,) = run("ism", files)
+    batch = batch_of("ism", folds=2)
+    with claimed(files, batch, LIMITS, REPEAT_FOR_S):
+        append_record(files.rows, record)
+        files.records.unlink()
+        with pytest.raises(RecordError, match=r"holds folds \[0\], not \[0, 1\]"):
+            publish(batch, files)
+    assert not files.records.exists()
+
+
+@pytest.mark.parametrize(
+    ("solver", "error", "message"),
+    [
+        ("ImportsWhatIsNotThere", SupervisionError, "the bench failed within the run"),
+        ("WantsAnOracle", InputError, "WantsAnOracle needs the oracle third_derivative, which DenseProblem does not"),
+    ],
+)
+def test_faults_that_are_not_the_solvers_leave_no_row(files, solver, error, message):
+    with pytest.raises(error, match=message):
+        run(f"misbehaving:{solver}", files)
+    assert not files.records.exists()
+
+
+def test_a_solver_of_ones_own_must_keep_the_contract():
+    with pytest.raises(InputError, match=r"'misbehaving:NoSolver' must be a dataclass .*; it lacks requires, version"):
+        build_solver({"method": "misbehaving:NoSolver"})
 
 
 def test_unfinished_rows_of_other_limits_are_not_kept(files):
     (record,) = run("ism", files)
     files.state.mkdir()
-    (files.state / "key.json").write_text(json.dumps([batch_of("ism").sha256, 99.0, LIMITS.memory_mib]))
+    (files.state / "key.json").write_text(json.dumps([batch_of("ism").sha256, 99.0, LIMITS.memory_mib, REPEAT_FOR_S]))
     append_record(files.state / "rows.jsonl", record)
     (again,) = run("ism", files)
     assert again.wall_s != record.wall_s
@@ -127,7 +179,7 @@ def test_unfinished_rows_of_other_limits_are_not_kept(files):
 
 def test_other_data_than_the_batch_names_are_refused(files):
     with pytest.raises(DataError, match=r"'wdbc' has SHA-256 .*, the run wants"):
-        run_batch(batch_of("ism"), load_dataset("wdbc"), LIMITS, files)
+        run_batch(batch_of("ism"), load_dataset("wdbc"), Surroundings(LIMITS, REPEAT_FOR_S), files)
     assert not files.records.exists()
 
 
@@ -143,6 +195,8 @@ def test_records_are_checked_when_read(files):
     ):
         with pytest.raises(RecordError, match=message):
             RunRecord.from_json(json.dumps(json.loads(line) | change))
+    with pytest.raises(RecordError, match="must be a JSON object"):
+        RunRecord.from_json("[]")
     with pytest.raises(RecordError, match="not a line of JSON"):
         RunRecord.from_json("{")
 

@@ -41,6 +41,13 @@ TABLE = "experiments.table4_supervised"
         ("limits.time_s", "3d", "config: limits.time_s is '3d'; it must be of type number"),
         ("limits.memory_mib", -1, "config: limits.memory_mib is -1; it must be greater than 0"),
         ("seed", KeyError, "config: the key 'seed' is missing"),
+        ("limits.time_s", float("inf"), "config: limits.time_s is inf; it must be a finite number"),
+        ("limits.time_s", float("nan"), "config: limits.time_s is nan; it must be a finite number"),
+        ("run", ["table5"], "config: run: unknown experiment 'table5'; allowed: table4_supervised"),
+        ("run", [], "config: run is \\[\\]; it must be a list of at least 1"),
+        ("experiments", {}, "config: experiments must hold at least 1 entry"),
+        ("experiments", {"table 4/x": {}}, "'table 4/x'; it must be a name of letters, digits, '-' and '_'"),
+        (f"{TABLE}.components.wines", 4, f"{TABLE}.components: unknown data set 'wines'"),
         ("timing.threads", 0, "config: timing.threads is 0; it must be at least 1"),
         (f"{TABLE}.fold", 3, f"unknown key in {TABLE}: 'fold'; allowed: .*Did you mean 'folds'"),
         (f"{TABLE}.folds", 1, f"{TABLE}.folds is 1; it must be at least 2"),
@@ -91,7 +98,7 @@ def test_what_decides_results_is_in_the_batch_and_limits_are_not():
         return {batch.path: batch.sha256 for batch in Grid(config).batches()}
 
     base = hashes(CONFIG)
-    assert hashes(changed("limits.time_s", 5)) == base
+    assert hashes(changed("limits.time_s", 5)) == hashes(changed("timing.repeat_for_s", 5)) == base
     tighter = hashes(changed("solvers.ism.tolerance", 0.5))
     assert {path for path in base if base[path] != tighter[path]} == {path for path in base if "/ism/" in path}
     assert not set(hashes(changed("seed", 1)).items()) & set(base.items())

@@ -1,10 +1,13 @@
+import os
 import time
 
 import numpy as np
 import pytest
 
 from helpers import random_projection, small_problem
-from kdrbench.bench.monitor import Referee, TimedMonitor, read_projection, read_trace
+from kdrbench.bench.monitor import BenchFaultError, Referee, TimedMonitor, read_projection, read_trace
+from kdrbench.bench.pauses import Pauses
+from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 
 
@@ -35,6 +38,8 @@ def test_trace_on_disk_equals_the_trace_in_memory_and_ends_at_the_result(tmp_pat
 
 def test_the_clock_stands_while_the_referee_looks(tmp_path):
     class Slow:
+        n_features = 6
+
         def __init__(self, problem):
             self._problem = problem
 
@@ -53,9 +58,9 @@ def test_the_clock_stands_while_the_referee_looks(tmp_path):
     referee.begin()
     for _ in range(5):
         referee.keep_going(projection)
-    referee.end(projection)
-    # Six looks slept 0.3 s; were they on the clock, it would show at least that.
-    assert referee.clock.wall_s < 0.25
+    referee.end()
+    # Five looks slept 0.25 s; were they on the clock, it would show at least that.
+    assert referee.clock.wall_s < 0.2
 
 
 def test_later_iterates_are_looked_at_rarely(tmp_path):
@@ -64,8 +69,8 @@ def test_later_iterates_are_looked_at_rarely(tmp_path):
     referee.begin()
     for _ in range(2000):
         referee.keep_going(projection)
-    referee.end(projection)
-    assert 11 <= len(referee.trace) < 500
+    referee.end()
+    assert 10 <= len(referee.trace) < 500
     assert referee.iterations == 2000
 
 
@@ -84,3 +89,64 @@ def test_time_is_over_at_the_limit():
     time.sleep(0.06)
     assert not monitor.keep_going(random_projection())
     assert monitor.stop_message == "stopped at the time limit of 0.05 s"
+
+
+def test_iterates_may_be_made_only_for_the_referee_and_off_the_clock(tmp_path):
+    made = []
+
+    def slowly():
+        time.sleep(0.05)
+        made.append(1)
+        return random_projection()
+
+    referee = referee_for(small_problem(), tmp_path)
+    referee.begin()
+    for _ in range(4):
+        assert referee.keep_going(slowly)
+    referee.end()
+    assert (len(made), len(referee.trace)) == (4, 4)
+    assert referee.clock.wall_s < 0.15
+    assert IterationMonitor().keep_going(slowly)
+    assert len(made) == 4
+
+
+def test_pauses_add_up_and_are_seen_across_a_fork():
+    pauses = Pauses()
+    time.sleep(0.02)
+    pauses.end()
+    assert 0.02 <= pauses.total_s() < 1.0
+    before = pauses.total_s()
+    time.sleep(0.02)
+    assert pauses.total_s() == before
+    child = os.fork()
+    if child == 0:
+        pauses.begin()
+        time.sleep(0.02)
+        pauses.end()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert pauses.total_s() >= before + 0.02
+
+
+@pytest.mark.parametrize(
+    ("iterate", "message"),
+    [
+        (np.full((6, 2), np.nan), "the iterate holds NaN"),
+        (2.0 * random_projection(), "the iterate is not orthonormal"),
+        (random_projection(n_features=5), r"the iterate must be 6 x q"),
+    ],
+)
+def test_iterates_off_the_manifold_are_refused(tmp_path, iterate, message):
+    referee = referee_for(small_problem(), tmp_path)
+    referee.begin()
+    with pytest.raises(InputError, match=message):
+        referee.keep_going(iterate)
+    assert read_projection(tmp_path / "projection.npy") is None
+
+
+def test_a_trace_that_cannot_be_written_is_the_benchs_fault(tmp_path):
+    referee = referee_for(small_problem(), tmp_path / "file")
+    (tmp_path / "file").write_text("not a folder")
+    referee.begin()
+    with pytest.raises(BenchFaultError, match="the trace cannot be written"):
+        referee.keep_going(random_projection())

@@ -4,13 +4,13 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
 from kdrbench.bench.limits import Limits
+from kdrbench.bench.pauses import Pauses
 from kdrbench.bench.supervisor import End, supervise
 from kdrbench.errors import InputError
 
@@ -102,29 +102,78 @@ def test_memory_of_descendants_counts():
     assert supervise(spread, Limits(time_s=30, memory_mib=256)).end is End.MEMORY_LIMIT
 
 
-def test_the_run_dies_with_its_supervisor(tmp_path):
-    note = tmp_path / "pid"
-    script = (
-        "import os, time; from pathlib import Path; from kdrbench.bench.limits import Limits; "
-        "from kdrbench.bench.supervisor import supervise; "
-        f"supervise(lambda: (Path({str(note)!r}).write_text(str(os.getpid())), time.sleep(600)), Limits(600, 256))"
-    )
-    supervisor = subprocess.Popen([sys.executable, "-c", script])
-    run = _wait_for_pid(note)
-    supervisor.kill()
-    supervisor.wait()
-    deadline = time.monotonic() + 10
-    while psutil.pid_exists(run) and psutil.Process(run).status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < deadline, "the run outlived its supervisor"
+def test_pauses_do_not_count_against_the_limit():
+    pauses = Pauses()
+
+    def paused_then_asleep():
+        time.sleep(1.0)
+        pauses.end()
+        time.sleep(600)
+
+    ending = supervise(paused_then_asleep, LIMITS, pauses)
+    assert ending.end is End.TIME_LIMIT
+    assert 1.5 <= ending.wall_s < 2.5
+
+
+def test_nothing_of_the_batch_is_open_in_the_run(tmp_path):
+    with (tmp_path / "lock").open("w") as lock:
+        note = tmp_path / "note"
+        supervise(lambda: note.write_text(str(_is_open(lock.fileno()))), LIMITS)
+        assert note.read_text() == "False"
+
+
+def _is_open(number):
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("killed", ["batch", "guardian", "scheduler"])
+def test_nothing_outlives_a_killed_batch_guardian_or_scheduler(tmp_path, killed):
+    note = tmp_path / "pids"
+    scheduler = subprocess.Popen(["sleep", "600"])
+    script = f"""
+import os, subprocess, time
+from pathlib import Path
+from kdrbench.bench.limits import Limits
+from kdrbench.bench.supervisor import supervise
+def run():
+    hidden = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    Path({str(note)!r}).write_text(f"{{os.getppid()}} {{os.getpid()}} {{hidden.pid}} .")
+    time.sleep(600)
+supervise(run, Limits(600, 256), scheduler={scheduler.pid})
+"""
+    batch = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
+    guardian, run, hidden = _wait_for_pids(note)
+    os.kill({"batch": batch.pid, "guardian": guardian, "scheduler": scheduler.pid}[killed], signal.SIGKILL)
+    scheduler.kill()
+    scheduler.wait()
+    assert batch.wait(timeout=20) != 0
+    _wait_until_gone([guardian, run, hidden])
+
+
+def _wait_until_gone(pids):
+    deadline = time.monotonic() + 20
+    while left := [pid for pid in pids if psutil.pid_exists(pid) and _is_running(pid)]:
+        assert time.monotonic() < deadline, f"processes {left} live on"
         time.sleep(0.01)
 
 
-def _wait_for_pid(note: Path) -> int:
+def _is_running(pid):
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _wait_for_pids(note):
     deadline = time.monotonic() + 60
-    while not (note.exists() and note.read_text()):
+    while not (note.exists() and note.read_text().endswith(".")):
         assert time.monotonic() < deadline, "the run did not begin"
         time.sleep(0.01)
-    return int(note.read_text())
+    return [int(word) for word in note.read_text().split()[:-1]]
 
 
 @pytest.mark.parametrize(

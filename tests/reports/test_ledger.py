@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from kdrbench.bench.record import RunRecord
+from kdrbench.errors import InputError
 from kdrbench.reports.cost_against_time import draw_cost_against_time, render
 from kdrbench.reports.html import render_html
 from kdrbench.reports.latex import TexError, compile_pdf, escape, render_latex
@@ -61,7 +62,7 @@ def ledger():
 
 def test_cells_are_means_and_population_spreads():
     cell = summarise(RUNS)["wine", "gaussian", "ism"]["cost"]
-    assert (cell.mean, cell.std, cell.text, cell.folds) == (-1310.0, 10.0, "-1310 \u00b1 10", 2)
+    assert (cell.mean, cell.std, cell.text, cell.counted) == (-1310.0, 10.0, "-1310 \u00b1 10", 2)
 
 
 def test_every_cell_is_there_in_order(ledger):
@@ -103,8 +104,9 @@ def test_the_best_are_marked_and_bounds_never_are(ledger):
 @pytest.mark.parametrize(
     ("metric", "value", "std", "ours", "spread", "verdict"),
     [
-        ("cost", -100.0, 2.0, -103.0, 1.0, Verdict.REPRODUCED),
-        ("cost", -100.0, 2.0, -104.0, 1.0, Verdict.CLOSE),
+        # Two standard errors of the difference over 16 folds: 2 sqrt(3^2 + 4^2) / 4 = 2.5.
+        ("cost", -100.0, 3.0, -102.4, 4.0, Verdict.REPRODUCED),
+        ("cost", -100.0, 3.0, -102.6, 4.0, Verdict.CLOSE),
         ("cost", -100.0, 2.0, -106.0, 1.0, Verdict.DIFFERS),
         ("quality", 0.90, None, 0.94, 0.0, Verdict.CLOSE),
         ("quality", 0.90, None, 0.96, 0.0, Verdict.DIFFERS),
@@ -113,15 +115,51 @@ def test_the_best_are_marked_and_bounds_never_are(ledger):
     ],
 )
 def test_verdicts(metric, value, std, ours, spread, verdict):
-    assert judge(PublishedNumber("", "ok", value, std, ""), Cell(metric, ours, spread, "", "", 10)) is verdict
+    assert judge(PublishedNumber("", "ok", value, std, ""), cell(metric, ours, spread)) is verdict
+
+
+def cell(metric, mean, std, *, complete=True):
+    return Cell(metric, mean, std, "", "", 16, 16, complete)
 
 
 def test_verdict_without_a_number_of_either_side():
-    cell = Cell("cost", -1.0, 0.0, "", "", 10)
-    assert judge(PublishedNumber("N/A", "not_available", None, None, ""), cell) is Verdict.NOT_PUBLISHED
-    assert judge(PublishedNumber(">3d", "time_limit", 259200.0, None, ""), cell) is Verdict.NOT_PUBLISHED
+    ours = cell("cost", -1.0, 0.0)
+    assert judge(None, ours) is Verdict.NOT_PUBLISHED
+    assert judge(PublishedNumber("N/A", "not_available", None, None, ""), ours) is Verdict.NOT_PUBLISHED
     number = PublishedNumber("1", "ok", 1.0, None, "")
-    assert judge(number, dataclasses.replace(cell, mean=None)) is Verdict.NOT_RUN
+    assert judge(number, dataclasses.replace(ours, mean=None)) is Verdict.NOT_RUN
+    assert judge(number, cell("cost", 1.0, 0.0, complete=False)) is Verdict.NOT_RUN
+
+
+def test_a_time_where_the_paper_prints_a_bound_differs():
+    bound = PublishedNumber(">3d", "time_limit", 259200.0, None, "")
+    assert judge(bound, cell("time_s", 5.0, 0.1)) is Verdict.DIFFERS
+    assert judge(bound, cell("time_s", None, None, complete=False)) is Verdict.NOT_RUN
+
+
+def test_means_over_fewer_folds_do_not_compete_and_failed_runs_count_for_nothing():
+    runs = pd.DataFrame(
+        [
+            run("wine", "ism", 0),
+            run("wine", "ism", 1),
+            run("wine", "dg", 0, cost=-9999.0),
+            run("wine", "dg", 1, cost=-9e9, status="failed"),
+            run("wine", "sm", 0, status="max_iterations"),
+            run("wine", "sm", 1, status="stalled"),
+        ]
+    )
+    rows = {(row.solver, row.metric): row for row in make_ledger(runs, EXPERIMENT | {"datasets": ["wine"]})}
+    failing = rows["dg", "cost"]
+    assert (failing.ours.mean, failing.ours.counted, failing.ours.folds, failing.best) == (-9999.0, 1, 2, False)
+    assert failing.verdict is Verdict.NOT_RUN
+    assert rows["ism", "cost"].best
+    assert rows["sm", "cost"].ours.note == "1 of 2 folds: stalled; 1 of 2 folds: max iterations"
+    assert rows["sm", "time_s"].ours.text == "20ms \u00b1 0ms"
+
+
+def test_an_unknown_published_table_is_named():
+    with pytest.raises(InputError, match="no published numbers of neurips2020, 4, supervised; known: ismplus, 5"):
+        make_ledger(RUNS, EXPERIMENT | {"published": EXPERIMENT["published"] | {"paper": "neurips2020"}})
 
 
 def test_latex_has_every_cell_bold_best_and_daggers():
@@ -177,8 +215,8 @@ def test_html_shows_table_ledger_and_reasons_and_asks_no_other_host():
 
 def test_csv_holds_paper_ours_and_verdict():
     lines = render_csv(make_ledger(RUNS, EXPERIMENT)).splitlines()
-    assert lines[0] == "dataset,kernel,solver,metric,paper,ours,verdict,why,mean,std,folds,best"
-    assert "wine,gaussian,ism,cost,-1311\u00b126,-1310 \u00b1 10,reproduced,,-1310.0,10.0,2,True" in lines
+    assert lines[0] == "dataset,kernel,solver,metric,paper,ours,verdict,why,mean,std,folds,counted,best"
+    assert "wine,gaussian,ism,cost,-1311\u00b126,-1310 \u00b1 10,reproduced,,-1310.0,10.0,2,2,True" in lines
 
 
 def write_traces(folder):
@@ -195,7 +233,8 @@ def test_figure_shows_each_solver_and_falls_to_the_best_cost(tmp_path):
     figure = draw_cost_against_time(RUNS, tmp_path, EXPERIMENT)
     assert [axes.get_title() for axes in figure.axes] == ["Wine, Gaussian kernel", "WDBC, Gaussian kernel"]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert legend == ["ISM", "DG", "SM"]
+    # Both runs of SM failed.
+    assert legend == ["ISM", "DG"]
     first_fold = figure.axes[0].lines[0]
     np.testing.assert_allclose(first_fold.get_xdata(), [0.01, 0.02, 0.04])
     # Best is -1200: the curve is (cost - best)/|best| of the lowest cost so far, floored at rounding.
@@ -207,4 +246,5 @@ def test_figures_are_the_same_on_every_run(tmp_path, kind):
     write_traces(tmp_path)
     first, second = (render(draw_cost_against_time(RUNS, tmp_path, EXPERIMENT), kind) for _ in range(2))
     assert first == second
+    assert b"CreationDate" not in first
     assert first.startswith({"pdf": b"%PDF", "png": b"\x89PNG"}[kind])

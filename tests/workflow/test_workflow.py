@@ -134,7 +134,9 @@ def test_a_finished_workflow_has_nothing_to_do(finished):
 
 
 def test_raising_limits_reruns_no_run(finished):
-    assert "run_batch" not in finished.planned(limits={"time_s": 9, "memory_mib": 512})
+    planned = finished.planned(limits={"time_s": 9, "memory_mib": 512})
+    assert planned["freeze_config"] == 1
+    assert "run_batch" not in planned
 
 
 def test_another_option_reruns_the_cells_of_that_solver(finished):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -27,10 +28,14 @@ def load_schema() -> dict[str, Any]:
 def check_config(config: Config) -> None:
     """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault found."""
     _check_schema(config)
+    _check_finite(config, "")
     for name, definition in config["kernels"].items():
         _check_definition(f"kernels.{name}", check_definition, definition)
     for name, definition in config["solvers"].items():
         _check_definition(f"solvers.{name}", build_solver, definition)
+    for name in config["run"]:
+        if name not in config["experiments"]:
+            raise ConfigError(f"config: run: {unknown_name('experiment', name, sorted(config['experiments']))}")
     for name, experiment in config["experiments"].items():
         _check_experiment(f"experiments.{name}", experiment, config)
 
@@ -45,6 +50,15 @@ def _check_schema(config: Config) -> None:
         raise ConfigError(_in_words(found[0]))
 
 
+def _check_finite(value: object, place: str) -> None:
+    """Refuse the numbers that YAML can write and JSON schemas let pass."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"config: {place} is {value}; it must be a finite number")
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            _check_finite(part, f"{place}.{key}" if place else str(key))
+
+
 def _in_words(error: Any) -> str:
     place = ".".join(str(part) for part in error.absolute_path)
     where = f" in {place}" if place else ""
@@ -56,6 +70,8 @@ def _in_words(error: Any) -> str:
     if rule == "required":
         missing = next(key for key in wanted if key not in value)
         return f"config: the key {missing!r} is missing{where}"
+    if rule == "minProperties":
+        return f"config: {place} must hold at least {wanted} entry"
     allowed_words = {
         "type": f"of type {wanted}",
         "enum": f"one of {', '.join(map(str, wanted))}" if rule == "enum" else "",
@@ -85,6 +101,9 @@ def _check_experiment(place: str, experiment: Config, config: Config) -> None:
         for name in experiment[key]:
             if name not in allowed:
                 raise ConfigError(f"config: {place}.{key}: {unknown_name(kind, name, sorted(allowed))}")
+    for dataset in experiment["components"]:
+        if dataset not in registry:
+            raise ConfigError(f"config: {place}.components: {unknown_name('data set', dataset, sorted(registry))}")
     for dataset in experiment["datasets"]:
         _check_dataset(place, experiment, registry[dataset].n_features, registry[dataset].class_counts, dataset)
 

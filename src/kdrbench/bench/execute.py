@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import json
 import statistics
+import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.monitor import Referee, TimedMonitor, save_projection
+from kdrbench.bench.monitor import BenchFaultError, Referee, TimedMonitor
+from kdrbench.bench.pauses import Pauses
 from kdrbench.files import write_text
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers import Solver, SolverResult, Status, solve
 
 MOST_REPEATS = 100
+# The exit code by which a run says that the bench, not the solver, is at fault (EX_SOFTWARE of sysexits.h).
+BENCH_FAULT = 70
+
+
+@dataclass(frozen=True)
+class Job:
+    """One fold's problem, its solver and start, and how long a short solve is repeated."""
+
+    solver: Solver
+    problem: Problem
+    start: Callable[[Problem], FloatArray]
+    repeat_for_s: float
 
 
 @dataclass(frozen=True)
@@ -43,50 +59,39 @@ class RunFiles:
         return self.folder / "result.json"
 
 
-def execute(
-    solver: Solver,
-    problem: Problem,
-    start: Callable[[Problem], FloatArray],
-    limits: Limits,
-    repeat_for_s: float,
-    files: RunFiles,
-) -> None:
-    """Solve once under the referee, then repeat a short solve unwatched for ``repeat_for_s`` to time it.
+def execute(job: Job, limits: Limits, pauses: Pauses, files: RunFiles) -> None:
+    """Solve once under the referee, then repeat a short solve unwatched to time it.
 
-    The first result counts; it is handed over before the repeats begin.
+    The first result counts; it is handed over before the repeats begin. What a solver raises becomes its
+    status; a fault of the bench or a missing package ends the process with exit code ``BENCH_FAULT``.
     """
+    referee = Referee(job.problem, limits.time_s, files.trace, files.projection, pauses)
     try:
-        referee = Referee(problem, limits.time_s, files.trace, files.projection)
-        result = solve(solver, problem, lambda: start(problem), referee)
+        result = solve(job.solver, job.problem, lambda: job.start(job.problem), referee)
     except MemoryError as error:
-        _fail(files, Status.MEMORY_LIMIT, f"out of memory: {error}")
+        _write(files, status=Status.MEMORY_LIMIT, message=f"out of memory: {error}")
         return
+    except (BenchFaultError, ImportError):
+        traceback.print_exc()
+        sys.exit(BENCH_FAULT)
     except Exception as error:
-        _fail(files, Status.FAILED, f"{type(error).__name__}: {error}")
+        _write(files, status=Status.FAILED, message=f"{type(error).__name__}: {error}")
         return
-    save_projection(files.projection, result.projection)
     _hand_over(files, result, [referee.clock.wall_s], [referee.clock.cpu_s])
-    if result.status is Status.TIME_LIMIT or referee.clock.wall_s >= repeat_for_s:
-        return
-    walls, cpus = _repeat(solver, problem, start, limits, repeat_for_s, first_s=referee.clock.wall_s)
-    if walls:
-        _hand_over(files, result, walls, cpus)
+    if result.status is not Status.TIME_LIMIT and referee.clock.wall_s < job.repeat_for_s:
+        walls, cpus = _repeat(job, limits, pauses, first_s=referee.clock.wall_s)
+        if walls:
+            _hand_over(files, result, walls, cpus)
 
 
-def _repeat(
-    solver: Solver,
-    problem: Problem,
-    start: Callable[[Problem], FloatArray],
-    limits: Limits,
-    repeat_for_s: float,
-    first_s: float,
-) -> tuple[list[float], list[float]]:
+def _repeat(job: Job, limits: Limits, pauses: Pauses, first_s: float) -> tuple[list[float], list[float]]:
     """Solve again and again; the watched solve was the warm-up."""
     walls: list[float] = []
     cpus: list[float] = []
-    while sum(walls) < repeat_for_s and len(walls) < MOST_REPEATS and first_s + sum(walls) < 0.5 * limits.time_s:
-        fresh, monitor = problem.fresh(), TimedMonitor(limits.time_s)
-        solve(solver, fresh, lambda fresh=fresh: start(fresh), monitor)  # type: ignore[misc]
+    # The repeats count against the limit as well, so they stop where there is room for as many again.
+    while sum(walls) < job.repeat_for_s and len(walls) < MOST_REPEATS and first_s + sum(walls) < 0.5 * limits.time_s:
+        problem, monitor = job.problem.fresh(), TimedMonitor(limits.time_s, pauses)
+        solve(job.solver, problem, partial(job.start, problem), monitor)
         walls.append(monitor.clock.wall_s)
         cpus.append(monitor.clock.cpu_s)
     return walls, cpus
@@ -105,10 +110,6 @@ def _hand_over(files: RunFiles, result: SolverResult, walls: list[float], cpus: 
         cpu_s=statistics.median(cpus),
         repeats=len(walls),
     )
-
-
-def _fail(files: RunFiles, status: Status, message: str) -> None:
-    _write(files, status=status, message=message)
 
 
 def _write(files: RunFiles, **values: Any) -> None:

@@ -17,9 +17,9 @@ from kdrbench.solvers.registry import build_solver
 
 @dataclass(frozen=True)
 class Batch:
-    """One job: consecutive folds of one (experiment, data set, kernel, solver), with all that decides its results.
+    """One job: consecutive folds of one (experiment, data set, kernel, solver), with all the configuration decides.
 
-    Limits are not part of it: raising one must not rerun what has ended.
+    Limits and repeats are not part of it: changing one must not rerun what has ended.
     """
 
     experiment: str
@@ -36,7 +36,7 @@ class Batch:
     folds: tuple[int, ...]
     start: str
     seed: int
-    repeat_for_s: float
+    threads: int
     kdrbench_version: str
 
     @property
@@ -66,7 +66,7 @@ class Batch:
 
     @property
     def sha256(self) -> str:
-        """Hash of everything that decides the batch's results."""
+        """Hash of everything the configuration says about the batch's results."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
 
@@ -82,6 +82,11 @@ class Grid:
     def threads(self) -> int:
         """Cores and BLAS threads of a run."""
         return int(self.config["timing"]["threads"])
+
+    @property
+    def repeat_for_s(self) -> str:
+        """For how long a short solve is repeated; text like the limits."""
+        return f"{self.config['timing']['repeat_for_s']:g}"
 
     @property
     def time_limit_s(self) -> str:
@@ -103,8 +108,8 @@ class Grid:
 
     @property
     def experiments(self) -> list[str]:
-        """Names of the experiments."""
-        return list(self.config["experiments"])
+        """Names of the experiments to run."""
+        return list(self.config["run"])
 
     def batches(self, experiment: str | None = None) -> list[Batch]:
         """Return the batches of one experiment, or of all."""
@@ -116,7 +121,8 @@ class Grid:
         return self._batches["/".join((experiment, dataset, kernel, solver, folds))]
 
     def _expand(self) -> Iterator[Batch]:
-        for name, experiment in self.config["experiments"].items():
+        for name in self.experiments:
+            experiment = self.config["experiments"][name]
             for dataset in experiment["datasets"]:
                 for kernel in experiment["kernels"]:
                     for solver in experiment["solvers"]:
@@ -141,6 +147,6 @@ class Grid:
                 folds=tuple(range(first, min(first + size, n_folds))),
                 start=experiment["start"],
                 seed=config["seed"],
-                repeat_for_s=config["timing"]["repeat_for_s"],
+                threads=self.threads,
                 kdrbench_version=__version__,
             )

@@ -1,14 +1,15 @@
 """The timing lane: a timed batch owns its cores.
 
 One advisory lock a core, in a folder shared by all of the user's processes on the machine, keeps timed
-batches apart even when several Snakemake processes run, or more jobs than there are cores. Locks end with
-the process that holds them, however it ends.
+batches apart even when several Snakemake processes run, or more jobs than there are cores. A lock ends with
+the batch that holds it, however it ends; runs do not inherit it.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from pathlib import Path
 from kdrbench.errors import InputError
 
 _RETRY_S = 0.05
+_TRIES_BEFORE_A_WORD = 100
 
 
 @contextmanager
@@ -33,7 +35,11 @@ def owned_cores(count: int, folder: Path | None = None) -> Iterator[tuple[int, .
         )
     folder = folder or Path(tempfile.gettempdir()) / f"kdrbench-cores-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
+    tries = 0
     while len(held := _try_lock(allowed, count, folder)) < count:
+        tries += 1
+        if tries == _TRIES_BEFORE_A_WORD:
+            print(f"waiting for {count} core(s): other timed batches hold the locks in {folder}", file=sys.stderr)
         # Holding some while waiting for others could lock two batches out for ever.
         _release(held)
         time.sleep(_RETRY_S)

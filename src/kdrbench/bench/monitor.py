@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 import json
-import os
+import math
 import time
 from pathlib import Path
 
 import numpy as np
 
+from kdrbench.bench.pauses import Pauses
+from kdrbench.errors import InputError, KdrbenchError
 from kdrbench.files import write_bytes
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
-from kdrbench.solvers.status import Status
+from kdrbench.solvers import Status
+from kdrbench.solvers.base import check_projection
+from kdrbench.solvers.monitor import Iterate
 from kdrbench.solvers.stiefel import relative_stationarity
 
 # The first iterates are always looked at; later ones so rarely that the referee takes a tenth of the time.
@@ -21,34 +25,42 @@ _ALWAYS = 10
 _REFEREE_SHARE = 0.1
 
 
-class Clock:
-    """Wall and CPU seconds of the solver alone."""
+class BenchFaultError(KdrbenchError):
+    """The referee could not do its work: no fault of the solver's."""
 
-    def __init__(self) -> None:
+
+class Clock:
+    """Wall and CPU seconds of the solver alone; the run's limit stands still with it."""
+
+    def __init__(self, pauses: Pauses | None = None) -> None:
         self.wall_s = self.cpu_s = 0.0
+        self._pauses = pauses
         self._wall = self._cpu = 0.0
 
     def start(self) -> None:
         """Begin or go on counting."""
+        if self._pauses:
+            self._pauses.end()
         self._cpu, self._wall = time.process_time(), time.perf_counter()
 
     def stop(self) -> None:
         """Count what has passed since the last start."""
         self.wall_s += time.perf_counter() - self._wall
         self.cpu_s += time.process_time() - self._cpu
+        if self._pauses:
+            self._pauses.begin()
 
 
 class TimedMonitor:
-    """Counts iterations and solver seconds and stops at ``time_limit_s`` of wall clock, referee included."""
+    """Counts iterations and solver seconds and stops when the clock shows ``time_limit_s``."""
 
     stop_status = Status.TIME_LIMIT
 
-    def __init__(self, time_limit_s: float) -> None:
+    def __init__(self, time_limit_s: float, pauses: Pauses | None = None) -> None:
         self.iterations = 0
         self.trace: list[tuple[float, float, float]] = []
-        self.clock = Clock()
+        self.clock = Clock(pauses)
         self._limit_s = time_limit_s
-        self._deadline = float("inf")
 
     @property
     def stop_message(self) -> str:
@@ -57,55 +69,67 @@ class TimedMonitor:
 
     def begin(self) -> None:
         """Start the clock."""
-        self._deadline = time.perf_counter() + self._limit_s
         self.clock.start()
 
-    def keep_going(self, projection: FloatArray) -> bool:
-        """Count the iterate and return whether time is left."""
-        self.iterations += 1
-        return time.perf_counter() < self._deadline
+    def keep_going(self, iterate: Iterate) -> bool:
+        """Return whether time is left, and count the iterate if so."""
+        self.clock.stop()
+        going = self.clock.wall_s < self._limit_s
+        if going:
+            self.look(iterate)
+            self.iterations += 1
+        self.clock.start()
+        return going
 
-    def end(self, projection: FloatArray) -> None:
+    def look(self, iterate: Iterate) -> None:
+        """Look at an iterate while the clock stands; this monitor does not."""
+
+    def end(self) -> None:
         """Stop the clock."""
         self.clock.stop()
+
+    def accept(self, projection: FloatArray) -> None:
+        """Note the checked result; nothing to note here."""
 
 
 class Referee(TimedMonitor):
     """A timed monitor that also writes a trace and keeps the last iterate on disk, off the solver's clock.
 
     Each trace line is one write of a whole line, so that a killed run leaves a readable trace.
+
+    Raises ``InputError`` for an iterate that is not orthonormal or has no finite cost, and
+    ``BenchFaultError`` when the files cannot be written.
     """
 
-    def __init__(self, problem: Problem, time_limit_s: float, trace: Path, iterate: Path) -> None:
-        super().__init__(time_limit_s)
+    def __init__(
+        self, problem: Problem, time_limit_s: float, trace: Path, iterate: Path, pauses: Pauses | None = None
+    ) -> None:
+        super().__init__(time_limit_s, pauses)
         self._problem = problem.fresh()
-        self._trace_file = os.open(trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        self._iterate = iterate
+        self._trace_path, self._iterate_path = trace, iterate
         self._next_look_s = 0.0
 
-    def keep_going(self, projection: FloatArray) -> bool:
-        """Look at the iterate if its turn has come and return whether time is left."""
-        self.clock.stop()
+    def look(self, iterate: Iterate) -> None:
+        """Evaluate the iterate if its turn has come."""
         if self.iterations < _ALWAYS or self.clock.wall_s >= self._next_look_s:
-            self._look(projection)
-        going = super().keep_going(projection)
-        self.clock.start()
-        return going
+            self.accept(iterate() if callable(iterate) else iterate)
 
-    def end(self, projection: FloatArray) -> None:
-        """Stop the clock and look at the final iterate."""
-        self.clock.stop()
-        self._look(projection)
-        os.close(self._trace_file)
-
-    def _look(self, projection: FloatArray) -> None:
+    def accept(self, projection: FloatArray) -> None:
+        """Evaluate an iterate or the result, and write both down."""
         began = time.perf_counter()
+        check_projection("iterate", projection, self._problem.n_features)
         cost = -self._problem.value(projection)
         stationarity = relative_stationarity(projection, self._problem.gradient(projection))
+        if not (math.isfinite(cost) and math.isfinite(stationarity)):
+            raise InputError(f"an iterate has cost {cost} and relative stationarity {stationarity}")
         point = (self.clock.wall_s, cost, stationarity)
+        try:
+            save_projection(self._iterate_path, projection)
+            with self._trace_path.open("ab", buffering=0) as stream:
+                stream.write((json.dumps(point) + "\n").encode())
+        except OSError as error:
+            raise BenchFaultError(f"the trace cannot be written: {error}") from error
         self.trace.append(point)
-        os.write(self._trace_file, (json.dumps(point) + "\n").encode())
-        save_projection(self._iterate, projection)
         self._next_look_s = self.clock.wall_s + (time.perf_counter() - began) / _REFEREE_SHARE
 
 

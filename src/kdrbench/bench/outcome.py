@@ -1,24 +1,21 @@
-"""From how a child ended and what it left behind to the status of its run."""
+"""From how a run's process ended and what it left behind to the status of the run."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 from dataclasses import dataclass
 from typing import Any
 
-from kdrbench.bench.execute import RunFiles
+from kdrbench.bench.execute import BENCH_FAULT, RunFiles
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.monitor import read_trace
-from kdrbench.bench.supervisor import End, Ending
-from kdrbench.errors import KdrbenchError
+from kdrbench.bench.supervisor import End, Ending, SupervisionError
 from kdrbench.solvers import Status
 
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class Interrupted(KdrbenchError):  # noqa: N818 - an interruption, not a fault
-    """The run was asked to stop from outside: it has no result and is to be run again."""
+_COUNTED = ("value", "gradient", "hessian_vector", "surrogate")
 
 
 @dataclass(frozen=True)
@@ -49,34 +46,38 @@ class RunOutcome:
         }
 
 
-_COUNTED = ("value", "gradient", "hessian_vector", "surrogate")
-
-
 def judge(ending: Ending, files: RunFiles, limits: Limits) -> RunOutcome:
     """Return the run's outcome; a result handed over counts, whatever became of the process afterwards.
 
-    Raises ``Interrupted`` when the child was ended by INT, TERM or HUP: somebody stops the work.
+    A run without a result is known up to its last trace line; one killed at the time limit has used it up.
+
+    Raises ``SupervisionError`` when the run was ended by INT, TERM or HUP (somebody stops the work) or by a
+    fault of the bench.
     """
     if files.result.exists():
-        return _from_result(json.loads(files.result.read_text(encoding="utf-8")))
+        values = json.loads(files.result.read_text(encoding="utf-8"))
+        outcome = RunOutcome(**{**values, "status": Status(values["status"])})
+    else:
+        outcome = RunOutcome(*_without_result(ending, limits))
+    if outcome.time_s is not None:
+        return outcome
+    time_s = limits.time_s if outcome.status is Status.TIME_LIMIT else _last_seen(files)
+    return dataclasses.replace(outcome, time_s=time_s)
+
+
+def _without_result(ending: Ending, limits: Limits) -> tuple[Status, str]:
     if ending.end is End.TIME_LIMIT:
-        message = f"killed at the time limit of {limits.time_s:g} s"
-        return RunOutcome(Status.TIME_LIMIT, message, time_s=limits.time_s)
+        return Status.TIME_LIMIT, f"killed at the time limit of {limits.time_s:g} s"
     if ending.end is End.MEMORY_LIMIT:
-        message = f"killed beyond the memory limit of {limits.memory_mib:g} MiB"
-        return RunOutcome(Status.MEMORY_LIMIT, message, time_s=_last_seen(files))
+        return Status.MEMORY_LIMIT, f"killed beyond the memory limit of {limits.memory_mib:g} MiB"
     if ending.end is End.SIGNALLED:
+        name = signal.Signals(ending.code).name
         if ending.code in _INTERRUPTIONS:
-            raise Interrupted(f"the run was ended by {signal.Signals(ending.code).name}; start the workflow again")
-        message = f"ended by {signal.Signals(ending.code).name}"
-        return RunOutcome(Status.FAILED, message, time_s=_last_seen(files))
-    message = f"ended with exit code {ending.code} and no result"
-    return RunOutcome(Status.FAILED, message, time_s=_last_seen(files))
-
-
-def _from_result(values: dict[str, Any]) -> RunOutcome:
-    values["status"] = Status(values["status"])
-    return RunOutcome(**values)
+            raise SupervisionError(f"the run was ended by {name}; start the workflow again")
+        return Status.FAILED, f"ended by {name}"
+    if ending.code == BENCH_FAULT:
+        raise SupervisionError("the bench failed within the run, see the lines above; mend that and start again")
+    return Status.FAILED, f"ended with exit code {ending.code} and no result"
 
 
 def _last_seen(files: RunFiles) -> float | None:

@@ -17,7 +17,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt")
 
 def provenance() -> dict[str, Any]:
     """Return package versions, BLAS, processor, git commit and lock file hash as flat columns."""
-    root = Path(__file__).resolve().parents[3]
+    root = _checkout()
     return {
         "kdrbench_version": __version__,
         "python_version": platform.python_version(),
@@ -26,7 +26,7 @@ def provenance() -> dict[str, Any]:
         "processor": _processor(),
         "machine": platform.node(),
         **_git(root),
-        "lock_sha256": _sha256(root / "requirements.lock"),
+        "lock_sha256": _sha256(root / "requirements.lock") if root else "",
     }
 
 
@@ -46,14 +46,24 @@ def _processor() -> str:
     return platform.machine()
 
 
-def _git(root: Path) -> dict[str, Any]:
-    """Return commit and dirty flag; empty and false outside a checkout."""
+def _checkout() -> Path | None:
+    """Return the root of the checkout this package lies in, or ``None`` for an installed package."""
+    root = Path(__file__).resolve().parents[3]
+    return root if (root / "src" / "kdrbench").is_dir() and (root / "pyproject.toml").is_file() else None
+
+
+def _git(root: Path | None) -> dict[str, Any]:
+    """Return commit and whether sources differ from it or are not part of it; unknown outside a checkout."""
+    unknown = {"git_commit": "", "git_dirty": None}
+    if root is None:
+        return unknown
     try:
-        commit = _git_output(root, "rev-parse", "HEAD")
-        dirty = bool(_git_output(root, "status", "--porcelain", "--untracked-files=no"))
+        return {
+            "git_commit": _git_output(root, "rev-parse", "HEAD"),
+            "git_dirty": bool(_git_output(root, "status", "--porcelain")),
+        }
     except (OSError, subprocess.CalledProcessError):
-        return {"git_commit": "", "git_dirty": False}
-    return {"git_commit": commit, "git_dirty": dirty}
+        return unknown
 
 
 def _git_output(root: Path, *words: str) -> str:

@@ -28,7 +28,9 @@ class RunRecord:
 
     ``time_s`` and ``cpu_s`` count the solver alone (median of ``repeats`` solves, with interquartile range);
     ``wall_s`` is the supervised process from fork to end. ``contaminated`` marks a run whose wall time
-    exceeds its CPU time by more than a tenth: it shared its core. At a time limit ``time_s`` is the limit.
+    exceeds its CPU time by more than a tenth: it shared its core. A run killed at its time limit has
+    ``time_s`` equal to the limit; one that ended without a result has the time of its last trace line.
+    ``cost`` to ``stationarity`` belong to the last orthonormal projection the referee saw.
     """
 
     schema_version: int
@@ -63,7 +65,7 @@ class RunRecord:
     n_components: int
     time_limit_s: float
     memory_limit_mib: float
-    contaminated: bool
+    contaminated: bool | None
     cores: str
     load: float
     involuntary_switches: int
@@ -83,7 +85,7 @@ class RunRecord:
     processor: str
     machine: str
     git_commit: str
-    git_dirty: bool
+    git_dirty: bool | None
     lock_sha256: str
 
     @property
@@ -102,6 +104,8 @@ class RunRecord:
             values = json.loads(line)
         except json.JSONDecodeError as error:
             raise RecordError(f"not a line of JSON: {line[:80]!r}") from error
+        if not isinstance(values, dict):
+            raise RecordError(f"a record must be a JSON object, got {line[:80]!r}")
         _check_columns(values, cls)
         return cls(**values)
 

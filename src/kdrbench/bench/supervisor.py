@@ -1,49 +1,55 @@
-"""One run in a child process that cannot outlive its limits.
+"""One run in a process that cannot outlive its limits, nor its scheduler.
 
-The child is forked from a parent that has done all imports, leads its own session, and dies with its parent.
-At the end of the run, however it came, every descendant is killed: processes that left the group are found
-because the parent is the subreaper of its descendants. Linux only.
+Three processes: the batch, which has done all imports; a guardian forked from it; the run forked from the
+guardian, leader of a session of its own. The guardian watches clock and memory, and adopts every process that
+the run leaves behind. However the run ends, the guardian kills all that is left of it; if the batch dies, the
+guardian does the same and goes; if the guardian dies, the run dies with it and the batch clears the rest.
+Linux only.
 """
 
 from __future__ import annotations
 
-import ctypes
 import gc
+import json
 import os
-import resource
 import select
 import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum, auto
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from types import FrameType
 
 import psutil
 
+from kdrbench.bench import processes
 from kdrbench.bench.limits import Limits
+from kdrbench.bench.pauses import Pauses
+from kdrbench.errors import KdrbenchError
 
 # A run that watches its own clock ends at the limit by itself; this long after it, it is killed.
 GRACE_S = 0.25
-_MEMORY_POLL_S = 0.25
-_MOST_KILLING_S = 10.0
-_MIB = 1024 * 1024
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_POLL_S = 0.25
 
 
-class End(Enum):
-    """How the child ended, seen from outside."""
+class End(StrEnum):
+    """How the run ended, seen from outside."""
 
-    EXITED = auto()
-    SIGNALLED = auto()
-    TIME_LIMIT = auto()
-    MEMORY_LIMIT = auto()
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    TIME_LIMIT = "time_limit"
+    MEMORY_LIMIT = "memory_limit"
+
+
+class SupervisionError(KdrbenchError):
+    """The run could not be watched to its end: it leaves no row and is to be run again."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """``code``: exit code, or number of the signal; ``memory_mib``: peak resident memory beyond that at the start.
+    """``code``: exit code, or number of the signal; ``memory_mib``: peak beyond the memory at the start.
 
     Pages of libraries that the run is the first to touch count as well, some tens of MiB.
     """
@@ -55,131 +61,132 @@ class Ending:
     involuntary_switches: int
 
 
-def supervise(target: Callable[[], None], limits: Limits) -> Ending:
-    """Run ``target`` in a child process within ``limits``; return when it and all its descendants are gone."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    before = {process.pid for process in _descendants()}
-    # A fork shares the parent's anonymous pages; those of files are mapped when they are touched.
-    baseline = _anonymous_memory(psutil.Process())
-    # Frozen objects are not touched by the child's collector, so their pages stay shared.
+def supervise(
+    target: Callable[[], None],
+    limits: Limits,
+    pauses: Pauses | None = None,
+    scheduler: int | None = None,
+) -> Ending:
+    """Run ``target`` in a process of its own within ``limits``; return when it and all its descendants are gone.
+
+    The time limit counts from ``pauses``' first end (from the fork if there are none) and stands still during
+    pauses. The run is also ended when the process numbered ``scheduler`` disappears.
+
+    Raises ``SupervisionError`` when the scheduler is gone or the guardian was killed.
+    """
+    processes.adopt_orphans()
+    before = {process.pid for process in processes.descendants()}
+    # Frozen objects are not touched by the run's collector, so their pages stay shared.
     gc.freeze()
-    began = time.monotonic()
-    parent, child = os.getpid(), os.fork()
-    if child == 0:
-        _live_as_child(target, parent, limits)
+    parent, (reading, writing) = os.getpid(), os.pipe()
+    guardian = os.fork()
+    if guardian == 0:
+        os.close(reading)
+        _in_child(lambda: _guard(target, limits, pauses, scheduler, parent, writing))
     gc.unfreeze()
-    end = End.EXITED
-    usage = None
+    os.close(writing)
     try:
-        end = _watch(child, began + limits.time_s + GRACE_S, limits.memory_mib * _MIB, baseline)
+        with os.fdopen(reading, encoding="ascii") as report:
+            text = report.read()
     finally:
-        _kill_group(child)
-        _, status, usage = os.wait4(child, 0)
-        _kill_descendants(before)
+        # After a whole report this finds the guardian gone; else an exception is passing through.
+        os.kill(guardian, signal.SIGTERM)
+        os.waitpid(guardian, 0)
+        processes.kill_descendants(before)
+    if not text:
+        raise SupervisionError("the guardian of a run was killed, or the scheduler is gone; start the workflow again")
+    values = json.loads(text)
+    return Ending(**{**values, "end": End(values["end"])})
+
+
+def _guard(
+    target: Callable[[], None],
+    limits: Limits,
+    pauses: Pauses | None,
+    scheduler: int | None,
+    parent: int,
+    writing: int,
+) -> None:
+    """Fork the run, watch it, clear up after it, and report."""
+    for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(name, _leave)
+    # A terminal's Ctrl-C goes to the batch, which tells the guardian.
+    os.setsid()
+    processes.follow_parent_in_death(parent, signal.SIGTERM)
+    processes.adopt_orphans()
+    baseline = processes.anonymous_memory()
+    began, me = time.monotonic(), os.getpid()
+    run = os.fork()
+    if run == 0:
+        _in_child(lambda: _become_run(target, limits, me))
+    try:
+        end, tree_memory = _watch(run, began, limits, pauses, scheduler)
+    finally:
+        processes.kill_group(run)
+        _, status, usage = os.wait4(run, 0)
+        processes.kill_descendants(set())
     if end is End.EXITED and os.WIFSIGNALED(status):
         end = End.SIGNALLED
-    return Ending(
+    peak = max(usage.ru_maxrss * 1024 - baseline, tree_memory, 0)
+    ending = Ending(
         end=end,
         code=os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status),
         wall_s=time.monotonic() - began,
-        memory_mib=max(0.0, usage.ru_maxrss * 1024 - baseline) / _MIB,
+        memory_mib=peak / processes.MIB,
         involuntary_switches=usage.ru_nivcsw,
     )
+    os.write(writing, json.dumps(asdict(ending)).encode())
 
 
-def _watch(child: int, deadline: float, memory: float, baseline: int) -> End:
-    """Wait until the child has ended or exceeds a limit."""
-    handle = os.pidfd_open(child)
-    try:
-        while True:
-            patience = max(0.0, min(_MEMORY_POLL_S, deadline - time.monotonic()))
-            if select.select([handle], [], [], patience)[0]:
-                return End.EXITED
-            if time.monotonic() >= deadline:
-                return End.TIME_LIMIT
-            if _tree_memory(child, baseline) > memory:
-                return End.MEMORY_LIMIT
-    finally:
-        os.close(handle)
+def _watch(run: int, began: float, limits: Limits, pauses: Pauses | None, scheduler: int | None) -> tuple[End, int]:
+    """Wait until the run has ended or exceeds a limit; return that and the most memory seen."""
+    handle, most = os.pidfd_open(run), 0
+    while True:
+        paused = pauses.total_s() if pauses else 0.0
+        left = began + paused + limits.time_s + GRACE_S - time.monotonic()
+        if select.select([handle], [], [], max(0.0, min(_POLL_S, left)))[0]:
+            return End.EXITED, most
+        # A pause may have begun while we waited, so the time left is counted anew.
+        paused = pauses.total_s() if pauses else 0.0
+        if time.monotonic() >= began + paused + limits.time_s + GRACE_S:
+            return End.TIME_LIMIT, most
+        most = max(most, processes.private_memory(run))
+        if most > limits.memory_mib * processes.MIB:
+            return End.MEMORY_LIMIT, most
+        if scheduler is not None and not psutil.pid_exists(scheduler):
+            sys.exit(1)
 
 
-def _tree_memory(child: int, baseline: int) -> float:
-    """Return the anonymous memory of the child and its descendants beyond what each began with."""
-    total = 0
-    try:
-        tree = [psutil.Process(child), *psutil.Process(child).children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return 0.0
-    for process in tree:
-        try:
-            total += max(0, _anonymous_memory(process) - baseline)
-        except psutil.NoSuchProcess:
-            continue
-    return float(total)
+def _become_run(target: Callable[[], None], limits: Limits, guardian: int) -> None:
+    """Set the run's process up and run the target."""
+    os.setsid()
+    processes.follow_parent_in_death(guardian, signal.SIGKILL)
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.SIG_DFL)
+    # Locks, pipes and files of the batch are none of the run's business, nor of what it starts.
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
+    processes.limit_memory(limits.memory_mib)
+    target()
 
 
-def _anonymous_memory(process: psutil.Process) -> int:
-    memory = process.memory_info()
-    return int(memory.rss - memory.shared)
-
-
-def _kill_group(child: int) -> None:
-    for kill in (os.kill, os.killpg):
-        try:
-            kill(child, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-
-
-def _kill_descendants(before: set[int]) -> None:
-    """Kill and reap every descendant that was not there before the run."""
-    deadline = time.monotonic() + _MOST_KILLING_S
-    while left := [process for process in _descendants() if process.pid not in before]:
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"processes {[process.pid for process in left]} do not die")
-        for process in left:
-            try:
-                process.kill()
-                os.waitpid(process.pid, os.WNOHANG)
-            except (psutil.NoSuchProcess, ChildProcessError):
-                continue
-        time.sleep(0.001)
-
-
-def _descendants() -> list[psutil.Process]:
-    return list(psutil.Process().children(recursive=True))
-
-
-def _live_as_child(target: Callable[[], None], parent: int, limits: Limits) -> None:
-    """Set the child up, run the target, and leave without the parent's exit handlers."""
+def _in_child(work: Callable[[], None]) -> None:
+    """Do the work and leave; nothing may return into the parent's code, nor run its exit handlers."""
     code = 1
     try:
-        os.setsid()
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(name, signal.SIG_DFL)
-        _limit_memory(limits.memory_mib)
-        target()
+        work()
         code = 0
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else 1
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
 
 
-def _limit_memory(memory_mib: float) -> None:
-    """Let allocations beyond the limit fail at once; private memory only, so that shared pages are free."""
-    with open("/proc/self/status", encoding="ascii") as stream:  # noqa: PTH123 - procfs
-        used_kib = next(int(line.split()[1]) for line in stream if line.startswith("VmData"))
-    limit = int(used_kib * 1024 + memory_mib * _MIB)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-
-
-def _prctl(option: int, value: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), f"prctl({option}) failed")
+def _leave(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)

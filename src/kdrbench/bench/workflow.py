@@ -13,6 +13,9 @@ from kdrbench.bench.config import Config
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.errors import ConfigError
 
+# Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
+SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
+
 
 def load_grid(config: Config) -> Grid:
     """Return the grid of a configuration, or let Snakemake end with one sentence on what is wrong with it."""
@@ -33,6 +36,7 @@ def shell_prefix(workflow: Any) -> str:
     path = os.pathsep.join(filter(None, [str(Path(workflow.basedir) / "src"), os.environ.get("PYTHONPATH")]))
     # Without byte code every job would compile what it imports, which takes thrice the time.
     prefix = f"set -euo pipefail; unset PYTHONDONTWRITEBYTECODE; export PYTHONPATH={shlex.quote(path)}; "
+    prefix += f"export {SCHEDULER_VARIABLE}={os.getpid()}; "
     if not workflow.deployment_settings.deployment_method:
         prefix += f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
     # Snakemake formats the prefix: braces of a path are not placeholders.

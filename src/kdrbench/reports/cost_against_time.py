@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from kdrbench.bench.config import Config
 from kdrbench.reports.layout import dataset_label, kernel_label, solver_label
 from kdrbench.reports.summary import COMPLETED
+from kdrbench.solvers import Status
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -25,8 +26,9 @@ _SMALLEST_GAP = 1e-12
 def draw_cost_against_time(runs: pd.DataFrame, traces: Path, experiment: Config) -> Figure:
     """Return one panel a data set and kernel: (cost - best) / |best| against solver seconds, both logarithmic.
 
-    ``best`` is the lowest cost that any solver saw in the fold. Thin lines are folds, the thick line is the
-    median fold; a dot ends a run that came to its own end, a cross one that hit a limit or failed.
+    ``best`` is the lowest cost that any solver saw in the fold. Thin lines are folds, the thick line is their
+    median at each time; a dot ends a run that came to its own end, a cross one that was stopped. Failed runs are
+    left out. Seconds are those of the first, watched solve.
     """
     datasets, kernels = experiment["datasets"], experiment["kernels"]
     size = (4.6 * len(kernels), 3.4 * len(datasets))
@@ -34,7 +36,7 @@ def draw_cost_against_time(runs: pd.DataFrame, traces: Path, experiment: Config)
     panels = figure.subplots(len(datasets), len(kernels), squeeze=False)
     for line, dataset in enumerate(datasets):
         for column, kernel in enumerate(kernels):
-            chosen = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel)]
+            chosen = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["status"] != Status.FAILED)]
             axes = panels[line, column]
             _draw_panel(axes, chosen, traces, experiment["solvers"])
             axes.set_title(f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel")
@@ -42,8 +44,10 @@ def draw_cost_against_time(runs: pd.DataFrame, traces: Path, experiment: Config)
                 axes.set_xlabel("solver time [s]")
             if column == 0:
                 axes.set_ylabel("cost above best, relative")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
+    shown = {
+        label: handle for axes in panels.flat for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(shown.values(), shown.keys(), loc="outside upper center", ncols=max(1, len(shown)), frameon=False)
     return figure
 
 
@@ -69,12 +73,12 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, traces: Path, solvers: list[str]
         }
         ended = runs[(runs["solver"] == solver)].set_index("fold")["status"].isin([*map(str, COMPLETED)])
         for fold, curve in gaps.items():
-            axes.plot(curve[:, 0], curve[:, 1], color=colour, linewidth=0.6, alpha=0.25)
+            axes.plot(curve[:, 0], curve[:, 1], color=colour, linewidth=0.6, alpha=0.25, drawstyle="steps-post")
             marker = "o" if ended[fold] else "x"
             axes.plot(*curve[-1], marker=marker, color=colour, markersize=4, alpha=0.6, linestyle="none")
         if gaps:
             times, median = _median_curve(list(gaps.values()))
-            axes.plot(times, median, color=colour, linewidth=1.8, label=solver_label(solver))
+            axes.plot(times, median, color=colour, linewidth=1.8, drawstyle="steps-post", label=solver_label(solver))
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.grid(alpha=0.25)
@@ -83,9 +87,12 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, traces: Path, solvers: list[str]
 def _read_curves(runs: pd.DataFrame, traces: Path) -> dict[int, np.ndarray]:
     """Return (seconds, lowest cost so far) of each fold; seconds start at the first positive one."""
     curves: dict[int, list[tuple[float, float]]] = {}
+    folds = set(runs["fold"])
     for name in runs["trace_file"].unique():
         for line in (traces / name).read_text(encoding="utf-8").splitlines():
             point = json.loads(line)
+            if point["fold"] not in folds:
+                continue
             curves.setdefault(point["fold"], []).append((point["time_s"], point["cost"]))
     result = {}
     for fold, points in curves.items():

@@ -11,8 +11,8 @@ from kdrbench.reports.layout import METRIC_TITLES, TableLayout, dataset_label, k
 from kdrbench.reports.ledger import LedgerRow
 
 _VERDICT_RULES = (
-    "Reproduced: the intervals mean ± standard deviation overlap. Close: costs within 5 %, shares within 0.05, times "
-    "within a factor of 3. Not run: no number, or only a bound, because runs hit a limit or failed."
+    "Reproduced: the means differ by no more than two standard errors of their difference. Close: costs within 5 %, "
+    "shares within 0.05, times within a factor of 3. Not run: no number, or runs hit a limit or failed."
 )
 
 
@@ -41,12 +41,14 @@ def render_html(layout: TableLayout, ledger: list[LedgerRow], runs: pd.DataFrame
 
 def _surroundings(runs: pd.DataFrame) -> str:
     def each(column: str) -> str:
-        return ", ".join(sorted({str(value) for value in runs[column].dropna()})) or "unknown"
+        values = {f"{value:g}" if isinstance(value, float) else str(value) for value in runs[column].dropna()}
+        return ", ".join(sorted(values)) or "unknown"
 
-    contaminated = int(runs["contaminated"].sum())
+    contaminated = int((runs["contaminated"].astype(str) == "True").sum())
     return (
         f"{len(runs)} runs on {each('processor')}, {each('blas_threads')} BLAS thread(s), {each('blas')}; Python "
         f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
-        f"{each('kdrbench_version')} at commit {each('git_commit')}. Limits: {each('time_limit_s')} s, "
+        f"{each('kdrbench_version')} at commit {each('git_commit')} (changed since: {each('git_dirty')}). "
+        f"Limits: {each('time_limit_s')} s, "
         f"{each('memory_limit_mib')} MiB a run. {contaminated} run(s) shared their core with other work."
     )

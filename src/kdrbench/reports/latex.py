@@ -115,6 +115,7 @@ def _line(cells: list[str]) -> str:
 def _legend(layout: TableLayout) -> str:
     legend = "Mean \u00b1 standard deviation over the folds; best in bold."
     if layout.notes:
-        legend += " \u2020: some folds did not run to their end, and count with their last iterate: "
+        legend += " \u2020: some folds did not converge; stopped ones count with their last iterate, "
+        legend += "failed ones not at all: "
         legend += "; ".join(layout.notes) + "."
     return legend

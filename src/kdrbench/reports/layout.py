@@ -54,7 +54,7 @@ def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:
 
 
 def _notes(ledger: list[LedgerRow]) -> list[str]:
-    """Return one sentence for each cell with folds that did not run to their end."""
+    """Return one sentence for each cell with folds that did not converge."""
     return [
         f"{dataset_label(row.dataset)}, {kernel_label(row.kernel)}, {solver_label(row.solver)}: {row.ours.note}"
         for row in ledger

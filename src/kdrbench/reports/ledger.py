@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from kdrbench.bench.config import Config
-from kdrbench.reports.published import find_published
+from kdrbench.reports.published import check_published, find_published
 from kdrbench.reports.summary import METRICS, Cell, summarise
 from kdrbench.reports.verdict import Verdict, judge
 
@@ -31,7 +31,11 @@ def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
     """Return a row for each data set, kernel, solver and metric the experiment names, in its order.
 
     A cell without runs is a row too, with the text "not run".
+
+    Raises ``InputError`` when the experiment names a published table of which no number is known.
     """
+    if "published" in experiment:
+        check_published(**experiment["published"])
     cells = summarise(runs)
     names = {metric: _metric_name(metric, runs) for metric in METRICS}
     rows = []
@@ -54,7 +58,7 @@ def _row(experiment: Config, dataset: str, kernel: str, solver: str, metric: str
         published = find_published(**table, dataset=dataset, kernel=kernel, method=solver, metric=metric)
     verdict = judge(published, cell)
     reasons = [cell.note] if cell.note else []
-    if published and published.why and verdict is not Verdict.REPRODUCED:
+    if published and published.why:
         reasons.append(published.why)
     return LedgerRow(
         dataset,
@@ -70,8 +74,11 @@ def _row(experiment: Config, dataset: str, kernel: str, solver: str, metric: str
 
 
 def _best(metric: str, cells: dict[str, Cell]) -> set[str]:
-    """Return the solvers whose cell reads the same as the best one's: lowest, but highest for quality."""
-    known = {solver: cell for solver, cell in cells.items() if cell.mean is not None}
+    """Return the solvers whose cell reads the same as the best one's: lowest, but highest for quality.
+
+    Means over fewer folds than there are do not compete.
+    """
+    known = {solver: cell for solver, cell in cells.items() if cell.mean is not None and cell.counted == cell.folds}
     if not known:
         return set()
     sign = -1.0 if metric == "quality" else 1.0
@@ -86,7 +93,7 @@ def _mean_text(cell: Cell) -> str:
 
 
 def _absent(metric: str) -> Cell:
-    return Cell(metric, None, None, "not run", "", 0)
+    return Cell(metric, None, None, "not run", "", 0, 0, complete=False)
 
 
 def _metric_name(metric: str, runs: pd.DataFrame) -> str:

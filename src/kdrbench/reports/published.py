@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from kdrbench.errors import InputError
+
 _AXES = ("paper", "table", "setting", "dataset", "kernel", "method", "metric")
 
 
@@ -43,6 +45,14 @@ def find_published(**axes: str) -> PublishedNumber | None:
         std=float(row["std"]) * scale if row["std"] else None,
         why="; ".join(rule["why"] for rule in rules),
     )
+
+
+def check_published(**table: str) -> None:
+    """Raise ``InputError`` unless some number of the named paper, table and setting is known."""
+    known = sorted({row[:3] for row in _rows()})
+    if tuple(table[name] for name in _AXES[:3]) not in known:
+        listed = "; ".join(", ".join(axes) for axes in known)
+        raise InputError(f"no published numbers of {', '.join(table.values())}; known: {listed}")
 
 
 @cache

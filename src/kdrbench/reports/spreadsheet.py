@@ -7,20 +7,8 @@ import io
 
 from kdrbench.reports.ledger import LedgerRow
 
-_COLUMNS = (
-    "dataset",
-    "kernel",
-    "solver",
-    "metric",
-    "paper",
-    "ours",
-    "verdict",
-    "why",
-    "mean",
-    "std",
-    "folds",
-    "best",
-)
+_AXES = ("dataset", "kernel", "solver", "metric")
+_COLUMNS = (*_AXES, "paper", "ours", "verdict", "why", "mean", "std", "folds", "counted", "best")
 
 
 def render_csv(ledger: list[LedgerRow]) -> str:
@@ -31,5 +19,5 @@ def render_csv(ledger: list[LedgerRow]) -> str:
     for row in ledger:
         cell = row.ours
         words = (row.dataset, row.kernel, row.solver, row.metric, row.paper, cell.text, row.verdict, row.why)
-        writer.writerow((*words, cell.mean, cell.std, cell.folds, row.best))
+        writer.writerow((*words, cell.mean, cell.std, cell.folds, cell.counted, row.best))
     return buffer.getvalue()

@@ -25,9 +25,10 @@ METRICS = tuple(_FORMATS)
 class Cell:
     """One metric of one solver on one problem, over all folds.
 
-    ``mean`` and ``std`` (ddof 0) are over the folds that have a number; ``None`` if none has, and for the
-    time of a cell with unfinished folds, of which only a bound is known. ``note`` says in words how many
-    folds did not run to their end, and is empty when all did.
+    ``mean`` and ``std`` (ddof 0) are over the ``counted`` of ``folds`` runs that have a number; ``None`` if none
+    has, and for the time of a cell with unfinished folds, of which only a bound is known. ``note`` says how many
+    folds did not converge, and is empty when all did. ``complete`` is true when every fold came to its solver's
+    own end and has a number: only such a time or quality can be compared with a published one.
     """
 
     metric: str
@@ -36,6 +37,8 @@ class Cell:
     text: str
     note: str
     folds: int
+    counted: int
+    complete: bool
 
 
 def read_runs(path: Path, experiment: str) -> pd.DataFrame:
@@ -55,28 +58,29 @@ def summarise(runs: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Cell]]
 
 def _cell(metric: str, group: pd.DataFrame) -> Cell:
     note, bound = _unfinished(group)
-    values = group[metric].dropna().to_numpy(dtype=float)
-    if metric == "time_s" and bound:
-        return Cell(metric, None, None, bound, note, len(group))
-    if not values.size:
-        return Cell(metric, None, None, bound or "N/A", note, len(group))
+    # A run that failed may have seen good iterates before, but they are no result of the solver's.
+    values = group.loc[group["status"] != str(Status.FAILED), metric].dropna().to_numpy(dtype=float)
+    folds, counted = len(group), int(values.size)
+    if (metric == "time_s" and bound) or not counted:
+        return Cell(metric, None, None, bound or "N/A", note, folds, counted, complete=False)
     mean, std = float(np.mean(values)), float(np.std(values))
-    return Cell(metric, mean, std, _FORMATS[metric](mean, std), note, len(group))
+    complete = counted == folds and not bound
+    return Cell(metric, mean, std, _FORMATS[metric](mean, std), note, folds, counted, complete)
 
 
 def _unfinished(group: pd.DataFrame) -> tuple[str, str]:
-    """Return the note on folds that did not run to their end, and what stands in place of their time."""
+    """Return the note on folds that did not converge, and what stands in place of a time that is only bounded."""
     counts = group["status"].value_counts()
-    total = len(group)
     notes, bound = [], ""
     for status, words in (
+        (Status.STALLED, ""),
+        (Status.MAX_ITERATIONS, ""),
         (Status.TIME_LIMIT, "> " + numbers.duration(float(group["time_limit_s"].max()))),
         (Status.MEMORY_LIMIT, f"> {group['memory_limit_mib'].max():g} MiB"),
         (Status.FAILED, "failed"),
         (Status.SKIPPED, "skipped"),
     ):
-        count = int(counts.get(str(status), 0))
-        if count:
-            notes.append(f"{count} of {total} folds: {status.value.replace('_', ' ')}")
-            bound = words
+        if count := int(counts.get(str(status), 0)):
+            notes.append(f"{count} of {len(group)} folds: {status.value.replace('_', ' ')}")
+            bound = words or bound
     return "; ".join(notes), bound

@@ -1,14 +1,16 @@
 """What a published number and ours have to do with each other.
 
-reproduced    the intervals mean +- standard deviation overlap
+reproduced    the means differ by no more than two standard errors of their difference, each mean being over as
+              many folds as ours
 close         costs within 5 % of each other, shares within 0.05, times within a factor of 3
-differs       neither
-not run       we have no number, or only a bound because runs hit a limit or failed
+differs       neither; or ours ended where the papers print a bound
+not run       we have no number, or runs hit a limit or failed
 not published the papers print none
 """
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
 from kdrbench.reports.published import PublishedNumber
@@ -31,12 +33,14 @@ class Verdict(StrEnum):
 
 def judge(published: PublishedNumber | None, ours: Cell) -> Verdict:
     """Compare one printed number with our cell."""
-    if published is None or published.value is None or published.status != "ok":
+    if published is None or published.value is None:
         return Verdict.NOT_PUBLISHED
-    if ours.mean is None or ours.note:
+    if ours.mean is None or not ours.complete:
         return Verdict.NOT_RUN
-    distance = abs(ours.mean - published.value)
-    if distance <= (published.std or 0.0) + (ours.std or 0.0):
+    if published.status != "ok":
+        return Verdict.DIFFERS
+    spread = math.hypot(published.std or 0.0, ours.std or 0.0)
+    if abs(ours.mean - published.value) <= 2.0 * spread / math.sqrt(ours.folds):
         return Verdict.REPRODUCED
     return Verdict.CLOSE if _close(ours.metric, published.value, ours.mean) else Verdict.DIFFERS
 

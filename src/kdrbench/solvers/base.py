@@ -74,18 +74,16 @@ def solve(
     Raises ``InputError`` when the problem lacks an oracle the solver requires, or when the start or the
     solver's result is not a finite, orthonormal d x q array.
     """
-    missing = sorted(name for name in solver.requires if not callable(getattr(problem, name, None)))
-    if missing:
-        raise InputError(
-            f"{type(solver).__name__} needs the oracle {' and '.join(missing)}, which {type(problem).__name__} "
-            "does not offer; choose another solver"
-        )
+    check_oracles(solver, problem)
     monitor.begin()
     first = start() if callable(start) else start
     check_projection("start", first, problem.n_features)
     outcome = solver.run(problem, first, monitor)
-    monitor.end(outcome.projection)
+    monitor.end()
+    if not isinstance(outcome.status, Status):
+        raise InputError(f"{type(solver).__name__} ended with status {outcome.status!r}; allowed: {', '.join(Status)}")
     check_projection("result", outcome.projection, problem.n_features)
+    monitor.accept(outcome.projection)
     return SolverResult(
         projection=outcome.projection,
         status=outcome.status,
@@ -94,6 +92,16 @@ def solve(
         trace=tuple(TracePoint(*point) for point in monitor.trace),
         message=outcome.message,
     )
+
+
+def check_oracles(solver: Solver, problem: Problem) -> None:
+    """Raise ``InputError`` when the problem lacks an oracle that the solver requires."""
+    missing = sorted(name for name in solver.requires if not callable(getattr(problem, name, None)))
+    if missing:
+        raise InputError(
+            f"{type(solver).__name__} needs the oracle {' and '.join(missing)}, which {type(problem).__name__} "
+            "does not offer; choose another solver"
+        )
 
 
 def check_projection(role: str, projection: FloatArray, n_features: int) -> None:

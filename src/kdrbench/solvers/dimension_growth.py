@@ -7,8 +7,9 @@ vectors orthogonal to them:
 
 where v is the normalised gradient with respect to w_r, made orthogonal to w_1, ..., w_r, and gamma in (0, 1]
 comes from a backtracking line search with sufficient increase (Armijo). Column r starts at the r-th column
-of the given start, made orthogonal to the columns found, and is finished when the relative stationarity of
-the column or the relative increase of F falls below the tolerance.
+of the given start, made orthogonal to the columns found, and is finished when the gradient with respect to it
+has no more than ``tolerance`` of its length outside the columns, or when a step increases F by no more than
+``tolerance``^2 of its value (F errs by the square of the stationarity).
 
 The referee sees the grown columns completed by the start's remaining columns, which is a feasible W.
 
@@ -50,25 +51,26 @@ class DimensionGrowth:
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
         """Grow the projection to the number of columns of ``start``."""
         n_components = start.shape[1]
-        capped = 0
+        unsettled: list[str] = []
+        status = Status.CONVERGED
         grown = start[:, :0]
-        for _ in range(n_components):
+        for number in range(1, n_components + 1):
             column = _Column(problem, grown, start)
             steps = 0
-            while monitor.keep_going(column.completed()):
+            while not column.settled(self.tolerance):
                 if steps == self.max_iterations:
-                    capped += 1
+                    unsettled.append(f"column {number} had not settled after {steps} steps")
+                    status = Status.MAX_ITERATIONS
+                    break
+                if not monitor.keep_going(column.completed):
+                    return Outcome(column.completed(), monitor.stop_status, monitor.stop_message)
+                if not column.step():
+                    unsettled.append(f"no step increases F along column {number}")
+                    status = Status.STALLED if status is Status.CONVERGED else status
                     break
                 steps += 1
-                if not column.improve(self.tolerance):
-                    break
-            else:
-                return Outcome(column.completed(), monitor.stop_status, monitor.stop_message)
             grown = column.grown()
-        if capped:
-            message = f"{capped} of {n_components} columns had not settled after {self.max_iterations} steps"
-            return Outcome(grown, Status.MAX_ITERATIONS, message)
-        return Outcome(grown, Status.CONVERGED, f"each column settled to {self.tolerance:g}")
+        return Outcome(grown, status, "; ".join(unsettled) or f"each column settled to {self.tolerance:g}")
 
 
 class _Column:
@@ -78,7 +80,8 @@ class _Column:
         self._problem, self._found, self._start = problem, found, start
         self._vector = orthonormalised(np.column_stack([found, start[:, found.shape[1] :]]))[:, found.shape[1]]
         self._value = problem.value(self.grown())
-        self._step = 1.0
+        self._step, self._gain = 1.0, np.inf
+        self._ascent = np.zeros(0)
 
     def grown(self) -> FloatArray:
         """Return the columns found and the newest one."""
@@ -95,18 +98,21 @@ class _Column:
         directions = np.linalg.svd(remainder, full_matrices=False)[0][:, :missing]
         return orthonormalised(np.column_stack([grown, directions]))
 
-    def improve(self, tolerance: float) -> bool:
-        """Take one step; return whether another is worth it."""
+    def settled(self, tolerance: float) -> bool:
+        """Return whether the column is stationary, or its last step gained next to nothing."""
         basis = self.grown()
         gradient = self._problem.gradient(basis)[:, -1]
-        ascent = _outside(basis, gradient)
-        slope = float(np.linalg.norm(ascent))
-        if slope <= tolerance * float(np.linalg.norm(gradient)):
-            return False
-        before = self._value
-        if not self._search(ascent / slope, slope):
-            return False
-        return self._value - before > tolerance**2 * abs(before)
+        self._ascent = _outside(basis, gradient)
+        if self._gain <= tolerance**2 * abs(self._value):
+            return True
+        return bool(np.linalg.norm(self._ascent) <= tolerance * np.linalg.norm(gradient))
+
+    def step(self) -> bool:
+        """Move along the ascent direction that :meth:`settled` found; return whether F increased."""
+        before, slope = self._value, float(np.linalg.norm(self._ascent))
+        found = self._search(self._ascent / slope, slope)
+        self._gain = self._value - before
+        return found
 
     def _search(self, direction: FloatArray, slope: float) -> bool:
         """Move along the great circle by the first gamma that increases F enough; false if none does."""

@@ -96,12 +96,14 @@ class _Adapter:
         return -self._problem.hessian_vector(point, direction)
 
     def _accept(self, point: FloatArray) -> None:
-        if not self._monitor.keep_going(point):
-            raise _Ended(Outcome(_clean(point), self._monitor.stop_status, self._monitor.stop_message))
         self._point, self._gradient = point.copy(), self._problem.gradient(point)
+        if not np.isfinite(self._gradient).all():
+            raise _Ended(Outcome(_clean(point), Status.STALLED, "the gradient is not finite"))
         if relative_stationarity(point, self._gradient) <= self._tolerance:
             message = f"relative stationarity at most {self._tolerance:g}"
             raise _Ended(Outcome(_clean(point), Status.CONVERGED, message))
+        if not self._monitor.keep_going(point):
+            raise _Ended(Outcome(_clean(point), self._monitor.stop_status, self._monitor.stop_message))
 
 
 def _clean(point: FloatArray) -> FloatArray:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.status import Status
 
+# An orthonormal W, or a function that makes it for a monitor that wants to look: its cost is then not the solver's.
+Iterate = FloatArray | Callable[[], FloatArray]
+
 
 class Monitor(Protocol):
-    """Called by :func:`kdrbench.solvers.solve` at both ends and by the solver once an iterate."""
+    """Called by :func:`kdrbench.solvers.solve` at both ends and by the solver once an iterate.
+
+    ``iterations`` counts the iterates from which the solver was allowed to go on.
+    """
 
     iterations: int
 
@@ -33,12 +39,16 @@ class Monitor(Protocol):
         """Note the start of the run."""
         ...
 
-    def keep_going(self, projection: FloatArray) -> bool:
-        """Note the orthonormal iterate W and return whether the solver may go on from it."""
+    def keep_going(self, iterate: Iterate) -> bool:
+        """Note the iterate and return whether the solver may go on from it."""
         ...
 
-    def end(self, projection: FloatArray) -> None:
-        """Note the final iterate."""
+    def end(self) -> None:
+        """Note that the solver has returned."""
+        ...
+
+    def accept(self, projection: FloatArray) -> None:
+        """Note the result, after it was checked."""
         ...
 
 
@@ -61,12 +71,15 @@ class IterationMonitor:
         """Count from zero."""
         self.iterations = 0
 
-    def keep_going(self, projection: FloatArray) -> bool:
+    def keep_going(self, iterate: Iterate) -> bool:
         """Count one iteration unless the limit is reached."""
         if self.iterations >= self.max_iterations:
             return False
         self.iterations += 1
         return True
 
-    def end(self, projection: FloatArray) -> None:
+    def end(self) -> None:
+        """Nothing to note."""
+
+    def accept(self, projection: FloatArray) -> None:
         """Nothing to note."""

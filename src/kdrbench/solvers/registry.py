@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
 from typing import Any
 
@@ -48,6 +48,12 @@ def _solver_class(method: object) -> type:
         found: type = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise InputError(f"solver method {method!r} cannot be loaded: {error}; is it on the PYTHONPATH?") from error
+    lacking = [name for name in ("requires", "version", "run") if not hasattr(found, name)]
+    if not (isinstance(found, type) and is_dataclass(found)) or lacking:
+        raise InputError(
+            f"solver method {method!r} must be a dataclass of its options with requires, version and run; "
+            f"{'it lacks ' + ', '.join(lacking) if lacking else 'it is no dataclass'}"
+        )
     return found
 
 

@@ -22,9 +22,9 @@ def riemannian_gradient(projection: FloatArray, gradient: FloatArray) -> FloatAr
 
 
 def relative_stationarity(projection: FloatArray, gradient: FloatArray) -> float:
-    """Return |(I - WW') G| / |G|, which is |(I - WW') Phi W| / |Phi W|; 0 where G vanishes."""
+    """Return |(I - WW') G| / |G|, which is |(I - WW') Phi W| / |Phi W|; 0 where G vanishes, NaN where it is NaN."""
     norm = float(np.linalg.norm(gradient))
-    return float(np.linalg.norm(riemannian_gradient(projection, gradient))) / norm if norm > 0 else 0.0
+    return float(np.linalg.norm(riemannian_gradient(projection, gradient))) / norm if norm != 0.0 else 0.0
 
 
 def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:

@@ -13,7 +13,7 @@ Borwein formulas and are accepted by Zhang and Hager's nonmonotone rule. W is or
 rounding has moved it off the manifold.
 
 Source: Wen and Yin, "A feasible method for optimization with orthogonality constraints", Mathematical
-Programming 142, 2013: Lemma 4 (low-rank form), Algorithm 2; constants of its section 4.
+Programming 142, 2013: Lemma 4 (low-rank form), Algorithm 2. The first step length is ours.
 """
 
 from __future__ import annotations
@@ -54,32 +54,30 @@ class StiefelCayley:
         """Search from ``start``."""
         search = _Search(problem, start)
         steps = 0
-        while monitor.keep_going(search.point):
-            if search.stationarity <= self.tolerance:
-                message = f"relative stationarity at most {self.tolerance:g}"
-                return Outcome(search.point, Status.CONVERGED, message)
+        while not search.stationarity <= self.tolerance:
             if steps == self.max_iterations:
                 message = f"stationarity was {search.stationarity:.1e} after {steps} steps"
                 return Outcome(search.point, Status.MAX_ITERATIONS, message)
+            if not monitor.keep_going(search.point):
+                return Outcome(search.point, monitor.stop_status, monitor.stop_message)
             if not search.step():
                 message = f"no step length decreases the cost; stationarity is {search.stationarity:.1e}"
                 return Outcome(search.point, Status.STALLED, message)
             steps += 1
-        return Outcome(search.point, monitor.stop_status, monitor.stop_message)
+        return Outcome(search.point, Status.CONVERGED, f"relative stationarity at most {self.tolerance:g}")
 
 
 class _Search:
-    """The iterate W, E and its gradient there, and the memory of step lengths and costs."""
+    """The iterate W, the gradient of E there, and the memory of step lengths and costs."""
 
     def __init__(self, problem: Problem, start: FloatArray) -> None:
         self._problem = problem
         self.point = start
-        self._cost = -problem.value(start)
         self._gradient = -problem.gradient(start)
         self._tangent = _tangent(start, self._gradient)
         # The first trial moves W by about a tenth of a radian whatever the scale of E.
         self._tau = 0.1 / max(float(np.linalg.norm(self._tangent)), np.finfo(float).tiny)
-        self._reference, self._memory = self._cost, 1.0
+        self._reference, self._memory = -problem.value(start), 1.0
         self._steps = 0
 
     @property
@@ -90,8 +88,10 @@ class _Search:
     def step(self) -> bool:
         """Move along the curve by the first acceptable step length; return whether one was found."""
         curve = _CayleyCurve(self.point, self._gradient)
-        # E'(0) = -|A|^2 / 2 along the curve.
-        decrease = 0.5 * curve.squared_norm
+        # E'(0) = -|A|^2 / 2 along the curve. |A|^2 = 2 |AW|^2 - |W'AW|^2, since A maps the complement of W to W;
+        # as a trace of products of U and V it would be lost to cancellation near a solution.
+        tangent = self._tangent
+        decrease = float(np.sum(tangent**2) - 0.5 * np.sum((self.point.T @ tangent) ** 2))
         tau = self._tau
         for _ in range(_MOST_BACKTRACKS):
             candidate = curve.at(tau)
@@ -106,7 +106,7 @@ class _Search:
         gradient = -self._problem.gradient(candidate)
         tangent = _tangent(candidate, gradient)
         self._tau = self._barzilai_borwein(candidate - self.point, tangent - self._tangent)
-        self.point, self._cost, self._gradient, self._tangent = candidate, cost, gradient, tangent
+        self.point, self._gradient, self._tangent = candidate, gradient, tangent
         self._steps += 1
         memory = _AVERAGING * self._memory + 1.0
         self._reference = (_AVERAGING * self._memory * self._reference + cost) / memory
@@ -130,8 +130,6 @@ class _CayleyCurve:
         right = np.hstack([point, -gradient])
         self._inner = right.T @ self._left
         self._image = right.T @ point
-        # |A|^2 = |UV'|^2 = tr((V'V)(U'U)).
-        self.squared_norm = float(np.vdot(right.T @ right, self._left.T @ self._left))
 
     def at(self, tau: float) -> FloatArray:
         """Return the feasible point Y(tau)."""

@@ -1,0 +1,97 @@
+"""What the supervisor asks of Linux: descendants, their memory, their death."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import time
+from pathlib import Path
+
+import psutil
+
+MIB = 1024 * 1024
+_MOST_KILLING_S = 10.0
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def adopt_orphans() -> None:
+    """Become the parent of descendants whose own parent dies, so that none can hide from us."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def follow_parent_in_death(parent: int, number: signal.Signals) -> None:
+    """Be sent the signal when the parent dies; leave at once if it is dead already."""
+    _prctl(_PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def limit_memory(memory_mib: float) -> None:
+    """Let allocations beyond what is held now plus the limit fail at once (private memory only)."""
+    used_kib = _status_kib("VmData")
+    limit = int(used_kib * 1024 + memory_mib * MIB)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def anonymous_memory() -> int:
+    """Return the bytes of this process that a fork would share: all but the pages of files."""
+    return _status_kib("RssAnon") * 1024
+
+
+def private_memory(root: int) -> int:
+    """Return the bytes that a process and its descendants hold each for itself, pages shared with others left out."""
+    try:
+        tree = [psutil.Process(root), *psutil.Process(root).children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return 0
+    return sum(_private_dirty(process.pid) for process in tree)
+
+
+def descendants() -> list[psutil.Process]:
+    """Return all descendants of this process, dead ones that nobody has reaped included."""
+    return list(psutil.Process().children(recursive=True))
+
+
+def kill_group(leader: int) -> None:
+    """Kill a process, which the caller has not reaped, and its process group."""
+    for kill in (os.kill, os.killpg):
+        try:
+            kill(leader, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def kill_descendants(but: set[int]) -> None:
+    """Kill and reap every descendant whose number is not in ``but``; ``RuntimeError`` if one does not die."""
+    deadline = time.monotonic() + _MOST_KILLING_S
+    while left := [process for process in descendants() if process.pid not in but]:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"processes {[process.pid for process in left]} do not die")
+        for process in left:
+            try:
+                process.kill()
+                os.waitpid(process.pid, os.WNOHANG)
+            except (psutil.NoSuchProcess, ChildProcessError):
+                continue
+        time.sleep(0.001)
+
+
+def _private_dirty(pid: int) -> int:
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+    except OSError:  # the process has gone, or is a zombie
+        return 0
+    return 1024 * sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Private_Dirty"))
+
+
+def _status_kib(name: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl({option}) failed")

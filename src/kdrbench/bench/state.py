@@ -1,0 +1,90 @@
+"""The unfinished work of a batch: rows so far, a folder a run, and a lock against a second process."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdrbench.bench.execute import RunFiles
+from kdrbench.bench.grid import Batch
+from kdrbench.bench.limits import Limits
+from kdrbench.bench.monitor import read_trace
+from kdrbench.bench.record import RecordError, RunRecord, read_records
+from kdrbench.bench.supervisor import SupervisionError
+from kdrbench.files import write_text
+
+
+@dataclass(frozen=True)
+class BatchFiles:
+    """Where a batch writes: its finished rows and traces, and the folder of its unfinished work."""
+
+    records: Path
+    traces: Path
+    state: Path
+
+    @property
+    def rows(self) -> Path:
+        """Rows of the runs that have ended."""
+        return self.state / "rows.jsonl"
+
+    def run(self, fold: int) -> RunFiles:
+        """Files of one run."""
+        return RunFiles(self.state / f"fold-{fold}")
+
+
+@contextmanager
+def claimed(files: BatchFiles, batch: Batch, limits: Limits, repeat_for_s: float) -> Iterator[set[int]]:
+    """Hold the batch for this process alone and yield the folds whose rows are there already.
+
+    Rows count only if they were made for the same batch, limits and repeats; others are thrown away.
+
+    Raises ``SupervisionError`` when another process works on the batch.
+    """
+    lock_path = files.state.with_name(f"{files.state.name}.lock")
+    lock_path.parent.mkdir(parents=True, exist_ok=True)
+    with lock_path.open("w", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SupervisionError(
+                f"another process works on {files.state}; wait until it has ended, or end it, and start again"
+            ) from None
+        key = json.dumps([batch.sha256, limits.time_s, limits.memory_mib, repeat_for_s])
+        marker = files.state / "key.json"
+        if not marker.exists() or marker.read_text(encoding="utf-8") != key:
+            shutil.rmtree(files.state, ignore_errors=True)
+            write_text(marker, key)
+        _drop_unfinished_line(files.rows)
+        yield {record.fold for record in read_records(files.rows)}
+
+
+def publish(batch: Batch, files: BatchFiles) -> list[RunRecord]:
+    """Write rows and traces as whole files, traces first, and drop the state they came from.
+
+    Raises ``RecordError`` unless there is one row for each fold of the batch.
+    """
+    records = sorted(read_records(files.rows), key=lambda record: record.fold)
+    if [record.fold for record in records] != list(batch.folds):
+        raise RecordError(f"{files.rows} holds folds {[record.fold for record in records]}, not {list(batch.folds)}")
+    lines = [
+        json.dumps({"fold": fold, "time_s": time_s, "cost": cost, "stationarity": stationarity})
+        for fold in batch.folds
+        for time_s, cost, stationarity in read_trace(files.run(fold).trace)
+    ]
+    write_text(files.traces, "".join(line + "\n" for line in lines))
+    write_text(files.records, "".join(record.to_json() + "\n" for record in records))
+    # Without its key the state is worth nothing: a removal that is cut short leaves no half of it in use.
+    (files.state / "key.json").unlink()
+    shutil.rmtree(files.state)
+    return records
+
+
+def _drop_unfinished_line(path: Path) -> None:
+    if path.exists():
+        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
