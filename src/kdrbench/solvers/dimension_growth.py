@@ -29,7 +29,7 @@ from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome, Status
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import require_positive
-from kdrbench.solvers.stiefel import orthonormalised
+from kdrbench.solvers.stiefel import orthonormalised, outside
 
 _SUFFICIENT_INCREASE = 1e-4
 _BACKTRACK = 0.5
@@ -102,7 +102,7 @@ class _Column:
         """Return whether the column is stationary, or its last step gained next to nothing."""
         basis = self.grown()
         gradient = self._problem.gradient(basis)[:, -1]
-        self._ascent = _outside(basis, gradient)
+        self._ascent = outside(basis, gradient)
         if self._gain <= tolerance**2 * abs(self._value):
             return True
         return bool(np.linalg.norm(self._ascent) <= tolerance * np.linalg.norm(gradient))
@@ -118,7 +118,7 @@ class _Column:
         """Move along the great circle by the first gamma that increases F enough; false if none does."""
         origin, step = self._vector, min(1.0, 2.0 * self._step)
         while step > _SMALLEST_STEP:
-            turned = _outside(self._found, np.sqrt(1.0 - step**2) * origin + step * direction)
+            turned = outside(self._found, np.sqrt(1.0 - step**2) * origin + step * direction)
             self._vector = turned / np.linalg.norm(turned)
             value = self._problem.value(self.grown())
             if value >= self._value + _SUFFICIENT_INCREASE * step * slope:
@@ -127,10 +127,3 @@ class _Column:
             step *= _BACKTRACK
         self._vector = origin
         return False
-
-
-def _outside(basis: FloatArray, vector: FloatArray) -> FloatArray:
-    """Return the part of the vector orthogonal to the basis; twice, for what cancellation leaves behind."""
-    for _ in range(2):
-        vector = vector - basis @ (basis.T @ vector)
-    return vector

@@ -14,6 +14,7 @@ SOLVERS: dict[str, str] = {
     "dimension_growth": "kdrbench.solvers.dimension_growth:DimensionGrowth",
     "grassmann_trust_region": "kdrbench.solvers.grassmann_trust_region:GrassmannTrustRegion",
     "ism": "kdrbench.solvers.ism:IterativeSpectralMethod",
+    "ism_safeguarded": "kdrbench.solvers.ism_safeguarded:SafeguardedISM",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
 

@@ -21,6 +21,13 @@ def riemannian_gradient(projection: FloatArray, gradient: FloatArray) -> FloatAr
     return gradient - projection @ (projection.T @ gradient)
 
 
+def outside(basis: FloatArray, columns: FloatArray) -> FloatArray:
+    """Return the part of each column orthogonal to the basis; twice, for what cancellation leaves behind."""
+    for _ in range(2):
+        columns = columns - basis @ (basis.T @ columns)
+    return columns
+
+
 def relative_stationarity(projection: FloatArray, gradient: FloatArray) -> float:
     """Return |(I - WW') G| / |G|, which is |(I - WW') Phi W| / |Phi W|; 0 where G vanishes, NaN where it is NaN."""
     norm = float(np.linalg.norm(gradient))

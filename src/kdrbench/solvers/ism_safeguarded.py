@@ -1,0 +1,112 @@
+"""Safeguarded ISM: what plain ISM finds, made monotone, certified to first and second order.
+
+1. Explore: plain ISM from the start by its own rule, at most ``max_exploration`` steps; its iterates may be
+   worse than their predecessors, or cycle, so the best one seen is kept and handed on.
+2. Finish: trust-region Newton steps preconditioned by ISM's operator (see :mod:`kdrbench.solvers.newton`) from the
+   best iterate until the relative stationarity |(I - WW') Phi W| / |Phi W| is at most ``tolerance``.
+3. Escape: where the smallest eigenvalue of the Riemannian Hessian of -F is below -``curvature_tolerance``
+   relative to 2 |W' Phi W|, W is a saddle; a step along its eigenvector increases F, and 2. goes on from there.
+
+The best iterate's F never decreases beyond rounding, is never below the start's, and never below that of plain
+ISM from the same start with the same exploration. The fixed points are ISM's.
+
+Source: exploration is Algorithm 1 of NeurIPS 2019; the rest is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Problem
+from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.certificate import smallest_curvature
+from kdrbench.solvers.monitor import Monitor
+from kdrbench.solvers.newton import NewtonSearch
+from kdrbench.solvers.options import require_positive
+from kdrbench.solvers.stiefel import leading_eigenvectors, orthonormalised
+
+# A turn of the subspace by less than this against the iterate before the last is a cycle of two.
+_CYCLE = 1e-6
+
+
+@dataclass(frozen=True)
+class SafeguardedISM:
+    """ISM with a second-order finish; the options are described in the module."""
+
+    tolerance: float = 1e-6
+    curvature_tolerance: float = 1e-6
+    exploration_tolerance: float = 0.01
+    max_exploration: int = 200
+    max_iterations: int = 1000
+    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        require_positive(**asdict(self))
+
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+        """Explore, finish and escape from ``start``."""
+        best = self._explore(problem, start, monitor)
+        if best is None:
+            return Outcome(start, monitor.stop_status, monitor.stop_message)
+        search = NewtonSearch(problem, best)
+        if start.shape[0] == start.shape[1]:
+            return Outcome(best, Status.CONVERGED, "a square projection spans everything: any W is optimal")
+        for _ in range(self.max_iterations):
+            if not monitor.keep_going(search.point):
+                return Outcome(search.point, monitor.stop_status, monitor.stop_message)
+            if search.stationarity <= self.tolerance:
+                if not self._escape(problem, search):
+                    message = f"relative stationarity at most {self.tolerance:g}, no direction of ascent"
+                    return Outcome(search.point, Status.CONVERGED, message)
+            elif not search.step():
+                message = f"no step increases F beyond rounding; stationarity is {search.stationarity:.1e}"
+                return Outcome(search.point, Status.STALLED, message)
+        message = f"stationarity was {search.stationarity:.1e} after {self.max_iterations} steps"
+        return Outcome(search.point, Status.MAX_ITERATIONS, message)
+
+    def _explore(self, problem: Problem, start: FloatArray, monitor: Monitor) -> FloatArray | None:
+        """Return the best iterate of plain ISM, or ``None`` if the monitor stopped it at once."""
+        best, best_value = start, problem.value(start)
+        before_last, projection = start, start
+        previous: FloatArray | None = None
+        for _ in range(self.max_exploration):
+            if not monitor.keep_going(best):
+                return best if projection is not start else None
+            eigenvalues, following = leading_eigenvectors(problem.surrogate(projection), start.shape[1])
+            if (value := problem.value(following)) > best_value:
+                best, best_value = following, value
+            settled = previous is not None and bool(
+                np.linalg.norm(eigenvalues - previous) <= self.exploration_tolerance * np.linalg.norm(previous)
+            )
+            if settled or _turn(before_last, following) <= _CYCLE:
+                break
+            before_last, projection, previous = projection, following, eigenvalues
+        return best
+
+    def _escape(self, problem: Problem, search: NewtonSearch) -> bool:
+        """Leave a saddle for a better point; return false at a local maximum of F (or what rounding lets pass)."""
+        inner = search.point.T @ search.gradient
+        scale = float(np.linalg.norm(inner, 2))
+        curvature, direction = smallest_curvature(problem, search.point, search.gradient)
+        if not curvature < -self.curvature_tolerance * scale:
+            return False
+        for length in 0.5 ** np.arange(0, 30):
+            for sign in (1.0, -1.0):
+                candidate = orthonormalised(search.point + sign * length * direction)
+                value = problem.value(candidate)
+                # A quarter of what the curvature promises is enough, and more than rounding.
+                if value > search.value - 0.125 * curvature * length**2:
+                    search.move_to(candidate, value)
+                    return True
+        return False
+
+
+def _turn(first: FloatArray, second: FloatArray) -> float:
+    """Return the sine of the largest principal angle between two subspaces."""
+    cosines = np.linalg.svd(first.T @ second, compute_uv=False)
+    return float(np.sqrt(max(0.0, 1.0 - float(cosines.min()) ** 2)))
