@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kdrbench.kernels import Gaussian, Linear, Pairing, Polynomial, Squared
+from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, Polynomial, Squared
 from kdrbench.paradigms import supervised_problem
 
 KERNELS = {
@@ -10,6 +10,7 @@ KERNELS = {
     "squared": Squared(),
     "polynomial": Polynomial(degree=3, offset=1.0, scale=0.5),
     "gaussian": Gaussian(sigma=2.0),
+    "multiquadric": Multiquadric(offset=1.5),
 }
 
 

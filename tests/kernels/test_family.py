@@ -3,7 +3,7 @@ import pytest
 
 from helpers import KERNELS
 from kdrbench.errors import InputError
-from kdrbench.kernels import Gaussian, Pairing, Polynomial
+from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Pairing, Polynomial, Term
 
 BETA = np.linspace(0.3, 4.0, 9)
 
@@ -31,6 +31,11 @@ def test_values_by_hand():
     assert KERNELS["squared"].value(np.array([4.0]))[0] == -4.0
 
 
+def test_results_are_new_arrays():
+    for kernel in KERNELS.values():
+        assert kernel.value(BETA) is not BETA
+
+
 def test_polynomial_of_degree_one_and_two_have_constant_curvature():
     assert Polynomial(degree=1).second_derivative(BETA).max() == 0.0
     np.testing.assert_array_equal(Polynomial(degree=2, scale=3.0).second_derivative(BETA), 18.0)
@@ -42,6 +47,7 @@ def test_radial_kernels_pair_differences():
         Pairing.DIFFERENCE,
         Pairing.DOT,
         Pairing.DIFFERENCE,
+        Pairing.DIFFERENCE,
     ]
 
 
@@ -49,6 +55,18 @@ def test_radial_kernels_pair_differences():
 def test_gaussian_refuses_a_sigma_that_is_no_distance(sigma):
     with pytest.raises(InputError, match=r"sigma must be a finite number > 0, got"):
         Gaussian(sigma=sigma)
+
+
+@pytest.mark.parametrize("offset", [0.0, -1.0, np.nan])
+def test_multiquadric_refuses_an_offset_without_a_derivative_at_zero(offset):
+    with pytest.raises(InputError, match="multiquadric offset must be a finite number > 0, got"):
+        Multiquadric(offset=offset)
+
+
+@pytest.mark.parametrize("weights", [[], [0.0, 0.0], [1.0, -0.1], [np.inf]])
+def test_a_combination_refuses_weights_that_are_not_conic(weights):
+    with pytest.raises(InputError, match="needs finite weights >= 0, one of them > 0; got"):
+        Combination(tuple(Term(weight, Linear()) for weight in weights))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import Gaussian, Polynomial, build_kernel, check_definition, median_distance
+from kdrbench.kernels import Combination, Gaussian, Polynomial, Term, build_kernel, check_definition, median_distance
 
 FEATURES = np.random.default_rng(0).standard_normal((12, 3))
 
@@ -17,12 +17,26 @@ def test_options_override_defaults():
     assert build_kernel({"family": "polynomial", "degree": 2, "scale": 1}, FEATURES, 2) == Polynomial(2, 1.0, 1.0)
 
 
+def test_a_combination_is_built_of_its_members():
+    members = [{"family": "gaussian", "weight": 2}, {"family": "polynomial"}]
+    built = build_kernel({"family": "combination", "members": members}, FEATURES, 4)
+    gaussian, polynomial = Gaussian(median_distance(FEATURES)), Polynomial(3, 1.0, 0.25)
+    assert built == Combination((Term(2.0, gaussian), Term(1.0, polynomial)))
+
+
 @pytest.mark.parametrize(
     ("definition", "message"),
     [
-        ({"family": "gausian"}, "unknown kernel family 'gausian'; allowed: gaussian.*Did you mean 'gaussian'"),
+        (
+            {"family": "gausian"},
+            r"unknown kernel family 'gausian'; allowed: combination, .*Did you mean 'gaussian'",
+        ),
         ({"family": "gaussian", "sgima": 1}, "option of kernel family 'gaussian': 'sgima'; allowed: sigma"),
         ({"family": "gaussian", "sigma": "mean"}, "sigma must be a number or 'median', got 'mean'"),
+        ({"family": "combination", "members": 3}, "members must be a list of kernel definitions, got 3"),
+        ({"family": "combination", "members": []}, "needs finite weights >= 0, one of them > 0"),
+        ({"family": "combination", "members": [{"family": "gausian"}]}, "unknown kernel family 'gausian'"),
+        ({"family": "combination", "members": [{"family": "linear", "weight": -1}]}, "got .-1.0."),
         ({"family": "polynomial", "offset": True}, "offset must be a number, got True"),
         ({"family": "polynomial", "degree": "3"}, "degree must be an integer >= 1, got '3'"),
     ],

@@ -12,8 +12,7 @@ from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import SOLVERS, IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.stiefel import feasibility_error
 
-# DG and SM need values and gradients of a smooth f; all four solve each kernel of the first slice.
-KERNEL_NAMES = ["gaussian", "polynomial", "linear", "squared"]
+KERNEL_NAMES = ["gaussian", "polynomial", "linear", "squared", "multiquadric"]
 
 
 def solved(method, problem, n_components=2, **options):
@@ -119,7 +118,7 @@ def test_constant_columns_do_not_disturb(method):
     assert problem.value(result.projection) >= problem.value(start)
 
 
-@pytest.mark.parametrize("method", ["dimension_growth", "grassmann_trust_region", "stiefel_cayley"])
+@pytest.mark.parametrize("method", SOLVERS)
 @pytest.mark.parametrize("tolerance", [0.0, -1.0, float("nan")])
 def test_a_tolerance_must_be_positive(method, tolerance):
     with pytest.raises(InputError, match="tolerance must be a finite number > 0, got"):

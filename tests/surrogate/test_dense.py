@@ -3,6 +3,7 @@ import pytest
 
 from helpers import KERNELS, gamma_by_loops, pair, random_projection, random_samples, small_problem
 from kdrbench.errors import InputError
+from kdrbench.kernels import Combination, Polynomial, Term
 from kdrbench.paradigms import supervised_problem
 
 
@@ -34,15 +35,15 @@ def test_value_and_surrogates_equal_sums_over_pairs(name):
     def at_projection(a, b):
         return kernel.derivative(np.array([a @ projection @ projection.T @ b]))[0]
 
-    def sign_at_zero(a, b):
-        return np.sign(kernel.derivative(np.zeros(1))[0])
+    def at_zero(a, b):
+        return kernel.derivative(np.zeros(1))[0]
 
     np.testing.assert_allclose(
         problem.value(projection), value_by_loops(kernel, features, labels, projection), rtol=1e-12
     )
     for mine, derivative in (
         (problem.surrogate(projection), at_projection),
-        (problem.initial_surrogate(), sign_at_zero),
+        (problem.initial_surrogate(), at_zero),
     ):
         reference = surrogate_by_loops(kernel, features, labels, derivative)
         np.testing.assert_allclose(mine, reference, atol=1e-12 * np.abs(reference).max())
@@ -72,7 +73,38 @@ def test_taylor_slope_of_the_gradient_is_two(name):
     assert taylor_slope(1, small_problem(name), random_projection(), direction) == pytest.approx(2.0, abs=0.1)
 
 
-@pytest.mark.parametrize("name", ["polynomial", "gaussian"])
+def test_initial_surrogate_does_not_vanish_with_the_slope_at_zero():
+    features, labels = random_samples()
+    flat = supervised_problem(features, labels, Polynomial(degree=3, offset=0.0))
+    linear = small_problem("linear")
+    np.testing.assert_allclose(flat.initial_surrogate(), linear.initial_surrogate(), rtol=1e-12)
+
+
+COMBINATIONS = {
+    "one pairing": [("gaussian", 2.0), ("multiquadric", 0.5)],
+    "two pairings": [("gaussian", 3.0), ("polynomial", 0.01), ("squared", 0.0), ("linear", 1.0)],
+}
+
+
+@pytest.mark.parametrize("members", COMBINATIONS.values(), ids=COMBINATIONS)
+def test_a_combination_is_the_weighted_sum_of_its_members(members):
+    features, labels = random_samples()
+    combination = Combination(tuple(Term(weight, KERNELS[name]) for name, weight in members))
+    problem = supervised_problem(features, labels, combination)
+    projection, direction = random_projection(), random_projection(seed=5)
+    oracles = (
+        lambda it: it.value(projection),
+        lambda it: it.gradient(projection),
+        lambda it: it.hessian_vector(projection, direction),
+        lambda it: it.surrogate(projection),
+        lambda it: it.initial_surrogate(),
+    )
+    for oracle in oracles:
+        expected = sum(weight * oracle(small_problem(name)) for name, weight in members)
+        np.testing.assert_allclose(oracle(problem), expected, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", ["polynomial", "gaussian", "multiquadric"])
 def test_taylor_slope_of_the_hessian_is_three(name):
     direction = random_projection(seed=5)
     assert taylor_slope(2, small_problem(name), random_projection(), direction) == pytest.approx(3.0, abs=0.1)

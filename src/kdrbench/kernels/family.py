@@ -30,7 +30,7 @@ class Pairing(StrEnum):
 
 
 class Kernel(Protocol):
-    """A member of the ISM family; ``beta`` and all results are arrays of one shape."""
+    """A member of the ISM family; ``beta`` and all results are arrays of one shape, the results new ones."""
 
     pairing: ClassVar[Pairing]
 
@@ -55,7 +55,7 @@ class Linear:
 
     def value(self, beta: FloatArray) -> FloatArray:
         """Return beta."""
-        return beta
+        return beta.copy()
 
     def derivative(self, beta: FloatArray) -> FloatArray:
         """Return 1."""
@@ -88,6 +88,37 @@ class Squared:
     def second_derivative(self, beta: FloatArray) -> FloatArray:
         """Return 0."""
         return np.zeros_like(beta)
+
+
+@dataclass(frozen=True)
+class Multiquadric:
+    """f(beta) = -sqrt(beta + offset^2) over the difference pairing; offset > 0 is a distance.
+
+    The sign makes the kernel conditionally positive definite; the papers' definition table prints it without
+    the minus, and the authors' code uses the form given here (see :class:`Squared`).
+
+    Raises ``InputError`` unless offset is finite and positive: at 0 the kernel has no derivative at beta = 0.
+    """
+
+    offset: float = 1.0
+    pairing: ClassVar[Pairing] = Pairing.DIFFERENCE
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.offset) and self.offset > 0):
+            raise InputError(f"multiquadric offset must be a finite number > 0, got {self.offset!r}")
+
+    def value(self, beta: FloatArray) -> FloatArray:
+        """Return -sqrt(beta + offset^2)."""
+        return -np.sqrt(beta + self.offset**2)
+
+    def derivative(self, beta: FloatArray) -> FloatArray:
+        """Return -1 / (2 sqrt(beta + offset^2))."""
+        return -0.5 / np.sqrt(beta + self.offset**2)
+
+    def second_derivative(self, beta: FloatArray) -> FloatArray:
+        """Return 1 / (4 (beta + offset^2)^(3/2))."""
+        shifted = beta + self.offset**2
+        return 0.25 / (shifted * np.sqrt(shifted))
 
 
 @dataclass(frozen=True)
@@ -166,3 +197,36 @@ class Gaussian:
         result = self.value(beta)
         result *= 0.25 / self.sigma**4
         return result
+
+
+@dataclass(frozen=True)
+class Term:
+    """One kernel of a combination and its weight mu >= 0."""
+
+    weight: float
+    kernel: Kernel
+
+
+@dataclass(frozen=True)
+class Combination:
+    """K = sum_i mu_i K_i with mu_i >= 0, at least one of them positive; members may differ in pairing.
+
+    Its surrogate is the same combination of the members' surrogates, with their constant factors: with those
+    dropped, as in the papers' Table 2, a fixed point is not stationary.
+
+    Source: NeurIPS 2019, Proposition 1. Raises ``InputError`` for bad weights or no members.
+    """
+
+    terms: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        weights = [term.weight for term in self.terms]
+        if not weights or not all(np.isfinite(weight) and weight >= 0 for weight in weights) or max(weights) == 0:
+            raise InputError(f"a conic combination needs finite weights >= 0, one of them > 0; got {weights}")
+
+
+def terms_of(kernel: Kernel | Combination) -> tuple[Term, ...]:
+    """Return the members of positive weight; a single kernel is its own only member."""
+    if isinstance(kernel, Combination):
+        return tuple(term for term in kernel.terms if term.weight > 0)
+    return (Term(1.0, kernel),)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from kdrbench.kernels import Kernel
+from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem, TraceObjective, supervised_gamma
 from kdrbench.surrogate import build_problem
 
 
-def supervised_problem(features: FloatArray, labels: ArrayLike, kernel: Kernel) -> Problem:
+def supervised_problem(features: FloatArray, labels: ArrayLike, kernel: Kernel | Combination) -> Problem:
     """Return the problem max_W Tr(H Y Y' H K_XW) with the diagonal of K dropped.
 
     ``features`` is n x d (standardised by the caller), ``labels`` has n entries of any type.

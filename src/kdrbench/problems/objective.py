@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.kernels.family import FloatArray, Kernel
+from kdrbench.kernels.family import Combination, FloatArray, Kernel
 from kdrbench.problems.gamma import FactoredGamma
 
 
@@ -19,7 +19,7 @@ class TraceObjective:
     """
 
     features: FloatArray
-    kernel: Kernel
+    kernel: Kernel | Combination
     gamma: FactoredGamma
 
     def __post_init__(self) -> None:

@@ -11,17 +11,25 @@ Source: Absil, Mahony, Sepulchre, "Optimization Algorithms on Matrix Manifolds",
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import lobpcg
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
+from kdrbench.solvers.preconditioner import IsmPreconditioner
 from kdrbench.solvers.stiefel import feasibility_error, outside, relative_stationarity
 
-# Below this dimension of the tangent space the whole Hessian is formed: it costs no more than Lanczos would.
+# Below this dimension of the tangent space the whole Hessian is formed: it costs no more than iterating would.
 _DENSE_DIMENSION = 40
+_BLOCK = 3
+_MOST_ROUNDS = 100
+_EIGENVALUE_TOLERANCE = 1e-5
+
+Columns = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -68,13 +76,13 @@ def riemannian_hessian_vector(
     return -outside(projection, turned)
 
 
-def smallest_curvature(
-    problem: Problem, projection: FloatArray, gradient: FloatArray
-) -> tuple[float, FloatArray]:
+def smallest_curvature(problem: Problem, projection: FloatArray, gradient: FloatArray) -> tuple[float, FloatArray]:
     """Return the smallest eigenvalue of Hess E at W and its tangent eigenvector (d x q, norm 1).
 
-    ``gradient`` is the Euclidean gradient of F at W. Lanczos starts from a fixed vector, so the answer is the
-    same on every run; where it has not settled, the best value found is returned.
+    ``gradient`` is the Euclidean gradient of F at W. In a small tangent space the Hessian is formed; in a
+    large one LOBPCG, preconditioned by ISM's operator, starts from fixed vectors, so that the answer is the
+    same on every run. It is an upper bound of the smallest eigenvalue (a Rayleigh quotient), settled to
+    ``_EIGENVALUE_TOLERANCE`` of the Hessian's scale or after ``_MOST_ROUNDS`` rounds.
     """
     n_features, n_components = projection.shape
     dimension = (n_features - n_components) * n_components
@@ -82,28 +90,39 @@ def smallest_curvature(
         return np.inf, np.zeros_like(projection)
     complement = np.linalg.qr(projection, mode="complete")[0][:, n_components:]
 
-    def apply(vector: FloatArray) -> FloatArray:
-        direction = complement @ vector.reshape(n_features - n_components, n_components)
-        image = riemannian_hessian_vector(problem, projection, gradient, direction)
-        flat: FloatArray = (complement.T @ image).ravel()
-        return flat
+    def unfold(vector: FloatArray) -> FloatArray:
+        return complement @ vector.reshape(n_features - n_components, n_components)
+
+    def apply(columns: FloatArray) -> FloatArray:
+        images = [
+            (complement.T @ riemannian_hessian_vector(problem, projection, gradient, unfold(column))).ravel()
+            for column in columns.T
+        ]
+        return np.column_stack(images)
 
     if dimension <= _DENSE_DIMENSION:
-        hessian = np.column_stack([apply(column) for column in np.eye(dimension)])
+        hessian = apply(np.eye(dimension))
         values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
     else:
-        values, vectors = _lanczos(apply, dimension)
-    direction = complement @ vectors[:, 0].reshape(n_features - n_components, n_components)
-    return float(values[0]), direction
+        precondition = IsmPreconditioner(problem.surrogate(projection), projection)
+
+        def lift(columns: FloatArray) -> FloatArray:
+            return np.column_stack(
+                [(complement.T @ precondition.solve(unfold(column))).ravel() for column in columns.T]
+            )
+
+        scale = float(np.linalg.norm(projection.T @ gradient, 2)) or 1.0
+        values, vectors = _lobpcg(apply, lift, dimension, _EIGENVALUE_TOLERANCE * scale)
+    place = int(np.argmin(values))
+    return float(values[place]), unfold(vectors[:, place])
 
 
-def _lanczos(apply, dimension: int) -> tuple[FloatArray, FloatArray]:  # type: ignore[no-untyped-def]
-    operator = LinearOperator((dimension, dimension), matvec=apply, dtype=np.float64)
-    # All ones could be orthogonal to the eigenvector sought by symmetry; this is not.
-    start = np.cos(np.arange(dimension) + 1.0)
-    try:
-        return eigsh(operator, k=1, which="SA", v0=start, tol=1e-6)  # type: ignore[no-any-return]
-    except ArpackNoConvergence as partial:
-        if partial.eigenvalues.size:
-            return partial.eigenvalues, partial.eigenvectors
-        raise
+def _lobpcg(apply: Columns, lift: Columns, dimension: int, tolerance: float) -> tuple[FloatArray, FloatArray]:
+    places = np.arange(dimension)[:, None] + 1.0
+    # Fixed, of full rank, and orthogonal to nothing by symmetry.
+    start = np.cos(places * np.arange(1, _BLOCK + 1) ** 0.5)
+    with warnings.catch_warnings():
+        # Rounds that end before the tolerance are said in the docstring, not on the screen.
+        warnings.simplefilter("ignore", UserWarning)
+        values, vectors = lobpcg(apply, start, M=lift, largest=False, tol=tolerance, maxiter=_MOST_ROUNDS)
+    return values, vectors / np.linalg.norm(vectors, axis=0)

@@ -16,17 +16,15 @@ Mathematics 7, 2007, algorithms 1 and 2; the preconditioner is ours.
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.certificate import riemannian_hessian_vector
+from kdrbench.solvers.preconditioner import IsmPreconditioner
 from kdrbench.solvers.stiefel import orthonormalised, outside, relative_stationarity
 
 _ACCEPT = 0.1
 _MOST_INNER = 200
-# Eigenvalue differences below this share of the largest are lifted to it: the preconditioner stays positive.
-_SMALLEST_GAP = 1e-3
 
 
 class NewtonSearch:
@@ -57,7 +55,7 @@ class NewtonSearch:
 
     def step(self, most_tries: int = 30) -> bool:
         """Take one step; return false when no step in any trust region increases F."""
-        precondition = _Preconditioner(self._problem.surrogate(self.point), self.point)
+        precondition = IsmPreconditioner(self._problem.surrogate(self.point), self.point)
         slope = -outside(self.point, self._gradient)
         for _ in range(most_tries):
             radius = self._radius if self._radius is not None else np.inf
@@ -82,9 +80,9 @@ class NewtonSearch:
         return False
 
     def _minimise_model(
-        self, slope: FloatArray, precondition: _Preconditioner, radius: float
+        self, slope: FloatArray, precondition: IsmPreconditioner, radius: float
     ) -> tuple[FloatArray, FloatArray, float, bool]:
-        """Return direction, its Hessian image, its length in the preconditioner's norm, and whether the edge was met."""
+        """Return direction, its Hessian image, its length in the preconditioner's norm, and if the edge was met."""
         direction, image = np.zeros_like(slope), np.zeros_like(slope)
         residual = slope
         scaled = precondition.solve(residual)
@@ -118,21 +116,3 @@ class NewtonSearch:
             search_squared = inner + beta**2 * search_squared
             search = outside(self.point, -scaled + beta * search)
         return direction, image, float(np.sqrt(squared)), False
-
-
-class _Preconditioner:
-    """Z -> 2 (Z Lambda - Phi Z) on the complement of W, made positive, and its inverse."""
-
-    def __init__(self, surrogate: FloatArray, point: FloatArray) -> None:
-        self._point = point
-        inner, self._rotation = scipy.linalg.eigh(point.T @ surrogate @ point)
-        reduced = outside(point, outside(point, surrogate).T)
-        outer, self._basis = scipy.linalg.eigh(0.5 * (reduced + reduced.T))
-        gaps = 2.0 * (inner[None, :] - outer[:, None])
-        largest = float(np.abs(gaps).max()) or 1.0
-        self._gaps = np.maximum(np.abs(gaps), _SMALLEST_GAP * largest)
-
-    def solve(self, direction: FloatArray) -> FloatArray:
-        """Return the tangent Z whose image is ``direction``."""
-        turned = self._basis.T @ direction @ self._rotation
-        return outside(self._point, self._basis @ (turned / self._gaps) @ self._rotation.T)

@@ -9,18 +9,25 @@ G = Gamma * f'(beta) elementwise:
     grad F    = 2 Phi(W) W
     Hess F[Z] = 2 Phi(W) Z + 2 dPhi[Z] W,  dPhi[Z] being Phi with Gamma * f''(beta) * dbeta[Z] in place of G
 
+A conic combination of kernels is the same combination of all of these; members that share a pairing share
+beta, and G is summed over them.
+
 Source: NeurIPS 2019, Theorem 3 and Table 2 (there with constant factors dropped; here with them).
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.kernels.family import FloatArray, Kernel, Pairing
+from kdrbench.kernels import Pairing, Term, terms_of
+from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, TraceObjective
+
+_Elementwise = Callable[[Term, FloatArray], FloatArray]
 
 
 class DenseProblem:
@@ -29,17 +36,17 @@ class DenseProblem:
     def __init__(self, objective: TraceObjective) -> None:
         self.counters = Counters()
         self._features = np.ascontiguousarray(objective.features)
-        self._kernel: Kernel = objective.kernel
         self._gamma = objective.gamma.dense()
-        self._point: FloatArray | None = None
-        self._beta = self._weights = np.empty((0, 0))
+        self._terms: dict[Pairing, list[Term]] = {}
+        for term in terms_of(objective.kernel):
+            self._terms.setdefault(term.kernel.pairing, []).append(term)
+        self._forget()
 
     def fresh(self) -> DenseProblem:
         """Return a problem that shares features and Gamma, with counters at zero and no point held."""
         twin = copy.copy(self)
         twin.counters = Counters()
-        twin._point = None
-        twin._beta = twin._weights = np.empty((0, 0))
+        twin._forget()
         return twin
 
     @property
@@ -51,34 +58,49 @@ class DenseProblem:
         """Return F(W)."""
         self.counters.value += 1
         self._move_to(projection)
-        return float(np.vdot(self._gamma, self._kernel.value(self._beta)))
+        values = self._summed(lambda term, beta: term.kernel.value(beta))
+        return sum(float(np.vdot(self._gamma, value)) for value in values.values())
 
     def gradient(self, projection: FloatArray) -> FloatArray:
         """Return 2 Phi(W) W, d x q."""
         self.counters.gradient += 1
-        weights = self._derivative_weights(projection)
-        return 2.0 * self._surrogate_times(weights, self._features @ projection)
+        self._move_to(projection)
+        return 2.0 * self._features.T @ _weighted(self._slopes(), self._features @ projection)
 
     def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W applied to Z, d x q."""
         self.counters.hessian_vector += 1
-        weights = self._derivative_weights(projection)
+        self._move_to(projection)
         samples, moved = self._features @ projection, self._features @ direction
-        curvature = self._kernel.second_derivative(self._beta)
-        curvature *= self._gamma
-        curvature *= self._beta_derivative(samples, moved)
-        return 2.0 * (self._surrogate_times(weights, moved) + self._surrogate_times(curvature, samples))
+        turned = {
+            pairing: curvature * _beta_derivative(pairing, samples, moved)
+            for pairing, curvature in self._curvatures().items()
+        }
+        return 2.0 * self._features.T @ (_weighted(self._slopes(), moved) + _weighted(turned, samples))
 
     def surrogate(self, projection: FloatArray) -> FloatArray:
         """Return Phi(W), d x d."""
         self.counters.surrogate += 1
-        return self._surrogate_from(self._derivative_weights(projection))
+        self._move_to(projection)
+        return self._surrogate_from(self._slopes())
 
     def initial_surrogate(self) -> FloatArray:
-        """Return Phi_0: f' replaced by its sign at beta = 0."""
+        """Return Phi_0: f' replaced by its value at beta = 0, or by its sign for beta > 0 where that is zero.
+
+        For a single kernel this is the papers' sign of f' up to a positive factor, which changes no
+        eigenvector; in a combination the values weigh the members against each other.
+        """
         self.counters.surrogate += 1
-        sign = float(np.sign(self._kernel.derivative(np.zeros(1))[0]))
-        return self._surrogate_from(sign * self._gamma)
+        slopes = {
+            pairing: sum(term.weight * _initial_slope(term) for term in terms) * self._gamma
+            for pairing, terms in self._terms.items()
+        }
+        return self._surrogate_from(slopes)
+
+    def _forget(self) -> None:
+        self._point: FloatArray | None = None
+        self._beta: dict[Pairing, FloatArray] = {}
+        self._held: dict[str, dict[Pairing, FloatArray]] = {}
 
     def _move_to(self, projection: FloatArray) -> None:
         """Hold beta of the projection, so that value, gradient and products at one W share it."""
@@ -86,51 +108,80 @@ class DenseProblem:
             return
         if projection.ndim != 2 or projection.shape[0] != self.n_features:
             raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
+        self._forget()
         samples = self._features @ projection
-        beta = samples @ samples.T
-        if self._kernel.pairing is Pairing.DIFFERENCE:
-            squared = np.diagonal(beta).copy()
-            beta *= -2.0
-            beta += squared[:, None]
-            beta += squared
-            # Rounding may leave distances of coinciding samples a little below zero.
-            np.maximum(beta, 0.0, out=beta)
-        self._beta, self._point = beta, projection.copy()
-        self._weights = np.empty((0, 0))
+        self._beta = {pairing: _beta(pairing, samples) for pairing in self._terms}
+        self._point = projection.copy()
 
-    def _derivative_weights(self, projection: FloatArray) -> FloatArray:
+    def _summed(self, function: _Elementwise) -> dict[Pairing, FloatArray]:
+        """Return sum_i mu_i function_i(beta) for each pairing."""
+        sums = {}
+        for pairing, terms in self._terms.items():
+            total = function(terms[0], self._beta[pairing])
+            if terms[0].weight != 1.0:
+                total *= terms[0].weight
+            for term in terms[1:]:
+                total += term.weight * function(term, self._beta[pairing])
+            sums[pairing] = total
+        return sums
+
+    def _slopes(self) -> dict[Pairing, FloatArray]:
         """Return G = Gamma * f'(beta), made once a point."""
-        self._move_to(projection)
-        if not self._weights.size:
-            self._weights = self._kernel.derivative(self._beta)
-            self._weights *= self._gamma
-        return self._weights
+        return self._once("slopes", lambda term, beta: term.kernel.derivative(beta))
 
-    def _beta_derivative(self, samples: FloatArray, moved: FloatArray) -> FloatArray:
-        """Return d beta[Z] for P = XW and R = XZ."""
-        cross = samples @ moved.T
-        cross += cross.T.copy()
-        if self._kernel.pairing is Pairing.DOT:
-            return cross
-        own = np.diagonal(cross).copy()
-        cross *= -2.0
-        cross += own[:, None]
-        cross += own
-        return cross
+    def _curvatures(self) -> dict[Pairing, FloatArray]:
+        """Return Gamma * f''(beta), made once a point."""
+        return self._once("curvatures", lambda term, beta: term.kernel.second_derivative(beta))
 
-    def _surrogate_times(self, weights: FloatArray, samples: FloatArray) -> FloatArray:
-        """Return the surrogate with the given n x n weights, times V, for samples = X V."""
-        product: FloatArray = self._features.T @ self._weighted(weights, samples)
-        return product
+    def _once(self, name: str, function: _Elementwise) -> dict[Pairing, FloatArray]:
+        if name not in self._held:
+            self._held[name] = self._summed(function)
+            for weights in self._held[name].values():
+                weights *= self._gamma
+        return self._held[name]
 
-    def _surrogate_from(self, weights: FloatArray) -> FloatArray:
-        surrogate: FloatArray = self._features.T @ self._weighted(weights, self._features)
+    def _surrogate_from(self, slopes: dict[Pairing, FloatArray]) -> FloatArray:
+        surrogate: FloatArray = self._features.T @ _weighted(slopes, self._features)
         return 0.5 * (surrogate + surrogate.T)
 
-    def _weighted(self, weights: FloatArray, samples: FloatArray) -> FloatArray:
-        weighted: FloatArray = weights @ samples
-        if self._kernel.pairing is Pairing.DOT:
-            return weighted
-        degrees: FloatArray = weights.sum(axis=1)
-        difference: FloatArray = degrees[:, None] * samples - weighted
-        return 2.0 * difference
+
+def _beta(pairing: Pairing, samples: FloatArray) -> FloatArray:
+    beta: FloatArray = samples @ samples.T
+    if pairing is Pairing.DIFFERENCE:
+        squared = np.diagonal(beta).copy()
+        beta *= -2.0
+        beta += squared[:, None]
+        beta += squared
+        # Rounding may leave distances of coinciding samples a little below zero.
+        np.maximum(beta, 0.0, out=beta)
+    return beta
+
+
+def _beta_derivative(pairing: Pairing, samples: FloatArray, moved: FloatArray) -> FloatArray:
+    """Return d beta[Z] for P = XW and R = XZ."""
+    cross: FloatArray = samples @ moved.T
+    cross += cross.T.copy()
+    if pairing is Pairing.DOT:
+        return cross
+    own = np.diagonal(cross).copy()
+    cross *= -2.0
+    cross += own[:, None]
+    cross += own
+    return cross
+
+
+def _weighted(weights: dict[Pairing, FloatArray], samples: FloatArray) -> FloatArray:
+    """Return G V (dot) or 2 (diag(G 1) - G) V (difference), summed over the pairings."""
+    total: FloatArray = np.zeros_like(samples)
+    for pairing, matrix in weights.items():
+        product: FloatArray = matrix @ samples
+        if pairing is Pairing.DIFFERENCE:
+            degrees: FloatArray = matrix.sum(axis=1)
+            product = 2.0 * (degrees[:, None] * samples - product)
+        total += product
+    return total
+
+
+def _initial_slope(term: Term) -> float:
+    slope = float(term.kernel.derivative(np.zeros(1))[0])
+    return slope if slope != 0.0 else float(np.sign(term.kernel.derivative(np.ones(1))[0]))
