@@ -27,7 +27,7 @@ def test_names_of_classes_do_not_matter():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([1, 1, 1], "at least 2 classes; all 3 labels are"),
+        ([1, 1, 1], r"at least 2 classes, got 1 class\(es\): \[1\]"),
         ([[1, 2], [2, 1]], r"one-dimensional.*got shape \(2, 2\)"),
         ([0.0, 1.0, np.nan], "must not be NaN"),
     ],

@@ -53,7 +53,7 @@ def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> Factor
     classes, codes = np.unique(array, return_inverse=True)
     if len(classes) < 2:
         raise InputError(
-            f"supervised learning needs at least 2 classes; all {array.size} labels are {classes.tolist()}"
+            f"supervised learning needs at least 2 classes, got {len(classes)} class(es): {classes.tolist()}"
         )
     one_hot = np.zeros((array.size, len(classes)))
     one_hot[np.arange(array.size), codes] = 1.0
