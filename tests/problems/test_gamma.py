@@ -3,8 +3,8 @@ import pytest
 
 from helpers import gamma_by_loops
 from kdrbench.errors import InputError
-from kdrbench.kernels import Linear
-from kdrbench.problems import TraceObjective, supervised_gamma
+from kdrbench.kernels import Gaussian, Linear, Pairing, Squared
+from kdrbench.problems import TraceObjective, supervised_gamma, target_gamma
 
 LABELS = np.array([0, 1, 1, 2, 0, 2, 2, 1])
 
@@ -24,11 +24,53 @@ def test_names_of_classes_do_not_matter():
     np.testing.assert_allclose(supervised_gamma(renamed).dense(), supervised_gamma(LABELS).dense(), atol=1e-15)
 
 
+def test_several_label_columns_add_up():
+    other = np.array([0, 0, 1, 1, 0, 1, 0, 1])
+    both = supervised_gamma(np.column_stack([LABELS, other])).dense()
+    expected = supervised_gamma(LABELS).dense() + supervised_gamma(other).dense()
+    np.testing.assert_allclose(both, expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(sigma=1.0), Linear(), Squared()])
+def test_continuous_targets_weigh_by_their_centred_kernel(kernel):
+    targets = np.random.default_rng(0).standard_normal((9, 2))
+    centring = np.eye(9) - 1 / 9
+    matrix = np.array([[kernel.value(np.array([_beta(kernel, a, b)]))[0] for b in targets] for a in targets])
+    expected = centring @ matrix @ centring
+    np.testing.assert_allclose(target_gamma(targets, kernel, zero_diagonal=False).dense(), expected, atol=1e-12)
+    np.fill_diagonal(expected, 0.0)
+    np.testing.assert_allclose(target_gamma(targets, kernel).dense(), expected, atol=1e-12)
+
+
+def _beta(kernel, a, b):
+    return a @ b if kernel.pairing is Pairing.DOT else (a - b) @ (a - b)
+
+
+def test_one_hot_targets_with_a_linear_kernel_are_labels():
+    one_hot = np.eye(3)[LABELS]
+    np.testing.assert_allclose(target_gamma(one_hot, Linear()).dense(), supervised_gamma(LABELS).dense(), atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        (np.array([1.0, np.nan]), "targets must be finite"),
+        (np.ones((3, 2)), "targets are all equal"),
+        (np.ones((2, 2, 2)), r"got shape \(2, 2, 2\)"),
+    ],
+)
+def test_bad_targets_are_refused(targets, message):
+    with pytest.raises(InputError, match=message):
+        target_gamma(targets, Linear())
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
         ([1, 1, 1], r"at least 2 classes, got 1 class\(es\): \[1\]"),
-        ([[1, 2], [2, 1]], r"one-dimensional.*got shape \(2, 2\)"),
+        (np.zeros((2, 2, 2)), r"n entries or n x m columns of labels, got shape \(2, 2, 2\)"),
+        ([], r"got shape \(0,\)"),
+        ([[1, 2], [2, 2]], r"got 1 class\(es\): \[2\]"),
         ([0.0, 1.0, np.nan], "must not be NaN"),
     ],
 )

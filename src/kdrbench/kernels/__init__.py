@@ -1,8 +1,8 @@
 """The ISM family of kernels: each is a scalar function f of a pairing beta of two projected samples."""
 
 from kdrbench.kernels.bandwidth import median_distance
+from kdrbench.kernels.combination import Combination, Term, terms_of
 from kdrbench.kernels.family import (
-    Combination,
     Gaussian,
     Kernel,
     Linear,
@@ -10,8 +10,6 @@ from kdrbench.kernels.family import (
     Pairing,
     Polynomial,
     Squared,
-    Term,
-    terms_of,
 )
 from kdrbench.kernels.registry import FAMILIES, build_kernel, check_definition
 

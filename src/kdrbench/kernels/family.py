@@ -29,6 +29,19 @@ class Pairing(StrEnum):
     DIFFERENCE = "difference"
 
 
+def pairing_values(pairing: Pairing, samples: FloatArray) -> FloatArray:
+    """Return beta for all pairs of rows of ``samples`` (n x q): their dot products, or squared distances."""
+    beta: FloatArray = samples @ samples.T
+    if pairing is Pairing.DIFFERENCE:
+        squared = np.diagonal(beta).copy()
+        beta *= -2.0
+        beta += squared[:, None]
+        beta += squared
+        # Rounding may leave distances of coinciding samples a little below zero.
+        np.maximum(beta, 0.0, out=beta)
+    return beta
+
+
 class Kernel(Protocol):
     """A member of the ISM family; ``beta`` and all results are arrays of one shape, the results new ones."""
 
@@ -197,36 +210,3 @@ class Gaussian:
         result = self.value(beta)
         result *= 0.25 / self.sigma**4
         return result
-
-
-@dataclass(frozen=True)
-class Term:
-    """One kernel of a combination and its weight mu >= 0."""
-
-    weight: float
-    kernel: Kernel
-
-
-@dataclass(frozen=True)
-class Combination:
-    """K = sum_i mu_i K_i with mu_i >= 0, at least one of them positive; members may differ in pairing.
-
-    Its surrogate is the same combination of the members' surrogates, with their constant factors: with those
-    dropped, as in the papers' Table 2, a fixed point is not stationary.
-
-    Source: NeurIPS 2019, Proposition 1. Raises ``InputError`` for bad weights or no members.
-    """
-
-    terms: tuple[Term, ...]
-
-    def __post_init__(self) -> None:
-        weights = [term.weight for term in self.terms]
-        if not weights or not all(np.isfinite(weight) and weight >= 0 for weight in weights) or max(weights) == 0:
-            raise InputError(f"a conic combination needs finite weights >= 0, one of them > 0; got {weights}")
-
-
-def terms_of(kernel: Kernel | Combination) -> tuple[Term, ...]:
-    """Return the members of positive weight; a single kernel is its own only member."""
-    if isinstance(kernel, Combination):
-        return tuple(term for term in kernel.terms if term.weight > 0)
-    return (Term(1.0, kernel),)

@@ -10,8 +10,8 @@ import numpy as np
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels.bandwidth import median_distance
+from kdrbench.kernels.combination import Combination, Term
 from kdrbench.kernels.family import (
-    Combination,
     FloatArray,
     Gaussian,
     Kernel,
@@ -19,7 +19,6 @@ from kdrbench.kernels.family import (
     Multiquadric,
     Polynomial,
     Squared,
-    Term,
 )
 
 Definition = Mapping[str, Any]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from kdrbench.errors import InputError
-from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels.family import FloatArray, Kernel, pairing_values
 
 
 @dataclass(frozen=True)
@@ -39,22 +40,55 @@ class FactoredGamma:
 def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> FactoredGamma:
     """Return Gamma = H Y Y' H for one-hot labels Y and the centring matrix H = I - 11'/n.
 
-    ``labels`` has one entry a sample. There is no factor 1/(n-1)^2 and no scaling of Y, as in the papers.
+    ``labels`` has one entry a sample, or n x m columns of labels: Y then stands for the one-hot columns of all
+    of them, and Gamma is the sum of the columns' Gammas. There is no factor 1/(n-1)^2 and no scaling of Y, as in
+    the papers.
 
     Source: NeurIPS 2019, Eq. 2 (HSIC without its constant).
 
-    Raises ``InputError`` when labels are not one-dimensional, hold NaN, or name fewer than two classes.
+    Raises ``InputError`` when labels have more than two dimensions, hold NaN, or a column names fewer than two
+    classes.
     """
     array = np.asarray(labels)
-    if array.ndim != 1:
-        raise InputError(f"labels must be one-dimensional, one entry a sample; got shape {array.shape}")
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise InputError(f"labels must be n entries or n x m columns of labels, got shape {array.shape}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InputError("labels must not be NaN or infinite; remove those samples or give them a class")
-    classes, codes = np.unique(array, return_inverse=True)
+    columns = array[:, None] if array.ndim == 1 else array
+    one_hot = np.hstack([_one_hot(column) for column in columns.T])
+    return FactoredGamma(one_hot - one_hot.mean(axis=0), np.ones(one_hot.shape[1]), zero_diagonal)
+
+
+def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = True) -> FactoredGamma:
+    """Return Gamma = H K_y H for a kernel on continuous targets.
+
+    ``targets`` is n x m (or n entries) of float64; ``kernel`` is applied to the targets themselves, without a
+    projection. The factor holds the eigenvectors of H K_y H whose eigenvalues exceed 1e-12 of the largest, and
+    the weights the eigenvalues, which are negative for kernels that are not positive definite.
+
+    Source: NeurIPS 2019, Eq. 2 with a kernel in place of one-hot labels.
+
+    Raises ``InputError`` when targets hold NaN, have more than two dimensions, or are all equal.
+    """
+    columns = targets[:, None] if targets.ndim == 1 else targets
+    if columns.ndim != 2 or columns.size == 0 or not np.isfinite(columns).all():
+        raise InputError(f"targets must be finite, n entries or n x m; got shape {targets.shape}, perhaps with NaN")
+    if np.ptp(columns, axis=0).max() == 0.0:
+        raise InputError("targets are all equal: there is nothing to learn from them")
+    values = kernel.value(pairing_values(kernel.pairing, columns))
+    centred = values - values.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    weights, factor = np.linalg.eigh(0.5 * (centred + centred.T))
+    kept = np.abs(weights) > 1e-12 * np.abs(weights).max()
+    return FactoredGamma(factor[:, kept], weights[kept], zero_diagonal)
+
+
+def _one_hot(labels: NDArray[Any]) -> FloatArray:
+    classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise InputError(
             f"supervised learning needs at least 2 classes, got {len(classes)} class(es): {classes.tolist()}"
         )
-    one_hot = np.zeros((array.size, len(classes)))
-    one_hot[np.arange(array.size), codes] = 1.0
-    return FactoredGamma(one_hot - one_hot.mean(axis=0), np.ones(len(classes)), zero_diagonal)
+    one_hot = np.zeros((labels.size, len(classes)))
+    one_hot[np.arange(labels.size), codes] = 1.0
+    return one_hot

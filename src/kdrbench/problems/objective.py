@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.kernels.family import Combination, FloatArray, Kernel
+from kdrbench.kernels import Combination, Kernel
+from kdrbench.kernels.family import FloatArray
 from kdrbench.problems.gamma import FactoredGamma
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels import Pairing, Term, terms_of
-from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels.family import FloatArray, pairing_values
 from kdrbench.problems import Counters, TraceObjective
 
 _Elementwise = Callable[[Term, FloatArray], FloatArray]
@@ -110,7 +110,7 @@ class DenseProblem:
             raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
         self._forget()
         samples = self._features @ projection
-        self._beta = {pairing: _beta(pairing, samples) for pairing in self._terms}
+        self._beta = {pairing: pairing_values(pairing, samples) for pairing in self._terms}
         self._point = projection.copy()
 
     def _summed(self, function: _Elementwise) -> dict[Pairing, FloatArray]:
@@ -143,18 +143,6 @@ class DenseProblem:
     def _surrogate_from(self, slopes: dict[Pairing, FloatArray]) -> FloatArray:
         surrogate: FloatArray = self._features.T @ _weighted(slopes, self._features)
         return 0.5 * (surrogate + surrogate.T)
-
-
-def _beta(pairing: Pairing, samples: FloatArray) -> FloatArray:
-    beta: FloatArray = samples @ samples.T
-    if pairing is Pairing.DIFFERENCE:
-        squared = np.diagonal(beta).copy()
-        beta *= -2.0
-        beta += squared[:, None]
-        beta += squared
-        # Rounding may leave distances of coinciding samples a little below zero.
-        np.maximum(beta, 0.0, out=beta)
-    return beta
 
 
 def _beta_derivative(pairing: Pairing, samples: FloatArray, moved: FloatArray) -> FloatArray:
