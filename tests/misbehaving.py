@@ -1,5 +1,6 @@
 """Solvers that go wrong in every way a real one can; each lets the referee see an iterate or more first."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -149,3 +150,43 @@ class WantsAnOracle(Misbehaving):
 class NoSolver:
     def run(self, problem, start, monitor):
         return start
+
+
+@dataclass(frozen=True)
+class LiesAndGoesOn(Misbehaving):
+    """Catches what the referee says of its iterate."""
+
+    def run(self, problem, start, monitor):
+        monitor.keep_going(start)
+        with contextlib.suppress(ValueError):
+            monitor.keep_going(2.0 * start)
+        return Outcome(start, Status.CONVERGED, "converged")
+
+
+@dataclass(frozen=True)
+class TooWide(Misbehaving):
+    """Takes more components than it was asked for."""
+
+    def run(self, problem, start, monitor):
+        for _ in range(3):
+            monitor.keep_going(start)
+        wide = np.linalg.qr(np.random.default_rng(0).standard_normal((start.shape[0], start.shape[1] + 1)))[0]
+        monitor.keep_going(wide)
+        return Outcome(wide, Status.CONVERGED, "converged")
+
+
+class ExitsLikeABenchFault(Misbehaving):
+    def go_wrong(self):
+        sys.exit(70)
+
+
+class DiesOfARealTimeSignal(Misbehaving):
+    def go_wrong(self):
+        os.kill(os.getpid(), 40)
+
+
+class ConvergesTooLate(Misbehaving):
+    """Ends by itself between the limit and the kill."""
+
+    def go_wrong(self):
+        time.sleep(1.1)

@@ -72,6 +72,11 @@ def test_a_good_run_leaves_a_full_row_a_trace_and_no_state(files):
         ("Lies", "failed", "InputError: the result is not orthonormal"),
         ("LiesOnTheWay", "failed", "InputError: the iterate is not orthonormal"),
         ("Diverges", "failed", "InputError: the iterate holds NaN or infinite values"),
+        ("LiesAndGoesOn", "failed", "InputError: the iterate is not orthonormal"),
+        ("TooWide", "failed", "InputError: the iterate has 5 components, 4 were asked for"),
+        ("ExitsLikeABenchFault", "failed", "SystemExit: 70"),
+        ("DiesOfARealTimeSignal", "failed", "ended by signal 40"),
+        ("ConvergesTooLate", "time_limit", "stopped at the time limit of 1 s"),
         ("HasItsOwnStatus", "failed", "InputError: HasItsOwnStatus ended with status 'fine'; allowed: converged"),
     ],
 )

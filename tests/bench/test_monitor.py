@@ -12,7 +12,7 @@ from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 
 
 def referee_for(problem, tmp_path, time_limit_s=60.0):
-    return Referee(problem, time_limit_s, tmp_path / "trace.jsonl", tmp_path / "projection.npy")
+    return Referee(problem, 2, time_limit_s, tmp_path / "trace.jsonl", tmp_path / "projection.npy")
 
 
 def test_watching_changes_neither_path_nor_counters(tmp_path):
@@ -134,6 +134,7 @@ def test_pauses_add_up_and_are_seen_across_a_fork():
         (np.full((6, 2), np.nan), "the iterate holds NaN"),
         (2.0 * random_projection(), "the iterate is not orthonormal"),
         (random_projection(n_features=5), r"the iterate must be 6 x q"),
+        (random_projection(n_components=3), "the iterate has 3 components, 2 were asked for"),
     ],
 )
 def test_iterates_off_the_manifold_are_refused(tmp_path, iterate, message):
@@ -142,6 +143,14 @@ def test_iterates_off_the_manifold_are_refused(tmp_path, iterate, message):
     with pytest.raises(InputError, match=message):
         referee.keep_going(iterate)
     assert read_projection(tmp_path / "projection.npy") is None
+    # A solver that catches this does not get away with it, and its clock runs.
+    time.sleep(0.01)
+    with pytest.raises(InputError, match=message):
+        referee.keep_going(random_projection())
+    referee.end()
+    assert referee.clock.wall_s >= 0.01
+    with pytest.raises(InputError, match=message):
+        referee.accept(random_projection())
 
 
 def test_a_trace_that_cannot_be_written_is_the_benchs_fault(tmp_path):

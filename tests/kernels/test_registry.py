@@ -34,6 +34,7 @@ def test_a_combination_is_built_of_its_members():
         ({"family": "gaussian", "sgima": 1}, "option of kernel family 'gaussian': 'sgima'; allowed: sigma"),
         ({"family": "gaussian", "sigma": "mean"}, "sigma must be a number or 'median', got 'mean'"),
         ({"family": "combination", "members": 3}, "members must be a list of kernel definitions, got 3"),
+        ({"family": "combination", "members": [{"family": ["x"]}]}, r"unknown kernel family \['x'\]"),
         ({"family": "combination", "members": []}, "needs finite weights >= 0, one of them > 0"),
         ({"family": "combination", "members": [{"family": "gausian"}]}, "unknown kernel family 'gausian'"),
         ({"family": "combination", "members": [{"family": "linear", "weight": -1}]}, "got .-1.0."),

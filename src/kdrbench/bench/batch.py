@@ -89,7 +89,7 @@ def _run_fold(
     shutil.rmtree(run.folder, ignore_errors=True)
     run.folder.mkdir(parents=True)
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    job = Job(solver, problem, partial(_start, batch, number), around.repeat_for_s)
+    job = Job(solver, problem, batch.n_components, partial(_start, batch, number), around.repeat_for_s)
     ending = supervise(partial(execute, job, limits, pauses, run), limits, pauses, around.scheduler)
     outcome = judge(ending, run, limits)
     return RunRecord(

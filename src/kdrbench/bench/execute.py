@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import statistics
 import sys
@@ -29,10 +30,11 @@ BENCH_FAULT = 70
 
 @dataclass(frozen=True)
 class Job:
-    """One fold's problem, its solver and start, and how long a short solve is repeated."""
+    """One fold's problem, its solver, number of components and start, and how long a short solve is repeated."""
 
     solver: Solver
     problem: Problem
+    n_components: int
     start: Callable[[Problem], FloatArray]
     repeat_for_s: float
 
@@ -65,18 +67,28 @@ def execute(job: Job, limits: Limits, pauses: Pauses, files: RunFiles) -> None:
     The first result counts; it is handed over before the repeats begin. What a solver raises becomes its
     status; a fault of the bench or a missing package ends the process with exit code ``BENCH_FAULT``.
     """
-    referee = Referee(job.problem, limits.time_s, files.trace, files.projection, pauses)
+    try:
+        _solve_and_time(job, limits, pauses, files)
+    except (BenchFaultError, ImportError):
+        traceback.print_exc()
+        sys.exit(BENCH_FAULT)
+
+
+def _solve_and_time(job: Job, limits: Limits, pauses: Pauses, files: RunFiles) -> None:
+    referee = Referee(job.problem, job.n_components, limits.time_s, files.trace, files.projection, pauses)
     try:
         result = solve(job.solver, job.problem, lambda: job.start(job.problem), referee)
     except MemoryError as error:
         _write(files, status=Status.MEMORY_LIMIT, message=f"out of memory: {error}")
         return
     except (BenchFaultError, ImportError):
-        traceback.print_exc()
-        sys.exit(BENCH_FAULT)
-    except Exception as error:
+        raise
+    except (Exception, SystemExit) as error:
         _write(files, status=Status.FAILED, message=f"{type(error).__name__}: {error}")
         return
+    if referee.clock.wall_s > limits.time_s:
+        # Also for a solver that converged without asking again: its time is above the limit, and only that is said.
+        result = dataclasses.replace(result, status=Status.TIME_LIMIT, message=referee.stop_message)
     _hand_over(files, result, [referee.clock.wall_s], [referee.clock.cpu_s])
     if result.status is not Status.TIME_LIMIT and referee.clock.wall_s < job.repeat_for_s:
         walls, cpus = _repeat(job, limits, pauses, first_s=referee.clock.wall_s)
@@ -113,4 +125,7 @@ def _hand_over(files: RunFiles, result: SolverResult, walls: list[float], cpus: 
 
 
 def _write(files: RunFiles, **values: Any) -> None:
-    write_text(files.result, json.dumps(values))
+    try:
+        write_text(files.result, json.dumps(values))
+    except OSError as error:
+        raise BenchFaultError(f"the result cannot be written: {error}") from error

@@ -11,6 +11,8 @@ from typing import Any
 
 from kdrbench import __version__
 from kdrbench.bench.config import Config, check_config
+from kdrbench.bench.monitor import REFEREE_SHARE
+from kdrbench.bench.supervisor import GRACE_S
 from kdrbench.datasets.registry import load_registry
 from kdrbench.solvers.registry import build_solver
 
@@ -99,8 +101,9 @@ class Grid:
         return int(self.config["limits"]["memory_mib"])
 
     def runtime_min(self, batch: Batch) -> int:
-        """Return the minutes a cluster must grant a batch: all its runs at their limit, and ten more."""
-        return math.ceil(len(batch.folds) * float(self.config["limits"]["time_s"]) / 60) + 10
+        """Return the minutes a cluster must grant a batch: its runs at their limit, the referee, and ten more."""
+        a_run_s = (1.0 + REFEREE_SHARE) * (float(self.config["limits"]["time_s"]) + GRACE_S)
+        return math.ceil(len(batch.folds) * a_run_s / 60) + 10
 
     def to_json(self) -> str:
         """Return the configuration as one line of JSON."""

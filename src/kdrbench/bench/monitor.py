@@ -22,7 +22,7 @@ from kdrbench.solvers.stiefel import relative_stationarity
 
 # The first iterates are always looked at; later ones so rarely that the referee takes a tenth of the time.
 _ALWAYS = 10
-_REFEREE_SHARE = 0.1
+REFEREE_SHARE = 0.1
 
 
 class BenchFaultError(KdrbenchError):
@@ -74,11 +74,14 @@ class TimedMonitor:
     def keep_going(self, iterate: Iterate) -> bool:
         """Return whether time is left, and count the iterate if so."""
         self.clock.stop()
-        going = self.clock.wall_s < self._limit_s
-        if going:
-            self.look(iterate)
-            self.iterations += 1
-        self.clock.start()
+        try:
+            going = self.clock.wall_s < self._limit_s
+            if going:
+                self.look(iterate)
+                self.iterations += 1
+        finally:
+            # Also when the look has raised: a solver that catches it goes on at its own expense.
+            self.clock.start()
         return going
 
     def look(self, iterate: Iterate) -> None:
@@ -97,14 +100,22 @@ class Referee(TimedMonitor):
 
     Each trace line is one write of a whole line, so that a killed run leaves a readable trace.
 
-    Raises ``InputError`` for an iterate that is not orthonormal or has no finite cost, and
+    Raises ``InputError`` for an iterate that is not an orthonormal d x q array or has no finite cost, and
     ``BenchFaultError`` when the files cannot be written.
     """
 
     def __init__(
-        self, problem: Problem, time_limit_s: float, trace: Path, iterate: Path, pauses: Pauses | None = None
+        self,
+        problem: Problem,
+        n_components: int,
+        time_limit_s: float,
+        trace: Path,
+        iterate: Path,
+        pauses: Pauses | None = None,
     ) -> None:
         super().__init__(time_limit_s, pauses)
+        self._n_components = n_components
+        self._fault: InputError | BenchFaultError | None = None
         self._problem = problem.fresh()
         self._trace_path, self._iterate_path = trace, iterate
         self._next_look_s = 0.0
@@ -115,9 +126,18 @@ class Referee(TimedMonitor):
             self.accept(iterate() if callable(iterate) else iterate)
 
     def accept(self, projection: FloatArray) -> None:
-        """Evaluate an iterate or the result, and write both down."""
+        """Evaluate an iterate or the result, and write both down; a fault once found is raised every time."""
+        if self._fault is None:
+            try:
+                self._evaluate(projection)
+            except (InputError, BenchFaultError) as fault:
+                self._fault = fault
+        if self._fault is not None:
+            raise self._fault
+
+    def _evaluate(self, projection: FloatArray) -> None:
         began = time.perf_counter()
-        check_projection("iterate", projection, self._problem.n_features)
+        check_projection("iterate", projection, self._problem.n_features, self._n_components)
         cost = -self._problem.value(projection)
         stationarity = relative_stationarity(projection, self._problem.gradient(projection))
         if not (math.isfinite(cost) and math.isfinite(stationarity)):
@@ -130,7 +150,7 @@ class Referee(TimedMonitor):
         except OSError as error:
             raise BenchFaultError(f"the trace cannot be written: {error}") from error
         self.trace.append(point)
-        self._next_look_s = self.clock.wall_s + (time.perf_counter() - began) / _REFEREE_SHARE
+        self._next_look_s = self.clock.wall_s + (time.perf_counter() - began) / REFEREE_SHARE
 
 
 def save_projection(path: Path, projection: FloatArray) -> None:

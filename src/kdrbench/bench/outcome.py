@@ -71,13 +71,20 @@ def _without_result(ending: Ending, limits: Limits) -> tuple[Status, str]:
     if ending.end is End.MEMORY_LIMIT:
         return Status.MEMORY_LIMIT, f"killed beyond the memory limit of {limits.memory_mib:g} MiB"
     if ending.end is End.SIGNALLED:
-        name = signal.Signals(ending.code).name
+        name = _signal_name(ending.code)
         if ending.code in _INTERRUPTIONS:
             raise SupervisionError(f"the run was ended by {name}; start the workflow again")
         return Status.FAILED, f"ended by {name}"
     if ending.code == BENCH_FAULT:
         raise SupervisionError("the bench failed within the run, see the lines above; mend that and start again")
     return Status.FAILED, f"ended with exit code {ending.code} and no result"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # real-time signals have no names
+        return f"signal {number}"
 
 
 def _last_seen(files: RunFiles) -> float | None:

@@ -42,11 +42,7 @@ def anonymous_memory() -> int:
 
 def private_memory(root: int) -> int:
     """Return the bytes that a process and its descendants hold each for itself, pages shared with others left out."""
-    try:
-        tree = [psutil.Process(root), *psutil.Process(root).children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return 0
-    return sum(_private_dirty(process.pid) for process in tree)
+    return sum(_private_dirty(process) for process in _tree(root))
 
 
 def descendants() -> list[psutil.Process]:
@@ -76,6 +72,18 @@ def kill_descendants(but: set[int]) -> None:
             except (psutil.NoSuchProcess, ChildProcessError):
                 continue
         time.sleep(0.001)
+
+
+def _tree(root: int) -> list[int]:
+    """Return a process and its descendants; the cost grows with these alone, not with all that runs on the machine."""
+    tree = [root]
+    for process in tree:
+        for children in Path(f"/proc/{process}/task").glob("*/children"):
+            try:
+                tree.extend(int(number) for number in children.read_text(encoding="ascii").split())
+            except OSError:  # the thread has gone
+                continue
+    return tree
 
 
 def _private_dirty(pid: int) -> int:

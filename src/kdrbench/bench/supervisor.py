@@ -32,6 +32,8 @@ from kdrbench.errors import KdrbenchError
 # A run that watches its own clock ends at the limit by itself; this long after it, it is killed.
 GRACE_S = 0.25
 _POLL_S = 0.25
+# Pauses are short by design; a run that is paused far beyond its limit hangs, and must not hold its core for ever.
+_LONGEST_FACTOR, _LONGEST_EXTRA_S = 3.0, 600.0
 
 
 class End(StrEnum):
@@ -148,13 +150,18 @@ def _watch(run: int, began: float, limits: Limits, pauses: Pauses | None, schedu
             return End.EXITED, most
         # A pause may have begun while we waited, so the time left is counted anew.
         paused = pauses.total_s() if pauses else 0.0
-        if time.monotonic() >= began + paused + limits.time_s + GRACE_S:
+        now = time.monotonic()
+        if now >= began + paused + limits.time_s + GRACE_S or now >= began + _longest_s(limits):
             return End.TIME_LIMIT, most
         most = max(most, processes.private_memory(run))
         if most > limits.memory_mib * processes.MIB:
             return End.MEMORY_LIMIT, most
         if scheduler is not None and not psutil.pid_exists(scheduler):
             sys.exit(1)
+
+
+def _longest_s(limits: Limits) -> float:
+    return _LONGEST_FACTOR * limits.time_s + _LONGEST_EXTRA_S
 
 
 def _become_run(target: Callable[[], None], limits: Limits, guardian: int) -> None:

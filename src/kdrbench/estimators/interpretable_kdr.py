@@ -60,7 +60,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     n_iter_ : int
         Iterations of the solver.
     status_, certificate_, result_ :
-        How the solver ended, what is proved of the solution, and the whole result.
+        How the solver ended, what is proved of the solution, and the whole result. The certificate costs one
+        surrogate, one gradient and some tens of Hessian-vector products on top of the solve.
     classes_ : ndarray
         The labels seen.
     n_features_in_, feature_names_in_ :

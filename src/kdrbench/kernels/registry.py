@@ -75,7 +75,7 @@ FAMILIES: dict[str, Family] = {
 def check_definition(definition: Definition) -> None:
     """Raise ``InputError`` if the definition's family, an option's name or its value is not allowed."""
     family = definition.get("family")
-    if family not in FAMILIES:
+    if not isinstance(family, str) or family not in FAMILIES:
         raise InputError(unknown_name("kernel family", family, sorted(FAMILIES)))
     allowed = FAMILIES[family].defaults
     for option in definition:

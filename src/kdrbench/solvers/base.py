@@ -82,7 +82,7 @@ def solve(
     monitor.end()
     if not isinstance(outcome.status, Status):
         raise InputError(f"{type(solver).__name__} ended with status {outcome.status!r}; allowed: {', '.join(Status)}")
-    check_projection("result", outcome.projection, problem.n_features)
+    check_projection("result", outcome.projection, problem.n_features, first.shape[1])
     monitor.accept(outcome.projection)
     return SolverResult(
         projection=outcome.projection,
@@ -104,8 +104,11 @@ def check_oracles(solver: Solver, problem: Problem) -> None:
         )
 
 
-def check_projection(role: str, projection: FloatArray, n_features: int) -> None:
-    """Raise ``InputError`` unless ``projection`` is a finite n_features x q array with orthonormal columns."""
+def check_projection(role: str, projection: FloatArray, n_features: int, n_components: int | None = None) -> None:
+    """Raise ``InputError`` unless ``projection`` is a finite n_features x q array with orthonormal columns.
+
+    q is ``n_components`` if that is given.
+    """
     if projection.ndim != 2 or projection.shape[0] != n_features or projection.shape[1] < 1:
         raise InputError(f"the {role} must be {n_features} x q with q >= 1, got shape {projection.shape}")
     if projection.shape[1] > n_features:
@@ -113,6 +116,8 @@ def check_projection(role: str, projection: FloatArray, n_features: int) -> None
             f"cannot project {n_features} features to {projection.shape[1]} components; "
             f"the number of components must be between 1 and {n_features}"
         )
+    if n_components is not None and projection.shape[1] != n_components:
+        raise InputError(f"the {role} has {projection.shape[1]} components, {n_components} were asked for")
     if not np.isfinite(projection).all():
         raise InputError(f"the {role} holds NaN or infinite values")
     error = feasibility_error(projection)

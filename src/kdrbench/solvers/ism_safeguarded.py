@@ -25,7 +25,7 @@ from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome, Status
 from kdrbench.solvers.certificate import smallest_curvature
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.newton import NewtonSearch
+from kdrbench.solvers.newton import NewtonSearch, rounding_of
 from kdrbench.solvers.options import require_positive
 from kdrbench.solvers.stiefel import leading_eigenvectors, orthonormalised
 
@@ -61,7 +61,7 @@ class SafeguardedISM:
                 return Outcome(search.point, monitor.stop_status, monitor.stop_message)
             if search.stationarity <= self.tolerance:
                 if not self._escape(problem, search):
-                    message = f"relative stationarity at most {self.tolerance:g}, no direction of ascent"
+                    message = f"relative stationarity at most {self.tolerance:g}, no direction of ascent found"
                     return Outcome(search.point, Status.CONVERGED, message)
             elif not search.step():
                 message = f"no step increases F beyond rounding; stationarity is {search.stationarity:.1e}"
@@ -96,11 +96,14 @@ class SafeguardedISM:
         if not curvature < -self.curvature_tolerance * scale:
             return False
         for length in 0.5 ** np.arange(0, 30):
+            # A quarter of what the curvature promises is enough; below rounding nothing can be told.
+            enough = search.value - 0.125 * curvature * length**2
+            if enough - search.value <= rounding_of(search.value):
+                return False
             for sign in (1.0, -1.0):
                 candidate = orthonormalised(search.point + sign * length * direction)
                 value = problem.value(candidate)
-                # A quarter of what the curvature promises is enough, and more than rounding.
-                if value > search.value - 0.125 * curvature * length**2:
+                if value > enough:
                     search.move_to(candidate, value)
                     return True
         return False

@@ -27,8 +27,13 @@ _ACCEPT = 0.1
 _MOST_INNER = 200
 
 
+def rounding_of(value: float) -> float:
+    """Return a generous bound on the rounding of F where it has about this value."""
+    return 1e3 * float(np.finfo(float).eps) * abs(value)
+
+
 class NewtonSearch:
-    """The iterate W, F and its gradient there, and the trust region; :meth:`step` never decreases F."""
+    """The iterate W, F and its gradient there, and the trust region; no step decreases F beyond rounding."""
 
     def __init__(self, problem: Problem, start: FloatArray) -> None:
         self._problem = problem
@@ -65,7 +70,7 @@ class NewtonSearch:
             predicted = -float(np.vdot(slope, direction)) - 0.5 * float(np.vdot(direction, image))
             gained = value - self.value
             # Both sides are rounded at the level of F itself; near a solution that hides the true ratio.
-            noise = 1e3 * np.finfo(float).eps * max(1.0, abs(self.value))
+            noise = rounding_of(max(abs(value), abs(self.value)))
             ratio = (gained + noise) / (predicted + noise)
             if ratio < 0.25:
                 self._radius = 0.25 * length
