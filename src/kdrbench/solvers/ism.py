@@ -50,11 +50,12 @@ class IterativeSpectralMethod:
                 return Outcome(projection, Status.MAX_ITERATIONS, message)
             eigenvalues, projection = leading_eigenvectors(problem.surrogate(projection), start.shape[1])
             steps += 1
-            if previous is not None and _settled(eigenvalues, previous, self.tolerance):
+            if previous is not None and eigenvalues_settled(eigenvalues, previous, self.tolerance):
                 return Outcome(projection, Status.CONVERGED, f"eigenvalues settled to {self.tolerance:g}")
             previous = eigenvalues
         return Outcome(projection, monitor.stop_status, monitor.stop_message)
 
 
-def _settled(eigenvalues: FloatArray, previous: FloatArray, tolerance: float) -> bool:
+def eigenvalues_settled(eigenvalues: FloatArray, previous: FloatArray, tolerance: float) -> bool:
+    """Return whether |lambda - previous| is at most ``tolerance`` times |previous|: the papers' stopping test."""
     return bool(np.linalg.norm(eigenvalues - previous) <= tolerance * np.linalg.norm(previous))

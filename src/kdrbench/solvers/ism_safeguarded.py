@@ -24,6 +24,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome, Status
 from kdrbench.solvers.certificate import smallest_curvature
+from kdrbench.solvers.ism import eigenvalues_settled
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.newton import NewtonSearch, rounding_of
 from kdrbench.solvers.options import require_positive
@@ -80,9 +81,7 @@ class SafeguardedISM:
             eigenvalues, following = leading_eigenvectors(problem.surrogate(projection), start.shape[1])
             if (value := problem.value(following)) > best_value:
                 best, best_value = following, value
-            settled = previous is not None and bool(
-                np.linalg.norm(eigenvalues - previous) <= self.exploration_tolerance * np.linalg.norm(previous)
-            )
+            settled = previous is not None and eigenvalues_settled(eigenvalues, previous, self.exploration_tolerance)
             if settled or _turn(before_last, following) <= _CYCLE:
                 break
             before_last, projection, previous = projection, following, eigenvalues
