@@ -57,7 +57,7 @@ def prepare(name: str, mirror: str, out: Path) -> None:
 @click.option("--out", type=_FILE, required=True, help="Records to write, one JSON line a run.")
 @click.option("--trace", type=_FILE, required=True, help="Traces to write, one JSON line an iterate.")
 @click.option("--state", type=_FILE, required=True, help="Folder of unfinished work.")
-@click.option("--time-limit-s", type=float, required=True, help="Wall-clock limit of one run.")
+@click.option("--time-limit-s", type=float, required=True, help="Limit of one run, on its solver's clock.")
 @click.option("--memory-limit-mib", type=float, required=True, help="Memory limit of one run.")
 @click.option("--repeat-for-s", type=float, default=0.5, show_default=True, help="Repeat shorter solves so long.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Cores and BLAS threads of a run.")
@@ -75,18 +75,19 @@ def batch(
     """Run a batch of timed runs, each supervised in a process of its own."""
     from kdrbench.bench.lane import owned_cores
     from kdrbench.bench.limits import Limits
-    from kdrbench.bench.workflow import SCHEDULER_VARIABLE
 
     limits = Limits(time_limit_s, memory_limit_mib)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
-    # The heavy imports wait until a core is free, so that they do not disturb a run that is being timed.
+    # The heavy imports wait until a core is free, so that they do not disturb a run that is being timed, and
+    # until the threads are set: numpy looks at them once, when it is loaded.
     with owned_cores(threads) as cores:
         from kdrbench.bench.batch import Surroundings, run_batch
         from kdrbench.bench.grid import Batch
         from kdrbench.bench.state import BatchFiles
+        from kdrbench.bench.workflow import SCHEDULER_VARIABLE
         from kdrbench.datasets import load_prepared
 
         scheduler = os.environ.get(SCHEDULER_VARIABLE)

@@ -10,7 +10,7 @@ from kdrbench.errors import InputError
 
 @dataclass(frozen=True)
 class Limits:
-    """Wall-clock seconds of one run, and MiB of memory beyond what it starts with; both finite and > 0."""
+    """Seconds of one run on its solver's clock, and MiB of memory beyond what it starts with; both finite and > 0."""
 
     time_s: float
     memory_mib: float
