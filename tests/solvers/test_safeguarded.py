@@ -6,8 +6,10 @@ import pytest
 from helpers import random_projection, random_samples, small_problem
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
-from kdrbench.solvers.certificate import certify, riemannian_hessian_vector, smallest_curvature
+from kdrbench.solvers import IterationMonitor, Status, build_solver, curvature, make_start, model, solve
+from kdrbench.solvers.certificate import certify
+from kdrbench.solvers.curvature import Tangents, largest_turn, smallest_curvature
+from kdrbench.solvers.model import FormedModel
 from kdrbench.solvers.newton import NewtonSearch
 from kdrbench.solvers.preconditioner import IsmPreconditioner
 from kdrbench.solvers.stiefel import outside
@@ -115,13 +117,8 @@ def tangent_basis(projection):
 
 def hessian_of(problem, projection):
     """The Riemannian Hessian, column by column from its products."""
-    gradient = problem.gradient(projection)
-    complement, unfold = tangent_basis(projection)
-    columns = [
-        complement.T @ riemannian_hessian_vector(problem, projection, gradient, unfold(axis))
-        for axis in np.eye(complement.shape[1] * projection.shape[1])
-    ]
-    return np.column_stack([column.ravel() for column in columns])
+    tangents = Tangents(problem, projection, problem.gradient(projection))
+    return tangents.apply(np.eye(tangents.dimension))
 
 
 def hessian_by_differences(problem, projection):
@@ -149,34 +146,116 @@ def test_riemannian_hessian_agrees_with_differences_of_the_gradient(kernel):
     np.testing.assert_allclose(hessian, hessian.T, atol=1e-10 * size)
     # The difference errs by step^2 and by rounding of the gradient over the step.
     np.testing.assert_allclose(hessian, hessian_by_differences(problem, projection), atol=1e-5 * size)
-    gradient = problem.gradient(projection)
-    value, direction = smallest_curvature(problem, projection, gradient)
+    tangents = Tangents(problem, projection, problem.gradient(projection))
+    np.testing.assert_allclose(tangents.hessian, hessian, atol=1e-12 * size)
+    value, direction = smallest_curvature(tangents)
     assert value == pytest.approx(np.linalg.eigvalsh(hessian)[0], rel=1e-9)
-    image = riemannian_hessian_vector(problem, projection, gradient, direction)
-    np.testing.assert_allclose(image, value * direction, atol=1e-8 * size)
+    np.testing.assert_allclose(tangents.hessian_vector(direction), value * direction, atol=1e-8 * size)
 
 
-def test_curvature_in_a_large_tangent_space_equals_the_dense_one():
+@pytest.fixture
+def no_hessian_is_formed(monkeypatch):
+    monkeypatch.setattr(curvature, "DENSE_DIMENSION", 0)
+    monkeypatch.setattr(curvature, "_AFFORDABLE_DIMENSION", 0)
+    monkeypatch.setattr(model, "DENSE_DIMENSION", 0)
+
+
+def wide_problem():
     features, labels = random_samples(n_samples=60, n_features=25)
     problem = supervised_problem(features, labels, build_kernel({"family": "gaussian"}, features, 3))
-    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-    point = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor()).projection
-    gradient = problem.gradient(point)
-    value, _ = smallest_curvature(problem, point, gradient)
-    scale = np.linalg.norm(point.T @ gradient, 2)
-    assert value == pytest.approx(np.linalg.eigvalsh(hessian_of(problem, point))[0], abs=1e-5 * scale)
+    return problem, make_start("surrogate", problem, 3, np.random.default_rng(0))
+
+
+def test_without_a_formed_hessian_the_same_is_found(no_hessian_is_formed):
+    problem, start = wide_problem()
+    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+    assert result.counters["hessian"] == 0
+    certificate = certify(problem, result.projection)
+    scale = np.linalg.norm(result.projection.T @ problem.gradient(result.projection), 2)
+    assert certificate.stationarity <= 1e-6
+    smallest = np.linalg.eigvalsh(hessian_of(problem, result.projection))[0]
+    assert certificate.curvature * scale == pytest.approx(smallest, abs=1e-5 * scale)
+
+
+def test_both_models_lead_to_one_optimum(monkeypatch):
+    problem, start = wide_problem()
+    formed = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+    assert formed.counters["hessian"] > 0
+    monkeypatch.setattr(model, "DENSE_DIMENSION", 0)
+    products = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+    assert products.counters["hessian_vector"] > 0
+    assert problem.value(products.projection) == pytest.approx(problem.value(formed.projection), rel=1e-10)
+
+
+def tangents_at(projection, kernel="gaussian"):
+    problem = small_problem(kernel)
+    return Tangents(problem, projection, problem.gradient(projection))
+
+
+@pytest.mark.parametrize("radius", [1e-3, 0.1, 10.0])
+def test_the_formed_model_is_minimised_to_optimality(radius):
+    tangents = tangents_at(random_projection())
+    slope, hessian = -tangents.fold(tangents.gradient), tangents.hessian
+    step = FormedModel(tangents).minimise(radius)
+    folded = tangents.fold(step.direction)
+    assert np.linalg.norm(folded) <= radius * (1 + 1e-9)
+    assert step.predicted == pytest.approx(-slope @ folded - 0.5 * folded @ hessian @ folded, rel=1e-9)
+    # More and Sorensen: (Hess + shift) Z = -g with shift >= 0, Hess + shift >= 0, and shift 0 inside the region.
+    residual = hessian @ folded + slope
+    shift = max(0.0, -(residual @ folded) / (folded @ folded))
+    size = np.abs(hessian).max()
+    np.testing.assert_allclose(residual + shift * folded, 0.0, atol=1e-8 * size * radius)
+    assert np.linalg.eigvalsh(hessian)[0] + shift >= -1e-8 * size
+    assert step.at_edge == (shift > 1e-9 * size)
+
+
+def test_at_a_saddle_the_formed_model_goes_to_the_edge_along_the_lowest_curvature():
+    saddle = np.linalg.eigh(small_problem("linear").initial_surrogate())[1][:, :2]
+    tangents = tangents_at(saddle, "linear")
+    step = FormedModel(tangents).minimise(0.5)
+    curvature_there, direction = smallest_curvature(tangents)
+    assert step.at_edge
+    assert step.predicted == pytest.approx(-0.5 * curvature_there * 0.25, rel=1e-6)
+    assert abs(np.vdot(step.direction, direction)) == pytest.approx(0.5, rel=1e-6)
 
 
 def test_a_saddle_is_left():
     # The trailing eigenvectors of a quadratic problem are stationary, and a minimum of F.
     problem = small_problem("linear")
     saddle = np.linalg.eigh(problem.initial_surrogate())[1][:, :2]
-    search = NewtonSearch(problem, saddle)
+    search = NewtonSearch(problem, saddle, problem.value(saddle))
     assert search.stationarity < 1e-10
-    solver = build_solver({"method": "ism_safeguarded"})
     assert certify(problem, saddle).curvature < 0
-    assert solver._escape(problem, search)
+    assert search.escape()
     assert search.value > problem.value(saddle)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian", "polynomial", "multiquadric"])
+def test_the_eigengap_and_what_theorem_1_asks_of_it(kernel, no_hessian_is_formed):
+    problem, projection = small_problem(kernel), random_projection()
+    tangents = Tangents(problem, projection, problem.gradient(projection))
+    rng, size = np.random.default_rng(0), np.abs(problem.surrogate(projection)).max()
+    most = largest_turn(tangents, problem.surrogate(projection))
+    # By differences of Phi along many tangents: none turns more than the largest, and some come near.
+    turns = []
+    for _ in range(300):
+        tangent = tangents.unfold(rng.standard_normal(tangents.dimension))
+        tangent /= np.linalg.norm(tangent)
+        ahead, behind = (problem.surrogate(projection + step * tangent) for step in (1e-5, -1e-5))
+        turns.append(np.vdot(tangent, (ahead - behind) @ projection) / 2e-5)
+    assert max(turns) <= most + 1e-6 * size
+    assert max(turns) >= most - 0.75 * (max(turns) - min(turns)) - 1e-6 * size
+
+
+def test_theorem_1_speaks_only_where_the_eigengap_suffices():
+    problem = small_problem("linear")
+    leading = np.linalg.eigh(problem.initial_surrogate())[1][:, -2:]
+    certificate = certify(problem, leading)
+    # Phi does not depend on W: any gap suffices.
+    assert certificate.eigengap > certificate.eigengap_needed == pytest.approx(0.0, abs=1e-12)
+    assert certificate.theorem_1.startswith("second order holds")
+    trailing = np.linalg.eigh(problem.initial_surrogate())[1][:, :2]
+    assert certify(problem, trailing).theorem_1.startswith("silent")
 
 
 def test_preconditioner_inverts_isms_operator_on_tangents():
@@ -193,3 +272,4 @@ def test_square_projections_have_no_tangent():
     problem = small_problem()
     certificate = certify(problem, np.eye(6))
     assert (certificate.curvature, certificate.eigengap) == (np.inf, np.inf)
+    assert certificate.theorem_1.startswith("second order holds")

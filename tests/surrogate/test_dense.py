@@ -92,10 +92,12 @@ def test_a_combination_is_the_weighted_sum_of_its_members(members):
     combination = Combination(tuple(Term(weight, KERNELS[name]) for name, weight in members))
     problem = supervised_problem(features, labels, combination)
     projection, direction = random_projection(), random_projection(seed=5)
+    basis = random_projection(seed=8, n_components=4)
     oracles = (
         lambda it: it.value(projection),
         lambda it: it.gradient(projection),
         lambda it: it.hessian_vector(projection, direction),
+        lambda it: it.hessian(projection, basis),
         lambda it: it.surrogate(projection),
         lambda it: it.initial_surrogate(),
     )
@@ -108,6 +110,26 @@ def test_a_combination_is_the_weighted_sum_of_its_members(members):
 def test_taylor_slope_of_the_hessian_is_three(name):
     direction = random_projection(seed=5)
     assert taylor_slope(2, small_problem(name), random_projection(), direction) == pytest.approx(3.0, abs=0.1)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_hessian_matrix_equals_its_products(name):
+    problem, projection, basis = small_problem(name), random_projection(), random_projection(seed=5, n_components=3)
+    directions = [np.outer(basis[:, u], np.eye(2)[a]) for u in range(3) for a in range(2)]
+    products = [problem.hessian_vector(projection, direction) for direction in directions]
+    expected = np.array([[np.vdot(direction, product) for product in products] for direction in directions])
+    hessian = problem.hessian(projection, basis)
+    np.testing.assert_allclose(hessian, expected, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_riemannian_gradient_is_the_tangent_part_of_the_euclidean_one(name):
+    problem, projection = small_problem(name), random_projection()
+    gradient = problem.gradient(projection)
+    complement = np.linalg.qr(projection, mode="complete")[0][:, 2:]
+    expected = complement @ complement.T @ gradient
+    size = np.abs(gradient).max()
+    np.testing.assert_allclose(problem.riemannian_gradient(projection), expected, atol=1e-13 * size)
 
 
 @pytest.mark.parametrize("name", ["linear", "squared"])
@@ -159,12 +181,13 @@ def test_counts_each_oracle_and_a_fresh_problem_counts_from_zero():
     problem.value(projection)
     problem.gradient(projection)
     problem.hessian_vector(projection, projection)
+    problem.hessian(projection, projection)
     problem.surrogate(projection)
     problem.initial_surrogate()
     fresh = problem.fresh()
     assert fresh.value(projection) == problem.value(projection)
-    assert vars(problem.counters) == {"value": 2, "gradient": 1, "hessian_vector": 1, "surrogate": 2}
-    assert vars(fresh.counters) == {"value": 1, "gradient": 0, "hessian_vector": 0, "surrogate": 0}
+    assert vars(problem.counters) == {"value": 2, "gradient": 1, "hessian_vector": 1, "hessian": 1, "surrogate": 2}
+    assert vars(fresh.counters) == {"value": 1, "gradient": 0, "hessian_vector": 0, "hessian": 0, "surrogate": 0}
 
 
 def test_a_projection_of_other_data_is_refused():

@@ -15,7 +15,7 @@ from kdrbench.bench.supervisor import End, Ending, SupervisionError
 from kdrbench.solvers import Status
 
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_COUNTED = ("value", "gradient", "hessian_vector", "surrogate")
+_COUNTED = ("value", "gradient", "hessian_vector", "hessian", "surrogate")
 
 
 @dataclass(frozen=True)

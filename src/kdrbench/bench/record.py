@@ -15,7 +15,7 @@ from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_text
 from kdrbench.solvers.status import Status
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class RecordError(KdrbenchError):
@@ -52,6 +52,7 @@ class RunRecord:
     value_calls: int | None
     gradient_calls: int | None
     hessian_vector_calls: int | None
+    hessian_calls: int | None
     surrogate_calls: int | None
     cost: float | None
     quality_metric: str

@@ -15,6 +15,7 @@ class Counters:
     value: int = 0
     gradient: int = 0
     hessian_vector: int = 0
+    hessian: int = 0
     surrogate: int = 0
 
 
@@ -49,6 +50,17 @@ class Problem(Protocol):
 
     def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian of F at W applied to Z, d x q."""
+        ...
+
+    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian of F at W as a matrix on the directions B_u e_a' (``basis`` B is d x m).
+
+        The result is mq x mq, rows and columns counting a fastest: entry (ua, vb) is <B_u e_a', Hess F[B_v e_b']>.
+        """
+        ...
+
+    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
+        """Return (I - WW') times the Euclidean gradient; counts as a gradient."""
         ...
 
     def surrogate(self, projection: FloatArray) -> FloatArray:

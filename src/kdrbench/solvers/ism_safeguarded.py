@@ -2,8 +2,8 @@
 
 1. Explore: plain ISM from the start by its own rule, at most ``max_exploration`` steps; its iterates may be
    worse than their predecessors, or cycle, so the best one seen is kept and handed on.
-2. Finish: trust-region Newton steps preconditioned by ISM's operator (see :mod:`kdrbench.solvers.newton`) from the
-   best iterate until the relative stationarity |(I - WW') Phi W| / |Phi W| is at most ``tolerance``.
+2. Finish: trust-region Newton steps (see :mod:`kdrbench.solvers.newton`) from the best iterate until the relative
+   stationarity |(I - WW') Phi W| / |Phi W| is at most ``tolerance``.
 3. Escape: where the smallest eigenvalue of the Riemannian Hessian of -F is below -``curvature_tolerance``
    relative to 2 |W' Phi W|, W is a saddle; a step along its eigenvector increases F, and 2. goes on from there.
 
@@ -23,12 +23,11 @@ import numpy as np
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome, Status
-from kdrbench.solvers.certificate import smallest_curvature
 from kdrbench.solvers.ism import eigenvalues_settled
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.newton import NewtonSearch, rounding_of
+from kdrbench.solvers.newton import NewtonSearch
 from kdrbench.solvers.options import require_positive
-from kdrbench.solvers.stiefel import leading_eigenvectors, orthonormalised
+from kdrbench.solvers.stiefel import leading_eigenvectors
 
 # A turn of the subspace by less than this against the iterate before the last is a cycle of two.
 _CYCLE = 1e-6
@@ -43,41 +42,41 @@ class SafeguardedISM:
     exploration_tolerance: float = 0.01
     max_exploration: int = 200
     max_iterations: int = 1000
-    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
-    version: ClassVar[int] = 1
+    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "hessian", "surrogate"})
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         require_positive(**asdict(self))
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
         """Explore, finish and escape from ``start``."""
-        best = self._explore(problem, start, monitor)
-        if best is None:
-            return Outcome(start, monitor.stop_status, monitor.stop_message)
-        search = NewtonSearch(problem, best)
         if start.shape[0] == start.shape[1]:
-            return Outcome(best, Status.CONVERGED, "a square projection spans everything: any W is optimal")
+            return Outcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
+        explored = self._explore(problem, start, monitor)
+        if explored is None:
+            return Outcome(start, monitor.stop_status, monitor.stop_message)
+        search = NewtonSearch(problem, *explored)
         for _ in range(self.max_iterations):
             if not monitor.keep_going(search.point):
                 return Outcome(search.point, monitor.stop_status, monitor.stop_message)
-            if search.stationarity <= self.tolerance:
-                if not self._escape(problem, search):
-                    message = f"relative stationarity at most {self.tolerance:g}, no direction of ascent found"
-                    return Outcome(search.point, Status.CONVERGED, message)
-            elif not search.step():
-                message = f"no step increases F beyond rounding; stationarity is {search.stationarity:.1e}"
-                return Outcome(search.point, Status.STALLED, message)
+            if search.stationarity > self.tolerance:
+                if not search.step() and search.stationarity > self.tolerance:
+                    message = f"no step increases F beyond rounding; stationarity is {search.stationarity:.1e}"
+                    return Outcome(search.point, Status.STALLED, message)
+            elif search.curvature() >= -self.curvature_tolerance or not search.escape():
+                message = f"relative stationarity at most {self.tolerance:g}, no direction of ascent found"
+                return Outcome(search.point, Status.CONVERGED, message)
         message = f"stationarity was {search.stationarity:.1e} after {self.max_iterations} steps"
         return Outcome(search.point, Status.MAX_ITERATIONS, message)
 
-    def _explore(self, problem: Problem, start: FloatArray, monitor: Monitor) -> FloatArray | None:
-        """Return the best iterate of plain ISM, or ``None`` if the monitor stopped it at once."""
+    def _explore(self, problem: Problem, start: FloatArray, monitor: Monitor) -> tuple[FloatArray, float] | None:
+        """Return the best iterate of plain ISM and F there, or ``None`` if the monitor stopped it at once."""
         best, best_value = start, problem.value(start)
         before_last, projection = start, start
         previous: FloatArray | None = None
         for _ in range(self.max_exploration):
             if not monitor.keep_going(best):
-                return best if projection is not start else None
+                return (best, best_value) if projection is not start else None
             eigenvalues, following = leading_eigenvectors(problem.surrogate(projection), start.shape[1])
             if (value := problem.value(following)) > best_value:
                 best, best_value = following, value
@@ -85,27 +84,7 @@ class SafeguardedISM:
             if settled or _turn(before_last, following) <= _CYCLE:
                 break
             before_last, projection, previous = projection, following, eigenvalues
-        return best
-
-    def _escape(self, problem: Problem, search: NewtonSearch) -> bool:
-        """Leave a saddle for a better point; return false at a local maximum of F (or what rounding lets pass)."""
-        inner = search.point.T @ search.gradient
-        scale = float(np.linalg.norm(inner, 2))
-        curvature, direction = smallest_curvature(problem, search.point, search.gradient)
-        if not curvature < -self.curvature_tolerance * scale:
-            return False
-        for length in 0.5 ** np.arange(0, 30):
-            # A quarter of what the curvature promises is enough; below rounding nothing can be told.
-            enough = search.value - 0.125 * curvature * length**2
-            if enough - search.value <= rounding_of(search.value):
-                return False
-            for sign in (1.0, -1.0):
-                candidate = orthonormalised(search.point + sign * length * direction)
-                value = problem.value(candidate)
-                if value > enough:
-                    search.move_to(candidate, value)
-                    return True
-        return False
+        return best, best_value
 
 
 def _turn(first: FloatArray, second: FloatArray) -> float:

@@ -6,19 +6,12 @@ import numpy as np
 import scipy.linalg
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.problems.geometry import riemannian_gradient
 
 
 def feasibility_error(projection: FloatArray) -> float:
     """Return |W'W - I| in the Frobenius norm."""
     return float(np.linalg.norm(projection.T @ projection - np.eye(projection.shape[1])))
-
-
-def riemannian_gradient(projection: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Return (I - WW') G, the gradient on the Grassmann manifold (Euclidean metric).
-
-    F depends on W only through WW', so W'G is symmetric and this is the Stiefel gradient as well.
-    """
-    return gradient - projection @ (projection.T @ gradient)
 
 
 def outside(basis: FloatArray, columns: FloatArray) -> FloatArray:

@@ -26,6 +26,8 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import Pairing, Term, terms_of
 from kdrbench.kernels.family import FloatArray, pairing_values
 from kdrbench.problems import Counters, TraceObjective
+from kdrbench.problems.geometry import riemannian_gradient
+from kdrbench.surrogate.hessian import curvature_form
 
 _Elementwise = Callable[[Term, FloatArray], FloatArray]
 
@@ -77,6 +79,25 @@ class DenseProblem:
             for pairing, curvature in self._curvatures().items()
         }
         return 2.0 * self._features.T @ (_weighted(self._slopes(), moved) + _weighted(turned, samples))
+
+    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq (see :mod:`.hessian`)."""
+        self.counters.hessian += 1
+        self._move_to(projection)
+        samples, moved = self._features @ projection, self._features @ basis
+        m, q = moved.shape[1], samples.shape[1]
+        form = np.zeros((m, q, m, q))
+        for pairing, curvature in self._curvatures().items():
+            form += curvature_form(pairing, curvature, moved, samples)
+        own = 2.0 * moved.T @ _weighted(self._slopes(), moved)
+        for a in range(q):
+            form[:, a, :, a] += own
+        flat = form.reshape(m * q, m * q)
+        return 0.5 * (flat + flat.T)
+
+    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
+        """Return (I - WW') grad F, d x q."""
+        return riemannian_gradient(projection, self.gradient(projection))
 
     def surrogate(self, projection: FloatArray) -> FloatArray:
         """Return Phi(W), d x d."""

@@ -1,0 +1,55 @@
+"""The Hessian of F on all directions B_u e_a' at once, for the price of a few products with n x n arrays.
+
+With P = XW (n x q), V = XB (n x m), C = Gamma * f''(beta) and directions Z_ua = B_u e_a' (one column of B in one
+column of W), the part of the second derivative that comes from f'' is
+
+    T[ua, vb] = sum_ij C_ij dbeta_ij[Z_ua] dbeta_ij[Z_vb],
+    dbeta_ij[Z_ua] = V_iu P_ja + P_ia V_ju                       (dot)
+                   = 2 (V_iu - V_ju) (P_ia - P_ja)               (difference).
+
+Multiplied out, every term is an inner product of elementwise products of columns of V and P with C times such
+products: m q + m + q^2 columns pass through C once, where one product with the Hessian for each direction would
+form an n x n array m q times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kdrbench.kernels import Pairing
+from kdrbench.kernels.family import FloatArray
+
+
+def curvature_form(pairing: Pairing, weights: FloatArray, moved: FloatArray, samples: FloatArray) -> FloatArray:
+    """Return T as an (m, q, m, q) array for C = ``weights`` (n x n, symmetric), V = ``moved``, P = ``samples``."""
+    if pairing is Pairing.DIFFERENCE:
+        # Differences do not see the mean, and products of centred columns cancel least.
+        moved, samples = moved - moved.mean(axis=0), samples - samples.mean(axis=0)
+    n_samples, m = moved.shape
+    q = samples.shape[1]
+    crossed = (moved[:, :, None] * samples[:, None, :]).reshape(n_samples, m * q)
+    # mixed[u, a, v, b] = (V_u P_a)' C (V_v P_b)
+    mixed = (crossed.T @ (weights @ crossed)).reshape(m, q, m, q)
+    squares = (samples[:, :, None] * samples[:, None, :]).reshape(n_samples, q * q)
+    on_pairs = weights @ squares
+    if pairing is Pairing.DOT:
+        form = mixed.transpose(0, 3, 2, 1) + _contracted(moved, on_pairs, moved, q)
+        return 2.0 * form
+    degrees, through_samples = weights.sum(axis=1), weights @ samples
+    turned = (samples[:, :, None] * through_samples[:, None, :]).reshape(n_samples, q * q)
+    on_pairs = on_pairs + degrees[:, None] * squares - turned
+    on_pairs -= turned.reshape(n_samples, q, q).transpose(0, 2, 1).reshape(n_samples, q * q)
+    once = _contracted(moved, squares, weights @ moved, q)
+    form = _contracted(moved, on_pairs, moved, q) - once - once.transpose(2, 1, 0, 3)
+    return 8.0 * (form + mixed + mixed.transpose(0, 3, 2, 1))
+
+
+def _contracted(left: FloatArray, middle: FloatArray, right: FloatArray, q: int) -> FloatArray:
+    """Return sum_i left_iu middle_i,ab right_iv as an array [u, a, v, b]; ``middle`` is symmetric in a and b."""
+    m = left.shape[1]
+    result = np.empty((m, q, m, q))
+    for a in range(q):
+        for b in range(a, q):
+            result[:, a, :, b] = (left * middle[:, [a * q + b]]).T @ right
+            result[:, b, :, a] = result[:, a, :, b]
+    return result
