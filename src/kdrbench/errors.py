@@ -9,6 +9,10 @@ class InputError(KdrbenchError, ValueError):
     """An argument or array that the method cannot work with."""
 
 
+class TooFewSamplesError(InputError):
+    """Settings that are sound, but not for so few samples."""
+
+
 class ConfigError(KdrbenchError):
     """A configuration that names something unknown or holds an impossible value."""
 

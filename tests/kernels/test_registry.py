@@ -2,7 +2,17 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import Combination, Gaussian, Polynomial, Term, build_kernel, check_definition, median_distance
+from kdrbench.kernels import (
+    Combination,
+    Gaussian,
+    Polynomial,
+    Term,
+    aligned_weights,
+    build_kernel,
+    check_definition,
+    median_distance,
+    neighbour_distances,
+)
 
 FEATURES = np.random.default_rng(0).standard_normal((12, 3))
 
@@ -35,7 +45,17 @@ def test_a_combination_is_built_of_its_members():
         ({"family": "gaussian", "sigma": "mean"}, "sigma must be a number or 'median', got 'mean'"),
         ({"family": "combination", "members": 3}, "members must be a list of kernel definitions, got 3"),
         ({"family": "combination", "members": [{"family": ["x"]}]}, r"unknown kernel family \['x'\]"),
-        ({"family": "combination", "members": []}, "needs finite weights >= 0, one of them > 0"),
+        ({"family": "combination", "members": []}, r"must be a list of kernel definitions, got \[\]"),
+        ({"family": "combination", "members": [{"family": "linear", "weight": 0}]}, "one of them > 0; got .0.0."),
+        (
+            {"family": "combination", "members": [{"family": "linear"}], "weights": "x"},
+            "'given' or 'alignment', got 'x'",
+        ),
+        (
+            {"family": "combination", "members": [{"family": "linear", "weight": 1}], "weights": "alignment"},
+            "members have no weight of their own",
+        ),
+        ({"family": "rbf_relative", "neighbour": 0}, "neighbour must be an integer >= 1, got 0"),
         ({"family": "combination", "members": [{"family": "gausian"}]}, "unknown kernel family 'gausian'"),
         ({"family": "combination", "members": [{"family": "linear", "weight": -1}]}, "got .-1.0."),
         ({"family": "polynomial", "offset": True}, "offset must be a number, got True"),
@@ -45,3 +65,25 @@ def test_a_combination_is_built_of_its_members():
 def test_bad_definitions_are_named(definition, message):
     with pytest.raises(InputError, match=message):
         check_definition(definition)
+
+
+def test_a_definition_that_wants_many_samples_is_no_bad_definition():
+    check_definition({"family": "rbf_relative", "neighbour": 500})
+    with pytest.raises(InputError, match="need more than 500 samples, got 12"):
+        build_kernel({"family": "rbf_relative", "neighbour": 500}, FEATURES, 2)
+
+
+def test_bandwidths_of_samples_come_from_their_neighbours():
+    built = build_kernel({"family": "rbf_relative", "neighbour": 3}, FEATURES, 2)
+    np.testing.assert_array_equal(built.sigmas, neighbour_distances(FEATURES, 3))
+
+
+def test_weights_by_alignment_need_labels_and_use_them():
+    members = [{"family": "gaussian"}, {"family": "polynomial"}]
+    definition = {"family": "combination", "members": members, "weights": "alignment"}
+    with pytest.raises(InputError, match="need labels, which only supervised learning has"):
+        build_kernel(definition, FEATURES, 2)
+    target = np.eye(2)[np.arange(12) % 2] - 0.5
+    built = build_kernel(definition, FEATURES, 2, target)
+    kernels = [build_kernel(member, FEATURES, 2) for member in members]
+    assert [term.weight for term in built.terms] == aligned_weights(kernels, FEATURES, target).tolist()

@@ -1,6 +1,7 @@
 """The ISM family of kernels: each is a scalar function f of a pairing beta of two projected samples."""
 
-from kdrbench.kernels.bandwidth import median_distance
+from kdrbench.kernels.alignment import aligned_weights
+from kdrbench.kernels.bandwidth import median_distance, neighbour_distances
 from kdrbench.kernels.combination import Combination, Term, terms_of
 from kdrbench.kernels.family import (
     Gaussian,
@@ -12,6 +13,8 @@ from kdrbench.kernels.family import (
     Squared,
 )
 from kdrbench.kernels.registry import FAMILIES, build_kernel, check_definition
+from kdrbench.kernels.relative import RelativeGaussian
+from kdrbench.kernels.user import UserKernel
 
 __all__ = [
     "FAMILIES",
@@ -22,10 +25,14 @@ __all__ = [
     "Multiquadric",
     "Pairing",
     "Polynomial",
+    "RelativeGaussian",
     "Squared",
     "Term",
+    "UserKernel",
+    "aligned_weights",
     "build_kernel",
     "check_definition",
     "median_distance",
+    "neighbour_distances",
     "terms_of",
 ]

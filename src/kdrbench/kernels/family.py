@@ -45,7 +45,10 @@ def pairing_values(pairing: Pairing, samples: FloatArray) -> FloatArray:
 class Kernel(Protocol):
     """A member of the ISM family; ``beta`` and all results are arrays of one shape, the results new ones."""
 
-    pairing: ClassVar[Pairing]
+    @property
+    def pairing(self) -> Pairing:
+        """What beta is made of."""
+        ...
 
     def value(self, beta: FloatArray) -> FloatArray:
         """Return f(beta)."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kdrbench.errors import InputError, unknown_name
-from kdrbench.kernels.bandwidth import median_distance
+from kdrbench.errors import InputError, TooFewSamplesError, unknown_name
+from kdrbench.kernels.alignment import aligned_weights
+from kdrbench.kernels.bandwidth import median_distance, neighbour_distances
 from kdrbench.kernels.combination import Combination, Term
 from kdrbench.kernels.family import (
     FloatArray,
@@ -20,55 +22,83 @@ from kdrbench.kernels.family import (
     Polynomial,
     Squared,
 )
+from kdrbench.kernels.relative import RelativeGaussian
 
 Definition = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
+class Samples:
+    """What a definition may be resolved on: features (n x d), q, and the target of alignment (n x r) if any."""
+
+    features: FloatArray
+    n_components: int
+    target: FloatArray | None = None
+
+
+@dataclass(frozen=True)
 class Family:
-    """A named family: its options with their defaults, and the builder (options, features, q) -> kernel."""
+    """A named family: its options with their defaults, and the builder."""
 
     defaults: Mapping[str, Any]
-    build: Callable[[Definition, FloatArray, int], Kernel | Combination]
+    build: Callable[[Definition, Samples], Kernel | Combination]
 
 
-def _gaussian(options: Definition, features: FloatArray, n_components: int) -> Kernel:
+def _gaussian(options: Definition, samples: Samples) -> Kernel:
     sigma = options["sigma"]
-    return Gaussian(median_distance(features) if sigma == "median" else _number("sigma", sigma, "'median'"))
+    return Gaussian(median_distance(samples.features) if sigma == "median" else _number("sigma", sigma, "'median'"))
 
 
-def _polynomial(options: Definition, features: FloatArray, n_components: int) -> Kernel:
+def _rbf_relative(options: Definition, samples: Samples) -> Kernel:
+    neighbour = options["neighbour"]
+    if isinstance(neighbour, bool) or not isinstance(neighbour, int) or neighbour < 1:
+        raise InputError(f"kernel option neighbour must be an integer >= 1, got {neighbour!r}")
+    return RelativeGaussian(neighbour_distances(samples.features, neighbour))
+
+
+def _polynomial(options: Definition, samples: Samples) -> Kernel:
     scale = options["scale"]
-    resolved = 1.0 / n_components if scale == "1/q" else _number("scale", scale, "'1/q'")
+    resolved = 1.0 / samples.n_components if scale == "1/q" else _number("scale", scale, "'1/q'")
     return Polynomial(degree=options["degree"], offset=_number("offset", options["offset"]), scale=resolved)
 
 
-def _multiquadric(options: Definition, features: FloatArray, n_components: int) -> Kernel:
+def _multiquadric(options: Definition, samples: Samples) -> Kernel:
     return Multiquadric(_number("offset", options["offset"]))
 
 
-def _combination(options: Definition, features: FloatArray, n_components: int) -> Combination:
-    members = options["members"]
-    if not isinstance(members, list) or not all(isinstance(member, Mapping) for member in members):
+def _combination(options: Definition, samples: Samples) -> Combination:
+    members, rule = options["members"], options["weights"]
+    if not isinstance(members, list) or not members or not all(isinstance(member, Mapping) for member in members):
         raise InputError(f"combination option members must be a list of kernel definitions, got {members!r}")
-    terms = []
-    for member in members:
-        definition = {key: value for key, value in member.items() if key != "weight"}
+    if rule not in ("given", "alignment"):
+        raise InputError(f"combination option weights must be 'given' or 'alignment', got {rule!r}")
+    given = [_number("weight", member.get("weight", 1.0)) for member in members]
+    if rule == "alignment" and any("weight" in member for member in members):
+        raise InputError("combination: members have no weight of their own where weights is 'alignment'")
+    definitions = [{key: value for key, value in member.items() if key != "weight"} for member in members]
+    for definition in definitions:
         check_definition(definition)
-        kernel = build_kernel(definition, features, n_components)
+    kernels = []
+    for definition in definitions:
+        kernel = _build(definition, samples)
         if isinstance(kernel, Combination):
             raise InputError("a combination's members must be single kernels, not combinations")
-        terms.append(Term(_number("weight", member.get("weight", 1.0)), kernel))
-    return Combination(tuple(terms))
+        kernels.append(kernel)
+    if rule == "alignment":
+        if samples.target is None:
+            raise InputError("combination weights by alignment need labels, which only supervised learning has")
+        given = aligned_weights(kernels, samples.features, samples.target).tolist()
+    return Combination(tuple(Term(weight, kernel) for weight, kernel in zip(given, kernels, strict=True)))
 
 
 FAMILIES: dict[str, Family] = {
-    "linear": Family({}, lambda options, features, n_components: Linear()),
-    "squared": Family({}, lambda options, features, n_components: Squared()),
+    "linear": Family({}, lambda options, samples: Linear()),
+    "squared": Family({}, lambda options, samples: Squared()),
     "multiquadric": Family({"offset": 1.0}, _multiquadric),
-    "combination": Family({"members": []}, _combination),
+    "combination": Family({"members": [], "weights": "given"}, _combination),
     "polynomial": Family({"degree": 3, "offset": 1.0, "scale": "1/q"}, _polynomial),
     "gaussian": Family({"sigma": "median"}, _gaussian),
+    "rbf_relative": Family({"neighbour": 7}, _rbf_relative),
 }
 
 
@@ -81,20 +111,32 @@ def check_definition(definition: Definition) -> None:
     for option in definition:
         if option != "family" and option not in allowed:
             raise InputError(unknown_name(f"option of kernel family {family!r}:", option, sorted(allowed)))
-    # Samples with a positive median distance give every data-dependent option a value.
-    build_kernel(definition, np.arange(4.0).reshape(4, 1), 1)
+    # Samples with a positive median distance give every data-dependent option a value, unless it wants more of them.
+    probe = np.arange(16.0).reshape(16, 1)
+    with suppress(TooFewSamplesError):
+        _build(definition, Samples(probe, 1, probe - probe.mean()))
 
 
-def build_kernel(definition: Definition, features: FloatArray, n_components: int) -> Kernel | Combination:
-    """Build the kernel that ``definition`` means on training ``features`` (n x d) projected to q components.
+def build_kernel(
+    definition: Definition, features: FloatArray, n_components: int, target: FloatArray | None = None
+) -> Kernel | Combination:
+    """Return the kernel that ``definition`` describes, resolved on training ``features`` (n x d).
 
     ``definition`` holds ``family`` and options; a combination's ``members`` are definitions, each with its
-    ``weight``. ``sigma: median`` is the median distance of the unprojected training samples, ``scale: 1/q`` is one
-    over ``n_components``.
+    ``weight``, or without where ``weights`` is ``alignment``: see :func:`aligned_weights`, whose ``target`` is the
+    centred one-hot labels. ``sigma: median`` is the median distance of the unprojected training samples,
+    ``neighbour: 7`` takes each sample's bandwidth from its 7th nearest neighbour, ``scale: 1/q`` is one over
+    ``n_components``.
+
+    Raises ``InputError`` for whatever is not allowed, or has no value on these samples.
     """
+    return _build(definition, Samples(features, n_components, target))
+
+
+def _build(definition: Definition, samples: Samples) -> Kernel | Combination:
     family = FAMILIES[definition["family"]]
     options = {**family.defaults, **{key: value for key, value in definition.items() if key != "family"}}
-    return family.build(options, features, n_components)
+    return family.build(options, samples)
 
 
 def _number(name: str, value: object, otherwise: str | None = None) -> float:

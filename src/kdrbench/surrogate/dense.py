@@ -112,8 +112,9 @@ class DenseProblem:
         eigenvector; in a combination the values weigh the members against each other.
         """
         self.counters.surrogate += 1
+        zeros = np.zeros_like(self._gamma)
         slopes = {
-            pairing: sum(term.weight * _initial_slope(term) for term in terms) * self._gamma
+            pairing: sum(term.weight * _initial_slope(term, zeros) for term in terms) * self._gamma
             for pairing, terms in self._terms.items()
         }
         return self._surrogate_from(slopes)
@@ -191,6 +192,8 @@ def _weighted(weights: dict[Pairing, FloatArray], samples: FloatArray) -> FloatA
     return total
 
 
-def _initial_slope(term: Term) -> float:
-    slope = float(term.kernel.derivative(np.zeros(1))[0])
-    return slope if slope != 0.0 else float(np.sign(term.kernel.derivative(np.ones(1))[0]))
+def _initial_slope(term: Term, zeros: FloatArray) -> FloatArray:
+    slope = term.kernel.derivative(zeros)
+    if not slope.any():
+        slope = np.sign(term.kernel.derivative(zeros + 1.0))
+    return slope

@@ -1,0 +1,57 @@
+"""The Gaussian kernel with a bandwidth for each sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.kernels.family import FloatArray, Pairing
+
+
+@dataclass(frozen=True, eq=False)
+class RelativeGaussian:
+    """f_ij(beta) = exp(-beta / (2 sigma_i sigma_j)) over the difference pairing: "RBF-relative".
+
+    ``sigmas`` holds the n bandwidths, distances > 0; beta is the n x n array of all pairs of those samples, in
+    their order. The factor 1/(sigma_i sigma_j) of f' is the matrix Sigma of the papers' surrogate. A kernel on
+    samples with one bandwidth each is positive definite only approximately; solvers do not need it to be.
+
+    Source: NeurIPS 2019, Table 1 and Theorem 3 (Psi = Sigma * Gamma * K).
+
+    Raises ``InputError`` unless the bandwidths are finite and positive, and for beta of another shape.
+    """
+
+    sigmas: FloatArray
+    pairing: ClassVar[Pairing] = Pairing.DIFFERENCE
+
+    def __post_init__(self) -> None:
+        bad = ~(np.isfinite(self.sigmas) & (self.sigmas > 0))
+        if self.sigmas.ndim != 1 or bad.any():
+            example = f"; sample {int(np.argmax(bad))} has {self.sigmas[bad][0]!r}" if bad.any() else ""
+            raise InputError(f"bandwidths must be one finite number > 0 for each sample{example}")
+
+    def value(self, beta: FloatArray) -> FloatArray:
+        """Return exp(-beta / (2 sigma_i sigma_j))."""
+        scaled: FloatArray = beta * (-0.5 * self._inverse_products(beta))
+        return np.exp(scaled, out=scaled)
+
+    def derivative(self, beta: FloatArray) -> FloatArray:
+        """Return -f(beta) / (2 sigma_i sigma_j)."""
+        return self.value(beta) * (-0.5 * self._inverse_products(beta))
+
+    def second_derivative(self, beta: FloatArray) -> FloatArray:
+        """Return f(beta) / (2 sigma_i sigma_j)^2."""
+        return self.value(beta) * (0.5 * self._inverse_products(beta)) ** 2
+
+    def _inverse_products(self, beta: FloatArray) -> FloatArray:
+        n_samples = len(self.sigmas)
+        if beta.shape != (n_samples, n_samples):
+            raise InputError(
+                f"this kernel has bandwidths for {n_samples} samples, so beta must be {n_samples} x {n_samples}; "
+                f"got shape {beta.shape}"
+            )
+        inverse = 1.0 / self.sigmas
+        return np.multiply.outer(inverse, inverse)

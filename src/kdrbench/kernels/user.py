@@ -1,0 +1,95 @@
+"""A kernel of the user's own: f, f' and a pairing; surrogates and all other oracles follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.kernels.family import FloatArray, Pairing
+
+Function = Callable[[FloatArray], FloatArray]
+
+_PROBES = np.array([0.05, 0.3, 1.0, 2.5])
+# Central differences of a smooth f at these probes err by far less than this share, a wrong f' by far more.
+_AGREEMENT = 1e-4
+_STEP = 1e-5
+_ROUNDING = 10 * float(np.finfo(float).eps) / _STEP
+
+
+@dataclass(frozen=True)
+class UserKernel:
+    """f(beta), elementwise, with its derivative and the pairing that makes beta.
+
+    Phi(W) and Phi_0 follow from f' alone. ``curvature`` is f''; without it, it is the central difference of f' (at
+    the edge beta = 0 of the difference pairing a one-sided one), whose relative error is about 1e-10. That slows
+    second-order steps by nothing, but a certificate's curvature has it.
+
+    Raises ``InputError`` when a function returns another shape or NaN at beta in [0, 2.5], or when f' is not the
+    derivative of f there (f'' of f').
+
+    Example: the rational kernel 1 / (1 + beta) over differences.
+
+    >>> kernel = UserKernel(lambda beta: 1 / (1 + beta), lambda beta: -1 / (1 + beta) ** 2, Pairing.DIFFERENCE)
+    >>> float(kernel.value(np.array([1.0]))[0])
+    0.5
+    """
+
+    function: Function
+    slope: Function
+    pairing: Pairing
+    curvature: Function | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pairing, Pairing):
+            raise InputError(f"pairing must be one of {', '.join(map(repr, Pairing))}, got {self.pairing!r}")
+        _checked("f'", self.slope, np.zeros(1))
+        _check_derivative("f'", self.function, self.slope)
+        if self.curvature is not None:
+            _check_derivative("f''", self.slope, self.curvature)
+
+    def value(self, beta: FloatArray) -> FloatArray:
+        """Return f(beta)."""
+        return np.array(self.function(beta), dtype=np.float64)
+
+    def derivative(self, beta: FloatArray) -> FloatArray:
+        """Return f'(beta)."""
+        return np.array(self.slope(beta), dtype=np.float64)
+
+    def second_derivative(self, beta: FloatArray) -> FloatArray:
+        """Return f''(beta), given or by differences of f'."""
+        if self.curvature is not None:
+            return np.array(self.curvature(beta), dtype=np.float64)
+        step = np.finfo(float).eps ** (1 / 3) * np.maximum(1.0, np.abs(beta))
+        # Squared distances are never negative, and f need not be defined below zero.
+        at_edge = (beta < step) if self.pairing is Pairing.DIFFERENCE else np.zeros(beta.shape, dtype=bool)
+        centre = np.where(at_edge, beta + step, beta)
+        ahead, behind = self.derivative(centre + step), self.derivative(centre - step)
+        central = (ahead - behind) / (2 * step)
+        one_sided = (4 * self.derivative(centre) - ahead - 3 * behind) / (2 * step)
+        return np.where(at_edge, one_sided, central)
+
+
+def _check_derivative(name: str, function: Function, derivative: Function) -> None:
+    ahead, behind = (_checked(name, function, _PROBES + shift) for shift in (_STEP, -_STEP))
+    expected, given = (ahead - behind) / (2 * _STEP), _checked(name, derivative, _PROBES)
+    bound = _AGREEMENT * np.maximum(np.abs(expected), np.abs(given)) + _ROUNDING * (np.abs(ahead) + np.abs(behind))
+    wrong = np.abs(given - expected) > bound
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise InputError(
+            f"{name} is not the derivative: at beta = {_PROBES[place]} it is {given[place]:.6g}, "
+            f"differences give {expected[place]:.6g}"
+        )
+
+
+def _checked(name: str, function: Function, beta: FloatArray) -> FloatArray:
+    values = np.asarray(function(beta))
+    if values.shape != beta.shape or values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+        raise InputError(
+            f"a kernel's functions must map arrays to finite real arrays of the same shape; where {name} was checked, "
+            f"beta = {beta.tolist()} gave {values!r}"
+        )
+    return values.astype(np.float64)

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from helpers import random_samples
+from kdrbench.errors import InputError
+from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared, aligned_weights
+from kdrbench.kernels.family import pairing_values
+
+KERNELS = [Gaussian(sigma=2.0), Polynomial(degree=3), Linear()]
+
+
+def target_of(labels):
+    one_hot = np.eye(labels.max() + 1)[labels]
+    return one_hot - one_hot.mean(axis=0)
+
+
+def centred_gram(kernel, features):
+    centring = np.eye(len(features)) - 1 / len(features)
+    return centring @ kernel.value(pairing_values(kernel.pairing, features)) @ centring
+
+
+def alignment(weights, kernels, features, target):
+    gram = sum(weight * centred_gram(kernel, features) for weight, kernel in zip(weights, kernels, strict=True))
+    aim = target @ target.T
+    return np.vdot(gram, aim) / np.linalg.norm(gram) / np.linalg.norm(aim)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_other_weights_are_more_aligned(seed):
+    features, labels = random_samples(seed, n_samples=30)
+    target = target_of(labels)
+    weights = aligned_weights(KERNELS, features, target)
+    best = alignment(weights, KERNELS, features, target)
+    assert weights.min() >= 0
+    assert weights.sum() == pytest.approx(1.0)
+    # A general-purpose optimiser from several starts, over logarithms of the weights in units of the members' norms.
+    norms = np.array([np.linalg.norm(centred_gram(kernel, features)) for kernel in KERNELS])
+    rng = np.random.default_rng(seed)
+
+    def loss(logs):
+        return -alignment(np.exp(logs) / norms, KERNELS, features, target)
+
+    found = [-minimize(loss, rng.standard_normal(3)).fun for _ in range(5)]
+    assert max(found) <= best + 1e-9
+    # Logarithms reach a weight of zero only in the limit.
+    assert max(found) == pytest.approx(best, abs=1e-4)
+
+
+def test_one_kernel_that_is_the_target_takes_all_the_weight():
+    labels = np.arange(12) % 3
+    one_hot = np.eye(3)[labels]
+    noise = np.random.default_rng(0).standard_normal((12, 1))
+    # The linear kernel sees the labels alone, the Gaussian mostly the noise.
+    features = np.hstack([one_hot, 1e-3 * noise])
+    weights = aligned_weights([Linear(), Gaussian(sigma=1e-3)], features, target_of(labels))
+    assert alignment(weights, [Linear(), Gaussian(sigma=1e-3)], features, target_of(labels)) > 0.999
+
+
+def test_twins_have_the_alignment_of_one_of_them():
+    features, labels = random_samples()
+    target = target_of(labels)
+    # After centring, -|x - y|^2 and 2 x'y are one kernel.
+    weights = aligned_weights([Squared(), Linear()], features, target)
+    alone = alignment([1.0], [Linear()], features, target)
+    assert alignment(weights, [Squared(), Linear()], features, target) == pytest.approx(alone, rel=1e-10)
+
+
+def test_refuses_what_cannot_be_aligned():
+    features, labels = random_samples()
+    with pytest.raises(InputError, match="kernel 1 of the combination is constant"):
+        aligned_weights([Linear(), Gaussian(sigma=1e12)], features, target_of(labels))
+
+    class Against(Linear):
+        def value(self, beta):
+            return -beta
+
+    with pytest.raises(InputError, match="no member of the combination is aligned with the labels"):
+        aligned_weights([Against()], features, target_of(labels))
