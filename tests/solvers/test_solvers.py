@@ -128,7 +128,9 @@ def test_a_tolerance_must_be_positive(method, tolerance):
 def test_unknown_methods_and_options_are_named():
     with pytest.raises(InputError, match=r"unknown solver method 'imm'; allowed: dimension_growth, .*module:Class"):
         build_solver({"method": "imm"})
-    with pytest.raises(InputError, match="option of solver method 'ism': 'tol'; allowed: max_iterations, tolerance"):
+    with pytest.raises(
+        InputError, match="option of solver method 'ism': 'tol'; allowed: max_iterations, test, tolerance, variant"
+    ):
         build_solver({"method": "ism", "tol": 1})
     with pytest.raises(InputError, match=r"max_iterations must be of type int, got 1.5"):
         build_solver({"method": "ism", "max_iterations": 1.5})

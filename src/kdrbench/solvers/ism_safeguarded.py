@@ -18,8 +18,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome, Status
@@ -27,7 +25,7 @@ from kdrbench.solvers.ism import eigenvalues_settled
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.newton import NewtonSearch
 from kdrbench.solvers.options import require_positive
-from kdrbench.solvers.stiefel import leading_eigenvectors
+from kdrbench.solvers.stiefel import leading_eigenvectors, subspace_turn
 
 # A turn of the subspace by less than this against the iterate before the last is a cycle of two.
 _CYCLE = 1e-6
@@ -81,13 +79,7 @@ class SafeguardedISM:
             if (value := problem.value(following)) > best_value:
                 best, best_value = following, value
             settled = previous is not None and eigenvalues_settled(eigenvalues, previous, self.exploration_tolerance)
-            if settled or _turn(before_last, following) <= _CYCLE:
+            if settled or subspace_turn(before_last, following) <= _CYCLE:
                 break
             before_last, projection, previous = projection, following, eigenvalues
         return best, best_value
-
-
-def _turn(first: FloatArray, second: FloatArray) -> float:
-    """Return the sine of the largest principal angle between two subspaces."""
-    cosines = np.linalg.svd(first.T @ second, compute_uv=False)
-    return float(np.sqrt(max(0.0, 1.0 - float(cosines.min()) ** 2)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, unknown_name
 
 
 def require_positive(**options: float) -> None:
@@ -12,3 +12,9 @@ def require_positive(**options: float) -> None:
     for name, value in options.items():
         if not (math.isfinite(value) and value > 0):
             raise InputError(f"solver option {name} must be a finite number > 0, got {value!r}")
+
+
+def require_one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Raise ``InputError`` unless the option's value is one of the allowed words."""
+    if value not in allowed:
+        raise InputError(unknown_name(f"value of solver option {name}:", value, list(allowed)))

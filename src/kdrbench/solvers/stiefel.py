@@ -21,6 +21,11 @@ def outside(basis: FloatArray, columns: FloatArray) -> FloatArray:
     return columns
 
 
+def subspace_turn(first: FloatArray, second: FloatArray) -> float:
+    """Return the sine of the largest principal angle between the subspaces of two orthonormal d x q arrays."""
+    return float(np.linalg.norm(outside(first, second), 2))
+
+
 def relative_stationarity(projection: FloatArray, gradient: FloatArray) -> float:
     """Return |(I - WW') G| / |G|, which is |(I - WW') Phi W| / |Phi W|; 0 where G vanishes, NaN where it is NaN."""
     norm = float(np.linalg.norm(gradient))

@@ -1,0 +1,80 @@
+"""Plain ISM against the loop of the papers written out, and its options."""
+
+import numpy as np
+import pytest
+
+from helpers import random_samples, small_problem
+from kdrbench.errors import InputError
+from kdrbench.kernels import build_kernel, median_distance
+from kdrbench.paradigms import supervised_problem
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.stiefel import subspace_turn
+
+
+def solved(problem, **options):
+    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+    return solve(build_solver({"method": "ism", **options}), problem, start, IterationMonitor())
+
+
+def algorithm_1(problem, delta):
+    """The papers' loop with numpy's full eigendecomposition; returns all its iterates."""
+    iterates = [np.linalg.eigh(problem.initial_surrogate())[1][:, -2:]]
+    last = None
+    while True:
+        values, vectors = np.linalg.eigh(problem.surrogate(iterates[-1]))
+        iterates.append(vectors[:, -2:])
+        if last is not None and np.linalg.norm(values[-2:] - last) < delta * np.linalg.norm(last):
+            return iterates
+        last = values[-2:]
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "multiquadric"])
+def test_equals_algorithm_1(kernel):
+    problem = small_problem(kernel)
+    iterates = algorithm_1(problem, 0.01)
+    result = solved(problem)
+    assert result.status is Status.CONVERGED
+    assert result.iterations == len(iterates) - 1
+    assert subspace_turn(result.projection, iterates[-1]) < 1e-10
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+def test_the_angle_test_goes_on_until_the_subspace_rests(kernel):
+    problem = small_problem(kernel)
+    result = solved(problem, test="angles", tolerance=1e-6, max_iterations=2000)
+    assert result.status is Status.CONVERGED
+    following = np.linalg.eigh(problem.surrogate(result.projection))[1][:, -2:]
+    assert subspace_turn(result.projection, following) <= 1e-6
+    assert subspace_turn(solved(problem).projection, result.projection) > 1e-6
+
+
+def test_a_cycle_ends_at_the_cap_and_is_said():
+    rng = np.random.default_rng(0)
+    features, labels = random_samples(n_samples=60, n_features=8)
+    features, labels = rng.standard_normal(features.shape), rng.permutation(labels)
+    kernel = build_kernel({"family": "gaussian", "sigma": 0.1 * median_distance(features)}, features, 2)
+    result = solved(supervised_problem(features, labels, kernel), tolerance=1e-12, max_iterations=50)
+    assert result.status is Status.MAX_ITERATIONS
+    assert result.message == "eigenvalues had not settled to 1e-12 after 50 iterations"
+
+
+def test_the_published_variant_sees_the_unprojected_kernel_once():
+    features, labels = random_samples()
+    kernel = build_kernel({"family": "polynomial"}, features, 2)
+    problem = supervised_problem(features, labels, kernel)
+    result = solved(problem, variant="published")
+    gram = features @ features.T
+    one_hot = np.eye(3)[labels] - np.eye(3)[labels].mean(axis=0)
+    psi = (one_hot @ one_hot.T) * (0.5 * gram + 1.0) ** 2
+    np.fill_diagonal(psi, 0.0)
+    expected = np.linalg.eigh(features.T @ psi @ features)[1][:, -2:]
+    assert subspace_turn(result.projection, expected) < 1e-10
+    assert result.counters["surrogate"] == 2
+    following = np.linalg.eigh(problem.surrogate(result.projection))[1][:, -2:]
+    assert subspace_turn(result.projection, following) > 1e-3
+
+
+@pytest.mark.parametrize("option", ["test", "variant"])
+def test_unknown_words_are_refused(option):
+    with pytest.raises(InputError, match=f"unknown value of solver option {option}: 'cosine'; allowed: "):
+        build_solver({"method": "ism", option: "cosine"})
