@@ -1,0 +1,119 @@
+"""How often plain ISM and safeguarded ISM fail, and what the safeguards cost, as Markdown tables.
+
+Plain ISM stops by the papers' rule (delta = 0.01) or after 200 iterations. "Cycle": its last iterate is that before
+the last but one, and not the last one. Shares are of structured problems / of noise.
+
+    python benchmarks/robustness.py [draws of each family, 10 if not given]
+"""
+
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from robustness_problems import KERNELS, N_COMPONENTS, Case, cases
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Problem
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers.certificate import certify
+from kdrbench.solvers.stiefel import relative_stationarity, subspace_turn
+
+ROUNDING = 1e-9
+HOLDS = "| kernel | cycle | below its start | below its best iterate | stationarity > 1e-2 | > 1 % below best known |"
+PROMISES = (
+    "| kernel | F decreased | stationarity > 1e-6 | curvature < -1e-6 | below plain ISM | mean gain over plain | "
+    "> 1 % below best known | time, plain ISM = 1 |"
+)
+
+
+class History(IterationMonitor):
+    """Keeps every iterate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.iterates: list[FloatArray] = []
+
+    def keep_going(self, iterate: FloatArray) -> bool:
+        """Note the iterate."""
+        self.iterates.append(iterate)
+        return super().keep_going(iterate)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """F along the way and at the end, the last iterates, and seconds."""
+
+    values: list[float]
+    iterates: list[FloatArray]
+    seconds: float
+
+
+def run(problem: Problem, method: str, start_name: str = "surrogate", seed: int = 0, **options: object) -> Solved:
+    """Solve and keep F of every iterate, the result last."""
+    start = make_start(start_name, problem, N_COMPONENTS, np.random.default_rng(seed))
+    solver, history = build_solver({"method": method, **options}), History()
+    began = time.process_time()
+    result = solve(solver, problem.fresh(), start, history)
+    seconds = time.process_time() - began
+    iterates = history.iterates
+    if not np.array_equal(iterates[-1], result.projection):
+        iterates.append(result.projection)
+    return Solved([problem.value(iterate) for iterate in iterates], iterates, seconds)
+
+
+def row(case: Case) -> dict[str, float]:
+    """Measure one problem."""
+    problem = case.problem
+    plain, safe = run(problem, "ism"), run(problem, "ism_safeguarded")
+    others = [run(problem, "ism_safeguarded", "random", seed) for seed in range(1, 6)]
+    best = max(solved.values[-1] for solved in [safe, *others])
+    scale = max(abs(best), abs(plain.values[0]))
+    certificate = certify(problem.fresh(), safe.iterates[-1])
+    turned = len(plain.iterates) > 3 and subspace_turn(plain.iterates[-1], plain.iterates[-2]) > 1e-3
+    return {
+        "cycle": turned and subspace_turn(plain.iterates[-1], plain.iterates[-3]) < 1e-3,
+        "below start": plain.values[-1] < plain.values[0] - ROUNDING * scale,
+        "below best iterate": plain.values[-1] < max(plain.values) - ROUNDING * scale,
+        "unstationary": relative_stationarity(plain.iterates[-1], problem.gradient(plain.iterates[-1])) > 1e-2,
+        "plain missed": plain.values[-1] < best - 0.01 * abs(best),
+        "decreased": min(np.diff(safe.values)) < -1e-12 * scale,
+        "safe unstationary": certificate.stationarity > 1e-6,
+        "saddle": certificate.curvature < -1e-6,
+        "below plain": safe.values[-1] < plain.values[-1] - ROUNDING * scale,
+        "gain": (safe.values[-1] - plain.values[-1]) / scale,
+        "safe missed": safe.values[-1] < best - 0.01 * abs(best),
+        "log time": np.log(safe.seconds / plain.seconds),
+    }
+
+
+def table(header: str, columns: list[str], rows: dict[tuple[str, bool], list[dict[str, float]]]) -> str:
+    """Return one Markdown table of means over structured / noise."""
+    lines = [header, "|" + "---|" * (header.count("|") - 1)]
+    for kernel in KERNELS:
+        means = [{name: np.mean([r[name] for r in rows[kernel, kind]]) for name in columns} for kind in (True, False)]
+        cells = []
+        for name in columns:
+            if name == "log time":
+                cells.append(" / ".join(f"{np.exp(mean[name]):.1f}" for mean in means))
+            else:
+                cells.append(" / ".join(f"{100 * mean[name]:.3g}" for mean in means) + " %")
+        lines.append(f"| {kernel} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print both tables."""
+    rows = defaultdict(list)
+    for case in cases(int(sys.argv[1]) if len(sys.argv) > 1 else 10):
+        rows[case.kernel, case.structured].append(row(case))
+    print(f"{sum(map(len, rows.values()))} problems\n\nPlain ISM\n")
+    print(table(HOLDS, ["cycle", "below start", "below best iterate", "unstationary", "plain missed"], rows))
+    print("\nSafeguarded ISM\n")
+    promised = ["decreased", "safe unstationary", "saddle", "below plain", "gain", "safe missed", "log time"]
+    print(table(PROMISES, promised, rows))
+
+
+if __name__ == "__main__":
+    main()
