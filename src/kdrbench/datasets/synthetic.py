@@ -43,15 +43,18 @@ def circles(
 
 
 def independent_labellings(
-    n_samples: int, rng: np.random.Generator, *, separations: tuple[float, ...] = (4.0, 3.0, 2.0), spread: float = 0.3
+    n_samples: int, rng: np.random.Generator, *, separations: tuple[float, ...] = (9.0, 8.0, 7.0), spread: float = 1.0
 ) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Several two-class labellings of the same samples, drawn independently; labels are n x (number of labellings).
+    """Several two-class labellings of the same samples, independent of each other; labels are n x m.
 
-    Labelling i splits the i-th pair of columns into two groups ``separations[i]`` apart along their diagonal.
+    All combinations of classes are equally frequent, up to one sample. Labelling i splits the i-th pair of columns
+    into two groups ``separations[i]`` apart along their diagonal.
     """
-    labels = rng.integers(0, 2, (n_samples, len(separations)))
+    n_labellings = len(separations)
+    codes = rng.permutation(np.arange(n_samples) % 2**n_labellings)
+    labels = (codes[:, None] >> np.arange(n_labellings)) & 1
     centres = (labels - 0.5) * np.array(separations) / np.sqrt(2.0)
-    features = np.repeat(centres, 2, axis=1) + spread * rng.standard_normal((n_samples, 2 * len(separations)))
+    features = np.repeat(centres, 2, axis=1) + spread * rng.standard_normal((n_samples, 2 * n_labellings))
     return features, labels.astype(np.int64)
 
 

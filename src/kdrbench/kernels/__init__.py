@@ -2,7 +2,7 @@
 
 from kdrbench.kernels.alignment import aligned_weights
 from kdrbench.kernels.bandwidth import median_distance, neighbour_distances
-from kdrbench.kernels.combination import Combination, Term, terms_of
+from kdrbench.kernels.combination import Combination, Term, gram_matrix, terms_of
 from kdrbench.kernels.family import (
     Gaussian,
     Kernel,
@@ -32,6 +32,7 @@ __all__ = [
     "aligned_weights",
     "build_kernel",
     "check_definition",
+    "gram_matrix",
     "median_distance",
     "neighbour_distances",
     "terms_of",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.kernels.family import Kernel
+from kdrbench.kernels.family import FloatArray, Kernel, Pairing, pairing_values
 
 
 @dataclass(frozen=True)
@@ -41,3 +41,15 @@ def terms_of(kernel: Kernel | Combination) -> tuple[Term, ...]:
     if isinstance(kernel, Combination):
         return tuple(term for term in kernel.terms if term.weight > 0)
     return (Term(1.0, kernel),)
+
+
+def gram_matrix(kernel: Kernel | Combination, samples: FloatArray) -> FloatArray:
+    """Return K_ij = f(beta_ij) for all pairs of rows of ``samples`` (n x q), n x n and symmetric."""
+    total: FloatArray = np.zeros((samples.shape[0],) * 2)
+    beta: dict[Pairing, FloatArray] = {}
+    for term in terms_of(kernel):
+        pairing = term.kernel.pairing
+        if pairing not in beta:
+            beta[pairing] = pairing_values(pairing, samples)
+        total += term.weight * term.kernel.value(beta[pairing])
+    return 0.5 * (total + total.T)

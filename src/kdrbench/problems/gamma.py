@@ -37,14 +37,8 @@ class FactoredGamma:
         return gamma
 
 
-def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> FactoredGamma:
-    """Return Gamma = H Y Y' H for one-hot labels Y and the centring matrix H = I - 11'/n.
-
-    ``labels`` has one entry a sample, or n x m columns of labels: Y then stands for the one-hot columns of all
-    of them, and Gamma is the sum of the columns' Gammas. There is no factor 1/(n-1)^2 and no scaling of Y, as in
-    the papers.
-
-    Source: NeurIPS 2019, Eq. 2 (HSIC without its constant).
+def one_hot_columns(labels: ArrayLike) -> FloatArray:
+    """Return the one-hot columns of labels, n x (number of classes), side by side for several label columns.
 
     Raises ``InputError`` when labels have more than two dimensions, hold NaN, or a column names fewer than two
     classes.
@@ -55,7 +49,21 @@ def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> Factor
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InputError("labels must not be NaN or infinite; remove those samples or give them a class")
     columns = array[:, None] if array.ndim == 1 else array
-    one_hot = np.hstack([_one_hot(column) for column in columns.T])
+    return np.hstack([_one_hot(column) for column in columns.T])
+
+
+def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> FactoredGamma:
+    """Return Gamma = H Y Y' H for one-hot labels Y and the centring matrix H = I - 11'/n.
+
+    ``labels`` has one entry a sample, or n x m columns of labels: Y then stands for the one-hot columns of all
+    of them, and Gamma is the sum of the columns' Gammas. There is no factor 1/(n-1)^2 and no scaling of Y, as in
+    the papers.
+
+    Source: NeurIPS 2019, Eq. 2 (HSIC without its constant).
+
+    Raises ``InputError`` as :func:`one_hot_columns`.
+    """
+    one_hot = one_hot_columns(labels)
     return FactoredGamma(one_hot - one_hot.mean(axis=0), np.ones(one_hot.shape[1]), zero_diagonal)
 
 
@@ -86,9 +94,7 @@ def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = T
 def _one_hot(labels: NDArray[Any]) -> FloatArray:
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
-        raise InputError(
-            f"supervised learning needs at least 2 classes, got {len(classes)} class(es): {classes.tolist()}"
-        )
+        raise InputError(f"labels must name at least 2 classes, got {len(classes)} class(es): {classes.tolist()}")
     one_hot = np.zeros((labels.size, len(classes)))
     one_hot[np.arange(labels.size), codes] = 1.0
     return one_hot

@@ -31,6 +31,18 @@ STARTS: dict[str, Callable[[Problem, int, np.random.Generator], FloatArray]] = {
 }
 
 
+def eigengap_components(surrogate: FloatArray) -> int:
+    """Return the q from 1 to d - 1 with the largest gap lambda_q - lambda_{q+1} in the spectrum of Phi (d x d).
+
+    On Phi_0 this is at most the rank of Gamma in practice: the number of classes minus one, where they part.
+    For d = 1 it is 1.
+
+    Source: Eq. 50 of ISM+ chooses q by the maximum eigengap.
+    """
+    values = np.linalg.eigvalsh(surrogate)[::-1]
+    return 1 + int(np.argmax(values[:-1] - values[1:])) if len(values) > 1 else 1
+
+
 def make_start(name: str, problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
     """Return an orthonormal d x q start.
 

@@ -40,6 +40,10 @@ def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, Fl
     """
     size = matrix.shape[0]
     values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(size - count, size - 1))
+    if vectors.shape[1] < count:
+        # LAPACK's subset routine may lose eigenvectors where many eigenvalues coincide.
+        values, vectors = np.linalg.eigh(matrix)
+        values, vectors = values[-count:], vectors[:, -count:]
     return values[::-1].copy(), with_fixed_signs(vectors[:, ::-1])
 
 

@@ -1,0 +1,56 @@
+"""What is known of samples, or to be avoided, as terms of a clustering objective."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kdrbench.errors import InputError
+from kdrbench.paradigms.alternation import Guidance
+from kdrbench.problems import one_hot_columns
+
+
+def expert_scores(scores: ArrayLike, mu: float = 1.0) -> Guidance:
+    """Return + mu HSIC(XW, scores) with the linear kernel on the scores: mu Tr(S' H K_XW H S).
+
+    ``scores`` is n x m (or n entries), a column for each question an expert answered; NaN where there is no answer.
+    A column is centred over its answers, and samples without one get 0: they say nothing. Columns are not scaled, so
+    their units and mu together set how much they weigh against the embedding, whose columns have length one.
+
+    Source: NeurIPS 2019, section 2 (semi-supervised learning).
+
+    Raises ``InputError`` unless mu is finite and positive, scores are numbers in at most two dimensions, and each
+    column has two different answers.
+    """
+    try:
+        columns = np.array(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"expert scores must be numbers, with NaN where there is none: {error}") from error
+    columns = columns[:, None] if columns.ndim == 1 else columns
+    if columns.ndim != 2 or columns.size == 0 or np.isinf(columns).any():
+        raise InputError(f"expert scores must be n entries or n x m finite numbers or NaN; got shape {columns.shape}")
+    known = ~np.isnan(columns)
+    for place, (column, answered) in enumerate(zip(columns.T, known.T, strict=True)):
+        if not answered.any() or np.ptp(column[answered]) == 0.0:
+            raise InputError(f"column {place} of the expert scores has no two different answers")
+    means = np.nanmean(columns, axis=0)
+    return Guidance(_positive(mu), np.where(known, columns - means, 0.0))
+
+
+def given_labellings(labels: ArrayLike, mu: float = 1.0) -> Guidance:
+    """Return - mu Tr(Y' N' K_XW N Y) for the one-hot columns Y of one or several labellings (n x m).
+
+    Clusters then differ from each of them. Y is not scaled: its columns have length sqrt(n / k) where those of the
+    embedding have length one.
+
+    Source: Wu et al., AISTATS 2018, Eq. 4, in the form of their code.
+
+    Raises ``InputError`` unless mu is finite and positive, and as :func:`kdrbench.problems.one_hot_columns`.
+    """
+    return Guidance(-_positive(mu), one_hot_columns(labels))
+
+
+def _positive(mu: float) -> float:
+    if isinstance(mu, bool) or not isinstance(mu, int | float) or not (np.isfinite(mu) and mu > 0):
+        raise InputError(f"mu must be a finite number > 0, got {mu!r}")
+    return float(mu)
