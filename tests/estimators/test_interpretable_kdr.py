@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import normalized_mutual_info_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -12,6 +13,8 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kdrbench.estimators import InterpretableKDR
+from kdrbench.kernels import Gaussian, Pairing, Polynomial, UserKernel, aligned_weights, median_distance
+from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import SOLVERS, Status
 
 X, Y = load_wine(return_X_y=True)
@@ -21,6 +24,106 @@ X = StandardScaler().fit_transform(X)
 @parametrize_with_checks([InterpretableKDR(), InterpretableKDR(n_components=1, kernel="linear", solver="ism")])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+SCORES = np.where(np.arange(178) % 3 == 0, Y, np.nan)
+KNOWN = {
+    "supervised": (Y, {}),
+    "unsupervised": (None, {"n_clusters": 3}),
+    "semi_supervised": (SCORES, {"n_clusters": 3, "mu": 0.5}),
+    "alternative": (Y % 2, {"mu": 1.0}),
+}
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "multiquadric", "rbf_relative"])
+@pytest.mark.parametrize("paradigm", KNOWN)
+def test_every_paradigm_learns_with_every_kernel(paradigm, kernel):
+    known, params = KNOWN[paradigm]
+    model = InterpretableKDR(n_components=2, kernel=kernel, paradigm=paradigm, paradigm_params=params)
+    projected = model.fit(X, known).transform(X)
+    assert projected.shape == (178, 2)
+    assert model.certificate_.stationarity <= 1e-6
+    assert model.certificate_.curvature >= -1e-6
+    if paradigm == "supervised":
+        assert not hasattr(model, "labels_")
+    else:
+        assert model.embedding_.shape == (178, model.labels_.max() + 1)
+        assert model.history_[-1] == model.objective_
+
+
+def test_without_labels_the_cultivars_are_found_again():
+    model = InterpretableKDR(4, paradigm="unsupervised", paradigm_params={"n_clusters": 3}, solver="ism", tol=0.01)
+    model.fit(X)
+    # ISM+ Table 6 prints -39.1 and .88.
+    assert round(-model.objective_, 1) == -39.1
+    assert round(normalized_mutual_info_score(model.labels_, Y, average_method="geometric"), 2) == 0.88
+
+
+def test_several_columns_of_labels_are_learned_together():
+    other = np.random.default_rng(0).integers(0, 2, 178)
+    model = InterpretableKDR(n_components=3).fit(X, np.column_stack([Y, other]))
+    problem = supervised_problem(X, np.column_stack([Y, other]), Gaussian(median_distance(X)))
+    assert model.objective_ == pytest.approx(problem.value(model.components_.T), rel=1e-12)
+
+
+def test_continuous_targets_are_learned_with_a_kernel_on_them():
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((150, 6))
+    targets = np.sin(2 * features[:, 0])
+    model = InterpretableKDR(1, paradigm_params={"target_kernel": "gaussian"}).fit(features, targets)
+    # Only the first feature matters.
+    assert abs(model.components_[0, 0]) > 0.95
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        InterpretableKDR(1).fit(features, targets)
+    params = {"target_kernel": {"family": "combination", "members": [{"family": "linear"}]}}
+    with pytest.raises(ValueError, match="target_kernel must be a single kernel"):
+        InterpretableKDR(1, paradigm_params=params).fit(features, targets)
+
+
+def test_the_eigengap_of_classes_that_differ_in_two_directions_is_two():
+    assert InterpretableKDR("eigengap").fit(X, Y).transform(X).shape == (178, 2)
+    assert InterpretableKDR("n_classes").fit(X, Y).transform(X).shape == (178, 3)
+
+
+def test_a_fit_can_start_from_another_one():
+    first = InterpretableKDR(2).fit(X, Y)
+    again = InterpretableKDR(2, start=first.components_).fit(X, Y)
+    assert again.objective_ == pytest.approx(first.objective_, rel=1e-12)
+    assert again.n_iter_ < first.n_iter_
+
+
+def test_many_starts_are_never_worse_than_one_of_them():
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(Y)
+    options = {"kernel_params": {"sigma": 1.0}, "random_state": 0}
+    one = InterpretableKDR(2, **options).fit(X, labels)
+    many = InterpretableKDR(2, start="multistart", n_init=6, **options).fit(X, labels)
+    # On noise with a narrow kernel there are many local optima.
+    assert many.objective_ > one.objective_
+    same = InterpretableKDR(2, start="multistart", n_init=6, **options).fit(X, labels)
+    np.testing.assert_array_equal(many.components_, same.components_)
+
+
+def test_weights_of_a_combination_are_aligned_with_the_labels():
+    members = [{"family": "gaussian"}, {"family": "polynomial"}]
+    aligned = {"members": members, "weights": "alignment"}
+    model = InterpretableKDR(2, kernel="combination", kernel_params=aligned).fit(X, Y)
+    one_hot = np.eye(3)[Y] - np.eye(3)[Y].mean(axis=0)
+    weights = aligned_weights([Gaussian(median_distance(X)), Polynomial(scale=0.5)], X, one_hot)
+    given = {"members": [{**member, "weight": float(w)} for member, w in zip(members, weights, strict=True)]}
+    again = InterpretableKDR(2, kernel="combination", kernel_params=given).fit(X, Y)
+    np.testing.assert_allclose(model.components_, again.components_, atol=1e-8)
+    with pytest.raises(ValueError, match="need labels, which only supervised learning has"):
+        InterpretableKDR(
+            2, kernel="combination", kernel_params=aligned, paradigm="unsupervised", paradigm_params={"n_clusters": 2}
+        ).fit(X)
+
+
+def test_a_kernel_of_ones_own():
+    rational = UserKernel(lambda b: 1 / (1 + b), lambda b: -1 / (1 + b) ** 2, Pairing.DIFFERENCE)
+    model = InterpretableKDR(2, kernel=rational).fit(X, Y)
+    assert model.status_ is Status.CONVERGED
+    assert model.certificate_.stationarity <= 1e-6
 
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "dimension_growth"])
@@ -70,6 +173,15 @@ def test_kernel_parameters_override_the_defaults():
     assert narrow.objective_ != InterpretableKDR(n_components=2).fit(X, Y).objective_
 
 
+@pytest.mark.parametrize("paradigm", ["semi_supervised", "alternative"])
+def test_what_is_known_must_be_given_and_fit(paradigm):
+    model = InterpretableKDR(2, paradigm=paradigm, paradigm_params={"n_clusters": 2})
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        model.fit(X)
+    with pytest.raises(ValueError, match=r"178 samples but what is known of them has 5|inconsistent numbers"):
+        model.fit(X, [0, 1, 0, 1, 1])
+
+
 def test_an_early_end_is_a_warning():
     with pytest.warns(ConvergenceWarning, match="stiefel_cayley ended as max_iterations"):
         InterpretableKDR(n_components=2, solver="stiefel_cayley", max_iter=2).fit(X, Y)
@@ -78,12 +190,21 @@ def test_an_early_end_is_a_warning():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_components": 14}, "n_components must be None or an integer between 1 and n_features = 13, got 14"),
+        ({"n_components": 14}, "n_classes, eigengap, or an integer between 1 and n_features = 13, got 14"),
         ({"n_components": 0}, "between 1 and n_features = 13, got 0"),
         ({"n_components": 2.5}, "got 2.5"),
         ({"kernel": "gausian"}, "unknown kernel family 'gausian'"),
         ({"kernel_params": {"sgima": 1}}, "unknown option of kernel family 'gaussian': 'sgima'"),
-        ({"paradigm": "magic"}, "unknown paradigm 'magic'; allowed: supervised"),
+        ({"paradigm": "magic"}, "unknown paradigm 'magic'; allowed: alternative, semi_supervised"),
+        ({"paradigm": "unsupervised"}, r"needs its number of clusters: paradigm_params=\{'n_clusters'"),
+        ({"paradigm_params": {"mu": 1}}, "unknown parameter of paradigm 'supervised': 'mu'; allowed: target_kernel"),
+        ({"n_components": "gap"}, "got 'gap'"),
+        ({"kernel": Gaussian(1.0), "kernel_params": {"sigma": 2}}, "a kernel object has its own"),
+        ({"start": np.eye(13)[:2]}, "the start has 2 components, 3 were asked for"),
+        ({"start": np.ones((3, 13))}, "the start is not orthonormal"),
+        ({"start": np.eye(3)}, "the start must be 13 x q"),
+        ({"start": "multistart", "n_init": 0}, "n_init must be an integer >= 1, got 0"),
+        ({"paradigm_params": {"target_kernel": "gausian"}}, "unknown kernel family 'gausian'"),
         ({"solver": "imm"}, "unknown solver method 'imm'"),
         ({"start": "phi"}, "unknown start 'phi'"),
         ({"tol": -1.0}, "tolerance must be a finite number > 0, got -1.0"),

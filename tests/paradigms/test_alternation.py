@@ -145,6 +145,20 @@ def test_the_objective_never_falls_without_degrees():
     assert np.diff(objectives).min() >= -1e-12 * objectives[-1]
 
 
+def test_a_cycle_of_degrees_is_damped():
+    dataset = load_dataset("wine")
+    features, given = standardised(dataset.features), given_labellings(dataset.labels % 2)
+    kernel = Polynomial(degree=3, offset=1.0, scale=0.5)
+    options = {"guidance": [given], "method": "ism_safeguarded", "max_rounds": 20}
+    cycling = clustered(features, kernel, 2, 2, damp_after=20, **options)
+    assert cycling.status is Status.MAX_ITERATIONS
+    damped = clustered(features, kernel, 2, 2, **options)
+    assert damped.status is Status.CONVERGED
+    assert damped.uses_degrees
+    # Until damping begins nothing differs.
+    assert [r.objective for r in damped.rounds[:10]] == [r.objective for r in cycling.rounds[:10]]
+
+
 def test_the_history_is_that_of_the_definition():
     features, _ = three_groups()
     kernel, settings = Gaussian(median_distance(features)), {"degrees": "embedding", "tolerance": 1e-12}

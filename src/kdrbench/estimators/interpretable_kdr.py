@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,41 +16,54 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.kernels import build_kernel, check_definition
+from kdrbench.kernels import Combination, Kernel, build_kernel, check_definition
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.paradigms import Task, build_task, learn_from_best
+from kdrbench.problems import Problem
+from kdrbench.solvers import STARTS, IterationMonitor, Status, build_solver, eigengap_components, make_start
+from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.certificate import certify
 
-_PARADIGMS = ("supervised",)
+_RULES = ("n_classes", "eigengap")
 
 
 class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Project features so that a kernel of the projection depends on the labels as much as possible.
+    """Project features so that a kernel of the projection says as much as possible about labels or clusters.
 
-    Solves max_W Tr(H Y Y' H K_XW) over W'W = I with K_ij = f(beta_ij), Y one-hot, the diagonal of K dropped. The
-    features are taken as they are: scale them first, for instance by ``StandardScaler``.
+    Solves max_W Tr(Gamma K_XW) over W'W = I with K_ij = f(beta_ij), the diagonal of K dropped; for class labels
+    Gamma = H Y Y' H with Y one-hot. The features are taken as they are: scale them first, for instance by
+    ``StandardScaler``.
 
     Parameters
     ----------
-    n_components : int or None
-        Number q of components, 1 <= q <= n_features; ``None`` for the number of classes, at most n_features.
-    kernel : str
-        Family: ``gaussian``, ``polynomial``, ``linear``, ``squared``, ``multiquadric`` or ``combination``.
+    n_components : int, {"n_classes", "eigengap"} or None
+        Number q of components, 1 <= q <= n_features. ``n_classes`` (or ``None``): the number of classes, clusters or
+        continuous target columns, at most n_features. ``eigengap``: the largest gap in the spectrum of Phi_0.
+    kernel : str or kernel
+        Family: ``gaussian``, ``polynomial``, ``linear``, ``squared``, ``multiquadric``, ``rbf_relative`` or
+        ``combination``; or an object such as :class:`kdrbench.kernels.UserKernel`.
     kernel_params : dict or None
-        Options of the family, for instance ``{"sigma": 2.0}``; those left out have the family's defaults.
-    paradigm : {"supervised"}
-        What is learned from.
+        Options of the family, for instance ``{"sigma": 2.0}``; those left out have the family's defaults. A
+        combination's ``{"members": [...], "weights": "alignment"}`` learns its weights from the labels.
+    paradigm : {"supervised", "unsupervised", "semi_supervised", "alternative"}
+        What is learned from: y holds class labels (one column or several) or continuous targets; nothing; expert
+        scores; or labellings that the clusters shall differ from.
+    paradigm_params : dict or None
+        Supervised: ``target_kernel`` for continuous y. The others: ``n_clusters``, ``mu``, and ``degrees``,
+        ``centred``, ``tolerance``, ``max_rounds`` of :class:`kdrbench.paradigms.Alternation`.
     solver : str
         ``ism_safeguarded`` (certified to first and second order) or another registered solver.
-    start : {"surrogate", "identity", "random"}
-        Starting point; ``random`` draws from ``random_state``.
+    start : {"surrogate", "identity", "random", "multistart"} or array of shape (n_components, n_features)
+        Starting point: eigenvectors of Phi_0, the first axes, a draw from ``random_state``, the best of ``n_init``
+        starts (Phi_0's and random ones), or orthonormal rows such as the ``components_`` of another fit.
+    n_init : int
+        Number of starts of ``multistart``.
     tol : float
         The solver's tolerance: relative stationarity, or for ``ism`` the change of the eigenvalues.
     max_iter : int
-        Most iterations of the solver.
+        Most iterations of the solver, in each round of a clustering.
     random_state : int, RandomState or None
-        Used by the random start alone.
+        Used by random starts alone.
 
     Attributes
     ----------
@@ -58,12 +72,16 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     objective_ : float
         F(W) = Tr(Gamma K), the papers' cost with the opposite sign.
     n_iter_ : int
-        Iterations of the solver.
+        Iterations of the solver, over all rounds of a clustering.
     status_, certificate_, result_ :
         How the solver ended, what is proved of the solution, and the whole result. The certificate costs one
-        surrogate, one gradient and some tens of Hessian-vector products on top of the solve.
+        surrogate, one gradient and one Hessian (or some tens of its products) on top of the solve. For a clustering
+        it is about the problem of the last round.
+    labels_, embedding_, history_ :
+        Clusters of the samples, the spectral embedding they come from (n_samples x n_clusters), and the objective
+        after each round; clustering paradigms only.
     classes_ : ndarray
-        The labels seen.
+        The labels seen (one column of labels only).
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
 
@@ -84,13 +102,15 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         *,
-        kernel: str = "gaussian",
+        kernel: str | Kernel | Combination = "gaussian",
         kernel_params: Mapping[str, Any] | None = None,
         paradigm: str = "supervised",
+        paradigm_params: Mapping[str, Any] | None = None,
         solver: str = "ism_safeguarded",
-        start: str = "surrogate",
+        start: str | ArrayLike = "surrogate",
+        n_init: int = 10,
         tol: float = 1e-6,
         max_iter: int = 1000,
         random_state: Any = None,
@@ -99,38 +119,40 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.kernel = kernel
         self.kernel_params = kernel_params
         self.paradigm = paradigm
+        self.paradigm_params = paradigm_params
         self.solver = solver
         self.start = start
+        self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> InterpretableKDR:
-        """Learn the projection from X (n_samples x n_features) and class labels y (n_samples).
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> InterpretableKDR:
+        """Learn the projection from X (n_samples x n_features) and y, whose meaning is the paradigm's.
 
         Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
         ``ConvergenceWarning`` when the solver ended before its tolerance.
         """
-        if self.paradigm not in _PARADIGMS:
-            raise InputError(unknown_name("paradigm", self.paradigm, list(_PARADIGMS)))
-        features, labels = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
-        n_components = self._resolve_n_components(features.shape[1])
-        definition = {"family": self.kernel, **(self.kernel_params or {})}
-        check_definition(definition)
-        problem = supervised_problem(features, labels, build_kernel(definition, features, n_components))
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        start = make_start(self.start, problem, n_components, rng)
+        features, known = self._validated(X, y)
+        task = build_task(self.paradigm, self.paradigm_params or {}, features, known)
+        n_components = self._resolve_n_components(task, features)
+        kernel = self._kernel(task, features, n_components)
+        # The tolerance and the cap go by one name for every solver.
         solver = build_solver({"method": self.solver, "tolerance": self.tol, "max_iterations": self.max_iter})
-        self.result_ = solve(solver, problem, start, IterationMonitor(self.max_iter))
-        self.status_ = self.result_.status
-        self.n_iter_ = self.result_.iterations
-        self.components_ = self.result_.projection.T
-        self.objective_ = problem.value(self.result_.projection)
-        self.certificate_ = certify(problem.fresh(), self.result_.projection)
+        starts = self._starts(task.first_problem(kernel), n_components)
+        learned = learn_from_best(task, kernel, solver, starts, partial(IterationMonitor, self.max_iter))
+        self.result_ = learned.result
+        self.status_ = learned.status
+        self.n_iter_ = learned.iterations
+        self.components_ = learned.projection.T
+        self.objective_ = learned.objective
+        self.certificate_ = certify(learned.problem.fresh(), learned.projection)
+        if learned.clustering is not None:
+            self.labels_ = learned.clustering.labels
+            self.embedding_ = learned.clustering.embedding
+            self.history_ = np.array([round_.objective for round_ in learned.clustering.rounds])
         if self.status_ is not Status.CONVERGED:
-            warnings.warn(f"{self.solver} ended as {self.status_}: {self.result_.message}", ConvergenceWarning, 2)
+            warnings.warn(f"{self.solver} ended as {self.status_}: {learned.message}", ConvergenceWarning, 2)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -140,15 +162,64 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         projected: FloatArray = features @ self.components_.T
         return projected
 
-    def _resolve_n_components(self, n_features: int) -> int:
-        if self.n_components is None:
-            return min(len(self.classes_), n_features)
-        wanted = self.n_components
+    def _validated(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, Any]:
+        """Return features and what is known, checked as the paradigm wants it."""
+        options = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
+        continuous = bool((self.paradigm_params or {}).get("target_kernel"))
+        if self.paradigm == "unsupervised" or (y is None and self.paradigm in ("semi_supervised", "alternative")):
+            return validate_data(self, X, **options), None
+        if self.paradigm == "semi_supervised":
+            # NaN stands for no score, so scores are checked where they are used.
+            return validate_data(self, X, **options), y
+        features, known = validate_data(
+            self, X, y, multi_output=np.asarray(y).ndim == 2, y_numeric=continuous, **options
+        )
+        if not continuous:
+            check_classification_targets(known)
+            if known.ndim == 1:
+                self.classes_ = np.unique(known)
+        return features, known
+
+    def _resolve_n_components(self, task: Task, features: FloatArray) -> int:
+        n_features, wanted = features.shape[1], self.n_components
+        if wanted is None or wanted == "n_classes":
+            return int(min(task.n_classes, n_features))
+        if wanted == "eigengap":
+            # A kernel may depend on q; for the spectrum of Phi_0 it is taken as the number of classes.
+            kernel = self._kernel(task, features, min(task.n_classes, n_features))
+            return eigengap_components(task.first_problem(kernel).initial_surrogate())
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or not 1 <= wanted <= n_features:
             raise InputError(
-                f"n_components must be None or an integer between 1 and n_features = {n_features}, got {wanted!r}"
+                f"n_components must be None, one of {', '.join(_RULES)}, or an integer between 1 and "
+                f"n_features = {n_features}, got {wanted!r}"
             )
         return int(wanted)
+
+    def _kernel(self, task: Task, features: FloatArray, n_components: int) -> Kernel | Combination:
+        if not isinstance(self.kernel, str):
+            if self.kernel_params:
+                raise InputError("kernel_params belong to a kernel family; a kernel object has its own")
+            return self.kernel
+        definition = {"family": self.kernel, **(self.kernel_params or {})}
+        check_definition(definition)
+        return build_kernel(definition, features, n_components, task.alignment_target)
+
+    def _starts(self, problem: Problem, n_components: int) -> Iterator[FloatArray]:
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        if not isinstance(self.start, str):
+            given = np.array(self.start, dtype=np.float64, ndmin=2).T
+            check_projection("start", given, problem.n_features, n_components)
+            yield given
+        elif self.start == "multistart":
+            if isinstance(self.n_init, bool) or not isinstance(self.n_init, int | np.integer) or self.n_init < 1:
+                raise InputError(f"n_init must be an integer >= 1, got {self.n_init!r}")
+            yield make_start("surrogate", problem, n_components, rng)
+            for _ in range(self.n_init - 1):
+                yield make_start("random", problem, n_components, rng)
+        elif self.start in STARTS:
+            yield make_start(self.start, problem, n_components, rng)
+        else:
+            raise InputError(unknown_name("start", self.start, [*sorted(STARTS), "multistart"]))
 
     @property
     def _n_features_out(self) -> int:
@@ -156,6 +227,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
+        tags.target_tags.required = self.paradigm != "unsupervised"
         tags.target_tags.one_d_labels = True
+        tags.target_tags.two_d_labels = True
         return tags

@@ -4,16 +4,21 @@ from kdrbench.paradigms.alternation import Alternation, Clustering, Guidance, Ro
 from kdrbench.paradigms.embedding import cluster_rows, degree_scaling, spectral_embedding
 from kdrbench.paradigms.guidance import expert_scores, given_labellings
 from kdrbench.paradigms.supervised import regression_problem, supervised_problem
+from kdrbench.paradigms.task import Learned, Task, build_task, learn_from_best
 
 __all__ = [
     "Alternation",
     "Clustering",
     "Guidance",
+    "Learned",
     "Round",
+    "Task",
+    "build_task",
     "cluster_rows",
     "degree_scaling",
     "expert_scores",
     "given_labellings",
+    "learn_from_best",
     "regression_problem",
     "spectral_embedding",
     "supervised_problem",

@@ -13,8 +13,10 @@ by at most ``tolerance`` relative to those before: ISM's own test, and with 0.01
 every printed digit. Where D^-1/2 does not exist (see :func:`degree_scaling`), D is the identity from there on, and the
 result says so.
 
-Step 2 maximises the objective over U only without degrees and with centring; otherwise the objective may fall from
-one round to the next. Its history is recorded.
+With centring, and with D in both steps or in none, each step maximises the objective for a fixed D; where a new D comes
+in between, the objective may fall and the alternation may cycle. Its history is recorded. From round ``damp_after``
+on, the new D is the geometric mean of that of W and the one before, which breaks most cycles and moves no fixed point.
+(Holding D breaks all of them, but its solutions are poor: samples of low degree in that D win.)
 
 Source: NeurIPS 2019, section 2; the form with D on both sides of every term is that of the code of Wu et al.,
 "Iterative spectral method for alternative clustering", AISTATS 2018.
@@ -29,6 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.embedding import (
@@ -39,6 +42,7 @@ from kdrbench.paradigms.embedding import (
     spectral_embedding,
 )
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
+from kdrbench.problems.objective import check_features
 from kdrbench.solvers import IterationMonitor, Monitor, Solver, SolverResult, Status, solve
 from kdrbench.solvers.ism import eigenvalues_settled
 from kdrbench.solvers.options import require_one_of, require_positive
@@ -90,7 +94,7 @@ class Clustering:
 
 @dataclass(frozen=True)
 class Alternation:
-    """Settings: where degrees enter (``both`` blocks, the ``embedding`` only, ``none``), centring of step 2, stopping.
+    """Settings: where degrees enter (``both`` steps, the ``embedding`` only, ``none``), centring of step 2, stopping.
 
     Raises ``InputError`` for values that are not allowed.
     """
@@ -100,15 +104,17 @@ class Alternation:
     centred: bool = True
     tolerance: float = 0.01
     max_rounds: int = 20
+    damp_after: int = 10
 
     def __post_init__(self) -> None:
         require_one_of("degrees", self.degrees, ("both", "embedding", "none"))
-        require_positive(tolerance=self.tolerance, max_rounds=self.max_rounds)
+        require_positive(tolerance=self.tolerance, max_rounds=self.max_rounds, damp_after=self.damp_after)
 
     def first_problem(
         self, features: FloatArray, kernel: Kernel | Combination, guidance: Sequence[Guidance] = ()
     ) -> Problem:
         """Return the problem of the first round, whose Phi_0 gives the start: U from the unprojected kernel, D = I."""
+        self._check(features, guidance)
         embedding = self._first_embedding(features, kernel, _Degrees(self.degrees != "none"))
         return _problem(features, kernel, _gamma(embedding, guidance, None))
 
@@ -124,6 +130,7 @@ class Alternation:
         seed: int = 0,
     ) -> Clustering:
         """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve."""
+        self._check(features, guidance)
         degrees = _Degrees(self.degrees != "none")
         embedding = self._first_embedding(features, kernel, degrees)
         projection = start
@@ -135,7 +142,9 @@ class Alternation:
             result = solve(solver, problem, projection, monitor())
             projection = result.projection
             gram = hollow_gram(kernel, features @ projection)
-            scaling = degrees.scaling(gram)
+            before, scaling = scaling, degrees.scaling(gram)
+            if before is not None and scaling is not None and len(rounds) >= self.damp_after:
+                scaling = np.sqrt(before * scaling)
             eigenvalues, embedding = spectral_embedding(gram, self.n_clusters, scaling=scaling, centred=self.centred)
             gamma = _gamma(embedding, guidance, self._held(scaling))
             objective = float(np.vdot(gram @ gamma.factor, gamma.factor * gamma.weights))
@@ -157,8 +166,17 @@ class Alternation:
             uses_degrees=degrees.in_use,
         )
 
-    def _first_embedding(self, features: FloatArray, kernel: Kernel | Combination, degrees: _Degrees) -> FloatArray:
+    def _check(self, features: FloatArray, guidance: Sequence[Guidance]) -> None:
+        check_features(features)
         check_clusters(self.n_clusters, features.shape[0])
+        for term in guidance:
+            if len(term.factor) != len(features):
+                raise InputError(
+                    f"features have {len(features)} samples but what is known of them has {len(term.factor)}; "
+                    "both must describe the same samples in the same order"
+                )
+
+    def _first_embedding(self, features: FloatArray, kernel: Kernel | Combination, degrees: _Degrees) -> FloatArray:
         gram = hollow_gram(kernel, features)
         scaling = degrees.scaling(gram) if self.degrees == "both" else None
         return spectral_embedding(gram, self.n_clusters, scaling=scaling, centred=self.centred)[1]

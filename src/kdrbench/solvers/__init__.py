@@ -3,7 +3,7 @@
 from kdrbench.solvers.base import Outcome, Solver, SolverResult, Status, TracePoint, solve
 from kdrbench.solvers.monitor import IterationMonitor, Monitor
 from kdrbench.solvers.registry import SOLVERS, build_solver
-from kdrbench.solvers.start import STARTS, make_start
+from kdrbench.solvers.start import STARTS, eigengap_components, make_start
 
 __all__ = [
     "SOLVERS",
@@ -16,6 +16,7 @@ __all__ = [
     "Status",
     "TracePoint",
     "build_solver",
+    "eigengap_components",
     "make_start",
     "solve",
 ]

@@ -1,0 +1,209 @@
+"""Paradigms by name: features and what is known of them become a task that a solver can be set to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kdrbench.errors import InputError, unknown_name
+from kdrbench.kernels import Combination, Kernel, build_kernel, check_definition
+from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms.alternation import Alternation, Clustering, Guidance
+from kdrbench.paradigms.guidance import expert_scores, given_labellings
+from kdrbench.problems import FactoredGamma, Problem, TraceObjective, supervised_gamma, target_gamma
+from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
+from kdrbench.surrogate import build_problem
+
+Parameters = Mapping[str, Any]
+MakeMonitor = Callable[[], Monitor]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A learned projection (d x q), its objective, how it ended, and the ``problem`` it is a solution of.
+
+    ``iterations`` are the solver's, over all rounds of a clustering; ``result`` is that of the last round.
+    """
+
+    projection: FloatArray
+    objective: float
+    status: Status
+    message: str
+    iterations: int
+    problem: Problem
+    result: SolverResult
+    clustering: Clustering | None = None
+
+
+class Task(Protocol):
+    """What is to be learned from given samples, whatever the kernel, the start and the solver."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes or clusters: the default number of components."""
+        ...
+
+    @property
+    def alignment_target(self) -> FloatArray | None:
+        """The centred labels (n x r) to which kernels may be aligned, if there are labels."""
+        ...
+
+    def first_problem(self, kernel: Kernel | Combination) -> Problem:
+        """Return the problem whose Phi_0 makes the start."""
+        ...
+
+    def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
+        """Maximise from ``start`` (d x q)."""
+        ...
+
+
+@dataclass(frozen=True)
+class SupervisedTask:
+    """Gamma is fixed: one solve."""
+
+    features: FloatArray
+    gamma: FactoredGamma
+    n_classes: int
+
+    @property
+    def alignment_target(self) -> FloatArray | None:
+        """The factor of Gamma, where no weight is negative."""
+        if (self.gamma.weights < 0).any():
+            return None
+        return self.gamma.factor * np.sqrt(self.gamma.weights)
+
+    def first_problem(self, kernel: Kernel | Combination) -> Problem:
+        """Return the problem."""
+        return build_problem(TraceObjective(self.features, kernel, self.gamma))
+
+    def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
+        """Solve it."""
+        problem = self.first_problem(kernel)
+        result = solve(solver, problem, start, monitor())
+        value = problem.fresh().value(result.projection)
+        return Learned(result.projection, value, result.status, result.message, result.iterations, problem, result)
+
+
+@dataclass(frozen=True)
+class ClusteringTask:
+    """Gamma follows the clusters: an alternation."""
+
+    features: FloatArray
+    alternation: Alternation
+    guidance: tuple[Guidance, ...] = ()
+    alignment_target: FloatArray | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of clusters."""
+        return self.alternation.n_clusters
+
+    def first_problem(self, kernel: Kernel | Combination) -> Problem:
+        """Return the problem of the first round."""
+        return self.alternation.first_problem(self.features, kernel, self.guidance)
+
+    def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
+        """Alternate."""
+        found = self.alternation.run(self.features, kernel, solver, start, self.guidance, monitor=monitor)
+        iterations = sum(round_.iterations for round_ in found.rounds)
+        return Learned(
+            found.projection,
+            found.objective,
+            found.status,
+            found.message,
+            iterations,
+            found.problem,
+            found.result,
+            found,
+        )
+
+
+def learn_from_best(
+    task: Task,
+    kernel: Kernel | Combination,
+    solver: Solver,
+    starts: Iterable[FloatArray],
+    monitor: MakeMonitor,
+) -> Learned:
+    """Learn from each start and return the outcome of the largest objective, the first among equals."""
+    outcomes = [task.learn(kernel, solver, start, monitor) for start in starts]
+    if not outcomes:
+        raise InputError("at least one start is needed")
+    return max(outcomes, key=lambda outcome: outcome.objective)
+
+
+def build_task(paradigm: str, parameters: Parameters, features: FloatArray, known: ArrayLike | None) -> Task:
+    """Return the task of a paradigm on ``features`` (n x d), ``known`` being what is known of the samples.
+
+    - ``supervised``: class labels, n or n x m; with ``target_kernel`` (a kernel family or definition) continuous
+      targets;
+    - ``unsupervised``: nothing; ``n_clusters`` must be given;
+    - ``semi_supervised``: expert scores, n or n x m, NaN for none; ``n_clusters`` must be given, ``mu`` weighs;
+    - ``alternative``: one or several labellings to differ from; ``n_clusters`` is the first one's number of classes if
+      not given, ``mu`` weighs.
+
+    The last three take the settings of :class:`Alternation` as well.
+
+    Raises ``InputError`` for an unknown paradigm or parameter, or one that is missing.
+    """
+    if paradigm not in _BUILDERS:
+        raise InputError(unknown_name("paradigm", paradigm, sorted(_BUILDERS)))
+    build, allowed = _BUILDERS[paradigm]
+    for name in parameters:
+        if name not in allowed:
+            raise InputError(unknown_name(f"parameter of paradigm {paradigm!r}:", name, sorted(allowed)))
+    if known is None and paradigm != "unsupervised":
+        raise InputError(f"paradigm {paradigm!r} requires y to be passed, but the target y is None")
+    return build(features, known, parameters)
+
+
+def _supervised(features: FloatArray, known: Any, parameters: Parameters) -> Task:
+    target_kernel = parameters.get("target_kernel")
+    if target_kernel is None:
+        labels = np.asarray(known)
+        gamma = supervised_gamma(labels)
+        return SupervisedTask(features, gamma, len(np.unique(labels if labels.ndim == 1 else labels[:, 0])))
+    definition = {"family": target_kernel} if isinstance(target_kernel, str) else target_kernel
+    check_definition(definition)
+    targets = np.asarray(known, dtype=np.float64)
+    columns = targets[:, None] if targets.ndim == 1 else targets
+    kernel = build_kernel(definition, columns, columns.shape[1])
+    if isinstance(kernel, Combination):
+        raise InputError("target_kernel must be a single kernel, not a combination")
+    return SupervisedTask(features, target_gamma(targets, kernel), columns.shape[1])
+
+
+def _unsupervised(features: FloatArray, known: Any, parameters: Parameters) -> Task:
+    # The papers' form: degrees in the embedding only.
+    return ClusteringTask(features, _alternation({"degrees": "embedding", **parameters}))
+
+
+def _semi_supervised(features: FloatArray, known: Any, parameters: Parameters) -> Task:
+    guidance = expert_scores(known, parameters.get("mu", 1.0))
+    return ClusteringTask(features, _alternation(parameters), (guidance,))
+
+
+def _alternative(features: FloatArray, known: Any, parameters: Parameters) -> Task:
+    guidance = given_labellings(known, parameters.get("mu", 1.0))
+    labels = np.asarray(known)
+    n_classes = len(np.unique(labels if labels.ndim == 1 else labels[:, 0]))
+    return ClusteringTask(features, _alternation({"n_clusters": n_classes, **parameters}), (guidance,))
+
+
+def _alternation(parameters: Parameters) -> Alternation:
+    if "n_clusters" not in parameters:
+        raise InputError("this paradigm needs its number of clusters: paradigm_params={'n_clusters': ...}")
+    return Alternation(**{name: value for name, value in parameters.items() if name != "mu"})
+
+
+_SETTINGS = frozenset(field.name for field in fields(Alternation))
+_BUILDERS: dict[str, tuple[Callable[[FloatArray, Any, Parameters], Task], frozenset[str]]] = {
+    "supervised": (_supervised, frozenset({"target_kernel"})),
+    "unsupervised": (_unsupervised, _SETTINGS),
+    "semi_supervised": (_semi_supervised, _SETTINGS | {"mu"}),
+    "alternative": (_alternative, _SETTINGS | {"mu"}),
+}
