@@ -1,0 +1,174 @@
+"""Inputs at the border of what is allowed, each solved and certified, or refused in one sentence."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
+
+from helpers import random_samples
+from kdrbench.estimators import InterpretableKDR
+from kdrbench.kernels import Pairing, Polynomial, UserKernel
+from kdrbench.paradigms import supervised_problem
+from kdrbench.solvers import Status
+from kdrbench.solvers.stiefel import leading_eigenvectors
+
+KERNELS = ["linear", "squared", "polynomial", "gaussian", "multiquadric", "rbf_relative"]
+
+
+def certified(model, features, labels):
+    model.fit(features, labels)
+    assert model.status_ is Status.CONVERGED
+    assert np.isfinite(model.objective_)
+    assert model.certificate_.feasibility <= 1e-12
+    assert model.certificate_.stationarity <= model.tol
+    assert model.certificate_.curvature >= -1e-6
+    return model
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_more_features_than_samples(kernel):
+    features, labels = random_samples(n_samples=20, n_features=35)
+    certified(InterpretableKDR(3, kernel=kernel), features, labels)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_rank_deficient_features(kernel):
+    features, labels = random_samples()
+    twice = np.hstack([features, features @ np.ones((6, 3)), np.zeros((40, 1))])
+    certified(InterpretableKDR(3, kernel=kernel), twice, labels)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_repeated_rows(kernel):
+    features, labels = random_samples()
+    certified(InterpretableKDR(2, kernel=kernel), np.repeat(features, 3, axis=0), np.repeat(labels, 3))
+
+
+@pytest.mark.parametrize("solver", ["ism", "ism_safeguarded"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_one_component_and_all_of_them(kernel, solver):
+    features, labels = random_samples()
+    one = InterpretableKDR(1, kernel=kernel, solver=solver).fit(features, labels)
+    assert one.components_.shape == (1, 6)
+    every = InterpretableKDR(6, kernel=kernel, kernel_params=None, solver=solver).fit(features, labels)
+    np.testing.assert_allclose(every.components_ @ every.components_.T, np.eye(6), atol=1e-12)
+    assert every.status_ is Status.CONVERGED
+    # All orthonormal square W are one subspace.
+    problem = supervised_problem(features, labels, Polynomial(degree=3, offset=1.0, scale=1 / 6))
+    if kernel == "polynomial":
+        assert every.objective_ == pytest.approx(problem.value(np.eye(6)), rel=1e-10)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_ties_at_the_gap(kernel):
+    # Two features that are mirror images: eigenvalues of Phi come in pairs, and one component splits a pair.
+    labels = np.repeat([0, 1, 2, 3], 6)
+    corners = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])[labels]
+    spokes = 1.0 + 0.1 * np.tile(np.arange(6), 4)
+    features = np.hstack([corners * spokes[:, None], np.zeros((24, 1))])
+    surrogate = supervised_problem(features, labels, Polynomial(degree=1)).initial_surrogate()
+    assert np.ptp(np.linalg.eigvalsh(surrogate)[-2:]) <= 1e-12 * np.abs(surrogate).max()
+    model = InterpretableKDR(1, kernel=kernel).fit(features, labels)
+    assert model.certificate_.stationarity <= 1e-6
+    assert model.certificate_.curvature >= -1e-6
+
+
+@pytest.mark.parametrize("size", [9, 50, 400])
+def test_many_equal_eigenvalues_give_as_many_eigenvectors_as_asked(size):
+    # LAPACK's subset routine returns none for the centring matrix of 400 samples.
+    values, vectors = leading_eigenvectors(np.eye(size) - 1 / size, 2)
+    np.testing.assert_allclose(values, 1.0, atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(vectors.sum(axis=0), 0.0, atol=1e-10)
+
+
+def test_one_class_is_refused():
+    features, _ = random_samples()
+    with pytest.raises(ValueError, match=r"at least 2 classes, got 1 class\(es\): \['a'\]"):
+        InterpretableKDR(2).fit(features, ["a"] * 40)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_class_of_two_samples(kernel):
+    features, _ = random_samples()
+    certified(InterpretableKDR(2, kernel=kernel), features, np.arange(40) < 2)
+
+
+@pytest.mark.parametrize("solver", ["ism", "ism_safeguarded", "stiefel_cayley", "grassmann_trust_region"])
+def test_a_constant_kernel_has_nothing_to_gain(solver):
+    constant = UserKernel(np.ones_like, np.zeros_like, Pairing.DIFFERENCE, np.zeros_like)
+    features, labels = random_samples()
+    model = InterpretableKDR(2, kernel=constant, solver=solver).fit(features, labels)
+    assert model.status_ is Status.CONVERGED
+    assert (model.certificate_.stationarity, model.certificate_.curvature) == (0.0, 0.0)
+
+
+def test_constant_features_are_refused_by_kernels_that_need_a_distance():
+    labels = np.arange(10) % 2
+    with pytest.raises(ValueError, match="the median distance of these 10 samples is 0"):
+        InterpretableKDR(1).fit(np.ones((10, 3)), labels)
+    with pytest.raises(ValueError, match="coincides with its 7-th nearest neighbour"):
+        InterpretableKDR(1, kernel="rbf_relative").fit(np.ones((10, 3)), labels)
+    # The others have no gradient there, and any W is as good.
+    assert InterpretableKDR(1, kernel="linear").fit(np.zeros((10, 3)), labels).status_ is Status.CONVERGED
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0])
+def test_a_bandwidth_of_zero_is_refused(sigma):
+    features, labels = random_samples()
+    with pytest.raises(ValueError, match="sigma must be a finite number > 0"):
+        InterpretableKDR(2, kernel_params={"sigma": sigma}).fit(features, labels)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "squared", "polynomial", "gaussian", "multiquadric", "rbf_relative"])
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+def test_units_of_the_features_do_not_matter_where_the_kernel_has_its_own(kernel, factor):
+    features, labels = random_samples()
+    params = {"multiquadric": {"offset": 1.5}, "polynomial": {"offset": 0.0}}.get(kernel)
+    scaled_params = {"multiquadric": {"offset": 1.5 * factor}}.get(kernel, params)
+    plain = certified(InterpretableKDR(2, kernel=kernel, kernel_params=params), features, labels)
+    scaled = InterpretableKDR(2, kernel=kernel, kernel_params=scaled_params)
+    certified(scaled, factor * features, labels)
+    turned = plain.components_ @ scaled.components_.T
+    np.testing.assert_allclose(np.linalg.svd(turned, compute_uv=False), 1.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+@pytest.mark.parametrize("kernel", ["polynomial", "multiquadric"])
+def test_extreme_units_with_a_fixed_offset_are_solved(kernel, factor):
+    features, labels = random_samples()
+    certified(InterpretableKDR(2, kernel=kernel), factor * features, labels)
+
+
+def test_single_precision_is_taken_in_and_solved_in_double():
+    features, labels = random_samples()
+    single = certified(InterpretableKDR(2), features.astype(np.float32), labels)
+    double = InterpretableKDR(2).fit(features, labels)
+    assert single.components_.dtype == np.float64
+    assert single.objective_ == pytest.approx(double.objective_, rel=1e-5)
+
+
+def test_sparse_input_is_refused():
+    features, labels = random_samples()
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        InterpretableKDR(2).fit(csr_array(features), labels)
+
+
+@pytest.mark.parametrize("degree", range(1, 7))
+def test_polynomials_of_degree_one_to_six(degree):
+    features, labels = random_samples()
+    certified(InterpretableKDR(2, kernel="polynomial", kernel_params={"degree": degree}), features, labels)
+
+
+@pytest.mark.parametrize("offset", [-1.0, -1e-9])
+def test_a_negative_offset_is_refused(offset):
+    features, labels = random_samples()
+    with pytest.raises(ValueError, match=f"offset must be a finite number >= 0, got {offset}"):
+        InterpretableKDR(2, kernel="polynomial", kernel_params={"offset": offset}).fit(features, labels)
+
+
+def test_an_iteration_cap_is_a_warning_and_the_best_so_far_is_kept():
+    features, labels = random_samples()
+    with pytest.warns(ConvergenceWarning, match="ended as max_iterations"):
+        model = InterpretableKDR(2, max_iter=1).fit(features, labels)
+    assert model.components_.shape == (2, 6)
