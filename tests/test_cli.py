@@ -49,7 +49,7 @@ def test_commands_are_described():
 
 
 def test_the_readme_shows_what_happens(capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S))
     exec(compile(code, "README.md", "exec"), {})
     promised = re.findall(r"# (-[\d.]+)", code)
     assert capsys.readouterr().out.split() == promised == ["-1628.14"]

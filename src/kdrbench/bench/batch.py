@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -28,14 +27,13 @@ from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms import supervised_problem
+from kdrbench.paradigms import build_task
 from kdrbench.problems import Problem
 from kdrbench.solvers import Solver, build_solver, make_start
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.stiefel import feasibility_error, relative_stationarity
 
 CONTAMINATED_RATIO = 1.1
-PARADIGMS: dict[str, Callable[..., Problem]] = {"supervised": supervised_problem}
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,9 @@ def _run_fold(
 ) -> RunRecord:
     """Supervise one run and describe it, whatever became of it."""
     fold = make_fold(dataset, number, batch.n_folds, batch.seed)
-    kernel = build_kernel(batch.kernel_definition, fold.train_features, batch.n_components)
-    problem = PARADIGMS[batch.paradigm](fold.train_features, fold.train_labels, kernel)
+    task = build_task(batch.paradigm, {}, fold.train_features, fold.train_labels)
+    kernel = build_kernel(batch.kernel_definition, fold.train_features, batch.n_components, task.alignment_target)
+    problem = task.first_problem(kernel)
     check_oracles(solver, problem)
     run, pauses, limits = files.run(number), Pauses(), around.limits
     shutil.rmtree(run.folder, ignore_errors=True)

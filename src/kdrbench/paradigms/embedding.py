@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel, gram_matrix
@@ -52,6 +50,10 @@ def cluster_rows(embedding: FloatArray, seed: int = 0) -> NDArray[Any]:
 
     Source: Ng, Jordan, Weiss, "On spectral clustering", NIPS 2001, step 4. Rows of length zero stay zero.
     """
+    # Imported here: supervised learning needs no k-means, and loading it takes longer than most solves.
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
     lengths = np.linalg.norm(embedding, axis=1, keepdims=True)
     rows = embedding / np.where(lengths > 0, lengths, 1.0)
     with warnings.catch_warnings():

@@ -23,7 +23,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import Pairing, Term, terms_of
+from kdrbench.kernels import Pairing, RelativeGaussian, Term, terms_of
 from kdrbench.kernels.family import FloatArray, pairing_values
 from kdrbench.problems import Counters, TraceObjective
 from kdrbench.problems.geometry import riemannian_gradient
@@ -112,9 +112,8 @@ class DenseProblem:
         eigenvector; in a combination the values weigh the members against each other.
         """
         self.counters.surrogate += 1
-        zeros = np.zeros_like(self._gamma)
         slopes = {
-            pairing: sum(term.weight * _initial_slope(term, zeros) for term in terms) * self._gamma
+            pairing: sum(term.weight * _initial_slope(term, len(self._gamma)) for term in terms) * self._gamma
             for pairing, terms in self._terms.items()
         }
         return self._surrogate_from(slopes)
@@ -192,8 +191,8 @@ def _weighted(weights: dict[Pairing, FloatArray], samples: FloatArray) -> FloatA
     return total
 
 
-def _initial_slope(term: Term, zeros: FloatArray) -> FloatArray:
+def _initial_slope(term: Term, n_samples: int) -> FloatArray:
+    # One value stands for all pairs, unless samples have bandwidths of their own.
+    zeros = np.zeros((n_samples, n_samples) if isinstance(term.kernel, RelativeGaussian) else (1, 1))
     slope = term.kernel.derivative(zeros)
-    if not slope.any():
-        slope = np.sign(term.kernel.derivative(zeros + 1.0))
-    return slope
+    return slope if slope.any() else np.sign(term.kernel.derivative(zeros + 1.0))

@@ -46,10 +46,10 @@ def curvature_form(pairing: Pairing, weights: FloatArray, moved: FloatArray, sam
 
 def _contracted(left: FloatArray, middle: FloatArray, right: FloatArray, q: int) -> FloatArray:
     """Return sum_i left_iu middle_i,ab right_iv as an array [u, a, v, b]; ``middle`` is symmetric in a and b."""
-    m = left.shape[1]
+    n_samples, m = left.shape
     result = np.empty((m, q, m, q))
+    # One a at a time: no array is larger than those of the products with C.
     for a in range(q):
-        for b in range(a, q):
-            result[:, a, :, b] = (left * middle[:, [a * q + b]]).T @ right
-            result[:, b, :, a] = result[:, a, :, b]
+        weighed = (left[:, :, None] * middle[:, None, a * q : (a + 1) * q]).reshape(n_samples, m * q)
+        result[:, a] = (weighed.T @ right).reshape(m, q, m).transpose(0, 2, 1)
     return result
