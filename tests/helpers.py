@@ -4,6 +4,7 @@ import numpy as np
 
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, Polynomial, Squared
 from kdrbench.paradigms import supervised_problem
+from kdrbench.solvers import IterationMonitor
 
 KERNELS = {
     "linear": Linear(),
@@ -45,3 +46,16 @@ def pair(kernel, features, i, j):
     if kernel.pairing is Pairing.DOT:
         return features[i], features[j]
     return features[i] - features[j], features[i] - features[j]
+
+
+class Watcher(IterationMonitor):
+    """Keeps F of every iterate offered."""
+
+    def __init__(self, problem):
+        super().__init__()
+        self._problem = problem.fresh()
+        self.values = []
+
+    def keep_going(self, iterate):
+        self.values.append(self._problem.value(iterate))
+        return super().keep_going(iterate)

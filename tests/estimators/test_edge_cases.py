@@ -172,3 +172,86 @@ def test_an_iteration_cap_is_a_warning_and_the_best_so_far_is_kept():
     with pytest.warns(ConvergenceWarning, match="ended as max_iterations"):
         model = InterpretableKDR(2, max_iter=1).fit(features, labels)
     assert model.components_.shape == (2, 6)
+
+
+def test_values_that_overflow_are_refused_in_one_sentence():
+    features, labels = random_samples()
+    message = "not finite on these samples: scale the features"
+    for kernel, factor in (("linear", 1e100), ("polynomial", 1e120)):
+        with np.errstate(all="ignore"), pytest.raises(ValueError, match=message):
+            InterpretableKDR(2, kernel=kernel).fit(factor * features, labels)
+    # Defined only up to beta = 9, and checked there when it is made.
+    inner = UserKernel(
+        lambda beta: np.sqrt(9 - beta),
+        lambda beta: -0.5 / np.sqrt(9 - beta),
+        Pairing.DIFFERENCE,
+        lambda beta: -0.25 / np.sqrt(9 - beta) ** 3,
+    )
+    for paradigm, params in (("supervised", None), ("unsupervised", {"n_clusters": 2})):
+        model = InterpretableKDR(2, kernel=inner, paradigm=paradigm, paradigm_params=params)
+        with np.errstate(all="ignore"), pytest.raises(ValueError, match=message):
+            model.fit(10 * features, labels)
+
+
+WIDE = {
+    "linear": ("linear", (60, 140), False),
+    "constant": (
+        UserKernel(np.ones_like, np.zeros_like, Pairing.DIFFERENCE, np.zeros_like),
+        (60, 150),
+        False,
+    ),
+    "classes, d = 150": ("gaussian", (60, 150), False),
+    "noise, d = 150": ({"sigma": 6.0}, (60, 150), True),
+    "noise, d = 420": ({"sigma": 9.0}, (40, 420), True),
+}
+
+
+@pytest.mark.parametrize("case", WIDE)
+def test_tangent_spaces_too_large_to_form_the_hessian(case):
+    kernel, (n_samples, n_features), noise = WIDE[case]
+    features, labels = random_samples(n_samples=n_samples, n_features=n_features)
+    if noise:
+        rng = np.random.default_rng(0)
+        features, labels = rng.standard_normal(features.shape), rng.permutation(labels)
+    params = kernel if isinstance(kernel, dict) else None
+    model = InterpretableKDR(3, kernel="gaussian" if params else kernel, kernel_params=params)
+    certified(model, features, labels)
+    assert model.result_.counters["hessian"] == 0
+    needed = model.certificate_.eigengap_needed
+    # Products for Theorem 1 are limited: what is not found is said.
+    assert np.isfinite(needed) or model.certificate_.theorem_1.startswith("not evaluated")
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e-3, 1.0, 1e4])
+def test_a_user_kernel_knows_its_curvature_in_any_unit(factor):
+    features, labels = random_samples()
+    sigma = 2.0 * factor
+
+    def value(beta):
+        return np.exp(-beta / (2 * sigma**2))
+
+    user = UserKernel(value, lambda beta: -value(beta) / (2 * sigma**2), Pairing.DIFFERENCE)
+    mine = certified(InterpretableKDR(2, kernel=user), factor * features, labels)
+    built_in = certified(InterpretableKDR(2, kernel_params={"sigma": sigma}), factor * features, labels)
+    assert mine.objective_ == pytest.approx(built_in.objective_, rel=1e-10)
+    assert mine.certificate_.curvature == pytest.approx(built_in.certificate_.curvature, rel=1e-4)
+
+
+def test_numbers_of_numpy_are_numbers():
+    features, labels = random_samples()
+    options = {"kernel_params": {"sigma": np.float32(2.0)}, "tol": np.float32(1e-6), "max_iter": np.int64(100)}
+    certified(InterpretableKDR(np.int64(2), **options), features, labels)
+    params = {"degree": np.int64(2), "offset": np.int64(1)}
+    certified(InterpretableKDR(2, kernel="polynomial", kernel_params=params), features, labels)
+
+
+def test_single_precision_components_are_a_start():
+    features, labels = random_samples()
+    first = InterpretableKDR(2).fit(features, labels)
+    again = certified(InterpretableKDR(2, start=first.components_.astype(np.float32)), features, labels)
+    assert again.objective_ == pytest.approx(first.objective_, rel=1e-10)
+
+
+def test_labels_of_several_types_in_one_column_are_refused():
+    with pytest.raises(ValueError, match="labels of one column must be of one type"):
+        supervised_problem(random_samples(n_samples=3)[0], np.array(["a", None, "b"], dtype=object), Polynomial())

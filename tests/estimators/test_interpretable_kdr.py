@@ -85,6 +85,20 @@ def test_the_eigengap_of_classes_that_differ_in_two_directions_is_two():
     assert InterpretableKDR("n_classes").fit(X, Y).transform(X).shape == (178, 3)
 
 
+@pytest.mark.parametrize("paradigm", KNOWN)
+def test_the_eigengap_counts_only_directions_that_add_something(paradigm):
+    known, params = KNOWN[paradigm]
+    model = InterpretableKDR("eigengap", paradigm=paradigm, paradigm_params=params).fit(X, known)
+    assert 1 <= model.transform(X).shape[1] <= 3
+
+
+def test_nothing_is_left_of_another_paradigms_fit():
+    model = InterpretableKDR(2, paradigm="alternative").fit(X, Y)
+    assert model.labels_.max() == 2
+    model.set_params(paradigm="supervised").fit(X, np.column_stack([Y, Y % 2]))
+    assert not {"classes_", "labels_", "embedding_", "history_"} & set(vars(model))
+
+
 def test_a_fit_can_start_from_another_one():
     first = InterpretableKDR(2).fit(X, Y)
     again = InterpretableKDR(2, start=first.components_).fit(X, Y)
@@ -200,9 +214,17 @@ def test_an_early_end_is_a_warning():
         ({"paradigm_params": {"mu": 1}}, "unknown parameter of paradigm 'supervised': 'mu'; allowed: target_kernel"),
         ({"n_components": "gap"}, "got 'gap'"),
         ({"kernel": Gaussian(1.0), "kernel_params": {"sigma": 2}}, "a kernel object has its own"),
-        ({"start": np.eye(13)[:2]}, "the start has 2 components, 3 were asked for"),
+        ({"start": np.eye(13)[:2]}, r"like components_, 3 x 13; got float64 of shape \(2, 13\)"),
         ({"start": np.ones((3, 13))}, "the start is not orthonormal"),
-        ({"start": np.eye(3)}, "the start must be 13 x q"),
+        ({"start": np.eye(13)[:3].T}, r"3 x 13; got float64 of shape \(13, 3\)"),
+        ({"start": np.eye(13)[:3] + 0j}, "array of real numbers"),
+        ({"start": [[1.0], [1.0, 2.0]]}, "array of real numbers"),
+        ({"kernel": None}, "a kernel must be a family's name, a definition, or an object with pairing"),
+        ({"kernel": Gaussian}, "a kernel must be a family's name"),
+        ({"kernel_params": [1]}, r"kernel_params must be None or a dict of options, got \[1\]"),
+        ({"paradigm_params": ["a"]}, r"paradigm_params must be None or a dict, got \['a'\]"),
+        ({"paradigm": ["supervised"]}, "unknown paradigm"),
+        ({"paradigm_params": {"target_kernel": 3}}, "a kernel must be a family's name"),
         ({"start": "multistart", "n_init": 0}, "n_init must be an integer >= 1, got 0"),
         ({"paradigm_params": {"target_kernel": "gausian"}}, "unknown kernel family 'gausian'"),
         ({"solver": "imm"}, "unknown solver method 'imm'"),

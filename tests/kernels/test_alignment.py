@@ -60,8 +60,9 @@ def test_one_kernel_that_is_the_target_takes_all_the_weight():
 def test_twins_have_the_alignment_of_one_of_them():
     features, labels = random_samples()
     target = target_of(labels)
-    # After centring, -|x - y|^2 and 2 x'y are one kernel.
+    # After centring, -|x - y|^2 and 2 x'y are one kernel, and the normal equations are singular.
     weights = aligned_weights([Squared(), Linear()], features, target)
+    assert weights.sum() == pytest.approx(1.0)
     alone = alignment([1.0], [Linear()], features, target)
     assert alignment(weights, [Squared(), Linear()], features, target) == pytest.approx(alone, rel=1e-10)
 
@@ -77,3 +78,7 @@ def test_refuses_what_cannot_be_aligned():
 
     with pytest.raises(InputError, match="no member of the combination is aligned with the labels"):
         aligned_weights([Against()], features, target_of(labels))
+    with pytest.raises(InputError, match="got 0 kernels"):
+        aligned_weights([], features, target_of(labels))
+    with pytest.raises(InputError, match="40 samples, 39 targets"):
+        aligned_weights([Linear()], features, target_of(labels)[1:])

@@ -87,3 +87,8 @@ def test_weights_by_alignment_need_labels_and_use_them():
     built = build_kernel(definition, FEATURES, 2, target)
     kernels = [build_kernel(member, FEATURES, 2) for member in members]
     assert [term.weight for term in built.terms] == aligned_weights(kernels, FEATURES, target).tolist()
+
+
+def test_a_definition_is_not_judged_by_made_up_samples():
+    member = {"family": "gaussian", "sigma": 1e12}
+    check_definition({"family": "combination", "members": [member], "weights": "alignment"})

@@ -85,6 +85,11 @@ def test_a_user_kernel_equals_the_family_member_it_restates():
         np.testing.assert_allclose(getattr(user, name)(BETA), getattr(poly, name)(BETA), rtol=1e-14)
 
 
+@pytest.mark.parametrize("rate", [1e-9, 1e-3, 1.0, 1e3, 3e3, 1e4, 1e5, 1e16])
+def test_sharp_and_flat_kernels_are_no_wrong_ones(rate):
+    UserKernel(lambda beta: np.exp(-rate * beta), lambda beta: -rate * np.exp(-rate * beta), Pairing.DIFFERENCE)
+
+
 @pytest.mark.parametrize(
     ("function", "slope", "curvature", "message"),
     [

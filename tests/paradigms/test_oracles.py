@@ -78,13 +78,14 @@ def scaling(function, samples):
     return np.diag(degrees**-0.5) if degrees.min() > 0 else None
 
 
-def clustering_gamma(function, start, extra):
-    """N (U U' + extra) N' with U of the unprojected kernel and D of the kernel at the start, as defined."""
+def clustering_gamma(function, start, with_degrees=0.0, without=None):
+    """N (U U' + one extra) N' + H (the other) H with U of the unprojected kernel and D of that at the start."""
     first = scaling(function, FEATURES)
     second = None if first is None else scaling(function, FEATURES @ start)
     first, second = (np.eye(N) if found is None else found for found in (first, second))
     vectors = embedding(first @ hollow(gram(function, FEATURES)) @ first, 2)
-    return second @ CENTRING @ (vectors @ vectors.T + extra) @ CENTRING @ second
+    gamma = second @ CENTRING @ (vectors @ vectors.T + with_degrees) @ CENTRING @ second
+    return gamma if without is None else gamma + CENTRING @ without @ CENTRING
 
 
 START = random_projection(seed=7)
@@ -114,18 +115,18 @@ PARADIGMS = {
     ),
     "unsupervised": (
         lambda kernel: clustering_problem(kernel, []),
-        lambda function: clustering_gamma(function, START, 0.0),
+        lambda function: clustering_gamma(function, START),
     ),
     "semi-supervised": (
         lambda kernel: clustering_problem(kernel, [expert_scores(TARGETS, mu=0.3)]),
-        lambda function: clustering_gamma(function, START, 0.3 * np.outer(TARGETS, TARGETS)),
+        lambda function: clustering_gamma(function, START, without=0.3 * np.outer(TARGETS, TARGETS)),
     ),
     "alternative": (
         lambda kernel: clustering_problem(kernel, [given_labellings(np.column_stack([LABELS, OTHER_LABELS]), mu=0.5)]),
         lambda function: clustering_gamma(
             function,
             START,
-            -0.5 * (one_hot(LABELS) @ one_hot(LABELS).T + one_hot(OTHER_LABELS) @ one_hot(OTHER_LABELS).T),
+            with_degrees=-0.5 * (one_hot(LABELS) @ one_hot(LABELS).T + one_hot(OTHER_LABELS) @ one_hot(OTHER_LABELS).T),
         ),
     ),
 }

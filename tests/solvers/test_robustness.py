@@ -4,24 +4,12 @@ import numpy as np
 import pytest
 from robustness_problems import KERNELS, N_COMPONENTS, cases
 
+from helpers import Watcher
 from kdrbench.datasets import synthetic
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import regression_problem, supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.certificate import certify
-
-
-class Watcher(IterationMonitor):
-    """Keeps F of every iterate offered."""
-
-    def __init__(self, problem):
-        super().__init__()
-        self._problem = problem.fresh()
-        self.values = []
-
-    def keep_going(self, iterate):
-        self.values.append(self._problem.value(iterate))
-        return super().keep_going(iterate)
 
 
 def broken_promises(problem, start):

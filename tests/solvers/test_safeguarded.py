@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers import random_projection, random_samples, small_problem
+from helpers import Watcher, random_projection, random_samples, small_problem
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, curvature, make_start, model, solve
@@ -37,19 +37,6 @@ def hard_problem(definition, seed, *, noise):
     if "sigma" in definition:
         definition["sigma"] *= median_distance(features)
     return supervised_problem(features, labels, build_kernel(definition, features, 3))
-
-
-class Watcher(IterationMonitor):
-    """Keeps F of every iterate offered."""
-
-    def __init__(self, problem):
-        super().__init__()
-        self._problem = problem.fresh()
-        self.values = []
-
-    def keep_going(self, iterate):
-        self.values.append(self._problem.value(iterate))
-        return super().keep_going(iterate)
 
 
 @pytest.mark.parametrize("seed", range(4))

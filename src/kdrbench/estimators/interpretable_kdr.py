@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -15,13 +15,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kdrbench.errors import InputError, unknown_name
-from kdrbench.kernels import Combination, Kernel, build_kernel, check_definition
+from kdrbench.errors import InputError, is_whole
+from kdrbench.estimators.starting_points import starting_points
+from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task, learn_from_best
-from kdrbench.problems import Problem
-from kdrbench.solvers import STARTS, IterationMonitor, Status, build_solver, eigengap_components, make_start
-from kdrbench.solvers.base import check_projection
+from kdrbench.solvers import IterationMonitor, Status, build_solver, eigengap_components
 from kdrbench.solvers.certificate import certify
 
 _RULES = ("n_classes", "eigengap")
@@ -75,8 +74,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Iterations of the solver, over all rounds of a clustering.
     status_, certificate_, result_ :
         How the solver ended, what is proved of the solution, and the whole result. The certificate costs one
-        surrogate, one gradient and one Hessian (or some tens of its products) on top of the solve. For a clustering
-        it is about the problem of the last round.
+        surrogate, one gradient and one Hessian (or up to some hundreds of its products) on top of the solve. For a
+        clustering it is about the problem of the last round.
     labels_, embedding_, history_ :
         Clusters of the samples, the spectral embedding they come from (n_samples x n_clusters), and the objective
         after each round; clustering paradigms only.
@@ -133,13 +132,17 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
         ``ConvergenceWarning`` when the solver ended before its tolerance.
         """
+        for fitted in ("classes_", "labels_", "embedding_", "history_"):
+            # Attributes of another paradigm's fit.
+            self.__dict__.pop(fitted, None)
         features, known = self._validated(X, y)
         task = build_task(self.paradigm, self.paradigm_params or {}, features, known)
         n_components = self._resolve_n_components(task, features)
         kernel = self._kernel(task, features, n_components)
         # The tolerance and the cap go by one name for every solver.
         solver = build_solver({"method": self.solver, "tolerance": self.tol, "max_iterations": self.max_iter})
-        starts = self._starts(task.first_problem(kernel), n_components)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        starts = starting_points(self.start, self.n_init, task.first_problem(kernel), n_components, rng)
         learned = learn_from_best(task, kernel, solver, starts, partial(IterationMonitor, self.max_iter))
         self.result_ = learned.result
         self.status_ = learned.status
@@ -165,7 +168,9 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _validated(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, Any]:
         """Return features and what is known, checked as the paradigm wants it."""
         options = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
-        continuous = bool((self.paradigm_params or {}).get("target_kernel"))
+        if self.paradigm_params is not None and not isinstance(self.paradigm_params, Mapping):
+            raise InputError(f"paradigm_params must be None or a dict, got {self.paradigm_params!r}")
+        continuous = (self.paradigm_params or {}).get("target_kernel") is not None
         if self.paradigm == "unsupervised" or (y is None and self.paradigm in ("semi_supervised", "alternative")):
             return validate_data(self, X, **options), None
         if self.paradigm == "semi_supervised":
@@ -188,7 +193,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             # A kernel may depend on q; for the spectrum of Phi_0 it is taken as the number of classes.
             kernel = self._kernel(task, features, min(task.n_classes, n_features))
             return eigengap_components(task.first_problem(kernel).initial_surrogate())
-        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or not 1 <= wanted <= n_features:
+        if not is_whole(wanted) or not 1 <= int(wanted) <= n_features:
             raise InputError(
                 f"n_components must be None, one of {', '.join(_RULES)}, or an integer between 1 and "
                 f"n_features = {n_features}, got {wanted!r}"
@@ -196,30 +201,14 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return int(wanted)
 
     def _kernel(self, task: Task, features: FloatArray, n_components: int) -> Kernel | Combination:
-        if not isinstance(self.kernel, str):
-            if self.kernel_params:
-                raise InputError("kernel_params belong to a kernel family; a kernel object has its own")
-            return self.kernel
-        definition = {"family": self.kernel, **(self.kernel_params or {})}
-        check_definition(definition)
-        return build_kernel(definition, features, n_components, task.alignment_target)
-
-    def _starts(self, problem: Problem, n_components: int) -> Iterator[FloatArray]:
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        if not isinstance(self.start, str):
-            given = np.array(self.start, dtype=np.float64, ndmin=2).T
-            check_projection("start", given, problem.n_features, n_components)
-            yield given
-        elif self.start == "multistart":
-            if isinstance(self.n_init, bool) or not isinstance(self.n_init, int | np.integer) or self.n_init < 1:
-                raise InputError(f"n_init must be an integer >= 1, got {self.n_init!r}")
-            yield make_start("surrogate", problem, n_components, rng)
-            for _ in range(self.n_init - 1):
-                yield make_start("random", problem, n_components, rng)
-        elif self.start in STARTS:
-            yield make_start(self.start, problem, n_components, rng)
-        else:
-            raise InputError(unknown_name("start", self.start, [*sorted(STARTS), "multistart"]))
+        kernel: object = self.kernel
+        if isinstance(kernel, str):
+            if self.kernel_params is not None and not isinstance(self.kernel_params, Mapping):
+                raise InputError(f"kernel_params must be None or a dict of options, got {self.kernel_params!r}")
+            kernel = {"family": kernel, **(self.kernel_params or {})}
+        elif self.kernel_params:
+            raise InputError("kernel_params belong to a kernel family; a kernel object has its own")
+        return resolve_kernel(kernel, features, n_components, task.alignment_target)
 
     @property
     def _n_features_out(self) -> int:

@@ -12,7 +12,7 @@ from kdrbench.kernels.family import (
     Polynomial,
     Squared,
 )
-from kdrbench.kernels.registry import FAMILIES, build_kernel, check_definition
+from kdrbench.kernels.registry import FAMILIES, build_kernel, check_definition, resolve_kernel
 from kdrbench.kernels.relative import RelativeGaussian
 from kdrbench.kernels.user import UserKernel
 
@@ -35,5 +35,6 @@ __all__ = [
     "gram_matrix",
     "median_distance",
     "neighbour_distances",
+    "resolve_kernel",
     "terms_of",
 ]

@@ -27,8 +27,14 @@ def aligned_weights(kernels: Sequence[Kernel], features: FloatArray, target: Flo
     Source: Cortes, Mohri, Rostamizadeh, "Algorithms for Learning Kernels Based on Centered Alignment", JMLR 13,
     2012, Proposition 9.
 
-    Raises ``InputError`` when no member is positively aligned with the target, or a kernel is constant there.
+    Raises ``InputError`` without kernels, for a target of another length, when no member is positively aligned with
+    the target, or a kernel is constant there.
     """
+    if not kernels or len(target) != len(features):
+        raise InputError(
+            f"alignment needs at least one kernel and a target for each sample; got {len(kernels)} kernels, "
+            f"{len(features)} samples, {len(target)} targets"
+        )
     centred = [_centred(kernel.value(pairing_values(kernel.pairing, features))) for kernel in kernels]
     norms = np.array([np.linalg.norm(matrix) for matrix in centred])
     if norms.min() == 0.0:

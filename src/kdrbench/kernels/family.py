@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, is_whole
 
 FloatArray = NDArray[np.float64]
 
@@ -150,7 +150,7 @@ class Polynomial:
     pairing: ClassVar[Pairing] = Pairing.DOT
 
     def __post_init__(self) -> None:
-        if isinstance(self.degree, bool) or not isinstance(self.degree, int) or self.degree < 1:
+        if not is_whole(self.degree) or self.degree < 1:
             raise InputError(f"polynomial degree must be an integer >= 1, got {self.degree!r}")
         if not (np.isfinite(self.offset) and self.offset >= 0):
             raise InputError(f"polynomial offset must be a finite number >= 0, got {self.offset!r}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, cast
 
 import numpy as np
 
-from kdrbench.errors import InputError, TooFewSamplesError, unknown_name
+from kdrbench.errors import InputError, TooFewSamplesError, is_whole, unknown_name
 from kdrbench.kernels.alignment import aligned_weights
 from kdrbench.kernels.bandwidth import median_distance, neighbour_distances
 from kdrbench.kernels.combination import Combination, Term
@@ -29,11 +30,15 @@ Definition = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Samples:
-    """What a definition may be resolved on: features (n x d), q, and the target of alignment (n x r) if any."""
+    """What a definition is resolved on: features (n x d), q, and the target of alignment (n x r) if any.
+
+    While only ``checking`` a definition, what depends on the samples alone is not asked for.
+    """
 
     features: FloatArray
     n_components: int
     target: FloatArray | None = None
+    checking: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,9 @@ def _gaussian(options: Definition, samples: Samples) -> Kernel:
 
 def _rbf_relative(options: Definition, samples: Samples) -> Kernel:
     neighbour = options["neighbour"]
-    if isinstance(neighbour, bool) or not isinstance(neighbour, int) or neighbour < 1:
+    if not is_whole(neighbour) or neighbour < 1:
         raise InputError(f"kernel option neighbour must be an integer >= 1, got {neighbour!r}")
-    return RelativeGaussian(neighbour_distances(samples.features, neighbour))
+    return RelativeGaussian(neighbour_distances(samples.features, int(neighbour)))
 
 
 def _polynomial(options: Definition, samples: Samples) -> Kernel:
@@ -84,7 +89,7 @@ def _combination(options: Definition, samples: Samples) -> Combination:
         if isinstance(kernel, Combination):
             raise InputError("a combination's members must be single kernels, not combinations")
         kernels.append(kernel)
-    if rule == "alignment":
+    if rule == "alignment" and not samples.checking:
         if samples.target is None:
             raise InputError("combination weights by alignment need labels, which only supervised learning has")
         given = aligned_weights(kernels, samples.features, samples.target).tolist()
@@ -114,7 +119,7 @@ def check_definition(definition: Definition) -> None:
     # Samples with a positive median distance give every data-dependent option a value, unless it wants more of them.
     probe = np.arange(16.0).reshape(16, 1)
     with suppress(TooFewSamplesError):
-        _build(definition, Samples(probe, 1, probe - probe.mean()))
+        _build(definition, Samples(probe, 1, checking=True))
 
 
 def build_kernel(
@@ -133,6 +138,28 @@ def build_kernel(
     return _build(definition, Samples(features, n_components, target))
 
 
+def resolve_kernel(
+    kernel: object, features: FloatArray, n_components: int, target: FloatArray | None = None
+) -> Kernel | Combination:
+    """Return the kernel for a family's name, a definition or a kernel object, as :func:`build_kernel`.
+
+    Raises ``InputError`` for anything else.
+    """
+    if isinstance(kernel, str | Mapping):
+        definition = {"family": kernel} if isinstance(kernel, str) else kernel
+        check_definition(definition)
+        return build_kernel(definition, features, n_components, target)
+    if isinstance(kernel, Combination):
+        return kernel
+    lacking = [name for name in ("pairing", "value", "derivative", "second_derivative") if not hasattr(kernel, name)]
+    if isinstance(kernel, type) or lacking:
+        raise InputError(
+            f"a kernel must be a family's name, a definition, or an object with pairing, value, derivative and "
+            f"second_derivative, such as UserKernel(...); got {kernel!r}"
+        )
+    return cast("Kernel", kernel)
+
+
 def _build(definition: Definition, samples: Samples) -> Kernel | Combination:
     family = FAMILIES[definition["family"]]
     options = {**family.defaults, **{key: value for key, value in definition.items() if key != "family"}}
@@ -140,7 +167,7 @@ def _build(definition: Definition, samples: Samples) -> Kernel | Combination:
 
 
 def _number(name: str, value: object, otherwise: str | None = None) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         words = f"a number or {otherwise}" if otherwise else "a number"
         raise InputError(f"kernel option {name} must be {words}, got {value!r}")
     return float(value)

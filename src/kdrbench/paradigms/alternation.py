@@ -2,8 +2,8 @@
 
     max  Tr(U' N' K_XW N U) + sum_m mu_m Tr(Y_m' N' K_XW N Y_m)   over W'W = I, U'U = I,   N = D^-1/2 H or H
 
-with the diagonal of K dropped and D its degrees. Unsupervised learning has no Y; what is known of the samples
-enters with mu > 0 (semi-supervised), what is to be avoided with mu < 0 (alternative clustering). One round is
+with the diagonal of K dropped and D its degrees. Unsupervised learning has no Y; expert scores enter with mu > 0 and
+N = H (semi-supervised), labellings to be avoided with mu < 0 (alternative clustering). One round is
 
 1. W: a solver on Gamma = N (U U' + sum_m mu_m Y_m Y_m') N' with U and D held, from the W before;
 2. U: the k leading eigenvectors of D^-1/2 K_XW D^-1/2 (or of H times it times H) with D from the new W.
@@ -14,8 +14,9 @@ every printed digit. Where D^-1/2 does not exist (see :func:`degree_scaling`), D
 result says so.
 
 With centring, and with D in both steps or in none, each step maximises the objective for a fixed D; where a new D comes
-in between, the objective may fall and the alternation may cycle. Its history is recorded. From round ``damp_after``
-on, the new D is the geometric mean of that of W and the one before, which breaks most cycles and moves no fixed point.
+in between, the objective may fall and the alternation may cycle. Its history is recorded, always with the D of W. After
+``damp_after`` rounds the new D of the steps is the geometric mean of that of W and the one before, which breaks most
+cycles and moves no fixed point.
 (Holding D breaks all of them, but its solutions are poor: samples of low degree in that D win.)
 
 Source: NeurIPS 2019, section 2; the form with D on both sides of every term is that of the code of Wu et al.,
@@ -31,11 +32,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, is_number, is_whole, unknown_name
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.embedding import (
-    check_clusters,
     cluster_rows,
     degree_scaling,
     hollow_gram,
@@ -45,16 +45,21 @@ from kdrbench.problems import FactoredGamma, Problem, TraceObjective
 from kdrbench.problems.objective import check_features
 from kdrbench.solvers import IterationMonitor, Monitor, Solver, SolverResult, Status, solve
 from kdrbench.solvers.ism import eigenvalues_settled
-from kdrbench.solvers.options import require_one_of, require_positive
 from kdrbench.surrogate import build_problem
+
+_DEGREES = ("both", "embedding", "none")
 
 
 @dataclass(frozen=True)
 class Guidance:
-    """A term mu Tr(Y' N' K N Y) of the objective: ``weight`` mu and ``factor`` Y (n x c)."""
+    """A term mu Tr(Y' N' K N Y) of the objective: ``weight`` mu and ``factor`` Y (n x c).
+
+    N is that of the embedding's term, or H alone where not ``with_degrees``: the term then is mu HSIC(XW, Y).
+    """
 
     weight: float
     factor: FloatArray
+    with_degrees: bool = True
 
 
 @dataclass(frozen=True)
@@ -107,8 +112,16 @@ class Alternation:
     damp_after: int = 10
 
     def __post_init__(self) -> None:
-        require_one_of("degrees", self.degrees, ("both", "embedding", "none"))
-        require_positive(tolerance=self.tolerance, max_rounds=self.max_rounds, damp_after=self.damp_after)
+        if self.degrees not in _DEGREES:
+            raise InputError(unknown_name("value of degrees:", self.degrees, list(_DEGREES)))
+        if not isinstance(self.centred, bool):
+            raise InputError(f"centred must be true or false, got {self.centred!r}")
+        for name, least in (("n_clusters", 2), ("max_rounds", 1), ("damp_after", 1)):
+            value = getattr(self, name)
+            if not is_whole(value) or value < least:
+                raise InputError(f"{name} must be an integer >= {least}, got {value!r}")
+        if not is_number(self.tolerance) or self.tolerance <= 0:
+            raise InputError(f"tolerance must be a finite number > 0, got {self.tolerance!r}")
 
     def first_problem(
         self, features: FloatArray, kernel: Kernel | Combination, guidance: Sequence[Guidance] = ()
@@ -142,11 +155,12 @@ class Alternation:
             result = solve(solver, problem, projection, monitor())
             projection = result.projection
             gram = hollow_gram(kernel, features @ projection)
-            before, scaling = scaling, degrees.scaling(gram)
-            if before is not None and scaling is not None and len(rounds) >= self.damp_after:
-                scaling = np.sqrt(before * scaling)
+            before, current = scaling, degrees.scaling(gram)
+            scaling = current
+            if before is not None and current is not None and len(rounds) >= self.damp_after:
+                scaling = np.sqrt(before * current)
             eigenvalues, embedding = spectral_embedding(gram, self.n_clusters, scaling=scaling, centred=self.centred)
-            gamma = _gamma(embedding, guidance, self._held(scaling))
+            gamma = _gamma(embedding, guidance, self._held(current))
             objective = float(np.vdot(gram @ gamma.factor, gamma.factor * gamma.weights))
             rounds.append(Round(objective, eigenvalues, result.status, result.iterations))
             if len(rounds) > 1 and eigenvalues_settled(eigenvalues, rounds[-2].eigenvalues, self.tolerance):
@@ -168,7 +182,8 @@ class Alternation:
 
     def _check(self, features: FloatArray, guidance: Sequence[Guidance]) -> None:
         check_features(features)
-        check_clusters(self.n_clusters, features.shape[0])
+        if self.n_clusters > len(features):
+            raise InputError(f"n_clusters must be at most n_samples = {len(features)}, got {self.n_clusters}")
         for term in guidance:
             if len(term.factor) != len(features):
                 raise InputError(
@@ -204,10 +219,9 @@ def _problem(features: FloatArray, kernel: Kernel | Combination, gamma: Factored
 
 def _gamma(embedding: FloatArray, guidance: Sequence[Guidance], scaling: FloatArray | None) -> FactoredGamma:
     """Return N (U U' + sum mu Y Y') N' in factors."""
-    factors = [embedding, *(term.factor for term in guidance)]
-    weights = [1.0, *(term.weight for term in guidance)]
-    factor = np.hstack(factors)
-    factor = factor - factor.mean(axis=0)
-    if scaling is not None:
-        factor = scaling[:, None] * factor
-    return FactoredGamma(factor, np.repeat(weights, [part.shape[1] for part in factors]))
+    factors, weights = [], []
+    for term in (Guidance(1.0, embedding), *guidance):
+        factor = term.factor - term.factor.mean(axis=0)
+        factors.append(scaling[:, None] * factor if scaling is not None and term.with_degrees else factor)
+        weights.append(np.full(factor.shape[1], term.weight))
+    return FactoredGamma(np.hstack(factors), np.concatenate(weights))

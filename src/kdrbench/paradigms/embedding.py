@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel, gram_matrix
 from kdrbench.kernels.family import FloatArray
-from kdrbench.solvers.stiefel import leading_eigenvectors
+from kdrbench.solvers.stiefel import leading_eigenvectors, require_finite
 
 
 def hollow_gram(kernel: Kernel | Combination, samples: FloatArray) -> FloatArray:
-    """Return the kernel matrix with its diagonal set to zero, as in every problem of the papers."""
+    """Return the kernel matrix with its diagonal set to zero, as in every problem of the papers.
+
+    Raises ``InputError`` when the kernel is not finite on these samples.
+    """
     gram = gram_matrix(kernel, samples)
+    require_finite(gram)
     np.fill_diagonal(gram, 0.0)
     return gram
 
@@ -61,10 +64,3 @@ def cluster_rows(embedding: FloatArray, seed: int = 0) -> NDArray[Any]:
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels: NDArray[Any] = KMeans(embedding.shape[1], n_init=10, random_state=seed).fit_predict(rows)
     return labels
-
-
-def check_clusters(n_clusters: object, n_samples: int) -> None:
-    """Raise ``InputError`` unless the number of clusters is an integer from 2 to the number of samples."""
-    whole = isinstance(n_clusters, int | np.integer) and not isinstance(n_clusters, bool)
-    if not whole or not 2 <= n_clusters <= n_samples:  # type: ignore[operator]
-        raise InputError(f"n_clusters must be an integer between 2 and n_samples = {n_samples}, got {n_clusters!r}")

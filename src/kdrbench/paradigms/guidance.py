@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, is_number
 from kdrbench.paradigms.alternation import Guidance
 from kdrbench.problems import one_hot_columns
 
@@ -34,7 +34,7 @@ def expert_scores(scores: ArrayLike, mu: float = 1.0) -> Guidance:
         if not answered.any() or np.ptp(column[answered]) == 0.0:
             raise InputError(f"column {place} of the expert scores has no two different answers")
     means = np.nanmean(columns, axis=0)
-    return Guidance(_positive(mu), np.where(known, columns - means, 0.0))
+    return Guidance(_positive(mu), np.where(known, columns - means, 0.0), with_degrees=False)
 
 
 def given_labellings(labels: ArrayLike, mu: float = 1.0) -> Guidance:
@@ -51,6 +51,6 @@ def given_labellings(labels: ArrayLike, mu: float = 1.0) -> Guidance:
 
 
 def _positive(mu: float) -> float:
-    if isinstance(mu, bool) or not isinstance(mu, int | float) or not (np.isfinite(mu) and mu > 0):
+    if not is_number(mu) or mu <= 0:
         raise InputError(f"mu must be a finite number > 0, got {mu!r}")
     return float(mu)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.kernels import Combination, Kernel, build_kernel, check_definition
+from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.alternation import Alternation, Clustering, Guidance
 from kdrbench.paradigms.guidance import expert_scores, given_labellings
@@ -130,10 +130,14 @@ def learn_from_best(
     monitor: MakeMonitor,
 ) -> Learned:
     """Learn from each start and return the outcome of the largest objective, the first among equals."""
-    outcomes = [task.learn(kernel, solver, start, monitor) for start in starts]
-    if not outcomes:
+    best: Learned | None = None
+    for start in starts:
+        outcome = task.learn(kernel, solver, start, monitor)
+        if best is None or outcome.objective > best.objective:
+            best = outcome
+    if best is None:
         raise InputError("at least one start is needed")
-    return max(outcomes, key=lambda outcome: outcome.objective)
+    return best
 
 
 def build_task(paradigm: str, parameters: Parameters, features: FloatArray, known: ArrayLike | None) -> Task:
@@ -150,9 +154,11 @@ def build_task(paradigm: str, parameters: Parameters, features: FloatArray, know
 
     Raises ``InputError`` for an unknown paradigm or parameter, or one that is missing.
     """
-    if paradigm not in _BUILDERS:
+    if not isinstance(paradigm, str) or paradigm not in _BUILDERS:
         raise InputError(unknown_name("paradigm", paradigm, sorted(_BUILDERS)))
     build, allowed = _BUILDERS[paradigm]
+    if not isinstance(parameters, Mapping):
+        raise InputError(f"parameters of a paradigm must be a dict, got {parameters!r}")
     for name in parameters:
         if name not in allowed:
             raise InputError(unknown_name(f"parameter of paradigm {paradigm!r}:", name, sorted(allowed)))
@@ -167,11 +173,9 @@ def _supervised(features: FloatArray, known: Any, parameters: Parameters) -> Tas
         labels = np.asarray(known)
         gamma = supervised_gamma(labels)
         return SupervisedTask(features, gamma, len(np.unique(labels if labels.ndim == 1 else labels[:, 0])))
-    definition = {"family": target_kernel} if isinstance(target_kernel, str) else target_kernel
-    check_definition(definition)
     targets = np.asarray(known, dtype=np.float64)
     columns = targets[:, None] if targets.ndim == 1 else targets
-    kernel = build_kernel(definition, columns, columns.shape[1])
+    kernel = resolve_kernel(target_kernel, columns, columns.shape[1])
     if isinstance(kernel, Combination):
         raise InputError("target_kernel must be a single kernel, not a combination")
     return SupervisedTask(features, target_gamma(targets, kernel), columns.shape[1])

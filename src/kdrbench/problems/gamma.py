@@ -18,11 +18,14 @@ class FactoredGamma:
 
     ``factor`` is U, n x r; ``weights`` has length r. A zero diagonal is the papers' convention of dropping
     each sample's kernel value with itself; said once here, it holds for cost and surrogate of every solver.
+    ``codes``, where given, numbers the samples 0 to k - 1 such that those of one number have equal rows of U:
+    Gamma is then constant on blocks of samples, which evaluators make use of.
     """
 
     factor: FloatArray
     weights: FloatArray
     zero_diagonal: bool = True
+    codes: NDArray[np.int64] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -64,7 +67,8 @@ def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> Factor
     Raises ``InputError`` as :func:`one_hot_columns`.
     """
     one_hot = one_hot_columns(labels)
-    return FactoredGamma(one_hot - one_hot.mean(axis=0), np.ones(one_hot.shape[1]), zero_diagonal)
+    codes = np.unique(one_hot, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+    return FactoredGamma(one_hot - one_hot.mean(axis=0), np.ones(one_hot.shape[1]), zero_diagonal, codes)
 
 
 def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = True) -> FactoredGamma:
@@ -92,7 +96,10 @@ def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = T
 
 
 def _one_hot(labels: NDArray[Any]) -> FloatArray:
-    classes, codes = np.unique(labels, return_inverse=True)
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise InputError(f"labels of one column must be of one type, none missing: {error}") from error
     if len(classes) < 2:
         raise InputError(f"labels must name at least 2 classes, got {len(classes)} class(es): {classes.tolist()}")
     one_hot = np.zeros((labels.size, len(classes)))

@@ -32,7 +32,7 @@ class Certificate:
     same scale without the 2: positive where W is ISM's choice of eigenvectors. Theorem 1 says that a fixed point
     of ISM satisfies the second-order necessary condition if the eigengap is at least a constant;
     ``eigengap_needed`` is the smallest constant with which that is true at this W, the largest <Z, dPhi[Z] W> over
-    tangents Z of norm 1, on the scale of the eigengap.
+    tangents Z of norm 1, on the scale of the eigengap; NaN where it was not found (large tangent spaces only).
     """
 
     feasibility: float
@@ -45,6 +45,8 @@ class Certificate:
     @property
     def theorem_1(self) -> str:
         """What Theorem 1 says of this W: sufficient, hence never that W is no local maximum."""
+        if np.isnan(self.eigengap_needed):
+            return "not evaluated: the constant was not found in the products allowed"
         if self.eigengap >= self.eigengap_needed:
             return "second order holds: the eigengap suffices"
         return "silent: the eigengap is smaller than the theorem asks, only the curvature tells"
@@ -53,8 +55,8 @@ class Certificate:
 def certify(problem: Problem, projection: FloatArray) -> Certificate:
     """Return the certificate of W.
 
-    It costs one surrogate, one gradient and one Hessian, or some tens of Hessian-vector products where the
-    tangent space has more than a few hundred dimensions.
+    It costs one surrogate, one gradient and one Hessian, or up to some hundreds of Hessian-vector products where
+    the tangent space has more than a few hundred dimensions.
     """
     gradient = problem.gradient(projection)
     surrogate = problem.surrogate(projection)

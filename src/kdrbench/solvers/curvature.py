@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobpcg
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
@@ -31,6 +31,7 @@ _AFFORDABLE_DIMENSION = 1000
 _BLOCK = 3
 _MOST_ROUNDS = 100
 _EIGENVALUE_TOLERANCE = 1e-5
+_MOST_RESTARTS = 10
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,8 @@ def largest_turn(tangents: Tangents, surrogate: FloatArray) -> float:
     """Return the largest <Z, dPhi[Z] W> over tangents of norm 1, for Phi(W) = ``surrogate``.
 
     It is what the eigengap of Phi must make up for: Hess E[Z] is at least 2 (eigengap - this) |Z|^2.
-    -inf where there is no tangent (q = d). By Lanczos to 1e-4 of it in a large tangent space.
+    -inf where there is no tangent (q = d). In a large tangent space by Lanczos to 1e-4 of the scale of W' Phi W; NaN
+    where that has not settled within about a hundred products.
     """
     if tangents.dimension == 0:
         return -np.inf
@@ -120,9 +122,19 @@ def largest_turn(tangents: Tangents, surrogate: FloatArray) -> float:
     if tangents.dimension <= DENSE_DIMENSION:
         own = np.kron(np.eye(outer.shape[0]), inner) - np.kron(outer, np.eye(inner.shape[0]))
         return float(np.linalg.eigvalsh(own - 0.5 * tangents.hessian)[-1])
-    operator = LinearOperator((tangents.dimension,) * 2, matvec=turned, dtype=np.float64)
+    # Shifted by the scale: tolerances are relative to the eigenvalue, which may be zero many times over.
+    scale = _scale(tangents)
+    operator = LinearOperator(
+        (tangents.dimension,) * 2, matvec=lambda column: turned(column) + scale * column.ravel(), dtype=np.float64
+    )
     start = _fixed_columns(tangents.dimension, 1)[:, 0]
-    return float(eigsh(operator, k=1, which="LA", v0=start, tol=1e-4, return_eigenvectors=False)[0])
+    try:
+        found = eigsh(
+            operator, k=1, which="LA", v0=start, tol=1e-4, ncv=20, maxiter=_MOST_RESTARTS, return_eigenvectors=False
+        )
+    except ArpackNoConvergence:
+        return float("nan")
+    return float(found[0]) - scale
 
 
 def _lobpcg(tangents: Tangents) -> tuple[FloatArray, FloatArray]:

@@ -33,7 +33,11 @@ _CYCLE = 1e-6
 
 @dataclass(frozen=True)
 class SafeguardedISM:
-    """ISM with a second-order finish; the options are described in the module."""
+    """ISM with a second-order finish.
+
+    ``tolerance`` bounds the relative stationarity, ``curvature_tolerance`` how negative the smallest curvature may be;
+    ``exploration_tolerance`` is the papers' delta, ``max_exploration`` and ``max_iterations`` cap steps 1 and 2.
+    """
 
     tolerance: float = 1e-6
     curvature_tolerance: float = 1e-6

@@ -15,7 +15,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.curvature import Tangents
 from kdrbench.solvers.model import Model, build_model
-from kdrbench.solvers.stiefel import orthonormalised, relative_stationarity
+from kdrbench.solvers.stiefel import orthonormalised, relative_stationarity, require_finite
 
 _ACCEPT = 0.1
 _MOST_TRIES = 30
@@ -86,6 +86,7 @@ class NewtonSearch:
     def _move_to(self, point: FloatArray, value: float) -> None:
         self.point, self.value = point, value
         self._gradient = self._problem.gradient(point)
+        require_finite(value, self._gradient, self.stationarity)
         self._held_model: Model | None = None
 
     def _model(self) -> Model:

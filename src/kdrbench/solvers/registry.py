@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
+from numbers import Integral, Real
 from typing import Any
 
 from kdrbench.errors import InputError, unknown_name
@@ -59,6 +60,6 @@ def _solver_class(method: object) -> type:
 
 
 def _check_type(option: str, value: object, default: object) -> None:
-    wanted = (int, float) if isinstance(default, float) else type(default)
+    wanted = {float: Real, int: Integral}.get(type(default), type(default))
     if not isinstance(value, wanted) or (isinstance(value, bool) and not isinstance(default, bool)):
         raise InputError(f"solver option {option} must be of type {type(default).__name__}, got {value!r}")

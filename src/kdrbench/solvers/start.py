@@ -32,15 +32,16 @@ STARTS: dict[str, Callable[[Problem, int, np.random.Generator], FloatArray]] = {
 
 
 def eigengap_components(surrogate: FloatArray) -> int:
-    """Return the q from 1 to d - 1 with the largest gap lambda_q - lambda_{q+1} in the spectrum of Phi (d x d).
+    """Return the q < d with the largest gap lambda_q - lambda_{q+1} in the spectrum of Phi (d x d), lambda_q > 0.
 
-    On Phi_0 this is at most the rank of Gamma in practice: the number of classes minus one, where they part.
-    For d = 1 it is 1.
+    Directions of an eigenvalue that is not positive add nothing to F, so gaps below zero do not count. 1 where no
+    eigenvalue is positive, and for d = 1.
 
     Source: Eq. 50 of ISM+ chooses q by the maximum eigengap.
     """
     values = np.linalg.eigvalsh(surrogate)[::-1]
-    return 1 + int(np.argmax(values[:-1] - values[1:])) if len(values) > 1 else 1
+    positive = int(np.count_nonzero(values[:-1] > 1e-12 * np.abs(values).max()))
+    return 1 + int(np.argmax((values[:-1] - values[1:])[:positive])) if positive else 1
 
 
 def make_start(name: str, problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:

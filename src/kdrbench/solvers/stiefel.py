@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems.geometry import riemannian_gradient
+
+_NOT_FINITE = "the kernel or its slope is not finite on these samples: scale the features, or choose another kernel"
+
+
+def require_finite(*values: float | FloatArray) -> None:
+    """Raise ``InputError`` when something that a kernel has made holds NaN or infinite values."""
+    if not all(np.isfinite(value).all() for value in values):
+        raise InputError(_NOT_FINITE)
 
 
 def feasibility_error(projection: FloatArray) -> float:
@@ -37,7 +46,10 @@ def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, Fl
 
     Signs are fixed (the entry of largest magnitude of each vector is positive), so that the result does not
     depend on the LAPACK build beyond rounding.
+
+    Raises ``InputError`` for a matrix with NaN or infinite values.
     """
+    require_finite(matrix)
     size = matrix.shape[0]
     values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(size - count, size - 1))
     if vectors.shape[1] < count:

@@ -67,7 +67,7 @@ class DenseProblem:
         """Return 2 Phi(W) W, d x q."""
         self.counters.gradient += 1
         self._move_to(projection)
-        return 2.0 * self._features.T @ _weighted(self._slopes(), self._features @ projection)
+        return 2.0 * (self._features.T @ _weighted(self._slopes(), self._features @ projection))
 
     def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W applied to Z, d x q."""
@@ -78,7 +78,7 @@ class DenseProblem:
             pairing: curvature * _beta_derivative(pairing, samples, moved)
             for pairing, curvature in self._curvatures().items()
         }
-        return 2.0 * self._features.T @ (_weighted(self._slopes(), moved) + _weighted(turned, samples))
+        return 2.0 * (self._features.T @ (_weighted(self._slopes(), moved) + _weighted(turned, samples)))
 
     def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq (see :mod:`.hessian`)."""
@@ -88,8 +88,8 @@ class DenseProblem:
         m, q = moved.shape[1], samples.shape[1]
         form = np.zeros((m, q, m, q))
         for pairing, curvature in self._curvatures().items():
-            form += curvature_form(pairing, curvature, moved, samples)
-        own = 2.0 * moved.T @ _weighted(self._slopes(), moved)
+            form += curvature_form(pairing, curvature.__matmul__, moved, samples)
+        own = 2.0 * (moved.T @ _weighted(self._slopes(), moved))
         for a in range(q):
             form[:, a, :, a] += own
         flat = form.reshape(m * q, m * q)

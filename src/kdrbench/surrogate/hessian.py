@@ -14,34 +14,44 @@ form an n x n array m q times.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from kdrbench.kernels import Pairing
 from kdrbench.kernels.family import FloatArray
 
 
-def curvature_form(pairing: Pairing, weights: FloatArray, moved: FloatArray, samples: FloatArray) -> FloatArray:
-    """Return T as an (m, q, m, q) array for C = ``weights`` (n x n, symmetric), V = ``moved``, P = ``samples``."""
+def curvature_form(
+    pairing: Pairing, weighted: Callable[[FloatArray], FloatArray], moved: FloatArray, samples: FloatArray
+) -> FloatArray:
+    """Return T as an (m, q, m, q) array; ``weighted`` maps columns Q to C Q, V = ``moved``, P = ``samples``."""
     if pairing is Pairing.DIFFERENCE:
         # Differences do not see the mean, and products of centred columns cancel least.
         moved, samples = moved - moved.mean(axis=0), samples - samples.mean(axis=0)
     n_samples, m = moved.shape
     q = samples.shape[1]
     crossed = (moved[:, :, None] * samples[:, None, :]).reshape(n_samples, m * q)
-    # mixed[u, a, v, b] = (V_u P_a)' C (V_v P_b)
-    mixed = (crossed.T @ (weights @ crossed)).reshape(m, q, m, q)
     squares = (samples[:, :, None] * samples[:, None, :]).reshape(n_samples, q * q)
-    on_pairs = weights @ squares
     if pairing is Pairing.DOT:
-        form = mixed.transpose(0, 3, 2, 1) + _contracted(moved, on_pairs, moved, q)
-        return 2.0 * form
-    degrees, through_samples = weights.sum(axis=1), weights @ samples
+        through = weighted(np.hstack([crossed, squares]))
+        mixed, on_pairs = _mixed(crossed, through, m, q), through[:, m * q :]
+        return 2.0 * (mixed.transpose(0, 3, 2, 1) + _contracted(moved, on_pairs, moved, q))
+    through = weighted(np.hstack([crossed, squares, samples, moved, np.ones((n_samples, 1))]))
+    widths = np.cumsum([m * q, q * q, q, m])
+    _, on_pairs, through_samples, through_moved, degrees = np.split(through, widths, axis=1)
+    mixed = _mixed(crossed, through, m, q)
     turned = (samples[:, :, None] * through_samples[:, None, :]).reshape(n_samples, q * q)
-    on_pairs = on_pairs + degrees[:, None] * squares - turned
+    on_pairs = on_pairs + degrees * squares - turned
     on_pairs -= turned.reshape(n_samples, q, q).transpose(0, 2, 1).reshape(n_samples, q * q)
-    once = _contracted(moved, squares, weights @ moved, q)
+    once = _contracted(moved, squares, through_moved, q)
     form = _contracted(moved, on_pairs, moved, q) - once - once.transpose(2, 1, 0, 3)
     return 8.0 * (form + mixed + mixed.transpose(0, 3, 2, 1))
+
+
+def _mixed(crossed: FloatArray, through: FloatArray, m: int, q: int) -> FloatArray:
+    """Return (V_u P_a)' C (V_v P_b) as an array [u, a, v, b]."""
+    return (crossed.T @ through[:, : m * q]).reshape(m, q, m, q)
 
 
 def _contracted(left: FloatArray, middle: FloatArray, right: FloatArray, q: int) -> FloatArray:
