@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from helpers import random_samples
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.kernels import Pairing, Polynomial, UserKernel
+from kdrbench.kernels import Pairing, Polynomial, Squared, UserKernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import Status
 from kdrbench.solvers.stiefel import leading_eigenvectors
@@ -80,6 +80,20 @@ def test_many_equal_eigenvalues_give_as_many_eigenvectors_as_asked(size):
     np.testing.assert_allclose(values, 1.0, atol=1e-12)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(vectors.sum(axis=0), 0.0, atol=1e-10)
+
+
+def test_eigenvectors_of_a_tied_space_do_not_depend_on_rounding():
+    # Phi_0 of two classes has rank one; every other eigenvector is arbitrary.
+    features, _ = random_samples()
+    matrix = supervised_problem(features, np.arange(40) % 2, Squared()).initial_surrogate()
+    rng = np.random.default_rng(0)
+    first = leading_eigenvectors(matrix, 3)[1]
+    for _ in range(5):
+        noise = 1e-15 * np.abs(matrix).max() * rng.standard_normal(matrix.shape)
+        again = leading_eigenvectors(matrix + noise + noise.T, 3)[1]
+        np.testing.assert_allclose(np.abs(np.diagonal(first.T @ again)), 1.0, atol=1e-9)
+    np.testing.assert_allclose(first.T @ first, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(matrix @ first[:, 1:], 0.0, atol=1e-12 * np.abs(matrix).max())
 
 
 def test_one_class_is_refused():

@@ -13,7 +13,7 @@ from kdrbench.kernels.family import (
     Squared,
 )
 from kdrbench.kernels.registry import FAMILIES, build_kernel, check_definition, resolve_kernel
-from kdrbench.kernels.relative import RelativeGaussian
+from kdrbench.kernels.relative import RelativeGaussian, restricted
 from kdrbench.kernels.user import UserKernel
 
 __all__ = [
@@ -36,5 +36,6 @@ __all__ = [
     "median_distance",
     "neighbour_distances",
     "resolve_kernel",
+    "restricted",
     "terms_of",
 ]

@@ -42,6 +42,17 @@ def pairing_values(pairing: Pairing, samples: FloatArray) -> FloatArray:
     return beta
 
 
+def pairing_block(pairing: Pairing, left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return beta for the rows of ``left`` (m x q) against those of ``right`` (n x q), m x n."""
+    beta: FloatArray = left @ right.T
+    if pairing is Pairing.DIFFERENCE:
+        beta *= -2.0
+        beta += np.einsum("ij,ij->i", left, left)[:, None]
+        beta += np.einsum("ij,ij->i", right, right)
+        np.maximum(beta, 0.0, out=beta)
+    return beta
+
+
 class Kernel(Protocol):
     """A member of the ISM family; ``beta`` and all results are arrays of one shape, the results new ones."""
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.kernels.family import FloatArray, Pairing
+from kdrbench.kernels.family import FloatArray, Kernel, Pairing
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,8 +16,9 @@ class RelativeGaussian:
     """f_ij(beta) = exp(-beta / (2 sigma_i sigma_j)) over the difference pairing: "RBF-relative".
 
     ``sigmas`` holds the n bandwidths, distances > 0; beta is the n x n array of all pairs of those samples, in
-    their order. The factor 1/(sigma_i sigma_j) of f' is the matrix Sigma of the papers' surrogate. A kernel on
-    samples with one bandwidth each is positive definite only approximately; solvers do not need it to be.
+    their order, or with ``column_sigmas`` that of the pairs of samples with those. The factor 1/(sigma_i sigma_j) of f'
+    is the matrix Sigma of the papers' surrogate. A kernel on samples with one bandwidth each is positive definite only
+    approximately; solvers do not need it to be.
 
     Source: NeurIPS 2019, Table 1 and Theorem 3 (Psi = Sigma * Gamma * K).
 
@@ -25,6 +26,7 @@ class RelativeGaussian:
     """
 
     sigmas: FloatArray
+    column_sigmas: FloatArray | None = None
     pairing: ClassVar[Pairing] = Pairing.DIFFERENCE
 
     def __post_init__(self) -> None:
@@ -47,11 +49,18 @@ class RelativeGaussian:
         return self.value(beta) * (0.5 * self._inverse_products(beta)) ** 2
 
     def _inverse_products(self, beta: FloatArray) -> FloatArray:
-        n_samples = len(self.sigmas)
-        if beta.shape != (n_samples, n_samples):
+        columns = self.sigmas if self.column_sigmas is None else self.column_sigmas
+        n_rows, n_columns = len(self.sigmas), len(columns)
+        if beta.shape != (n_rows, n_columns):
             raise InputError(
-                f"this kernel has bandwidths for {n_samples} samples, so beta must be {n_samples} x {n_samples}; "
+                f"this kernel has bandwidths for {n_rows} samples, so beta must be {n_rows} x {n_columns}; "
                 f"got shape {beta.shape}"
             )
-        inverse = 1.0 / self.sigmas
-        return np.multiply.outer(inverse, inverse)
+        return np.multiply.outer(1.0 / self.sigmas, 1.0 / columns)
+
+
+def restricted(kernel: Kernel, rows: slice, columns: slice) -> Kernel:
+    """Return the kernel for some rows and columns of its samples' pairs: itself, unless samples have bandwidths."""
+    if isinstance(kernel, RelativeGaussian):
+        return RelativeGaussian(kernel.sigmas[rows], kernel.sigmas[columns])
+    return kernel

@@ -9,6 +9,8 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems.geometry import riemannian_gradient
 
+# Eigenvalues this close, relative to the largest, are one.
+_TIE = 1e-10
 _NOT_FINITE = "the kernel or its slope is not finite on these samples: scale the features, or choose another kernel"
 
 
@@ -44,19 +46,33 @@ def relative_stationarity(projection: FloatArray, gradient: FloatArray) -> float
 def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
     """Return the ``count`` largest eigenvalues, descending, and their orthonormal eigenvectors.
 
-    Signs are fixed (the entry of largest magnitude of each vector is positive), so that the result does not
-    depend on the LAPACK build beyond rounding.
+    Signs are fixed (the entry of largest magnitude of each vector is positive). Where eigenvalue ``count`` ties with
+    the next one, as all those beyond the rank of Gamma do in Phi_0, any vectors of the tied space would do: those are
+    taken that have most weight on the first axes. So the result does not depend on rounding.
 
     Raises ``InputError`` for a matrix with NaN or infinite values.
     """
     require_finite(matrix)
     size = matrix.shape[0]
-    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(size - count, size - 1))
-    if vectors.shape[1] < count:
-        # LAPACK's subset routine may lose eigenvectors where many eigenvalues coincide.
-        values, vectors = np.linalg.eigh(matrix)
-        values, vectors = values[-count:], vectors[:, -count:]
-    return values[::-1].copy(), with_fixed_signs(vectors[:, ::-1])
+    wanted = min(count + 1, size)
+    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(size - wanted, size - 1))
+    # LAPACK's subset routine may lose eigenvectors where many eigenvalues coincide.
+    tied = wanted > count and (vectors.shape[1] < wanted or values[1] - values[0] <= _TIE * np.abs(values).max())
+    if tied:
+        values, vectors = _untied(*np.linalg.eigh(matrix), count)
+    values, vectors = values[::-1][:count], vectors[:, ::-1][:, :count]
+    return values.copy(), with_fixed_signs(vectors)
+
+
+def _untied(values: FloatArray, vectors: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return all ascending eigenpairs with those that tie with the ``count``-th largest fixed."""
+    cluster = np.flatnonzero(np.abs(values - values[-count]) <= _TIE * np.abs(values).max())
+    basis = vectors[:, cluster]
+    weights = 1.0 / np.arange(1.0, len(values) + 1)
+    # Ascending: the vectors with most weight on the first axes stand next to those of larger eigenvalues.
+    fixed = vectors.copy()
+    fixed[:, cluster] = basis @ np.linalg.eigh(basis.T @ (weights[:, None] * basis))[1]
+    return values, fixed
 
 
 def orthonormalised(columns: FloatArray) -> FloatArray:

@@ -1,6 +1,17 @@
 """How value, gradient and surrogate of a problem are evaluated."""
 
 from kdrbench.surrogate.dense import DenseProblem
-from kdrbench.surrogate.dispatch import build_problem
+from kdrbench.surrogate.dispatch import EVALUATORS, Plan, build_problem, explain, plan
+from kdrbench.surrogate.factored import FactoredProblem
+from kdrbench.surrogate.panels import PanelProblem
 
-__all__ = ["DenseProblem", "build_problem"]
+__all__ = [
+    "EVALUATORS",
+    "DenseProblem",
+    "FactoredProblem",
+    "PanelProblem",
+    "Plan",
+    "build_problem",
+    "explain",
+    "plan",
+]

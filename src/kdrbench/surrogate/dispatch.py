@@ -1,11 +1,93 @@
-"""The one place that decides how a problem is evaluated."""
+"""The one place that decides how a problem is evaluated.
+
+| evaluator | what it is | time of a surrogate | memory |
+|---|---|---|---|
+| dense | n x n arrays, held between calls at one W | n^2 (d + c) | n^2 |
+| panels | the same sums, block by block | n^2 (d + c), half the traffic | n d |
+| factored | monomial features, for linear, squared and polynomial kernels | n m (d + q + c) + n d^2 | n (m + d) |
+
+All are exact. c stands for making and weighing one kernel value or one feature, measured in multiplications; there are
+m = C(q + p - 1, p - 1) features for degree p, each used as often as Gamma has factors where it has no classes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kdrbench.errors import InputError, unknown_name
+from kdrbench.kernels import Squared
 from kdrbench.problems import Problem, TraceObjective
 from kdrbench.surrogate.dense import DenseProblem
+from kdrbench.surrogate.factored import FactoredProblem, as_polynomial
+from kdrbench.surrogate.feature_maps import n_monomials
+from kdrbench.surrogate.panels import PanelProblem
+from kdrbench.surrogate.switching import SwitchingProblem
+
+EVALUATORS = ("auto", "dense", "panels", "factored")
+# Measured on Wine, Cancer, WDBC and made data with one thread: below this the n x n arrays stay in the cache.
+_DENSE_SAMPLES = 400
+_PER_VALUE = 30
+# What the factored evaluation spends on many small steps, in multiplications.
+_FACTORED_OVERHEAD = 2.5e6
 
 
-def build_problem(objective: TraceObjective) -> Problem:
-    """Return the oracles of ``objective``; dense n x n arrays are the one way there is."""
-    return DenseProblem(objective)
+@dataclass(frozen=True)
+class Plan:
+    """How calls with q columns are evaluated, and why."""
+
+    evaluator: str
+    reason: str
+
+
+def plan(objective: TraceObjective, n_components: int) -> Plan:
+    """Return what ``auto`` chooses for projections to ``n_components``."""
+    n_samples, n_features = objective.features.shape
+    pairs = n_samples**2 * (n_features + n_components + _PER_VALUE)
+    general = "dense" if n_samples <= _DENSE_SAMPLES else "panels"
+    if not _has_factors(objective):
+        return Plan(general, f"{n_samples} samples; the kernel has no exact factors")
+    polynomial = as_polynomial(objective.kernel)
+    n_maps = 1 if polynomial is None else n_monomials(n_components, polynomial.degree - 1)
+    rank = 1 if objective.gamma.codes is not None else objective.gamma.factor.shape[1]
+    a_feature = rank * (n_features + n_components) + _PER_VALUE
+    factored = n_samples * (n_maps * a_feature + n_features**2) + _FACTORED_OVERHEAD
+    if factored < pairs:
+        return Plan(
+            "factored", f"{n_maps} features stand for {n_samples} samples: {pairs / factored:.1f} times less work"
+        )
+    return Plan(general, f"{n_maps} features for {n_samples} samples would be {factored / pairs:.1f} times the work")
+
+
+def explain(objective: TraceObjective, n_components: int) -> str:
+    """Say in one sentence how the problem is evaluated for projections to ``n_components``, and why."""
+    chosen = plan(objective, n_components)
+    return f"{chosen.evaluator}: {chosen.reason}"
+
+
+def build_problem(objective: TraceObjective, *, evaluator: str = "auto", threads: int = 1) -> Problem:
+    """Return the oracles of ``objective``, evaluated as :func:`plan` says or as ``evaluator`` asks.
+
+    ``threads`` work on panels; the other evaluators leave threads to BLAS.
+
+    Raises ``InputError`` for an unknown evaluator, or for ``factored`` where the kernel has no factors.
+    """
+    if evaluator not in EVALUATORS:
+        raise InputError(unknown_name("evaluator", evaluator, list(EVALUATORS)))
+    if evaluator == "auto" and _has_factors(objective):
+        makers: dict[str, Callable[[], Problem]] = {
+            "dense": lambda: DenseProblem(objective),
+            "panels": lambda: PanelProblem(objective, threads=threads),
+            "factored": lambda: FactoredProblem(objective),
+        }
+        return SwitchingProblem(
+            objective.features.shape[1], makers, lambda n_components: plan(objective, n_components).evaluator
+        )
+    name = plan(objective, 1).evaluator if evaluator == "auto" else evaluator
+    if name == "dense":
+        return DenseProblem(objective)
+    return PanelProblem(objective, threads=threads) if name == "panels" else FactoredProblem(objective)
+
+
+def _has_factors(objective: TraceObjective) -> bool:
+    return isinstance(objective.kernel, Squared) or as_polynomial(objective.kernel) is not None

@@ -1,0 +1,233 @@
+"""Exact evaluation linear in n, for kernels whose slopes have explicit features.
+
+For the polynomial (s beta + c)^p of dot products, beta = P P' with P = XW, the slope f' and the curvature f'' are
+polynomials of lower degree, so with the monomial features B_1 and B_2 of :mod:`.feature_maps`
+
+    G = Gamma * f'  = p s Gamma * B_1 B_1',           B_1 of degree p - 1
+    C = Gamma * f'' = p (p - 1) s^2 Gamma * B_2 B_2', B_2 of degree p - 2
+
+and products with them are sums over classes (:mod:`.weights`). For -|p_i - p_j|^2 = 2 p_i'p_j - |p_i|^2 - |p_j|^2,
+G is 2 (Gamma - diag(Gamma 1)) whatever W. What a zero diagonal of Gamma takes away is a diagonal matrix in each.
+
+    F(W) = Tr(P' G P)/p and a term of the offset,   grad F = 2 X' G P,   Phi = X' G X,
+    Hess F[Z] = 2 X' (G R + (C * (P R' + R P')) P),  R = XZ
+
+in O(n m d) time and O(n (m + d)) memory for m = C(q + p - 1, p - 1) monomials; nothing is approximated.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import cached_property
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.kernels import Kernel, Linear, Pairing, Polynomial, Squared
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Counters, TraceObjective
+from kdrbench.problems.geometry import riemannian_gradient
+from kdrbench.surrogate.feature_maps import monomial_features
+from kdrbench.surrogate.hessian import curvature_form
+from kdrbench.surrogate.weights import GammaSums
+
+# Rows that pass through a weighted Gram matrix at a time.
+_CHUNK = 4096
+
+
+def as_polynomial(kernel: object) -> Polynomial | None:
+    """Return the polynomial that a kernel is, a linear one being of degree 1; ``None`` for others."""
+    if isinstance(kernel, Linear):
+        return Polynomial(degree=1, offset=0.0, scale=1.0)
+    return kernel if isinstance(kernel, Polynomial) else None
+
+
+class FactoredProblem:
+    """Oracles of a :class:`TraceObjective` with a linear, squared or polynomial kernel.
+
+    Raises ``InputError`` for another kernel.
+    """
+
+    def __init__(self, objective: TraceObjective) -> None:
+        polynomial = as_polynomial(objective.kernel)
+        if polynomial is None and not isinstance(objective.kernel, Squared):
+            raise InputError(
+                f"exact factors exist for linear, squared and polynomial kernels, not for {objective.kernel!r}"
+            )
+        self.counters = Counters()
+        self._sums = GammaSums(objective.gamma)
+        self._features = np.ascontiguousarray(objective.features[self._sums.order])
+        self._kernel: Kernel = polynomial if polynomial is not None else Squared()
+        self._polynomial = polynomial
+        self._diagonal = self._sums.diagonal if objective.gamma.zero_diagonal else np.zeros(len(self._features))
+        if polynomial is None:
+            ones = np.ones((len(self._features), 1))
+            # Differences vanish on the diagonal: what Gamma has there cancels.
+            self._diagonal = 2.0 * self._sums.applied(ones, ones)[:, 0]
+        self._point: _Point | None = None
+
+    def fresh(self) -> FactoredProblem:
+        """Return a problem that shares features and Gamma, with counters at zero and no point held."""
+        twin = copy.copy(self)
+        twin.counters = Counters()
+        twin._point = None
+        return twin
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        return int(self._features.shape[1])
+
+    def value(self, projection: FloatArray) -> float:
+        """Return F(W)."""
+        self.counters.value += 1
+        point = self._at(projection)
+        samples, through = point.samples, point.through
+        if self._polynomial is None:
+            return float(np.vdot(samples, through[:, :-1] - self._diagonal[:, None] * samples))
+        # f = (s p_i'p_j + c) times the features' product, whose factor of the slope is p s.
+        scale, offset = self._polynomial.scale, self._polynomial.offset
+        total = scale * np.vdot(samples, through[:, :-1]) + offset * through[:, -1].sum()
+        own = self._diagonal @ self._polynomial.value(point.squares)
+        return float(total / point.factor - own)
+
+    def gradient(self, projection: FloatArray) -> FloatArray:
+        """Return 2 Phi(W) W, d x q."""
+        self.counters.gradient += 1
+        point = self._at(projection)
+        return 2.0 * (self._features.T @ (point.through[:, :-1] - point.own_slopes[:, None] * point.samples))
+
+    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
+        """Return (I - WW') grad F, d x q."""
+        return riemannian_gradient(projection, self.gradient(projection))
+
+    def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W applied to Z, d x q."""
+        self.counters.hessian_vector += 1
+        point = self._at(projection)
+        samples, moved = point.samples, self._features @ direction
+        total = self._sloped(point, moved)
+        if self._polynomial is not None and self._polynomial.degree > 1:
+            n, q = samples.shape
+            # (C * (P R' + R P')) P, column by column: sum_a p_a * C (r_a p_b) + r_a * C (p_a p_b).
+            crossed = (moved[:, :, None] * samples[:, None, :]).reshape(n, q * q)
+            squares = (samples[:, :, None] * samples[:, None, :]).reshape(n, q * q)
+            through = self._curved(point, np.hstack([crossed, squares])).reshape(n, 2, q, q)
+            total += np.einsum("na,nab->nb", samples, through[:, 0]) + np.einsum("na,nab->nb", moved, through[:, 1])
+        return 2.0 * (self._features.T @ total)
+
+    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq."""
+        self.counters.hessian += 1
+        point = self._at(projection)
+        moved, q = self._features @ basis, projection.shape[1]
+        m = basis.shape[1]
+        form = np.zeros((m, q, m, q))
+        if self._polynomial is not None and self._polynomial.degree > 1:
+            form += curvature_form(Pairing.DOT, lambda columns: self._curved(point, columns), moved, point.samples)
+        own = 2.0 * (moved.T @ self._sloped(point, moved))
+        for a in range(q):
+            form[:, a, :, a] += own
+        flat = form.reshape(m * q, m * q)
+        return 0.5 * (flat + flat.T)
+
+    def surrogate(self, projection: FloatArray) -> FloatArray:
+        """Return Phi(W), d x d."""
+        self.counters.surrogate += 1
+        point = self._at(projection)
+        result = point.factor * self._sums.quadratic(point.slope_features, self._features)
+        return result - weighted_gram(self._features, point.own_slopes)
+
+    def initial_surrogate(self) -> FloatArray:
+        """Return Phi_0: f' replaced by its value at beta = 0, or by its sign for beta > 0 where that is zero."""
+        self.counters.surrogate += 1
+        ones = np.ones((len(self._features), 1))
+        slope = 2.0
+        own = self._diagonal
+        if self._polynomial is not None:
+            slope = float(self._polynomial.derivative(np.zeros(1))[0]) or 1.0
+            own = slope * self._diagonal
+        return slope * self._sums.quadratic(ones, self._features) - weighted_gram(self._features, own)
+
+    def _sloped(self, point: _Point, columns: FloatArray) -> FloatArray:
+        """Return G Q."""
+        applied = point.factor * self._sums.applied(point.slope_features, columns)
+        return applied - point.own_slopes[:, None] * columns
+
+    def _curved(self, point: _Point, columns: FloatArray) -> FloatArray:
+        """Return C Q."""
+        polynomial = point.polynomial
+        factor = polynomial.degree * (polynomial.degree - 1) * polynomial.scale**2
+        applied = factor * self._sums.applied(point.curvature_features, columns)
+        own = self._diagonal * polynomial.second_derivative(point.squares)
+        return applied - own[:, None] * columns
+
+    def _at(self, projection: FloatArray) -> _Point:
+        """Return what is known at W, held until another W is asked for."""
+        if self._point is None or not np.array_equal(self._point.projection, projection):
+            if projection.ndim != 2 or projection.shape[0] != self.n_features:
+                raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
+            self._point = _Point(
+                projection.copy(), self._features @ projection, self._polynomial, self._sums, self._diagonal
+            )
+        return self._point
+
+
+class _Point:
+    """One W with what value, gradient and surrogate share there, each made when first asked for."""
+
+    def __init__(
+        self,
+        projection: FloatArray,
+        samples: FloatArray,
+        polynomial: Polynomial | None,
+        sums: GammaSums,
+        diagonal: FloatArray,
+    ) -> None:
+        self.projection, self.samples = projection, samples
+        # -|p_i - p_j|^2 has the slopes of twice the linear kernel, but for the diagonal.
+        self.polynomial = polynomial or Polynomial(degree=1, offset=0.0, scale=2.0)
+        self.factor = self.polynomial.degree * self.polynomial.scale
+        self._sums, self._diagonal, self._is_squared = sums, diagonal, polynomial is None
+
+    @cached_property
+    def squares(self) -> FloatArray:
+        """beta_ii = |p_i|^2."""
+        return np.asarray(np.einsum("ij,ij->i", self.samples, self.samples))
+
+    @cached_property
+    def slope_features(self) -> FloatArray:
+        """B_1."""
+        polynomial = self.polynomial
+        return monomial_features(self.samples, polynomial.degree - 1, polynomial.offset, polynomial.scale)
+
+    @cached_property
+    def curvature_features(self) -> FloatArray:
+        """B_2."""
+        polynomial = self.polynomial
+        return monomial_features(self.samples, polynomial.degree - 2, polynomial.offset, polynomial.scale)
+
+    @cached_property
+    def own_slopes(self) -> FloatArray:
+        """The diagonal matrix that is taken away from G."""
+        if self._is_squared:
+            return self._diagonal
+        return self._diagonal * self.polynomial.derivative(self.squares)
+
+    @cached_property
+    def through(self) -> FloatArray:
+        """G with its diagonal kept, times the columns of P and of ones."""
+        columns = np.hstack([self.samples, np.ones((len(self.samples), 1))])
+        return self.factor * self._sums.applied(self.slope_features, columns)
+
+
+def weighted_gram(features: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return X' diag(w) X in chunks of rows, each half the work of a general product."""
+    result: FloatArray = np.zeros((features.shape[1],) * 2)
+    for sign in (1.0, -1.0):
+        rows = np.flatnonzero(sign * weights > 0)
+        for begin in range(0, len(rows), _CHUNK):
+            chosen = rows[begin : begin + _CHUNK]
+            scaled = features[chosen] * np.sqrt(sign * weights[chosen])[:, None]
+            result += sign * (scaled.T @ scaled)
+    return result

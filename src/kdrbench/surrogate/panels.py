@@ -1,0 +1,230 @@
+"""Exact evaluation in panels of rows and columns: no n x n array is ever made.
+
+The sums are those of :mod:`kdrbench.surrogate.dense`, for any kernel, taken block by block over the upper triangle of
+pairs; Gamma's blocks are made from its factors. Memory is O(n (d + q) + b^2) for panels of b samples and the time that
+of the dense evaluation, O(n^2 q) for value, gradient and products and O(n^2 d) for the surrogate, without its traffic
+through memory. Blocks are dealt to ``threads`` threads; their sums differ from one thread's by rounding only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.kernels import Pairing, Term, restricted, terms_of
+from kdrbench.kernels.family import FloatArray, pairing_block
+from kdrbench.problems import Counters, TraceObjective
+from kdrbench.problems.geometry import riemannian_gradient
+from kdrbench.surrogate.hessian import curvature_form
+
+# Blocks of this many samples stay in the second-level cache; measured.
+_PANEL = 256
+_Elementwise = Callable[[Term, FloatArray], FloatArray]
+# What a visit to one block of pairs adds to: sums of products, or of values.
+_Visit = Callable[[slice, slice, FloatArray, "list[_Product]"], None]
+
+
+class PanelProblem:
+    """Oracles of a :class:`TraceObjective` in memory linear in n."""
+
+    def __init__(self, objective: TraceObjective, *, panel: int = _PANEL, threads: int = 1) -> None:
+        self.counters = Counters()
+        self._features = np.ascontiguousarray(objective.features)
+        self._gamma = objective.gamma
+        self._panel, self._threads = panel, threads
+        self._terms: dict[Pairing, list[Term]] = {}
+        for term in terms_of(objective.kernel):
+            self._terms.setdefault(term.kernel.pairing, []).append(term)
+
+    def fresh(self) -> PanelProblem:
+        """Return a problem that shares features and Gamma, with counters at zero; no point is ever held."""
+        twin = PanelProblem.__new__(PanelProblem)
+        twin.__dict__.update(self.__dict__)
+        twin.counters = Counters()
+        return twin
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        return int(self._features.shape[1])
+
+    def value(self, projection: FloatArray) -> float:
+        """Return F(W)."""
+        self.counters.value += 1
+        samples = self._projected(projection)
+        ones = np.ones((len(samples), 1))
+
+        def visit(rows: slice, columns: slice, gamma: FloatArray, products: list[_Product]) -> None:
+            for pairing in self._terms:
+                beta = pairing_block(pairing, samples[rows], samples[columns])
+                products[0].add(rows, columns, gamma * self._summed(_value, pairing, beta, rows, columns))
+
+        return float(self._swept(visit, [(Pairing.DOT, ones)]).sum())
+
+    def gradient(self, projection: FloatArray) -> FloatArray:
+        """Return 2 Phi(W) W, d x q."""
+        self.counters.gradient += 1
+        samples = self._projected(projection)
+        return 2.0 * (self._features.T @ self._weighted(_slope, samples, samples))
+
+    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
+        """Return (I - WW') grad F, d x q."""
+        return riemannian_gradient(projection, self.gradient(projection))
+
+    def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W applied to Z, d x q."""
+        self.counters.hessian_vector += 1
+        samples, moved = self._projected(projection), self._features @ direction
+
+        def visit(rows: slice, columns: slice, gamma: FloatArray, products: list[_Product]) -> None:
+            for place, pairing in enumerate(self._terms):
+                beta = pairing_block(pairing, samples[rows], samples[columns])
+                turned = samples[rows] @ moved[columns].T + moved[rows] @ samples[columns].T
+                if pairing is Pairing.DIFFERENCE:
+                    own = 2.0 * np.einsum("ij,ij->i", samples, moved)
+                    turned = own[rows, None] + own[columns] - 2.0 * turned
+                turned *= gamma
+                turned *= self._summed(_curvature, pairing, beta, rows, columns)
+                products[2 * place].add(rows, columns, gamma * self._summed(_slope, pairing, beta, rows, columns))
+                products[2 * place + 1].add(rows, columns, turned)
+
+        wanted = [(pairing, target) for pairing in self._terms for target in (moved, samples)]
+        return 2.0 * (self._features.T @ self._swept(visit, wanted))
+
+    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq (see :mod:`.hessian`)."""
+        self.counters.hessian += 1
+        samples, moved = self._projected(projection), self._features @ basis
+        m, q = moved.shape[1], samples.shape[1]
+        form = np.zeros((m, q, m, q))
+        for pairing in self._terms:
+
+            def weighted(columns: FloatArray, pairing: Pairing = pairing) -> FloatArray:
+                return self._weighted(_curvature, samples, columns, only=pairing)
+
+            form += curvature_form(pairing, weighted, moved, samples)
+        own = 2.0 * (moved.T @ self._weighted(_slope, samples, moved))
+        for a in range(q):
+            form[:, a, :, a] += own
+        flat = form.reshape(m * q, m * q)
+        return 0.5 * (flat + flat.T)
+
+    def surrogate(self, projection: FloatArray) -> FloatArray:
+        """Return Phi(W), d x d."""
+        self.counters.surrogate += 1
+        return self._surrogate_from(_slope, self._projected(projection))
+
+    def initial_surrogate(self) -> FloatArray:
+        """Return Phi_0: f' replaced by its value at beta = 0, or by its sign for beta > 0 where that is zero."""
+        self.counters.surrogate += 1
+        return self._surrogate_from(_initial_slope, self._features[:, :1])
+
+    def _surrogate_from(self, function: _Elementwise, samples: FloatArray) -> FloatArray:
+        surrogate = self._features.T @ self._weighted(function, samples, self._features)
+        return 0.5 * (surrogate + surrogate.T)
+
+    def _projected(self, projection: FloatArray) -> FloatArray:
+        if projection.ndim != 2 or projection.shape[0] != self.n_features:
+            raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
+        return self._features @ projection
+
+    def _weighted(
+        self, function: _Elementwise, samples: FloatArray, targets: FloatArray, only: Pairing | None = None
+    ) -> FloatArray:
+        """Return G V (dot) or 2 (diag(G 1) - G) V (difference), summed over pairings; G V alone for ``only`` one."""
+        pairings = list(self._terms) if only is None else [only]
+
+        def visit(rows: slice, columns: slice, gamma: FloatArray, products: list[_Product]) -> None:
+            for product, pairing in zip(products, pairings, strict=True):
+                beta = pairing_block(pairing, samples[rows], samples[columns])
+                product.add(rows, columns, gamma * self._summed(function, pairing, beta, rows, columns))
+
+        wanted = [(pairing if only is None else Pairing.DOT, targets) for pairing in pairings]
+        return self._swept(visit, wanted)
+
+    def _swept(self, visit: _Visit, wanted: list[tuple[Pairing, FloatArray]]) -> FloatArray:
+        """Visit all blocks and return the sum of the products wanted."""
+
+        def share(worker: int) -> list[_Product]:
+            products = [_Product(pairing, targets) for pairing, targets in wanted]
+            for number, (rows, columns) in enumerate(self._blocks()):
+                if number % self._threads == worker:
+                    visit(rows, columns, self._gamma_block(rows, columns), products)
+            return products
+
+        if self._threads == 1:
+            shares = [share(0)]
+        else:
+            with ThreadPoolExecutor(self._threads) as pool:
+                shares = list(pool.map(share, range(self._threads)))
+        total: FloatArray = sum(product.result() for products in shares for product in products)  # type: ignore[assignment]
+        return total
+
+    def _blocks(self) -> Iterator[tuple[slice, slice]]:
+        starts = range(0, len(self._features), self._panel)
+        for row in starts:
+            for column in range(row, len(self._features), self._panel):
+                yield slice(row, row + self._panel), slice(column, column + self._panel)
+
+    def _gamma_block(self, rows: slice, columns: slice) -> FloatArray:
+        gamma = self._gamma
+        block: FloatArray = (gamma.factor[rows] * gamma.weights) @ gamma.factor[columns].T
+        if gamma.zero_diagonal and rows == columns:
+            np.fill_diagonal(block, 0.0)
+        return block
+
+    def _summed(
+        self, function: _Elementwise, pairing: Pairing, beta: FloatArray, rows: slice, columns: slice
+    ) -> FloatArray:
+        """Return sum_i mu_i function_i(beta) over the members of a pairing."""
+        total: FloatArray | None = None
+        for term in self._terms[pairing]:
+            part = term.weight * function(Term(term.weight, restricted(term.kernel, rows, columns)), beta)
+            total = part if total is None else total + part
+        return np.zeros_like(beta) if total is None else total
+
+
+class _Product:
+    """The product of a symmetric matrix, given by blocks of its upper triangle, with fixed columns."""
+
+    def __init__(self, pairing: Pairing, targets: FloatArray) -> None:
+        self._targets, self._is_difference = targets, pairing is Pairing.DIFFERENCE
+        self._total: FloatArray = np.zeros_like(targets)
+        self._degrees: FloatArray = np.zeros(len(targets))
+
+    def add(self, rows: slice, columns: slice, block: FloatArray) -> None:
+        """Add one block and, off the diagonal, its transpose."""
+        self._total[rows] += block @ self._targets[columns]
+        if self._is_difference:
+            self._degrees[rows] += block.sum(axis=1)
+        if rows != columns:
+            self._total[columns] += block.T @ self._targets[rows]
+            if self._is_difference:
+                self._degrees[columns] += block.sum(axis=0)
+
+    def result(self) -> FloatArray:
+        """Return G V, or 2 (diag(G 1) - G) V for the difference pairing."""
+        if not self._is_difference:
+            return self._total
+        return 2.0 * (self._degrees[:, None] * self._targets - self._total)
+
+
+def _value(term: Term, beta: FloatArray) -> FloatArray:
+    return term.kernel.value(beta)
+
+
+def _slope(term: Term, beta: FloatArray) -> FloatArray:
+    return term.kernel.derivative(beta)
+
+
+def _curvature(term: Term, beta: FloatArray) -> FloatArray:
+    return term.kernel.second_derivative(beta)
+
+
+def _initial_slope(term: Term, beta: FloatArray) -> FloatArray:
+    zeros = np.zeros_like(beta)
+    slope = term.kernel.derivative(zeros)
+    return slope if slope.any() else np.sign(term.kernel.derivative(zeros + 1.0))
