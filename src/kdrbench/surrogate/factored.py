@@ -33,6 +33,7 @@ from kdrbench.surrogate.weights import GammaSums
 
 # Rows that pass through a weighted Gram matrix at a time.
 _CHUNK = 4096
+_ROUNDING = 1e-13
 
 
 def as_polynomial(kernel: object) -> Polynomial | None:
@@ -62,15 +63,18 @@ class FactoredProblem:
         self._diagonal = self._sums.diagonal if objective.gamma.zero_diagonal else np.zeros(len(self._features))
         if polynomial is None:
             ones = np.ones((len(self._features), 1))
-            # Differences vanish on the diagonal: what Gamma has there cancels.
-            self._diagonal = 2.0 * self._sums.applied(ones, ones)[:, 0]
+            # Differences vanish on the diagonal: what Gamma has there cancels. Centred Gammas have degrees of zero.
+            degrees = self._sums.applied(ones, ones)[:, 0]
+            rounding = _ROUNDING * len(degrees) * np.abs(self._sums.diagonal).max()
+            self._diagonal = np.where(np.abs(degrees) > rounding, 2.0 * degrees, 0.0)
         self._point: _Point | None = None
+        self._constant_surrogate: FloatArray | None = None
 
     def fresh(self) -> FactoredProblem:
         """Return a problem that shares features and Gamma, with counters at zero and no point held."""
         twin = copy.copy(self)
         twin.counters = Counters()
-        twin._point = None
+        twin._point, twin._constant_surrogate = None, None
         return twin
 
     @property
@@ -134,6 +138,9 @@ class FactoredProblem:
     def surrogate(self, projection: FloatArray) -> FloatArray:
         """Return Phi(W), d x d."""
         self.counters.surrogate += 1
+        if self._polynomial is None or self._polynomial.degree == 1:
+            # The slope is the same everywhere.
+            return self._at_zero().copy()
         point = self._at(projection)
         result = point.factor * self._sums.quadratic(point.slope_features, self._features)
         return result - weighted_gram(self._features, point.own_slopes)
@@ -141,13 +148,19 @@ class FactoredProblem:
     def initial_surrogate(self) -> FloatArray:
         """Return Phi_0: f' replaced by its value at beta = 0, or by its sign for beta > 0 where that is zero."""
         self.counters.surrogate += 1
-        ones = np.ones((len(self._features), 1))
-        slope = 2.0
-        own = self._diagonal
-        if self._polynomial is not None:
-            slope = float(self._polynomial.derivative(np.zeros(1))[0]) or 1.0
-            own = slope * self._diagonal
-        return slope * self._sums.quadratic(ones, self._features) - weighted_gram(self._features, own)
+        return self._at_zero().copy()
+
+    def _at_zero(self) -> FloatArray:
+        """Return Phi_0, made once."""
+        if self._constant_surrogate is None:
+            ones = np.ones((len(self._features), 1))
+            slope, own = 2.0, self._diagonal
+            if self._polynomial is not None:
+                slope = float(self._polynomial.derivative(np.zeros(1))[0]) or 1.0
+                own = slope * self._diagonal
+            gram = weighted_gram(self._features, own)
+            self._constant_surrogate = slope * self._sums.quadratic(ones, self._features) - gram
+        return self._constant_surrogate
 
     def _sloped(self, point: _Point, columns: FloatArray) -> FloatArray:
         """Return G Q."""
