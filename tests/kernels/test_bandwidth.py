@@ -1,9 +1,12 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from scipy.stats import chi2
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import median_distance
+from kdrbench.kernels import bandwidth, median_distance
 
 
 @pytest.mark.parametrize("n_samples", [2, 3, 4, 7, 10, 31])
@@ -14,6 +17,48 @@ def test_equals_the_median_of_the_full_distance_matrix(n_samples):
         assert median_distance(features) == pytest.approx(np.linalg.norm(features[0] - features[1]) / 2)
     else:
         assert median_distance(features) == pytest.approx(np.median(cdist(features, features)), rel=1e-12)
+
+
+def clusters_that_mislead_a_sample(rng):
+    """Every 41st row, which are those sampled, lies in one place."""
+    features = rng.standard_normal((410, 3))
+    features[::41] *= 1e-3
+    return features
+
+
+AWKWARD = {
+    "normal": lambda rng: rng.standard_normal((411, 3)),
+    "even number": lambda rng: rng.standard_normal((412, 3)),
+    "many ties": lambda rng: rng.integers(0, 3, (400, 2)).astype(float),
+    "misleading sample": clusters_that_mislead_a_sample,
+    "far apart": lambda rng: rng.standard_normal((300, 2)) + 1e6 * (np.arange(300) % 2)[:, None],
+    "far from the origin": lambda rng: rng.standard_normal((300, 2)) + 1e5,
+}
+
+
+@pytest.mark.parametrize("data", AWKWARD)
+def test_passes_over_blocks_find_the_same_median(data, monkeypatch):
+    features = AWKWARD[data](np.random.default_rng(0))
+    expected = np.median(cdist(features, features))
+    monkeypatch.setattr(bandwidth, "_HELD_SAMPLES", 10)
+    monkeypatch.setattr(bandwidth, "_BLOCK", 64)
+    monkeypatch.setattr(bandwidth, "_SAMPLED", 10)
+    # Products of centred features round at 1e-16 of their squares.
+    assert median_distance(features) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_median_of_many_samples_needs_no_array_of_all_pairs():
+    features = np.random.default_rng(0).standard_normal((8000, 3))
+    tracemalloc.start()
+    try:
+        found = median_distance(features)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # The chi-square law of three degrees, times two.
+    assert found == pytest.approx(np.sqrt(2 * chi2(3).median()), rel=0.01)
+    # All pairs once take 256 MB, a block of them 8 MB.
+    assert peak < 60e6
 
 
 def test_refuses_samples_that_coincide():
