@@ -10,8 +10,10 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Gaussian, Linear, Polynomial, RelativeGaussian, Squared, Term
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
-from kdrbench.surrogate import DenseProblem, FactoredProblem, PanelProblem, build_problem, explain, plan
+from kdrbench.solvers.stiefel import relative_stationarity
+from kdrbench.surrogate import DenseProblem, FactoredProblem, LowRankProblem, PanelProblem, build_problem, explain, plan
 from kdrbench.surrogate.feature_maps import monomial_features, n_monomials
+from kdrbench.surrogate.low_rank import pivoted_cholesky
 from kdrbench.surrogate.switching import SwitchingProblem
 from kdrbench.surrogate.weights import GammaSums
 
@@ -136,12 +138,56 @@ def test_sums_with_gamma_by_their_definition(gamma):
     np.testing.assert_allclose(sums.quadratic(features, columns), columns.T @ weighted @ columns, atol=1e-10)
 
 
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-8])
+def test_a_pivoted_factor_keeps_its_promise(tolerance):
+    samples = np.random.default_rng(0).standard_normal((300, 3))
+    kernel = Gaussian(sigma=1.5)
+    factor, trace = pivoted_cholesky(samples, kernel, tolerance)
+    error = kernel.value(((samples[:, None] - samples[None]) ** 2).sum(axis=2)) - factor @ factor.T
+    assert np.trace(error) == pytest.approx(trace, abs=1e-12 * 300)
+    assert trace <= tolerance * 300
+    assert np.linalg.eigvalsh(error)[0] >= -1e-12 * 300
+    # One column less would not do.
+    assert 300 - np.sum(factor[:, :-1] ** 2) > tolerance * 300
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize(("tolerance", "rounding"), [(1e-4, 5e-3), (1e-8, 1e-6), (1e-15, 1e-10)])
+def test_low_rank_factors_are_as_near_as_asked(tolerance, rounding, gamma):
+    features, labels = random_samples(n_samples=N)
+    objective = TraceObjective(features, Gaussian(sigma=2.0), gammas(labels)[gamma])
+    assert_equal_oracles(LowRankProblem(objective, tolerance), DenseProblem(objective), 2, rounding)
+
+
+def test_a_solution_by_low_rank_factors_is_confirmed_by_an_exact_gradient():
+    objective = objective_of(2500, Gaussian(sigma=6.0))
+    problem = build_problem(objective, tolerance=1e-10)
+    assert isinstance(problem, LowRankProblem)
+    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+    assert problem.rank_at(result.projection) < 200
+    exact = PanelProblem(objective)
+    assert relative_stationarity(result.projection, exact.gradient(result.projection)) <= 1e-6
+    assert problem.value(result.projection) == pytest.approx(exact.value(result.projection), rel=1e-8)
+
+
+def test_low_rank_factors_are_for_gaussians_and_a_tolerance():
+    with pytest.raises(InputError, match="low-rank factors are for Gaussian kernels, not for Polynomial"):
+        build_problem(objective_of(100, Polynomial()), evaluator="low_rank", tolerance=1e-3)
+    for tolerance in (0.0, 1.0, float("nan")):
+        with pytest.raises(InputError, match="must lie between 0 and 1"):
+            build_problem(objective_of(100, Gaussian(1.0)), evaluator="low_rank", tolerance=tolerance)
+    # Nobody gets an approximation unasked.
+    assert plan(objective_of(3000, Gaussian(1.0)), 2).evaluator == "panels"
+    assert explain(objective_of(3000, Gaussian(1.0)), 2, tolerance=1e-3).startswith("low_rank: ")
+
+
 def test_other_kernels_have_no_exact_factors():
     features, labels = random_samples()
     objective = TraceObjective(features, Gaussian(1.0), supervised_gamma(labels))
     with pytest.raises(InputError, match="exact factors exist for linear, squared and polynomial kernels"):
         FactoredProblem(objective)
-    with pytest.raises(InputError, match="unknown evaluator 'fast'; allowed: auto, dense, panels, factored"):
+    with pytest.raises(InputError, match="unknown evaluator 'fast'; allowed: auto, dense, panels, factored, low_rank"):
         build_problem(objective, evaluator="fast")
 
 

@@ -3,12 +3,14 @@
 from kdrbench.surrogate.dense import DenseProblem
 from kdrbench.surrogate.dispatch import EVALUATORS, Plan, build_problem, explain, plan
 from kdrbench.surrogate.factored import FactoredProblem
+from kdrbench.surrogate.low_rank import LowRankProblem
 from kdrbench.surrogate.panels import PanelProblem
 
 __all__ = [
     "EVALUATORS",
     "DenseProblem",
     "FactoredProblem",
+    "LowRankProblem",
     "PanelProblem",
     "Plan",
     "build_problem",

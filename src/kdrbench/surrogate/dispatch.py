@@ -6,8 +6,11 @@
 | panels | the same sums, block by block | n^2 (d + c), half the traffic | n d |
 | factored | monomial features, for linear, squared and polynomial kernels | n m (d + q + c) + n d^2 | n (m + d) |
 
-All are exact. c stands for making and weighing one kernel value or one feature, measured in multiplications; there are
-m = C(q + p - 1, p - 1) features for degree p, each used as often as Gamma has factors where it has no classes.
+| low_rank | a factor of a Gaussian's kernel matrix, to the ``tolerance`` asked for | n m (d + m) + n d^2 | n (m + d) |
+
+All but the last are exact, and it is chosen only where a tolerance > 0 is given. c stands for making and weighing one
+kernel value or one feature, measured in multiplications; there are m = C(q + p - 1, p - 1) features for degree p, each
+used as often as Gamma has factors where it has no classes.
 """
 
 from __future__ import annotations
@@ -16,20 +19,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.kernels import Squared
+from kdrbench.kernels import Gaussian, Squared
 from kdrbench.problems import Problem, TraceObjective
 from kdrbench.surrogate.dense import DenseProblem
 from kdrbench.surrogate.factored import FactoredProblem, as_polynomial
 from kdrbench.surrogate.feature_maps import n_monomials
+from kdrbench.surrogate.low_rank import LowRankProblem
 from kdrbench.surrogate.panels import PanelProblem
 from kdrbench.surrogate.switching import SwitchingProblem
 
-EVALUATORS = ("auto", "dense", "panels", "factored")
+EVALUATORS = ("auto", "dense", "panels", "factored", "low_rank")
 # Measured on Wine, Cancer, WDBC and made data with one thread: below this the n x n arrays stay in the cache.
 _DENSE_SAMPLES = 400
 _PER_VALUE = 30
 # What the factored evaluation spends on many small steps, in multiplications.
 _FACTORED_OVERHEAD = 2.5e6
+# The rank is known only at a W; from this many samples on a factor of any useful rank is cheaper than all pairs.
+_LOW_RANK_SAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -40,11 +46,13 @@ class Plan:
     reason: str
 
 
-def plan(objective: TraceObjective, n_components: int) -> Plan:
-    """Return what ``auto`` chooses for projections to ``n_components``."""
+def plan(objective: TraceObjective, n_components: int, tolerance: float = 0.0) -> Plan:
+    """Return what ``auto`` chooses for projections to ``n_components``; ``tolerance`` as in :func:`build_problem`."""
     n_samples, n_features = objective.features.shape
     pairs = n_samples**2 * (n_features + n_components + _PER_VALUE)
     general = "dense" if n_samples <= _DENSE_SAMPLES else "panels"
+    if tolerance > 0 and isinstance(objective.kernel, Gaussian) and n_samples >= _LOW_RANK_SAMPLES:
+        return Plan("low_rank", f"{n_samples} samples; a Gaussian to {tolerance:g} of the trace of its matrix")
     if not _has_factors(objective):
         return Plan(general, f"{n_samples} samples; the kernel has no exact factors")
     polynomial = as_polynomial(objective.kernel)
@@ -59,18 +67,21 @@ def plan(objective: TraceObjective, n_components: int) -> Plan:
     return Plan(general, f"{n_maps} features for {n_samples} samples would be {factored / pairs:.1f} times the work")
 
 
-def explain(objective: TraceObjective, n_components: int) -> str:
+def explain(objective: TraceObjective, n_components: int, tolerance: float = 0.0) -> str:
     """Say in one sentence how the problem is evaluated for projections to ``n_components``, and why."""
-    chosen = plan(objective, n_components)
+    chosen = plan(objective, n_components, tolerance)
     return f"{chosen.evaluator}: {chosen.reason}"
 
 
-def build_problem(objective: TraceObjective, *, evaluator: str = "auto", threads: int = 1) -> Problem:
+def build_problem(
+    objective: TraceObjective, *, evaluator: str = "auto", tolerance: float = 0.0, threads: int = 1
+) -> Problem:
     """Return the oracles of ``objective``, evaluated as :func:`plan` says or as ``evaluator`` asks.
 
-    ``threads`` work on panels; the other evaluators leave threads to BLAS.
+    ``tolerance`` > 0 allows an approximation of the kernel matrix K whose error is positive semi-definite with at most
+    this share of the trace of K. ``threads`` work on panels; the other evaluators leave threads to BLAS.
 
-    Raises ``InputError`` for an unknown evaluator, or for ``factored`` where the kernel has no factors.
+    Raises ``InputError`` for an unknown evaluator, and for one that the kernel does not allow.
     """
     if evaluator not in EVALUATORS:
         raise InputError(unknown_name("evaluator", evaluator, list(EVALUATORS)))
@@ -83,9 +94,11 @@ def build_problem(objective: TraceObjective, *, evaluator: str = "auto", threads
         return SwitchingProblem(
             objective.features.shape[1], makers, lambda n_components: plan(objective, n_components).evaluator
         )
-    name = plan(objective, 1).evaluator if evaluator == "auto" else evaluator
+    name = plan(objective, 1, tolerance).evaluator if evaluator == "auto" else evaluator
     if name == "dense":
         return DenseProblem(objective)
+    if name == "low_rank":
+        return LowRankProblem(objective, tolerance)
     return PanelProblem(objective, threads=threads) if name == "panels" else FactoredProblem(objective)
 
 

@@ -1,0 +1,153 @@
+"""Time, memory and error of each way of evaluating a problem, against the dense arrays in the same run.
+
+Made data of ten overlapping classes. First a table at a size where n x n arrays can still be held: one surrogate and
+one gradient at a new W each, and a whole solve by ISM with the papers' rule. Then how the time of an ISM step grows
+with n. Memory is the peak beyond the data. "share" is that of the machine's rate of matrix products that the work of a dense
+surrogate, 2 n^2 (d + q) multiplications and additions, would stand for: above one where the work is not done at all.
+
+    OMP_NUM_THREADS=1 python benchmarks/evaluators.py
+"""
+
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kdrbench.kernels import Gaussian, Kernel, Multiquadric, Polynomial, Squared
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Problem, TraceObjective, supervised_gamma
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.surrogate import build_problem
+
+N_SAMPLES, N_FEATURES, N_COMPONENTS, N_CLASSES = 4000, 200, 9, 10
+REPEATS = 3
+GROWTH: dict[str, tuple[Kernel, int, tuple[int, ...], float]] = {
+    "polynomial": (Polynomial(degree=3, scale=0.2), 5, (1_000, 10_000, 100_000, 1_000_000), 0.0),
+    "Gaussian, panels": (Gaussian(sigma=10.0), 5, (1_000, 4_000, 16_000), 0.0),
+    "Gaussian, 1e-4 of the trace": (Gaussian(sigma=10.0), 5, (4_000, 16_000, 64_000), 1e-4),
+}
+
+
+def objective_of(n_samples: int, n_features: int, kernel: Kernel) -> TraceObjective:
+    """Return a supervised problem on overlapping classes, the same on every run."""
+    rng = np.random.default_rng(n_samples)
+    labels = np.arange(n_samples) % N_CLASSES
+    features = rng.standard_normal((n_samples, n_features))
+    features += (1.5 * rng.standard_normal((N_CLASSES, n_features)))[labels]
+    return TraceObjective(features - features.mean(axis=0), kernel, supervised_gamma(labels))
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Return the median wall time of some calls."""
+    times = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+def product_rate() -> float:
+    """Return the multiplications and additions a second of a large matrix product."""
+    matrix = np.random.default_rng(0).standard_normal((1500, 1500))
+    return 2 * 1500**3 / seconds(lambda: matrix @ matrix)
+
+
+def peak_mib(action: Callable[[], object]) -> float:
+    """Return the peak of what is allocated during a call."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1] / 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def ism(problem: Problem, n_components: int) -> FloatArray:
+    """Return ISM's result from Phi_0 by the papers' rule."""
+    start = make_start("surrogate", problem, n_components, np.random.default_rng(0))
+    return solve(build_solver({"method": "ism"}), problem, start, IterationMonitor()).projection
+
+
+KERNELS: dict[str, tuple[Kernel, dict[str, float]]] = {
+    "polynomial": (Polynomial(degree=3, scale=1 / N_COMPONENTS), {"dense": 0.0, "panels": 0.0, "factored": 0.0}),
+    "squared": (Squared(), {"dense": 0.0, "panels": 0.0, "factored": 0.0}),
+    "Gaussian": (Gaussian(sigma=25.0), {"dense": 0.0, "panels": 0.0, "low_rank": 1e-3}),
+    "multiquadric": (Multiquadric(offset=1.0), {"dense": 0.0, "panels": 0.0}),
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one evaluator took on one problem, and what came out."""
+
+    surrogate_s: float
+    gradient_s: float
+    solve_s: float
+    memory_mib: float
+    surrogate: FloatArray
+    cost: float
+
+
+def measure(objective: TraceObjective, evaluator: str, tolerance: float) -> Measured:
+    """Measure one evaluator."""
+    problem = build_problem(objective, evaluator=evaluator, tolerance=tolerance)
+    point = make_start("random", problem, N_COMPONENTS, np.random.default_rng(1))
+
+    def build_and_evaluate() -> None:
+        build_problem(objective, evaluator=evaluator, tolerance=tolerance).surrogate(point)
+
+    exact = build_problem(objective, evaluator="panels")
+    return Measured(
+        surrogate_s=seconds(lambda: problem.fresh().surrogate(point)),
+        gradient_s=seconds(lambda: problem.fresh().gradient(point)),
+        solve_s=seconds(lambda: ism(problem.fresh(), N_COMPONENTS)),
+        memory_mib=peak_mib(build_and_evaluate),
+        surrogate=problem.fresh().surrogate(point),
+        cost=exact.value(ism(problem.fresh(), N_COMPONENTS)),
+    )
+
+
+def compare() -> None:
+    """Print the first table."""
+    rate, work = product_rate(), 2 * N_SAMPLES**2 * (N_FEATURES + N_COMPONENTS)
+    print(f"n = {N_SAMPLES}, d = {N_FEATURES}, q = {N_COMPONENTS}; matrix products {rate / 1e9:.0f} GFlop/s\n")
+    print("| kernel | evaluator | surrogate, s | share | gradient, s | ISM, s | MiB | error of Phi | cost, relative |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, (kernel, ways) in KERNELS.items():
+        objective = objective_of(N_SAMPLES, N_FEATURES, kernel)
+        reference = measure(objective, "dense", 0.0)
+        for way, tolerance in ways.items():
+            found = reference if way == "dense" else measure(objective, way, tolerance)
+            error = np.abs(found.surrogate - reference.surrogate).max() / np.abs(reference.surrogate).max()
+            print(
+                f"| {name} | {way} | {found.surrogate_s:.3f} | {work / found.surrogate_s / rate:.2f} | "
+                f"{found.gradient_s:.3f} | {found.solve_s:.3f} | {found.memory_mib:.0f} | {error:.0e} | "
+                f"{abs(found.cost / reference.cost - 1):.0e} |"
+            )
+
+
+def grow() -> None:
+    """Print how the time of a surrogate and a gradient grows."""
+    print("\n| kernel | n | surrogate, s | gradient, s | MiB beyond the data | exponent so far |")
+    print("|---|---|---|---|---|---|")
+    for name, (kernel, q, sizes, tolerance) in GROWTH.items():
+        spent: list[float] = []
+        for n_samples in sizes:
+            objective = objective_of(n_samples, 50, kernel)
+            problem = build_problem(objective, tolerance=tolerance)
+            point = make_start("random", problem, q, np.random.default_rng(1))
+            a_surrogate = seconds(lambda problem=problem, point=point: problem.fresh().surrogate(point))
+            a_gradient = seconds(lambda problem=problem, point=point: problem.fresh().gradient(point))
+            memory = peak_mib(lambda problem=problem, point=point: problem.fresh().surrogate(point))
+            spent.append(a_surrogate)
+            exponent = np.polyfit(np.log(sizes[: len(spent)]), np.log(spent), 1)[0] if len(spent) > 1 else np.nan
+            print(f"| {name} | {n_samples} | {a_surrogate:.3f} | {a_gradient:.3f} | {memory:.0f} | {exponent:.2f} |")
+
+
+if __name__ == "__main__":
+    compare()
+    grow()
