@@ -2,7 +2,7 @@
 
 Made data of ten overlapping classes. First a table at a size where n x n arrays can still be held: one surrogate and
 one gradient at a new W each, and a whole solve by ISM with the papers' rule. Then how the time of an ISM step grows
-with n. Memory is the peak beyond the data. "share" is that of the machine's rate of matrix products that the work of a dense
+with n. Memory is the peak beyond the data. "share" is that of the machine's rate of products which the work of a dense
 surrogate, 2 n^2 (d + q) multiplications and additions, would stand for: above one where the work is not done at all.
 
     OMP_NUM_THREADS=1 python benchmarks/evaluators.py

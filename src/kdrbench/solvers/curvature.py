@@ -54,6 +54,11 @@ class Tangents:
         basis: FloatArray = np.linalg.qr(self.point, mode="complete")[0]
         return basis[:, self.point.shape[1] :]
 
+    @cached_property
+    def preconditioner(self) -> IsmPreconditioner:
+        """ISM's operator at W, from one surrogate."""
+        return IsmPreconditioner(self.problem.surrogate(self.point), self.point)
+
     def unfold(self, coordinates: FloatArray) -> FloatArray:
         """Return C V, d x q."""
         return self.complement @ coordinates.reshape(-1, self.point.shape[1])
@@ -138,11 +143,9 @@ def largest_turn(tangents: Tangents, surrogate: FloatArray) -> float:
 
 
 def _lobpcg(tangents: Tangents) -> tuple[FloatArray, FloatArray]:
-    precondition = IsmPreconditioner(tangents.problem.surrogate(tangents.point), tangents.point)
-
     def lift(columns: FloatArray) -> FloatArray:
         return np.column_stack(
-            [tangents.fold(precondition.solve(tangents.unfold(column))) for column in columns.T],
+            [tangents.fold(tangents.preconditioner.solve(tangents.unfold(column))) for column in columns.T],
         )
 
     start = _fixed_columns(tangents.dimension, _BLOCK)

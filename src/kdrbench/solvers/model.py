@@ -24,7 +24,6 @@ from scipy.optimize import brentq
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.curvature import DENSE_DIMENSION, Tangents, smallest_curvature
-from kdrbench.solvers.preconditioner import IsmPreconditioner
 from kdrbench.solvers.stiefel import outside
 
 _MOST_INNER = 200
@@ -110,7 +109,6 @@ class ConjugateGradientModel:
 
     def __init__(self, tangents: Tangents) -> None:
         self._tangents = tangents
-        self._precondition: IsmPreconditioner | None = None
 
     def smallest_curvature(self) -> tuple[float, FloatArray]:
         """Return the smallest eigenvalue of Hess E and its tangent, as LOBPCG finds it."""
@@ -118,10 +116,7 @@ class ConjugateGradientModel:
 
     def minimise(self, radius: float) -> ModelStep:
         """Return the truncated conjugate-gradient step."""
-        tangents = self._tangents
-        if self._precondition is None:
-            self._precondition = IsmPreconditioner(tangents.problem.surrogate(tangents.point), tangents.point)
-        precondition = self._precondition
+        tangents, precondition = self._tangents, self._tangents.preconditioner
         slope = -outside(tangents.point, tangents.gradient)
         direction, image = np.zeros_like(slope), np.zeros_like(slope)
 
