@@ -96,6 +96,34 @@ def test_eigenvectors_of_a_tied_space_do_not_depend_on_rounding():
     np.testing.assert_allclose(matrix @ first[:, 1:], 0.0, atol=1e-12 * np.abs(matrix).max())
 
 
+def spectrum(name, size):
+    rng = np.random.default_rng(0)
+    values = {
+        "apart": np.concatenate([np.arange(5.0, 0.0, -1.0), 0.1 * rng.standard_normal(size - 5)]),
+        "a pair above the gap": np.concatenate([[5.0, 3.0, 3.0], -np.linspace(0.0, 1.0, size - 3)]),
+        "three at the gap": np.concatenate([[5.0, 3.0, 3.0, 3.0], -np.linspace(0.0, 1.0, size - 4)]),
+        "rank two": np.concatenate([[5.0, 3.0], np.zeros(size - 2)]),
+        "close": np.concatenate([[5.0, 3.0], 3.0 - 1e-6 * np.arange(1.0, size - 1)]),
+        "all negative": -np.linspace(1.0, 2.0, size),
+    }[name]
+    basis = np.linalg.qr(rng.standard_normal((size, size)))[0]
+    matrix = (basis * values) @ basis.T
+    return 0.5 * (matrix + matrix.T), np.sort(values)[::-1]
+
+
+@pytest.mark.parametrize(
+    "name", ["apart", "a pair above the gap", "three at the gap", "rank two", "close", "all negative"]
+)
+def test_eigenvectors_of_large_matrices(name):
+    matrix, values = spectrum(name, 700)
+    found, vectors = leading_eigenvectors(matrix, 3)
+    np.testing.assert_allclose(found, values[:3], atol=1e-9)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-10)
+    np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-9)
+    again = leading_eigenvectors(matrix, 3)[1]
+    np.testing.assert_array_equal(vectors, again)
+
+
 def test_one_class_is_refused():
     features, _ = random_samples()
     with pytest.raises(ValueError, match=r"at least 2 classes, got 1 class\(es\): \['a'\]"):

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from kdrbench.bench.config import Config
 from kdrbench.reports.layout import dataset_label, kernel_label, solver_label
@@ -41,7 +42,7 @@ def draw_cost_against_time(runs: pd.DataFrame, traces: Path, experiment: Config)
             _draw_panel(axes, chosen, traces, experiment["solvers"])
             axes.set_title(f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel")
             if line == len(datasets) - 1:
-                axes.set_xlabel("solver time [s]")
+                axes.set_xlabel("solver time")
             if column == 0:
                 axes.set_ylabel("cost above best, relative")
     shown = {
@@ -81,7 +82,17 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, traces: Path, solvers: list[str]
             axes.plot(times, median, color=colour, linewidth=1.8, drawstyle="steps-post", label=solver_label(solver))
     axes.set_xscale("log")
     axes.set_yscale("log")
+    _label_seconds(axes)
     axes.grid(alpha=0.25)
+
+
+def _label_seconds(axes: Axes) -> None:
+    """Label the time axis in seconds, milliseconds and so on, within decades too where there are few."""
+    shortest, longest = axes.get_xlim()
+    within = (1.0, 2.0, 5.0) if longest < 60 * shortest else (1.0,)
+    axes.xaxis.set_major_locator(LogLocator(subs=within))
+    axes.xaxis.set_major_formatter(EngFormatter(unit="s"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _read_curves(runs: pd.DataFrame, traces: Path) -> dict[int, np.ndarray]:

@@ -8,6 +8,7 @@ through memory. Blocks are dealt to ``threads`` threads; their sums differ from 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -41,8 +42,7 @@ class PanelProblem:
 
     def fresh(self) -> PanelProblem:
         """Return a problem that shares features and Gamma, with counters at zero; no point is ever held."""
-        twin = PanelProblem.__new__(PanelProblem)
-        twin.__dict__.update(self.__dict__)
+        twin = copy.copy(self)
         twin.counters = Counters()
         return twin
 
