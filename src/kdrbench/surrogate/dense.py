@@ -17,101 +17,62 @@ Source: NeurIPS 2019, Theorem 3 and Table 2 (there with constant factors dropped
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 
 import numpy as np
 
-from kdrbench.errors import InputError
 from kdrbench.kernels import Pairing, RelativeGaussian, Term, terms_of
 from kdrbench.kernels.family import FloatArray, pairing_values
-from kdrbench.problems import Counters, TraceObjective
-from kdrbench.problems.geometry import riemannian_gradient
+from kdrbench.problems import TraceObjective
+from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.hessian import curvature_form
 
 _Elementwise = Callable[[Term, FloatArray], FloatArray]
 
 
-class DenseProblem:
+class DenseProblem(Evaluator):
     """Oracles of a :class:`TraceObjective` in O(n^2) memory, O(n^2 q) time (O(n^2 d) for the surrogate)."""
 
     def __init__(self, objective: TraceObjective) -> None:
-        self.counters = Counters()
-        self._features = np.ascontiguousarray(objective.features)
+        super().__init__(objective.features)
         self._gamma = objective.gamma.dense()
         self._terms: dict[Pairing, list[Term]] = {}
         for term in terms_of(objective.kernel):
             self._terms.setdefault(term.kernel.pairing, []).append(term)
         self._forget()
 
-    def fresh(self) -> DenseProblem:
-        """Return a problem that shares features and Gamma, with counters at zero and no point held."""
-        twin = copy.copy(self)
-        twin.counters = Counters()
-        twin._forget()
-        return twin
-
-    @property
-    def n_features(self) -> int:
-        """Number of features d."""
-        return int(self._features.shape[1])
-
-    def value(self, projection: FloatArray) -> float:
-        """Return F(W)."""
-        self.counters.value += 1
+    def _value(self, projection: FloatArray) -> float:
         self._move_to(projection)
         values = self._summed(lambda term, beta: term.kernel.value(beta))
         return sum(float(np.vdot(self._gamma, value)) for value in values.values())
 
-    def gradient(self, projection: FloatArray) -> FloatArray:
-        """Return 2 Phi(W) W, d x q."""
-        self.counters.gradient += 1
+    def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         self._move_to(projection)
-        return 2.0 * (self._features.T @ _weighted(self._slopes(), self._features @ projection))
+        return _weighted(self._slopes(), columns)
 
-    def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W applied to Z, d x q."""
-        self.counters.hessian_vector += 1
+    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         self._move_to(projection)
-        samples, moved = self._features @ projection, self._features @ direction
+        samples = self._features @ projection
         turned = {
             pairing: curvature * _beta_derivative(pairing, samples, moved)
             for pairing, curvature in self._curvatures().items()
         }
-        return 2.0 * (self._features.T @ (_weighted(self._slopes(), moved) + _weighted(turned, samples)))
+        return _weighted(self._slopes(), moved) + _weighted(turned, samples)
 
-    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq (see :mod:`.hessian`)."""
-        self.counters.hessian += 1
+    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         self._move_to(projection)
-        samples, moved = self._features @ projection, self._features @ basis
+        samples = self._features @ projection
         m, q = moved.shape[1], samples.shape[1]
         form = np.zeros((m, q, m, q))
         for pairing, curvature in self._curvatures().items():
             form += curvature_form(pairing, curvature.__matmul__, moved, samples)
-        own = 2.0 * (moved.T @ _weighted(self._slopes(), moved))
-        for a in range(q):
-            form[:, a, :, a] += own
-        flat = form.reshape(m * q, m * q)
-        return 0.5 * (flat + flat.T)
+        return form
 
-    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
-        """Return (I - WW') grad F, d x q."""
-        return riemannian_gradient(projection, self.gradient(projection))
-
-    def surrogate(self, projection: FloatArray) -> FloatArray:
-        """Return Phi(W), d x d."""
-        self.counters.surrogate += 1
+    def _surrogate(self, projection: FloatArray) -> FloatArray:
         self._move_to(projection)
         return self._surrogate_from(self._slopes())
 
-    def initial_surrogate(self) -> FloatArray:
-        """Return Phi_0: f' replaced by its value at beta = 0, or by its sign for beta > 0 where that is zero.
-
-        For a single kernel this is the papers' sign of f' up to a positive factor, which changes no
-        eigenvector; in a combination the values weigh the members against each other.
-        """
-        self.counters.surrogate += 1
+    def _initial_surrogate(self) -> FloatArray:
         slopes = {
             pairing: sum(term.weight * _initial_slope(term, len(self._gamma)) for term in terms) * self._gamma
             for pairing, terms in self._terms.items()
@@ -127,8 +88,6 @@ class DenseProblem:
         """Hold beta of the projection, so that value, gradient and products at one W share it."""
         if self._point is not None and np.array_equal(self._point, projection):
             return
-        if projection.ndim != 2 or projection.shape[0] != self.n_features:
-            raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
         self._forget()
         samples = self._features @ projection
         self._beta = {pairing: pairing_values(pairing, samples) for pairing in self._terms}

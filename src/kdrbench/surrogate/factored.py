@@ -17,16 +17,15 @@ in O(n m d) time and O(n (m + d)) memory for m = C(q + p - 1, p - 1) monomials; 
 
 from __future__ import annotations
 
-import copy
 from functools import cached_property
 
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import Kernel, Linear, Pairing, Polynomial, Squared
+from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Counters, TraceObjective
-from kdrbench.problems.geometry import riemannian_gradient
+from kdrbench.problems import TraceObjective
+from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.feature_maps import monomial_features
 from kdrbench.surrogate.hessian import curvature_form
 from kdrbench.surrogate.weights import GammaSums
@@ -43,7 +42,7 @@ def as_polynomial(kernel: object) -> Polynomial | None:
     return kernel if isinstance(kernel, Polynomial) else None
 
 
-class FactoredProblem:
+class FactoredProblem(Evaluator):
     """Oracles of a :class:`TraceObjective` with a linear, squared or polynomial kernel.
 
     Raises ``InputError`` for another kernel.
@@ -55,10 +54,8 @@ class FactoredProblem:
             raise InputError(
                 f"exact factors exist for linear, squared and polynomial kernels, not for {objective.kernel!r}"
             )
-        self.counters = Counters()
         self._sums = GammaSums(objective.gamma)
-        self._features = np.ascontiguousarray(objective.features[self._sums.order])
-        self._kernel: Kernel = polynomial if polynomial is not None else Squared()
+        super().__init__(objective.features[self._sums.order])
         self._polynomial = polynomial
         self._diagonal = self._sums.diagonal if objective.gamma.zero_diagonal else np.zeros(len(self._features))
         if polynomial is None:
@@ -67,24 +64,13 @@ class FactoredProblem:
             degrees = self._sums.applied(ones, ones)[:, 0]
             rounding = _ROUNDING * len(degrees) * np.abs(self._sums.diagonal).max()
             self._diagonal = np.where(np.abs(degrees) > rounding, 2.0 * degrees, 0.0)
+        self._forget()
+
+    def _forget(self) -> None:
         self._point: _Point | None = None
         self._constant_surrogate: FloatArray | None = None
 
-    def fresh(self) -> FactoredProblem:
-        """Return a problem that shares features and Gamma, with counters at zero and no point held."""
-        twin = copy.copy(self)
-        twin.counters = Counters()
-        twin._point, twin._constant_surrogate = None, None
-        return twin
-
-    @property
-    def n_features(self) -> int:
-        """Number of features d."""
-        return int(self._features.shape[1])
-
-    def value(self, projection: FloatArray) -> float:
-        """Return F(W)."""
-        self.counters.value += 1
+    def _value(self, projection: FloatArray) -> float:
         point = self._at(projection)
         samples, through = point.samples, point.through
         if self._polynomial is None:
@@ -95,63 +81,42 @@ class FactoredProblem:
         own = self._diagonal @ self._polynomial.value(point.squares)
         return float(total / point.factor - own)
 
-    def gradient(self, projection: FloatArray) -> FloatArray:
-        """Return 2 Phi(W) W, d x q."""
-        self.counters.gradient += 1
+    def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         point = self._at(projection)
-        return 2.0 * (self._features.T @ (point.through[:, :-1] - point.own_slopes[:, None] * point.samples))
+        applied = point.factor * self._sums.applied(point.slope_features, columns)
+        return applied - point.own_slopes[:, None] * columns
 
-    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
-        """Return (I - WW') grad F, d x q."""
-        return riemannian_gradient(projection, self.gradient(projection))
-
-    def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W applied to Z, d x q."""
-        self.counters.hessian_vector += 1
+    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        total: FloatArray = self._sloped(projection, moved)
+        if not self._has_curvature():
+            return total
         point = self._at(projection)
-        samples, moved = point.samples, self._features @ direction
-        total = self._sloped(point, moved)
-        if self._polynomial is not None and self._polynomial.degree > 1:
-            n, q = samples.shape
-            # (C * (P R' + R P')) P, column by column: sum_a p_a * C (r_a p_b) + r_a * C (p_a p_b).
-            crossed = (moved[:, :, None] * samples[:, None, :]).reshape(n, q * q)
-            squares = (samples[:, :, None] * samples[:, None, :]).reshape(n, q * q)
-            through = self._curved(point, np.hstack([crossed, squares])).reshape(n, 2, q, q)
-            total += np.einsum("na,nab->nb", samples, through[:, 0]) + np.einsum("na,nab->nb", moved, through[:, 1])
-        return 2.0 * (self._features.T @ total)
+        samples = point.samples
+        n, q = samples.shape
+        # (C * (P R' + R P')) P, column by column: sum_a p_a * C (r_a p_b) + r_a * C (p_a p_b).
+        crossed = (moved[:, :, None] * samples[:, None, :]).reshape(n, q * q)
+        squares = (samples[:, :, None] * samples[:, None, :]).reshape(n, q * q)
+        through = self._curved(point, np.hstack([crossed, squares])).reshape(n, 2, q, q)
+        total += np.einsum("na,nab->nb", samples, through[:, 0])
+        total += np.einsum("na,nab->nb", moved, through[:, 1])
+        return total
 
-    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq."""
-        self.counters.hessian += 1
+    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        m, q = moved.shape[1], projection.shape[1]
+        if not self._has_curvature():
+            return np.zeros((m, q, m, q))
         point = self._at(projection)
-        moved, q = self._features @ basis, projection.shape[1]
-        m = basis.shape[1]
-        form = np.zeros((m, q, m, q))
-        if self._polynomial is not None and self._polynomial.degree > 1:
-            form += curvature_form(Pairing.DOT, lambda columns: self._curved(point, columns), moved, point.samples)
-        own = 2.0 * (moved.T @ self._sloped(point, moved))
-        for a in range(q):
-            form[:, a, :, a] += own
-        flat = form.reshape(m * q, m * q)
-        return 0.5 * (flat + flat.T)
+        return curvature_form(Pairing.DOT, lambda columns: self._curved(point, columns), moved, point.samples)
 
-    def surrogate(self, projection: FloatArray) -> FloatArray:
-        """Return Phi(W), d x d."""
-        self.counters.surrogate += 1
-        if self._polynomial is None or self._polynomial.degree == 1:
+    def _surrogate(self, projection: FloatArray) -> FloatArray:
+        if not self._has_curvature():
             # The slope is the same everywhere.
-            return self._at_zero().copy()
+            return self._initial_surrogate()
         point = self._at(projection)
         result = point.factor * self._sums.quadratic(point.slope_features, self._features)
         return result - weighted_gram(self._features, point.own_slopes)
 
-    def initial_surrogate(self) -> FloatArray:
-        """Return Phi_0: f' replaced by its value at beta = 0, or by its sign for beta > 0 where that is zero."""
-        self.counters.surrogate += 1
-        return self._at_zero().copy()
-
-    def _at_zero(self) -> FloatArray:
-        """Return Phi_0, made once."""
+    def _initial_surrogate(self) -> FloatArray:
         if self._constant_surrogate is None:
             ones = np.ones((len(self._features), 1))
             slope, own = 2.0, self._diagonal
@@ -160,12 +125,10 @@ class FactoredProblem:
                 own = slope * self._diagonal
             gram = weighted_gram(self._features, own)
             self._constant_surrogate = slope * self._sums.quadratic(ones, self._features) - gram
-        return self._constant_surrogate
+        return self._constant_surrogate.copy()
 
-    def _sloped(self, point: _Point, columns: FloatArray) -> FloatArray:
-        """Return G Q."""
-        applied = point.factor * self._sums.applied(point.slope_features, columns)
-        return applied - point.own_slopes[:, None] * columns
+    def _has_curvature(self) -> bool:
+        return self._polynomial is not None and self._polynomial.degree > 1
 
     def _curved(self, point: _Point, columns: FloatArray) -> FloatArray:
         """Return C Q."""
@@ -178,8 +141,6 @@ class FactoredProblem:
     def _at(self, projection: FloatArray) -> _Point:
         """Return what is known at W, held until another W is asked for."""
         if self._point is None or not np.array_equal(self._point.projection, projection):
-            if projection.ndim != 2 or projection.shape[0] != self.n_features:
-                raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
             self._point = _Point(
                 projection.copy(), self._features @ projection, self._polynomial, self._sums, self._diagonal
             )

@@ -16,7 +16,6 @@ Numerical Mathematics 62, 2012.
 
 from __future__ import annotations
 
-import copy
 from functools import cached_property
 
 import numpy as np
@@ -24,8 +23,8 @@ import numpy as np
 from kdrbench.errors import InputError, is_number
 from kdrbench.kernels import Gaussian, Pairing
 from kdrbench.kernels.family import FloatArray, pairing_block
-from kdrbench.problems import Counters, TraceObjective
-from kdrbench.problems.geometry import riemannian_gradient
+from kdrbench.problems import TraceObjective
+from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.factored import weighted_gram
 from kdrbench.surrogate.hessian import curvature_form
 from kdrbench.surrogate.weights import GammaSums
@@ -55,7 +54,7 @@ def pivoted_cholesky(samples: FloatArray, kernel: Gaussian, tolerance: float) ->
     return rows[:rank].T, float(residual.sum())
 
 
-class LowRankProblem:
+class LowRankProblem(Evaluator):
     """Approximate oracles of a :class:`TraceObjective` with a Gaussian kernel.
 
     ``tolerance`` bounds trace(K - BB')/n at every W. Raises ``InputError`` for another kernel, or a tolerance that is
@@ -67,90 +66,59 @@ class LowRankProblem:
             raise InputError(f"low-rank factors are for Gaussian kernels, not for {objective.kernel!r}")
         if not is_number(tolerance) or not 0.0 < tolerance < 1.0:
             raise InputError(f"the tolerance of a low-rank factor must lie between 0 and 1, got {tolerance!r}")
-        self.counters = Counters()
+        self._sums = GammaSums(objective.gamma)
+        super().__init__(objective.features[self._sums.order])
         self.tolerance = float(tolerance)
         self._kernel = objective.kernel
-        self._sums = GammaSums(objective.gamma)
-        self._features = np.ascontiguousarray(objective.features[self._sums.order])
         self._zero_diagonal = objective.gamma.zero_diagonal
-        self._point: _Point | None = None
-
-    def fresh(self) -> LowRankProblem:
-        """Return a problem that shares features and Gamma, with counters at zero and no point held."""
-        twin = copy.copy(self)
-        twin.counters = Counters()
-        twin._point = None
-        return twin
-
-    @property
-    def n_features(self) -> int:
-        """Number of features d."""
-        return int(self._features.shape[1])
+        self._forget()
 
     def rank_at(self, projection: FloatArray) -> int:
         """Return the rank m of the factor at W."""
         return int(self._at(projection).factor.shape[1])
 
-    def value(self, projection: FloatArray) -> float:
-        """Return F(W)."""
-        self.counters.value += 1
+    def _forget(self) -> None:
+        self._point: _Point | None = None
+
+    def _value(self, projection: FloatArray) -> float:
         point = self._at(projection)
         total = float(point.degrees.sum())
         if self._zero_diagonal:
             total -= float(self._sums.diagonal @ np.einsum("ij,ij->i", point.factor, point.factor))
         return total
 
-    def gradient(self, projection: FloatArray) -> FloatArray:
-        """Return 2 Phi(W) W, d x q."""
-        self.counters.gradient += 1
-        point = self._at(projection)
-        return 2.0 * (self._features.T @ self._sloped(point, point.samples))
+    def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        # What Gamma has on its diagonal cancels.
+        point, slope = self._at(projection), -0.5 / self._kernel.sigma**2
+        result: FloatArray = point.degrees[:, None] * columns - self._sums.applied(point.factor, columns)
+        result *= 2.0 * slope
+        return result
 
-    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
-        """Return (I - WW') grad F, d x q."""
-        return riemannian_gradient(projection, self.gradient(projection))
-
-    def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W applied to Z, d x q."""
-        self.counters.hessian_vector += 1
-        point = self._at(projection)
-        samples, moved = point.samples, self._features @ direction
+    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        samples = self._at(projection).samples
         n, q = samples.shape
         # (C * dbeta) V for V = (P, 1), dbeta_ij = own_i + own_j - 2 sum_a (p_ia r_ja + r_ia p_ja).
         own = 2.0 * np.einsum("ij,ij->i", samples, moved)[:, None]
         targets = np.hstack([samples, np.ones((n, 1))])
         crossed = [(part[:, :, None] * targets[:, None, :]).reshape(n, -1) for part in (moved, samples)]
-        through = self._curved(point, np.hstack([targets, own * targets, *crossed]))
+        through = self._curved(projection, np.hstack([targets, own * targets, *crossed]))
         plain, owned = through[:, : q + 1], through[:, q + 1 : 2 * (q + 1)]
         by_moved, by_samples = through[:, 2 * (q + 1) :].reshape(n, 2, q, q + 1).transpose(1, 0, 2, 3)
         turned: FloatArray = own * plain + owned
         turned -= 2.0 * np.einsum("na,nab->nb", samples, by_moved)
         turned -= 2.0 * np.einsum("na,nab->nb", moved, by_samples)
-        total: FloatArray = self._sloped(point, moved) + 2.0 * (turned[:, -1:] * samples - turned[:, :-1])
-        return 2.0 * (self._features.T @ total)
+        return self._sloped(projection, moved) + 2.0 * (turned[:, -1:] * samples - turned[:, :-1])
 
-    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq."""
-        self.counters.hessian += 1
-        point = self._at(projection)
-        moved, q = self._features @ basis, projection.shape[1]
-        m = basis.shape[1]
-        form = curvature_form(Pairing.DIFFERENCE, lambda columns: self._curved(point, columns), moved, point.samples)
-        own = 2.0 * (moved.T @ self._sloped(point, moved))
-        for a in range(q):
-            form[:, a, :, a] += own
-        flat = form.reshape(m * q, m * q)
-        return 0.5 * (flat + flat.T)
+    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        samples = self._at(projection).samples
+        return curvature_form(Pairing.DIFFERENCE, lambda columns: self._curved(projection, columns), moved, samples)
 
-    def surrogate(self, projection: FloatArray) -> FloatArray:
-        """Return Phi(W), d x d."""
-        self.counters.surrogate += 1
+    def _surrogate(self, projection: FloatArray) -> FloatArray:
         point = self._at(projection)
         return self._surrogate_from(point.degrees, point.factor)
 
-    def initial_surrogate(self) -> FloatArray:
-        """Return Phi_0: f' replaced by its value at beta = 0; exact."""
-        self.counters.surrogate += 1
+    def _initial_surrogate(self) -> FloatArray:
+        # Exact: the kernel's slope at zero is one number.
         ones = np.ones((len(self._features), 1))
         return self._surrogate_from(self._sums.applied(ones, ones)[:, 0], ones)
 
@@ -160,21 +128,13 @@ class LowRankProblem:
         result *= 2.0 * slope
         return result
 
-    def _sloped(self, point: _Point, columns: FloatArray) -> FloatArray:
-        """Return 2 (diag(G 1) - G) Q; what Gamma has on its diagonal cancels."""
-        slope = -0.5 / self._kernel.sigma**2
-        result: FloatArray = point.degrees[:, None] * columns - self._sums.applied(point.factor, columns)
-        result *= 2.0 * slope
-        return result
-
-    def _curved(self, point: _Point, columns: FloatArray) -> FloatArray:
+    def _curved(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return C Q; dbeta vanishes on the diagonal, so what C has there does not matter."""
-        return (0.25 / self._kernel.sigma**4) * self._sums.applied(point.factor, columns)
+        factor = self._at(projection).factor
+        return (0.25 / self._kernel.sigma**4) * self._sums.applied(factor, columns)
 
     def _at(self, projection: FloatArray) -> _Point:
         if self._point is None or not np.array_equal(self._point.projection, projection):
-            if projection.ndim != 2 or projection.shape[0] != self.n_features:
-                raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
             samples = self._features @ projection
             factor, _ = pivoted_cholesky(samples, self._kernel, self.tolerance)
             self._point = _Point(projection.copy(), samples, factor, self._sums)

@@ -8,17 +8,15 @@ through memory. Blocks are dealt to ``threads`` threads; their sums differ from 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from kdrbench.errors import InputError
 from kdrbench.kernels import Pairing, Term, restricted, terms_of
 from kdrbench.kernels.family import FloatArray, pairing_block
-from kdrbench.problems import Counters, TraceObjective
-from kdrbench.problems.geometry import riemannian_gradient
+from kdrbench.problems import TraceObjective
+from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.hessian import curvature_form
 
 # Blocks of this many samples stay in the second-level cache; measured.
@@ -28,33 +26,22 @@ _Elementwise = Callable[[Term, FloatArray], FloatArray]
 _Visit = Callable[[slice, slice, FloatArray, "list[_Product]"], None]
 
 
-class PanelProblem:
+class PanelProblem(Evaluator):
     """Oracles of a :class:`TraceObjective` in memory linear in n."""
 
     def __init__(self, objective: TraceObjective, *, panel: int = _PANEL, threads: int = 1) -> None:
-        self.counters = Counters()
-        self._features = np.ascontiguousarray(objective.features)
+        super().__init__(objective.features)
         self._gamma = objective.gamma
         self._panel, self._threads = panel, threads
         self._terms: dict[Pairing, list[Term]] = {}
         for term in terms_of(objective.kernel):
             self._terms.setdefault(term.kernel.pairing, []).append(term)
 
-    def fresh(self) -> PanelProblem:
-        """Return a problem that shares features and Gamma, with counters at zero; no point is ever held."""
-        twin = copy.copy(self)
-        twin.counters = Counters()
-        return twin
+    def _forget(self) -> None:
+        """No point is ever held."""
 
-    @property
-    def n_features(self) -> int:
-        """Number of features d."""
-        return int(self._features.shape[1])
-
-    def value(self, projection: FloatArray) -> float:
-        """Return F(W)."""
-        self.counters.value += 1
-        samples = self._projected(projection)
+    def _value(self, projection: FloatArray) -> float:
+        samples = self._features @ projection
         ones = np.ones((len(samples), 1))
 
         def visit(rows: slice, columns: slice, gamma: FloatArray, products: list[_Product]) -> None:
@@ -64,40 +51,30 @@ class PanelProblem:
 
         return float(self._swept(visit, [(Pairing.DOT, ones)]).sum())
 
-    def gradient(self, projection: FloatArray) -> FloatArray:
-        """Return 2 Phi(W) W, d x q."""
-        self.counters.gradient += 1
-        samples = self._projected(projection)
-        return 2.0 * (self._features.T @ self._weighted(_slope, samples, samples))
+    def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        return self._weighted(_slope, self._features @ projection, columns)
 
-    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
-        """Return (I - WW') grad F, d x q."""
-        return riemannian_gradient(projection, self.gradient(projection))
-
-    def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W applied to Z, d x q."""
-        self.counters.hessian_vector += 1
-        samples, moved = self._projected(projection), self._features @ direction
+    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        samples = self._features @ projection
+        own = 2.0 * np.einsum("ij,ij->i", samples, moved)
 
         def visit(rows: slice, columns: slice, gamma: FloatArray, products: list[_Product]) -> None:
             for place, pairing in enumerate(self._terms):
                 beta = pairing_block(pairing, samples[rows], samples[columns])
                 turned = samples[rows] @ moved[columns].T + moved[rows] @ samples[columns].T
                 if pairing is Pairing.DIFFERENCE:
-                    own = 2.0 * np.einsum("ij,ij->i", samples, moved)
                     turned = own[rows, None] + own[columns] - 2.0 * turned
                 turned *= gamma
                 turned *= self._summed(_curvature, pairing, beta, rows, columns)
-                products[2 * place].add(rows, columns, gamma * self._summed(_slope, pairing, beta, rows, columns))
+                sloped = gamma * self._summed(_slope, pairing, beta, rows, columns)
+                products[2 * place].add(rows, columns, sloped)
                 products[2 * place + 1].add(rows, columns, turned)
 
         wanted = [(pairing, target) for pairing in self._terms for target in (moved, samples)]
-        return 2.0 * (self._features.T @ self._swept(visit, wanted))
+        return self._swept(visit, wanted)
 
-    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq (see :mod:`.hessian`)."""
-        self.counters.hessian += 1
-        samples, moved = self._projected(projection), self._features @ basis
+    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        samples = self._features @ projection
         m, q = moved.shape[1], samples.shape[1]
         form = np.zeros((m, q, m, q))
         for pairing in self._terms:
@@ -106,30 +83,17 @@ class PanelProblem:
                 return self._weighted(_curvature, samples, columns, only=pairing)
 
             form += curvature_form(pairing, weighted, moved, samples)
-        own = 2.0 * (moved.T @ self._weighted(_slope, samples, moved))
-        for a in range(q):
-            form[:, a, :, a] += own
-        flat = form.reshape(m * q, m * q)
-        return 0.5 * (flat + flat.T)
+        return form
 
-    def surrogate(self, projection: FloatArray) -> FloatArray:
-        """Return Phi(W), d x d."""
-        self.counters.surrogate += 1
-        return self._surrogate_from(_slope, self._projected(projection))
+    def _surrogate(self, projection: FloatArray) -> FloatArray:
+        return self._surrogate_from(_slope, self._features @ projection)
 
-    def initial_surrogate(self) -> FloatArray:
-        """Return Phi_0: f' replaced by its value at beta = 0, or by its sign for beta > 0 where that is zero."""
-        self.counters.surrogate += 1
+    def _initial_surrogate(self) -> FloatArray:
         return self._surrogate_from(_initial_slope, self._features[:, :1])
 
     def _surrogate_from(self, function: _Elementwise, samples: FloatArray) -> FloatArray:
         surrogate = self._features.T @ self._weighted(function, samples, self._features)
         return 0.5 * (surrogate + surrogate.T)
-
-    def _projected(self, projection: FloatArray) -> FloatArray:
-        if projection.ndim != 2 or projection.shape[0] != self.n_features:
-            raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
-        return self._features @ projection
 
     def _weighted(
         self, function: _Elementwise, samples: FloatArray, targets: FloatArray, only: Pairing | None = None

@@ -1,0 +1,125 @@
+"""What every way of evaluating a problem shares: counters, checks, and how sums over pairs become oracles.
+
+With P = XW, V any columns and R = XZ, an evaluator says how to apply two operators at W,
+
+    sloped:  V -> G V  (dot)  or  2 (diag(G 1) - G) V  (difference),                G = Gamma * f'(beta),
+    turned:  R -> the same of R, plus that of P with Gamma * f''(beta) * dbeta[Z] in place of G,
+
+and from them follow
+
+    grad F = 2 X' sloped(P),   Hess F[Z] = 2 X' turned(R),   Phi = X' sloped(X).
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import Self
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Counters
+from kdrbench.problems.geometry import riemannian_gradient
+
+
+class Evaluator(ABC):
+    """Oracles of a problem on ``features`` (n x d)."""
+
+    def __init__(self, features: FloatArray) -> None:
+        self.counters = Counters()
+        self._features = np.ascontiguousarray(features)
+
+    def fresh(self) -> Self:
+        """Return a problem that shares features and Gamma, with counters at zero and no point held."""
+        twin = copy.copy(self)
+        twin.counters = Counters()
+        twin._forget()
+        return twin
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        return int(self._features.shape[1])
+
+    def value(self, projection: FloatArray) -> float:
+        """Return F(W)."""
+        self.counters.value += 1
+        self._check(projection)
+        return self._value(projection)
+
+    def gradient(self, projection: FloatArray) -> FloatArray:
+        """Return 2 Phi(W) W, d x q."""
+        self.counters.gradient += 1
+        self._check(projection)
+        return 2.0 * (self._features.T @ self._sloped(projection, self._features @ projection))
+
+    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
+        """Return (I - WW') grad F, d x q."""
+        return riemannian_gradient(projection, self.gradient(projection))
+
+    def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W applied to Z, d x q."""
+        self.counters.hessian_vector += 1
+        self._check(projection)
+        return 2.0 * (self._features.T @ self._turned(projection, self._features @ direction))
+
+    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq (see :mod:`.hessian`)."""
+        self.counters.hessian += 1
+        self._check(projection)
+        moved, q = self._features @ basis, projection.shape[1]
+        form = self._curvature_form(projection, moved)
+        own = 2.0 * (moved.T @ self._sloped(projection, moved))
+        for a in range(q):
+            form[:, a, :, a] += own
+        flat = form.reshape(basis.shape[1] * q, -1)
+        return 0.5 * (flat + flat.T)
+
+    def surrogate(self, projection: FloatArray) -> FloatArray:
+        """Return Phi(W), d x d and symmetric."""
+        self.counters.surrogate += 1
+        self._check(projection)
+        return self._surrogate(projection)
+
+    def initial_surrogate(self) -> FloatArray:
+        """Return Phi_0: f' replaced by its value at beta = 0, or by its sign for beta > 0 where that is zero.
+
+        For a single kernel this is the papers' sign of f' up to a positive factor, which changes no
+        eigenvector; in a combination the values weigh the members against each other.
+        """
+        self.counters.surrogate += 1
+        return self._initial_surrogate()
+
+    def _check(self, projection: FloatArray) -> None:
+        if projection.ndim != 2 or projection.shape[0] != self.n_features:
+            raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Drop what is held of any point."""
+
+    @abstractmethod
+    def _value(self, projection: FloatArray) -> float:
+        """Return F(W)."""
+
+    @abstractmethod
+    def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return G V or its form for differences, n x (columns)."""
+
+    @abstractmethod
+    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        """Return the derivative of sloped(P) along Z, for R = ``moved``, n x q."""
+
+    @abstractmethod
+    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        """Return T of :mod:`.hessian`, an (m, q, m, q) array for V = ``moved`` (n x m)."""
+
+    @abstractmethod
+    def _surrogate(self, projection: FloatArray) -> FloatArray:
+        """Return Phi(W)."""
+
+    @abstractmethod
+    def _initial_surrogate(self) -> FloatArray:
+        """Return Phi_0."""
