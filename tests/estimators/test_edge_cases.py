@@ -117,12 +117,37 @@ def spectrum(name, size):
 def test_eigenvectors_of_large_matrices(name, monkeypatch):
     monkeypatch.setattr(stiefel, "_LANCZOS_SIZE", 200)
     matrix, values = spectrum(name, 300)
+    if name == "apart":
+        assert stiefel._by_lanczos(matrix, 3) is not None
     found, vectors = leading_eigenvectors(matrix, 3)
     np.testing.assert_allclose(found, values[:3], atol=1e-9)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-10)
     np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-9)
     again = leading_eigenvectors(matrix, 3)[1]
     np.testing.assert_array_equal(vectors, again)
+
+
+def test_a_copy_that_lanczos_missed_is_noticed(monkeypatch):
+    matrix, _ = spectrum("a pair above the gap", 300)
+    honest, calls = stiefel.eigsh, []
+
+    def forgetful(*arguments, **options):
+        values, vectors = honest(*arguments, **{**options, "k": 4}) if not calls else honest(*arguments, **options)
+        calls.append(1)
+        # As if one of the two equal eigenvalues had no vector.
+        return (values[[0, 1, 3]], vectors[:, [0, 1, 3]]) if len(calls) == 1 else (values, vectors)
+
+    monkeypatch.setattr(stiefel, "eigsh", forgetful)
+    assert stiefel._by_lanczos(matrix, 3) is None
+
+
+def test_ties_are_judged_by_the_whole_matrix():
+    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((8, 8)))[0]
+    matrix = (basis * np.array([0.0, 0, 0, -1, -2, -3, -4, -5])) @ basis.T
+    first = leading_eigenvectors(0.5 * (matrix + matrix.T), 2)[1]
+    noise = 1e-15 * np.random.default_rng(1).standard_normal((8, 8))
+    again = leading_eigenvectors(0.5 * (matrix + matrix.T) + noise + noise.T, 2)[1]
+    assert stiefel.subspace_turn(first, again) < 1e-9
 
 
 def test_one_class_is_refused():

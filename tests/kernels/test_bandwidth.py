@@ -32,6 +32,9 @@ AWKWARD = {
     "many ties": lambda rng: rng.integers(0, 3, (400, 2)).astype(float),
     "misleading sample": clusters_that_mislead_a_sample,
     "far apart": lambda rng: rng.standard_normal((300, 2)) + 1e6 * (np.arange(300) % 2)[:, None],
+    "coinciding": lambda rng: np.vstack([np.ones((150, 2)), rng.standard_normal((200, 2))]) + 1e3,
+    "one far away": lambda rng: np.vstack([rng.standard_normal((300, 3)), np.full((1, 3), 1e8)]),
+    "some very far away": lambda rng: np.vstack([1e-5 * rng.standard_normal((400, 3)), np.full((4, 3), 1e6)]),
     "far from the origin": lambda rng: rng.standard_normal((300, 2)) + 1e5,
 }
 
@@ -43,6 +46,7 @@ def test_passes_over_blocks_find_the_same_median(data, monkeypatch):
     monkeypatch.setattr(bandwidth, "_HELD_SAMPLES", 10)
     monkeypatch.setattr(bandwidth, "_BLOCK", 64)
     monkeypatch.setattr(bandwidth, "_SAMPLED", 10)
+    monkeypatch.setattr(bandwidth, "_HELD_VALUES", 40)
     # Products of centred features round at 1e-16 of their squares.
     assert median_distance(features) == pytest.approx(expected, rel=1e-9)
 
@@ -59,6 +63,14 @@ def test_the_median_of_many_samples_needs_no_array_of_all_pairs():
     assert found == pytest.approx(np.sqrt(2 * chi2(3).median()), rel=0.01)
     # All pairs once take 256 MB, a block of them 8 MB.
     assert peak < 60e6
+
+
+def test_samples_that_coincide_are_seen_among_many(monkeypatch):
+    monkeypatch.setattr(bandwidth, "_HELD_SAMPLES", 10)
+    rng = np.random.default_rng(0)
+    features = np.vstack([np.ones((330, 5)), rng.standard_normal((80, 5))]) + 1e3 * rng.standard_normal(5)
+    with pytest.raises(InputError, match="median distance of these 410 samples is 0"):
+        median_distance(features)
 
 
 def test_refuses_samples_that_coincide():

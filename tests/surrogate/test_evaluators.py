@@ -1,5 +1,6 @@
 """Every way of evaluating a problem against the dense arrays."""
 
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -176,10 +177,67 @@ def test_low_rank_factors_are_for_gaussians_and_a_tolerance():
         build_problem(objective_of(100, Polynomial()), evaluator="low_rank", tolerance=1e-3)
     for tolerance in (0.0, 1.0, float("nan")):
         with pytest.raises(InputError, match="must lie between 0 and 1"):
-            build_problem(objective_of(100, Gaussian(1.0)), evaluator="low_rank", tolerance=tolerance)
+            LowRankProblem(objective_of(100, Gaussian(1.0)), tolerance)
     # Nobody gets an approximation unasked.
     assert plan(objective_of(3000, Gaussian(1.0)), 2).evaluator == "panels"
     assert explain(objective_of(3000, Gaussian(1.0)), 2, tolerance=1e-3).startswith("low_rank: ")
+
+
+EVALUATORS = {
+    "dense": (Polynomial(degree=3), 0.0),
+    "panels": (Polynomial(degree=3), 0.0),
+    "factored": (Polynomial(degree=3), 0.0),
+    "low_rank": (Gaussian(2.0), 1e-9),
+    "auto": (Polynomial(degree=3), 0.0),
+}
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+def test_answers_do_not_depend_on_what_was_asked_before(evaluator):
+    kernel, tolerance = EVALUATORS[evaluator]
+    objective = objective_of(500, kernel)
+
+    def fresh_answer(projection):
+        return build_problem(objective, evaluator=evaluator, tolerance=tolerance).gradient(projection)
+
+    here, there = (random_projection(seed=seed, n_features=10) for seed in (1, 2))
+    problem = build_problem(objective, evaluator=evaluator, tolerance=tolerance)
+    moved = here.copy()
+    np.testing.assert_array_equal(problem.gradient(moved), fresh_answer(here))
+    # The caller may use the array again.
+    moved[:] = there
+    np.testing.assert_array_equal(problem.gradient(moved), fresh_answer(there))
+    twin = problem.fresh()
+    assert (twin.counters.gradient, problem.counters.gradient) == (0, 2)
+    np.testing.assert_array_equal(twin.gradient(here), fresh_answer(here))
+    if evaluator in ("factored", "low_rank"):
+        assert problem.fresh()._point is None
+
+
+def test_twins_share_what_was_made_of_the_data():
+    problem = build_problem(objective_of(700, Squared()))
+    twins = [problem.fresh(), problem.fresh()]
+    assert twins[0].evaluator(2)._features is twins[1].evaluator(2)._features is problem.evaluator(2)._features
+    pickle.loads(pickle.dumps(problem)).value(random_projection(n_features=10))
+
+
+def test_many_classes_and_many_factors_are_no_savings():
+    features, _ = random_samples(n_samples=2500, n_features=20)
+    many = TraceObjective(features, Polynomial(), supervised_gamma(np.arange(2500) // 2))
+    assert plan(many, 5).evaluator != "factored"
+    targets = FactoredGamma(np.eye(600), np.ones(600))
+    assert plan(TraceObjective(features[:600], Gaussian(1.0), targets), 2).evaluator == "dense"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"threads": 0}, "threads must be an integer >= 1"), ({"tolerance": 5.0}, "tolerance must be a number >= 0")],
+)
+def test_bad_options_of_evaluation_are_named(options, message):
+    with pytest.raises(InputError, match=message):
+        build_problem(objective_of(50, Gaussian(1.0)), **options)
+    with pytest.raises(InputError, match="a projection must have 10 rows"):
+        build_problem(objective_of(50, Linear())).value(np.ones(10))
 
 
 def test_other_kernels_have_no_exact_factors():

@@ -59,7 +59,7 @@ def independent_labellings(
 
 
 def noise(n_samples: int, n_features: int, n_classes: int, rng: np.random.Generator) -> tuple[FloatArray, Labels]:
-    """Labels that have nothing to do with the features; each class has at least one member."""
+    """Labels that have nothing to do with the features; each class has a member if there are enough."""
     labels = np.arange(n_samples) % n_classes
     return rng.standard_normal((n_samples, n_features)), rng.permutation(labels).astype(np.int64)
 

@@ -17,6 +17,8 @@ _HELD_SAMPLES = 4000
 _BLOCK = 1024
 _BINS = 4096
 _SAMPLED = 1000
+_HELD_VALUES = 2_000_000
+_ROUNDING = 1e-13
 
 
 def median_distance(features: FloatArray) -> float:
@@ -50,28 +52,48 @@ def median_distance(features: FloatArray) -> float:
 
 def _ranked_distances(features: FloatArray, ranks: list[int]) -> list[float]:
     """Return the distances with these ranks among all pairs i < j, ranks ascending and adjacent."""
-    centred = features - features.mean(axis=0)
+    # By the median of each column: one sample far away must not round the distances of all others.
+    centred = features - np.median(features, axis=0)
     sample = pdist(centred[:: max(1, len(centred) // _SAMPLED)]) ** 2
+    top = 4.0 * float(np.einsum("ij,ij->i", centred, centred).max()) * (1 + 1e-9)
+    if top == 0.0:
+        return [0.0] * len(ranks)
     # Wide enough to hold the median of all with the median of some; else everything is searched.
     low, high = np.quantile(sample, [0.4, 0.6])
-    below, counts = _histogram(centred, low, high)
-    if not below <= ranks[0] <= ranks[-1] < below + counts.sum():
-        low, high = 0.0, 4.0 * float(np.einsum("ij,ij->i", centred, centred).max()) * (1 + 1e-9)
-        below, counts = _histogram(centred, low, high)
-    up_to = below + np.cumsum(counts)
-    first, last = (int(np.searchsorted(up_to, rank, side="right")) for rank in (ranks[0], ranks[-1]))
-    values, width = [], (high - low) / _BINS
+    while True:
+        width = (high - low) / _BINS
+        below, counts = _histogram(centred, low, width) if width > 0 else (0, np.zeros(_BINS, dtype=np.int64))
+        if not below <= ranks[0] <= ranks[-1] < below + counts.sum():
+            low, high = 0.0, top
+            continue
+        up_to = below + np.cumsum(counts)
+        first, last = (int(np.searchsorted(up_to, rank, side="right")) for rank in (ranks[0], ranks[-1]))
+        if int(counts[first : last + 1].sum()) <= _HELD_VALUES:
+            return _distances_in_bins(centred, low, width, first, last, [rank - below for rank in ranks], counts)
+        if first < last:
+            return [_ranked_distances(features, [rank])[0] for rank in ranks]
+        if width <= 1e-14 * high:
+            # Ties: as many equal values as a bin of rounding's width holds.
+            return [float(np.sqrt(low + (first + 0.5) * width))] * len(ranks)
+        # Half a bin more on either side, so that no rounding of the edges loses the ranks.
+        low, high = low + (first - 0.5) * width, low + (first + 1.5) * width
+
+
+def _distances_in_bins(
+    centred: FloatArray, low: float, width: float, first: int, last: int, ranks: list[int], counts: NDArray[np.int64]
+) -> list[float]:
+    """Return the distances of these ranks, counted from the first bin of all, from the bins that hold them."""
+    values = []
     for squares in _squared_distances(centred):
         bins = _bin(squares, low, width)
         values.append(squares[(bins >= first) & (bins <= last)])
-    ordered = np.sort(np.concatenate(values))
-    before = int(up_to[first] - counts[first])
+    ordered, before = np.sort(np.concatenate(values)), int(counts[:first].sum())
     return [float(np.sqrt(ordered[rank - before])) for rank in ranks]
 
 
-def _histogram(centred: FloatArray, low: float, high: float) -> tuple[int, NDArray[np.int64]]:
-    """Return how many squared distances lie below ``low``, and how many in each bin from there to ``high``."""
-    below, counts, width = 0, np.zeros(_BINS, dtype=np.int64), (high - low) / _BINS
+def _histogram(centred: FloatArray, low: float, width: float) -> tuple[int, NDArray[np.int64]]:
+    """Return how many squared distances lie below ``low``, and how many in each bin from there on."""
+    below, counts = 0, np.zeros(_BINS, dtype=np.int64)
     for squares in _squared_distances(centred):
         bins = _bin(squares, low, width)
         below += int(np.count_nonzero(bins < 0))
@@ -80,16 +102,18 @@ def _histogram(centred: FloatArray, low: float, high: float) -> tuple[int, NDArr
 
 
 def _bin(squares: FloatArray, low: float, width: float) -> NDArray[np.int64]:
-    return np.asarray(np.floor((squares - low) / width), dtype=np.int64)
+    return np.asarray(np.clip(np.floor((squares - low) / width), -1, _BINS), dtype=np.int64)
 
 
 def _squared_distances(centred: FloatArray) -> Iterator[FloatArray]:
-    """Yield the squared distances of all pairs i < j, block by block."""
+    """Yield the squared distances of all pairs i < j, block by block; those below rounding are zero."""
+    lengths = np.einsum("ij,ij->i", centred, centred)
     for row in range(0, len(centred), _BLOCK):
         for column in range(row, len(centred), _BLOCK):
-            left, right = centred[row : row + _BLOCK], centred[column : column + _BLOCK]
-            block = pairing_block(Pairing.DIFFERENCE, left, right)
-            yield block[np.triu_indices(len(left), 1)] if row == column else block.ravel()
+            rows, columns = slice(row, row + _BLOCK), slice(column, column + _BLOCK)
+            block = pairing_block(Pairing.DIFFERENCE, centred[rows], centred[columns])
+            block[block <= _ROUNDING * np.add.outer(lengths[rows], lengths[columns])] = 0.0
+            yield block[np.triu_indices(len(block), 1)] if row == column else block.ravel()
 
 
 def neighbour_distances(features: FloatArray, neighbour: int = 7) -> FloatArray:

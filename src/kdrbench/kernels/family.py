@@ -222,5 +222,5 @@ class Gaussian:
     def second_derivative(self, beta: FloatArray) -> FloatArray:
         """Return f(beta) / (4 sigma^4)."""
         result = self.value(beta)
-        result *= 0.25 / self.sigma**4
+        result *= (0.5 / self.sigma**2) ** 2
         return result

@@ -10,7 +10,7 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems.geometry import riemannian_gradient
 
-# Eigenvalues this close, relative to the largest, are one.
+# Eigenvalues this close, relative to the norm of the matrix, are one.
 _TIE = 1e-10
 # Above this size Lanczos finds a few eigenvectors sooner than LAPACK where the gap is wide, and where it is not, these
 # many restarts are not much beside LAPACK's time.
@@ -53,7 +53,7 @@ def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, Fl
 
     Signs are fixed (the entry of largest magnitude of each vector is positive). Where eigenvalue ``count`` ties with
     the next one, as all those beyond the rank of Gamma do in Phi_0, any vectors of the tied space would do: those are
-    taken that have most weight on the first axes. So the result does not depend on rounding.
+    taken that have most weight on the first axes. So the subspace does not depend on rounding.
 
     Raises ``InputError`` for a matrix with NaN or infinite values.
     """
@@ -66,8 +66,9 @@ def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, Fl
     values, vectors = found
     # LAPACK's subset routine may lose eigenvectors where many eigenvalues coincide.
     lost = vectors.shape[1] <= min(count, size - 1)
-    if lost or (count < size and values[-count] - values[-count - 1] <= _TIE * np.abs(values).max()):
-        values, vectors = _untied(*np.linalg.eigh(matrix), count)
+    tie = _TIE * float(np.abs(matrix).sum(axis=0).max())
+    if lost or (count < size and values[-count] - values[-count - 1] <= tie):
+        values, vectors = _untied(*np.linalg.eigh(matrix), count, tie)
     values, vectors = values[::-1][:count], vectors[:, ::-1][:, :count]
     return values.copy(), with_fixed_signs(vectors)
 
@@ -98,9 +99,9 @@ def _by_lanczos(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]
     return np.concatenate([following, values[order]]), np.hstack([vector, vectors[:, order]])
 
 
-def _untied(values: FloatArray, vectors: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+def _untied(values: FloatArray, vectors: FloatArray, count: int, tie: float) -> tuple[FloatArray, FloatArray]:
     """Return all ascending eigenpairs with those that tie with the ``count``-th largest fixed."""
-    cluster = np.flatnonzero(np.abs(values - values[-count]) <= _TIE * np.abs(values).max())
+    cluster = np.flatnonzero(np.abs(values - values[-count]) <= tie)
     basis = vectors[:, cluster]
     weights = 1.0 / np.arange(1.0, len(values) + 1)
     # Ascending: the vectors with most weight on the first axes stand next to those of larger eigenvalues.

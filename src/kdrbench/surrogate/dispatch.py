@@ -4,21 +4,22 @@
 |---|---|---|---|
 | dense | n x n arrays, held between calls at one W | n^2 (d + c) | n^2 |
 | panels | the same sums, block by block | n^2 (d + c), half the traffic | n d |
-| factored | monomial features, for linear, squared and polynomial kernels | n m (d + q + c) + n d^2 | n (m + d) |
+| factored | monomial features; linear, squared, polynomial kernels | n m (d + q + c) + n d^2 | n (m + d) + k m d |
+| low_rank | a factor of a Gaussian's kernel matrix, to the ``tolerance`` | n m (d + m) + n d^2 | n (m + d) |
 
-| low_rank | a factor of a Gaussian's kernel matrix, to the ``tolerance`` asked for | n m (d + m) + n d^2 | n (m + d) |
-
-All but the last are exact, and it is chosen only where a tolerance > 0 is given. c stands for making and weighing one
-kernel value or one feature, measured in multiplications; there are m = C(q + p - 1, p - 1) features for degree p, each
-used as often as Gamma has factors where it has no classes.
+All but the last are exact, and it is chosen only where a tolerance > 0 is given; its rank m is as large as the kernel
+and the tolerance make it, up to n for a narrow kernel. c stands for making and weighing one kernel value or one
+feature, measured in multiplications; there are m = C(q + p - 1, p - 1) features for degree p and k classes, or as many
+passes as Gamma has factors where it has no classes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError, is_number, is_whole, unknown_name
 from kdrbench.kernels import Gaussian, Squared
 from kdrbench.problems import Problem, TraceObjective
 from kdrbench.surrogate.dense import DenseProblem
@@ -50,16 +51,21 @@ def plan(objective: TraceObjective, n_components: int, tolerance: float = 0.0) -
     """Return what ``auto`` chooses for projections to ``n_components``; ``tolerance`` as in :func:`build_problem`."""
     n_samples, n_features = objective.features.shape
     pairs = n_samples**2 * (n_features + n_components + _PER_VALUE)
-    general = "dense" if n_samples <= _DENSE_SAMPLES else "panels"
+    rank = objective.gamma.factor.shape[1]
+    # Panels make Gamma anew from its factors at each call: not worth it where these are nearly as large.
+    general = "dense" if n_samples <= _DENSE_SAMPLES or rank > n_samples // 4 else "panels"
     if tolerance > 0 and isinstance(objective.kernel, Gaussian) and n_samples >= _LOW_RANK_SAMPLES:
         return Plan("low_rank", f"{n_samples} samples; a Gaussian to {tolerance:g} of the trace of its matrix")
     if not _has_factors(objective):
         return Plan(general, f"{n_samples} samples; the kernel has no exact factors")
     polynomial = as_polynomial(objective.kernel)
     n_maps = 1 if polynomial is None else n_monomials(n_components, polynomial.degree - 1)
-    rank = 1 if objective.gamma.codes is not None else objective.gamma.factor.shape[1]
-    a_feature = rank * (n_features + n_components) + _PER_VALUE
-    factored = n_samples * (n_maps * a_feature + n_features**2) + _FACTORED_OVERHEAD
+    codes, width = objective.gamma.codes, n_features + n_components
+    sums = n_samples * rank * width
+    if codes is not None:
+        # A pass over the samples, and one over the pairs of classes.
+        sums = (n_samples + (int(codes.max()) + 1) ** 2) * width
+    factored = n_maps * (sums + n_samples * _PER_VALUE) + n_samples * n_features**2 + _FACTORED_OVERHEAD
     if factored < pairs:
         return Plan(
             "factored", f"{n_maps} features stand for {n_samples} samples: {pairs / factored:.1f} times less work"
@@ -83,23 +89,29 @@ def build_problem(
 
     Raises ``InputError`` for an unknown evaluator, and for one that the kernel does not allow.
     """
+    if not is_whole(threads) or threads < 1:
+        raise InputError(f"threads must be an integer >= 1, got {threads!r}")
+    if not is_number(tolerance) or not 0.0 <= tolerance < 1.0:
+        raise InputError(f"tolerance must be a number >= 0 and below 1, got {tolerance!r}")
     if evaluator not in EVALUATORS:
         raise InputError(unknown_name("evaluator", evaluator, list(EVALUATORS)))
     if evaluator == "auto" and _has_factors(objective):
         makers: dict[str, Callable[[], Problem]] = {
-            "dense": lambda: DenseProblem(objective),
-            "panels": lambda: PanelProblem(objective, threads=threads),
-            "factored": lambda: FactoredProblem(objective),
+            "dense": partial(DenseProblem, objective),
+            "panels": partial(PanelProblem, objective, threads=threads),
+            "factored": partial(FactoredProblem, objective),
         }
-        return SwitchingProblem(
-            objective.features.shape[1], makers, lambda n_components: plan(objective, n_components).evaluator
-        )
+        return SwitchingProblem(objective.features.shape[1], makers, partial(_evaluator_for, objective))
     name = plan(objective, 1, tolerance).evaluator if evaluator == "auto" else evaluator
     if name == "dense":
         return DenseProblem(objective)
     if name == "low_rank":
         return LowRankProblem(objective, tolerance)
     return PanelProblem(objective, threads=threads) if name == "panels" else FactoredProblem(objective)
+
+
+def _evaluator_for(objective: TraceObjective, n_components: int) -> str:
+    return plan(objective, n_components).evaluator
 
 
 def _has_factors(objective: TraceObjective) -> bool:

@@ -131,7 +131,7 @@ class LowRankProblem(Evaluator):
     def _curved(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return C Q; dbeta vanishes on the diagonal, so what C has there does not matter."""
         factor = self._at(projection).factor
-        return (0.25 / self._kernel.sigma**4) * self._sums.applied(factor, columns)
+        return (0.5 / self._kernel.sigma**2) ** 2 * self._sums.applied(factor, columns)
 
     def _at(self, projection: FloatArray) -> _Point:
         if self._point is None or not np.array_equal(self._point.projection, projection):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, Problem
 
@@ -20,14 +21,13 @@ class SwitchingProblem:
     ) -> None:
         self.counters = Counters()
         self._n_features, self._makers, self._choose = n_features, makers, choose
-        self._made: dict[str, Problem] = {}
+        self._shared: dict[str, Problem] = {}
+        self._own: dict[str, Problem] = {}
 
     def fresh(self) -> SwitchingProblem:
         """Return the same problem with its own counters and nothing remembered of earlier points."""
         twin = SwitchingProblem(self._n_features, self._makers, self._choose)
-        twin._made = {name: problem.fresh() for name, problem in self._made.items()}
-        for problem in twin._made.values():
-            problem.counters = twin.counters
+        twin._shared = self._shared
         return twin
 
     @property
@@ -38,34 +38,41 @@ class SwitchingProblem:
     def evaluator(self, n_components: int) -> Problem:
         """Return the evaluator for projections to ``n_components``."""
         name = self._choose(n_components)
-        if name not in self._made:
-            self._made[name] = self._makers[name]()
-            self._made[name].counters = self.counters
-        return self._made[name]
+        if name not in self._own:
+            if name not in self._shared:
+                self._shared[name] = self._makers[name]()
+            self._own[name] = self._shared[name].fresh()
+            self._own[name].counters = self.counters
+        return self._own[name]
+
+    def _for(self, projection: FloatArray) -> Problem:
+        if projection.ndim != 2:
+            raise InputError(f"a projection must have {self._n_features} rows, got shape {projection.shape}")
+        return self.evaluator(projection.shape[1])
 
     def value(self, projection: FloatArray) -> float:
         """Return F(W)."""
-        return self.evaluator(projection.shape[1]).value(projection)
+        return self._for(projection).value(projection)
 
     def gradient(self, projection: FloatArray) -> FloatArray:
         """Return 2 Phi(W) W, d x q."""
-        return self.evaluator(projection.shape[1]).gradient(projection)
+        return self._for(projection).gradient(projection)
 
     def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W applied to Z, d x q."""
-        return self.evaluator(projection.shape[1]).hessian_vector(projection, direction)
+        return self._for(projection).hessian_vector(projection, direction)
 
     def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq."""
-        return self.evaluator(projection.shape[1]).hessian(projection, basis)
+        return self._for(projection).hessian(projection, basis)
 
     def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
         """Return (I - WW') grad F, d x q."""
-        return self.evaluator(projection.shape[1]).riemannian_gradient(projection)
+        return self._for(projection).riemannian_gradient(projection)
 
     def surrogate(self, projection: FloatArray) -> FloatArray:
         """Return Phi(W), d x d."""
-        return self.evaluator(projection.shape[1]).surrogate(projection)
+        return self._for(projection).surrogate(projection)
 
     def initial_surrogate(self) -> FloatArray:
         """Return Phi_0."""
