@@ -118,7 +118,7 @@ def test_eigenvectors_of_large_matrices(name, monkeypatch):
     monkeypatch.setattr(stiefel, "_LANCZOS_SIZE", 200)
     matrix, values = spectrum(name, 300)
     if name == "apart":
-        assert stiefel._by_lanczos(matrix, 3) is not None
+        assert stiefel._by_lanczos(matrix, 3, 10.0) is not None
     found, vectors = leading_eigenvectors(matrix, 3)
     np.testing.assert_allclose(found, values[:3], atol=1e-9)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-10)
@@ -138,7 +138,7 @@ def test_a_copy_that_lanczos_missed_is_noticed(monkeypatch):
         return (values[[0, 1, 3]], vectors[:, [0, 1, 3]]) if len(calls) == 1 else (values, vectors)
 
     monkeypatch.setattr(stiefel, "eigsh", forgetful)
-    assert stiefel._by_lanczos(matrix, 3) is None
+    assert stiefel._by_lanczos(matrix, 3, 10.0) is None
 
 
 def test_ties_are_judged_by_the_whole_matrix():

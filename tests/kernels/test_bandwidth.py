@@ -35,6 +35,8 @@ AWKWARD = {
     "coinciding": lambda rng: np.vstack([np.ones((150, 2)), rng.standard_normal((200, 2))]) + 1e3,
     "one far away": lambda rng: np.vstack([rng.standard_normal((300, 3)), np.full((1, 3), 1e8)]),
     "some very far away": lambda rng: np.vstack([1e-5 * rng.standard_normal((400, 3)), np.full((4, 3), 1e6)]),
+    "minute": lambda rng: 1e-170 * rng.standard_normal((300, 3)),
+    "immense": lambda rng: 1e170 * rng.standard_normal((300, 3)),
     "far from the origin": lambda rng: rng.standard_normal((300, 2)) + 1e5,
 }
 
@@ -42,13 +44,15 @@ AWKWARD = {
 @pytest.mark.parametrize("data", AWKWARD)
 def test_passes_over_blocks_find_the_same_median(data, monkeypatch):
     features = AWKWARD[data](np.random.default_rng(0))
-    expected = np.median(cdist(features, features))
+    # The reference squares, so it is taken in a unit that squares.
+    unit = {"minute": 1e-170, "immense": 1e170}.get(data, 1.0)
+    expected = unit * np.median(cdist(features / unit, features / unit))
     monkeypatch.setattr(bandwidth, "_HELD_SAMPLES", 10)
     monkeypatch.setattr(bandwidth, "_BLOCK", 64)
     monkeypatch.setattr(bandwidth, "_SAMPLED", 10)
     monkeypatch.setattr(bandwidth, "_HELD_VALUES", 40)
     # Products of centred features round at 1e-16 of their squares.
-    assert median_distance(features) == pytest.approx(expected, rel=1e-9)
+    assert median_distance(features) == pytest.approx(expected, rel=1e-9, abs=0.0)
 
 
 def test_the_median_of_many_samples_needs_no_array_of_all_pairs():
@@ -63,6 +67,13 @@ def test_the_median_of_many_samples_needs_no_array_of_all_pairs():
     assert found == pytest.approx(np.sqrt(2 * chi2(3).median()), rel=0.01)
     # All pairs once take 256 MB, a block of them 8 MB.
     assert peak < 60e6
+
+
+def test_differences_that_overflow_are_refused(monkeypatch):
+    monkeypatch.setattr(bandwidth, "_HELD_SAMPLES", 1)
+    features = np.array([[1.7e308], [-1.7e308], [-1.7e308]])
+    with np.errstate(over="ignore"), pytest.raises(InputError, match="distances of these samples are not finite"):
+        median_distance(features)
 
 
 def test_samples_that_coincide_are_seen_among_many(monkeypatch):

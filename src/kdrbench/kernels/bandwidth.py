@@ -26,9 +26,10 @@ def median_distance(features: FloatArray) -> float:
 
     The n zero distances of each row to itself count, as in the papers' code: without them the published
     Gaussian costs are missed (Wine -1624.00 instead of -1628.14). ``features`` is n x d, n >= 2. Exact for any n; from
-    a few thousand samples on in two passes over blocks of pairs, in memory that does not grow with their number.
+    a few thousand samples on in a few passes over blocks of pairs, in memory that does not grow with their number.
 
-    Raises ``InputError`` when the median is zero (half of all pairs coincide): a Gaussian has no scale then.
+    Raises ``InputError`` when the median is zero (half of all pairs coincide), for a Gaussian has no scale then, and
+    when differences of features are not finite.
     """
     n_samples = features.shape[0]
     if n_samples < 2:
@@ -54,10 +55,19 @@ def _ranked_distances(features: FloatArray, ranks: list[int]) -> list[float]:
     """Return the distances with these ranks among all pairs i < j, ranks ascending and adjacent."""
     # By the median of each column: one sample far away must not round the distances of all others.
     centred = features - np.median(features, axis=0)
+    unit = float(np.abs(centred).max())
+    if not np.isfinite(unit):
+        raise InputError("distances of these samples are not finite; scale the features")
+    if unit == 0.0:
+        return [0.0] * len(ranks)
+    # In units of the largest entry: squares of very large and very small ones neither overflow nor vanish.
+    return [unit * distance for distance in _ranked_in_unit_cube(centred / unit, ranks)]
+
+
+def _ranked_in_unit_cube(centred: FloatArray, ranks: list[int]) -> list[float]:
+    """Return the same for features whose largest magnitude is one."""
     sample = pdist(centred[:: max(1, len(centred) // _SAMPLED)]) ** 2
     top = 4.0 * float(np.einsum("ij,ij->i", centred, centred).max()) * (1 + 1e-9)
-    if top == 0.0:
-        return [0.0] * len(ranks)
     # Wide enough to hold the median of all with the median of some; else everything is searched.
     low, high = np.quantile(sample, [0.4, 0.6])
     while True:
@@ -71,7 +81,7 @@ def _ranked_distances(features: FloatArray, ranks: list[int]) -> list[float]:
         if int(counts[first : last + 1].sum()) <= _HELD_VALUES:
             return _distances_in_bins(centred, low, width, first, last, [rank - below for rank in ranks], counts)
         if first < last:
-            return [_ranked_distances(features, [rank])[0] for rank in ranks]
+            return [_ranked_in_unit_cube(centred, [rank])[0] for rank in ranks]
         if width <= 1e-14 * high:
             # Ties: as many equal values as a bin of rounding's width holds.
             return [float(np.sqrt(low + (first + 0.5) * width))] * len(ranks)

@@ -59,25 +59,25 @@ def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, Fl
     """
     require_finite(matrix)
     size = matrix.shape[0]
-    found = _by_lanczos(matrix, count) if size > _LANCZOS_SIZE and count < size // 10 else None
+    norm = float(np.abs(matrix).sum(axis=0).max())
+    found = _by_lanczos(matrix, count, norm) if size > _LANCZOS_SIZE and count < size // 10 else None
     if found is None:
         wanted = min(count + 1, size)
         found = scipy.linalg.eigh(matrix, subset_by_index=(size - wanted, size - 1))
     values, vectors = found
     # LAPACK's subset routine may lose eigenvectors where many eigenvalues coincide.
     lost = vectors.shape[1] <= min(count, size - 1)
-    tie = _TIE * float(np.abs(matrix).sum(axis=0).max())
-    if lost or (count < size and values[-count] - values[-count - 1] <= tie):
-        values, vectors = _untied(*np.linalg.eigh(matrix), count, tie)
+    if lost or (count < size and values[-count] - values[-count - 1] <= _TIE * norm):
+        values, vectors = _untied(*np.linalg.eigh(matrix), count, _TIE * norm)
     values, vectors = values[::-1][:count], vectors[:, ::-1][:, :count]
     return values.copy(), with_fixed_signs(vectors)
 
 
-def _by_lanczos(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray] | None:
+def _by_lanczos(matrix: FloatArray, count: int, norm: float) -> tuple[FloatArray, FloatArray] | None:
     """Return the ``count`` + 1 largest eigenpairs, ascending; ``None`` where Lanczos has not settled or missed one.
 
     A Krylov space may hold one copy only of a repeated eigenvalue. So the largest eigenvalue of what is left, when the
-    pairs found are taken out, must be the next one.
+    pairs found are taken out, must be the next one. ``norm`` bounds the magnitude of all eigenvalues.
     """
     start = np.cos(np.arange(1.0, len(matrix) + 1))
     try:
@@ -86,15 +86,14 @@ def _by_lanczos(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]
             matrix.shape, matvec=lambda column: matrix @ column - vectors @ (values * (vectors.T @ column)), dtype=float
         )
         # Shifted, so that an eigenvalue of zero can be found to a relative tolerance.
-        shift = float(np.abs(values).max())
-        shifted = LinearOperator(matrix.shape, matvec=lambda column: left @ column + shift * column, dtype=float)
+        shifted = LinearOperator(matrix.shape, matvec=lambda column: left @ column + norm * column, dtype=float)
         apart = outside(vectors, start[:, None])[:, 0]
         following, vector = eigsh(shifted, k=1, which="LA", v0=apart, maxiter=_MOST_RESTARTS)
     except ArpackError:
         return None
     order = np.argsort(values)
-    following = following - shift
-    if following[0] > values[order[0]] - _TIE * shift:
+    following = following - norm
+    if following[0] > values[order[0]] - _TIE * norm:
         return None
     return np.concatenate([following, values[order]]), np.hstack([vector, vectors[:, order]])
 
