@@ -20,7 +20,7 @@ from kdrbench.kernels import Gaussian, Kernel, Multiquadric, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
-from kdrbench.surrogate import build_problem
+from kdrbench.surrogate import Evaluation, build_problem
 
 N_SAMPLES, N_FEATURES, N_COMPONENTS, N_CLASSES = 4000, 200, 9, 10
 REPEATS = 3
@@ -94,13 +94,13 @@ class Measured:
 
 def measure(objective: TraceObjective, evaluator: str, tolerance: float) -> Measured:
     """Measure one evaluator."""
-    problem = build_problem(objective, evaluator=evaluator, tolerance=tolerance)
+    problem = build_problem(objective, Evaluation(evaluator=evaluator, tolerance=tolerance))
     point = make_start("random", problem, N_COMPONENTS, np.random.default_rng(1))
 
     def build_and_evaluate() -> None:
-        build_problem(objective, evaluator=evaluator, tolerance=tolerance).surrogate(point)
+        build_problem(objective, Evaluation(evaluator=evaluator, tolerance=tolerance)).surrogate(point)
 
-    exact = build_problem(objective, evaluator="panels")
+    exact = build_problem(objective, Evaluation(evaluator="panels"))
     return Measured(
         surrogate_s=seconds(lambda: problem.fresh().surrogate(point)),
         gradient_s=seconds(lambda: problem.fresh().gradient(point)),
@@ -138,7 +138,7 @@ def grow() -> None:
         spent: list[float] = []
         for n_samples in sizes:
             objective = objective_of(n_samples, 50, kernel)
-            problem = build_problem(objective, tolerance=tolerance)
+            problem = build_problem(objective, Evaluation(tolerance=tolerance))
             point = make_start("random", problem, q, np.random.default_rng(1))
             a_surrogate = seconds(lambda problem=problem, point=point: problem.fresh().surrogate(point))
             a_gradient = seconds(lambda problem=problem, point=point: problem.fresh().gradient(point))

@@ -12,7 +12,16 @@ from kdrbench.kernels import Combination, Gaussian, Linear, Polynomial, Relative
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.stiefel import relative_stationarity
-from kdrbench.surrogate import DenseProblem, FactoredProblem, LowRankProblem, PanelProblem, build_problem, explain, plan
+from kdrbench.surrogate import (
+    DenseProblem,
+    Evaluation,
+    FactoredProblem,
+    LowRankProblem,
+    PanelProblem,
+    build_problem,
+    explain,
+    plan,
+)
 from kdrbench.surrogate.feature_maps import monomial_features, n_monomials
 from kdrbench.surrogate.low_rank import pivoted_cholesky
 from kdrbench.surrogate.switching import SwitchingProblem
@@ -162,7 +171,7 @@ def test_low_rank_factors_are_as_near_as_asked(tolerance, rounding, gamma):
 
 def test_a_solution_by_low_rank_factors_is_confirmed_by_an_exact_gradient():
     objective = objective_of(2500, Gaussian(sigma=6.0))
-    problem = build_problem(objective, tolerance=1e-10)
+    problem = build_problem(objective, Evaluation(tolerance=1e-10))
     assert isinstance(problem, LowRankProblem)
     start = make_start("surrogate", problem, 2, np.random.default_rng(0))
     result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
@@ -174,7 +183,7 @@ def test_a_solution_by_low_rank_factors_is_confirmed_by_an_exact_gradient():
 
 def test_low_rank_factors_are_for_gaussians_and_a_tolerance():
     with pytest.raises(InputError, match="low-rank factors are for Gaussian kernels, not for Polynomial"):
-        build_problem(objective_of(100, Polynomial()), evaluator="low_rank", tolerance=1e-3)
+        build_problem(objective_of(100, Polynomial()), Evaluation(evaluator="low_rank", tolerance=1e-3))
     for tolerance in (0.0, 1.0, float("nan")):
         with pytest.raises(InputError, match="must lie between 0 and 1"):
             LowRankProblem(objective_of(100, Gaussian(1.0)), tolerance)
@@ -198,10 +207,10 @@ def test_answers_do_not_depend_on_what_was_asked_before(evaluator):
     objective = objective_of(500, kernel)
 
     def fresh_answer(projection):
-        return build_problem(objective, evaluator=evaluator, tolerance=tolerance).gradient(projection)
+        return build_problem(objective, Evaluation(evaluator=evaluator, tolerance=tolerance)).gradient(projection)
 
     here, there = (random_projection(seed=seed, n_features=10) for seed in (1, 2))
-    problem = build_problem(objective, evaluator=evaluator, tolerance=tolerance)
+    problem = build_problem(objective, Evaluation(evaluator=evaluator, tolerance=tolerance))
     moved = here.copy()
     np.testing.assert_array_equal(problem.gradient(moved), fresh_answer(here))
     # The caller may use the array again.
@@ -235,7 +244,7 @@ def test_many_classes_and_many_factors_are_no_savings():
 )
 def test_bad_options_of_evaluation_are_named(options, message):
     with pytest.raises(InputError, match=message):
-        build_problem(objective_of(50, Gaussian(1.0)), **options)
+        build_problem(objective_of(50, Gaussian(1.0)), Evaluation(**options))
     with pytest.raises(InputError, match="a projection must have 10 rows"):
         build_problem(objective_of(50, Linear())).value(np.ones(10))
 
@@ -246,7 +255,7 @@ def test_other_kernels_have_no_exact_factors():
     with pytest.raises(InputError, match="exact factors exist for linear, squared and polynomial kernels"):
         FactoredProblem(objective)
     with pytest.raises(InputError, match="unknown evaluator 'fast'; allowed: auto, dense, panels, factored, low_rank"):
-        build_problem(objective, evaluator="fast")
+        build_problem(objective, Evaluation(evaluator="fast"))
 
 
 def objective_of(n_samples, kernel, n_features=10):
@@ -292,7 +301,7 @@ def test_the_evaluator_does_not_change_the_solution(kernel):
     objective, solutions = objective_of(500, kernel), []
     names = ["dense", "panels"] + (["factored"] if isinstance(kernel, Polynomial) else [])
     for name in names:
-        problem = build_problem(objective, evaluator=name)
+        problem = build_problem(objective, Evaluation(evaluator=name))
         start = make_start("surrogate", problem, 2, np.random.default_rng(0))
         result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
         solutions.append(problem.value(result.projection))

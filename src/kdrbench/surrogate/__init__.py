@@ -1,7 +1,8 @@
 """How value, gradient and surrogate of a problem are evaluated."""
 
 from kdrbench.surrogate.dense import DenseProblem
-from kdrbench.surrogate.dispatch import EVALUATORS, Plan, build_problem, explain, plan
+from kdrbench.surrogate.dispatch import Plan, build_problem, explain, plan
+from kdrbench.surrogate.evaluation import EVALUATORS, Evaluation
 from kdrbench.surrogate.factored import FactoredProblem
 from kdrbench.surrogate.low_rank import LowRankProblem
 from kdrbench.surrogate.panels import PanelProblem
@@ -9,6 +10,7 @@ from kdrbench.surrogate.panels import PanelProblem
 __all__ = [
     "EVALUATORS",
     "DenseProblem",
+    "Evaluation",
     "FactoredProblem",
     "LowRankProblem",
     "PanelProblem",

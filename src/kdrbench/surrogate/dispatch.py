@@ -19,17 +19,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from kdrbench.errors import InputError, is_number, is_whole, unknown_name
 from kdrbench.kernels import Gaussian, Squared
 from kdrbench.problems import Problem, TraceObjective
 from kdrbench.surrogate.dense import DenseProblem
+from kdrbench.surrogate.evaluation import Evaluation
 from kdrbench.surrogate.factored import FactoredProblem, as_polynomial
 from kdrbench.surrogate.feature_maps import n_monomials
 from kdrbench.surrogate.low_rank import LowRankProblem
 from kdrbench.surrogate.panels import PanelProblem
 from kdrbench.surrogate.switching import SwitchingProblem
 
-EVALUATORS = ("auto", "dense", "panels", "factored", "low_rank")
 # Measured on Wine, Cancer, WDBC and made data with one thread: below this the n x n arrays stay in the cache.
 _DENSE_SAMPLES = 400
 _PER_VALUE = 30
@@ -79,35 +78,25 @@ def explain(objective: TraceObjective, n_components: int, tolerance: float = 0.0
     return f"{chosen.evaluator}: {chosen.reason}"
 
 
-def build_problem(
-    objective: TraceObjective, *, evaluator: str = "auto", tolerance: float = 0.0, threads: int = 1
-) -> Problem:
-    """Return the oracles of ``objective``, evaluated as :func:`plan` says or as ``evaluator`` asks.
+def build_problem(objective: TraceObjective, evaluation: Evaluation | None = None) -> Problem:
+    """Return the oracles of ``objective``, evaluated as :func:`plan` says or as ``evaluation`` asks.
 
-    ``tolerance`` > 0 allows an approximation of the kernel matrix K whose error is positive semi-definite with at most
-    this share of the trace of K. ``threads`` work on panels; the other evaluators leave threads to BLAS.
-
-    Raises ``InputError`` for an unknown evaluator, and for one that the kernel does not allow.
+    Raises ``InputError`` for an evaluator that the kernel does not allow.
     """
-    if not is_whole(threads) or threads < 1:
-        raise InputError(f"threads must be an integer >= 1, got {threads!r}")
-    if not is_number(tolerance) or not 0.0 <= tolerance < 1.0:
-        raise InputError(f"tolerance must be a number >= 0 and below 1, got {tolerance!r}")
-    if evaluator not in EVALUATORS:
-        raise InputError(unknown_name("evaluator", evaluator, list(EVALUATORS)))
-    if evaluator == "auto" and _has_factors(objective):
+    asked = evaluation or Evaluation()
+    if asked.evaluator == "auto" and _has_factors(objective):
         makers: dict[str, Callable[[], Problem]] = {
             "dense": partial(DenseProblem, objective),
-            "panels": partial(PanelProblem, objective, threads=threads),
+            "panels": partial(PanelProblem, objective, threads=asked.threads),
             "factored": partial(FactoredProblem, objective),
         }
         return SwitchingProblem(objective.features.shape[1], makers, partial(_evaluator_for, objective))
-    name = plan(objective, 1, tolerance).evaluator if evaluator == "auto" else evaluator
+    name = plan(objective, 1, asked.tolerance).evaluator if asked.evaluator == "auto" else asked.evaluator
     if name == "dense":
         return DenseProblem(objective)
     if name == "low_rank":
-        return LowRankProblem(objective, tolerance)
-    return PanelProblem(objective, threads=threads) if name == "panels" else FactoredProblem(objective)
+        return LowRankProblem(objective, asked.tolerance)
+    return PanelProblem(objective, threads=asked.threads) if name == "panels" else FactoredProblem(objective)
 
 
 def _evaluator_for(objective: TraceObjective, n_components: int) -> str:
