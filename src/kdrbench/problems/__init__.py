@@ -1,12 +1,13 @@
 """What is maximised: F(W) = Tr(Gamma K_XW) over orthonormal W, with Gamma kept as factors."""
 
-from kdrbench.problems.contract import Counters, Problem
+from kdrbench.problems.contract import Counters, PassStoppedError, Problem
 from kdrbench.problems.gamma import FactoredGamma, one_hot_columns, supervised_gamma, target_gamma
 from kdrbench.problems.objective import TraceObjective
 
 __all__ = [
     "Counters",
     "FactoredGamma",
+    "PassStoppedError",
     "Problem",
     "TraceObjective",
     "one_hot_columns",

@@ -8,6 +8,10 @@ from typing import Protocol
 from kdrbench.kernels.family import FloatArray
 
 
+class PassStoppedError(Exception):
+    """A pass over the data was told to stop; the solver's last iterate stands."""
+
+
 @dataclass
 class Counters:
     """How often each oracle of a problem was called."""
@@ -46,6 +50,10 @@ class Problem(Protocol):
 
     def gradient(self, projection: FloatArray) -> FloatArray:
         """Return the Euclidean gradient of F at W: 2 Phi(W) W, d x q."""
+        ...
+
+    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        """Return F(W) and its Euclidean gradient; counts as one of each."""
         ...
 
     def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:

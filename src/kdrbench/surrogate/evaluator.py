@@ -22,6 +22,10 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters
 from kdrbench.problems.geometry import riemannian_gradient
+from kdrbench.surrogate.passes import Report
+
+# Rows of the features that are multiplied at a time.
+_CHUNK = 4096
 
 
 class Evaluator(ABC):
@@ -29,12 +33,14 @@ class Evaluator(ABC):
 
     def __init__(self, features: FloatArray) -> None:
         self.counters = Counters()
+        self.report: Report | None = None
         self._features = np.ascontiguousarray(features)
 
     def fresh(self) -> Self:
         """Return a problem that shares features and Gamma, with counters at zero and no point held."""
         twin = copy.copy(self)
         twin.counters = Counters()
+        twin.report = None
         twin._forget()
         return twin
 
@@ -53,7 +59,14 @@ class Evaluator(ABC):
         """Return 2 Phi(W) W, d x q."""
         self.counters.gradient += 1
         self._check(projection)
-        return 2.0 * (self._features.T @ self._sloped(projection, self._features @ projection))
+        return self._gradient(projection)
+
+    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        """Return F(W) and 2 Phi(W) W, in one pass where that is quicker; counts as one of each."""
+        self.counters.value += 1
+        self.counters.gradient += 1
+        self._check(projection)
+        return self._value_and_gradient(projection)
 
     def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
         """Return (I - WW') grad F, d x q."""
@@ -63,7 +76,7 @@ class Evaluator(ABC):
         """Return the Euclidean Hessian at W applied to Z, d x q."""
         self.counters.hessian_vector += 1
         self._check(projection)
-        return 2.0 * (self._features.T @ self._turned(projection, self._features @ direction))
+        return self._back(self._turned(projection, self._features @ direction))
 
     def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq (see :mod:`.hessian`)."""
@@ -71,7 +84,7 @@ class Evaluator(ABC):
         self._check(projection)
         moved, q = self._features @ basis, projection.shape[1]
         form = self._curvature_form(projection, moved)
-        own = 2.0 * (moved.T @ self._sloped(projection, moved))
+        own = 2.0 * self._quadratic(projection, moved)
         for a in range(q):
             form[:, a, :, a] += own
         flat = form.reshape(basis.shape[1] * q, -1)
@@ -107,6 +120,25 @@ class Evaluator(ABC):
     @abstractmethod
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return G V or its form for differences, n x (columns)."""
+
+    def _gradient(self, projection: FloatArray) -> FloatArray:
+        return self._back(self._sloped(projection, self._features @ projection))
+
+    def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        return self._value(projection), self._gradient(projection)
+
+    def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return V' sloped(V)."""
+        return columns.T @ self._sloped(projection, columns)
+
+    def _back(self, sloped: FloatArray) -> FloatArray:
+        """Return 2 X' V, in double precision whatever the features are in."""
+        result = np.zeros((self.n_features, sloped.shape[1]))
+        for begin in range(0, len(sloped), _CHUNK):
+            rows = slice(begin, begin + _CHUNK)
+            result += self._features[rows].T @ sloped[rows].astype(self._features.dtype, copy=False)
+        result *= 2.0
+        return result
 
     @abstractmethod
     def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:

@@ -202,6 +202,6 @@ def weighted_gram(features: FloatArray, weights: FloatArray) -> FloatArray:
         rows = np.flatnonzero(sign * weights > 0)
         for begin in range(0, len(rows), _CHUNK):
             chosen = rows[begin : begin + _CHUNK]
-            scaled = features[chosen] * np.sqrt(sign * weights[chosen])[:, None]
+            scaled = features[chosen] * np.sqrt(sign * weights[chosen])[:, None].astype(features.dtype)
             result += sign * (scaled.T @ scaled)
     return result

@@ -1,194 +1,213 @@
 """Exact evaluation in panels of rows and columns: no n x n array is ever made.
 
 The sums are those of :mod:`kdrbench.surrogate.dense`, for any kernel, taken block by block over the upper triangle of
-pairs; Gamma's blocks are made from its factors. Memory is O(n (d + q) + b^2) for panels of b samples and the time that
-of the dense evaluation, O(n^2 q) for value, gradient and products and O(n^2 d) for the surrogate, without its traffic
-through memory. Blocks are dealt to ``threads`` threads; their sums differ from one thread's by rounding only.
+pairs; Gamma's blocks are made from its factors. Value, gradient and products take O(n^2 q) time and O(n q) memory. The
+surrogate is a quadratic form, which half the pairs determine: S + S' with S = sum_I X_I' (G_II X_I/2 + sum_{J > I} G_IJ
+X_J), in O(n^2 d/2) time and O(b d + d^2) memory for panels of b samples.
+
+With ``single_precision`` blocks are made and multiplied in float32 and summed in float64. Relative errors are then some
+1e-7 of the sums of magnitudes; where the surrogate of a difference kernel cancels, so much more of what is left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from kdrbench.kernels import Pairing, Term, restricted, terms_of
-from kdrbench.kernels.family import FloatArray, pairing_block
+from kdrbench.kernels import Pairing
+from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 from kdrbench.surrogate.evaluator import Evaluator
+from kdrbench.surrogate.factored import weighted_gram
 from kdrbench.surrogate.hessian import curvature_form
+from kdrbench.surrogate.pairs import (
+    Block,
+    Elementwise,
+    PairBlocks,
+    initial_slope,
+    kernel_curvature,
+    kernel_slope,
+)
+from kdrbench.surrogate.passes import run_pass
 
-# Blocks of this many samples stay in the second-level cache; measured.
-_PANEL = 256
-_Elementwise = Callable[[Term, FloatArray], FloatArray]
-# What a visit to one block of pairs adds to: sums of products, or of values.
-_Visit = Callable[[slice, slice, FloatArray, "list[_Product]"], None]
+_Row = Callable[[int], Iterator[Block]]
+# A block of G.
+_Weights = Callable[[Block], FloatArray]
 
 
 class PanelProblem(Evaluator):
-    """Oracles of a :class:`TraceObjective` in memory linear in n."""
+    """Oracles of a :class:`TraceObjective` in memory linear in n; ``threads`` share the blocks.
 
-    def __init__(self, objective: TraceObjective, *, panel: int = _PANEL, threads: int = 1) -> None:
-        super().__init__(objective.features)
-        self._gamma = objective.gamma
-        self._panel, self._threads = panel, threads
-        self._terms: dict[Pairing, list[Term]] = {}
-        for term in terms_of(objective.kernel):
-            self._terms.setdefault(term.kernel.pairing, []).append(term)
+    ``panel`` is the number of samples of a block, where it is not to be chosen.
+    """
+
+    def __init__(
+        self,
+        objective: TraceObjective,
+        *,
+        panel: int | None = None,
+        threads: int = 1,
+        single_precision: bool = False,
+    ) -> None:
+        self._pairs = PairBlocks(objective, panel, single_precision=single_precision)
+        super().__init__(self._pairs.cast(objective.features))
+        self._threads = threads
 
     def _forget(self) -> None:
         """No point is ever held."""
 
     def _value(self, projection: FloatArray) -> float:
-        samples = self._features @ projection
-        ones = np.ones((len(samples), 1))
+        samples = self._projected(projection)
 
-        def visit(rows: slice, columns: slice, gamma: FloatArray, products: list[_Product]) -> None:
-            for pairing in self._terms:
-                beta = pairing_block(pairing, samples[rows], samples[columns])
-                products[0].add(rows, columns, gamma * self._summed(_value, pairing, beta, rows, columns))
+        def visit(total: _Sums, block: Block) -> None:
+            total.value += block.value()
 
-        return float(self._swept(visit, [(Pairing.DOT, ones)]).sum())
+        return sum(
+            part.value
+            for pairing in self._pairs.pairings
+            for part in self._swept(self._pairs.over(pairing, samples), samples[:, :0], visit)
+        )
+
+    def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        samples = self._projected(projection)
+        value, through = 0.0, np.zeros(samples.shape)
+
+        def visit(total: _Sums, block: Block) -> None:
+            part, slopes = block.value_and_slopes()
+            total.value += part
+            total.add(block, slopes)
+
+        for pairing in self._pairs.pairings:
+            sums = self._swept(self._pairs.over(pairing, samples), samples, visit)
+            value += sum(part.value for part in sums)
+            through += _combined(pairing, sums, samples)
+        return value, self._back(through)
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
-        return self._weighted(_slope, self._features @ projection, columns)
+        samples = self._projected(projection)
+        total: FloatArray = np.zeros(columns.shape)
+        for pairing in self._pairs.pairings:
+            blocks = self._pairs.over(pairing, samples)
+            total += self._product(pairing, blocks, lambda block: block.weighted(kernel_slope), columns)
+        return total
 
     def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        samples = self._features @ projection
+        samples = self._projected(projection)
+        moved = self._pairs.cast(moved)
         own = 2.0 * np.einsum("ij,ij->i", samples, moved)
+        total: FloatArray = np.zeros(moved.shape)
 
-        def visit(rows: slice, columns: slice, gamma: FloatArray, products: list[_Product]) -> None:
-            for place, pairing in enumerate(self._terms):
-                beta = pairing_block(pairing, samples[rows], samples[columns])
-                turned = samples[rows] @ moved[columns].T + moved[rows] @ samples[columns].T
-                if pairing is Pairing.DIFFERENCE:
-                    turned = own[rows, None] + own[columns] - 2.0 * turned
-                turned *= gamma
-                turned *= self._summed(_curvature, pairing, beta, rows, columns)
-                sloped = gamma * self._summed(_slope, pairing, beta, rows, columns)
-                products[2 * place].add(rows, columns, sloped)
-                products[2 * place + 1].add(rows, columns, turned)
+        def bent(block: Block) -> FloatArray:
+            """Return Gamma * f'' * dbeta[Z]."""
+            rows, columns = block.rows, block.columns
+            change: FloatArray = samples[rows] @ moved[columns].T + moved[rows] @ samples[columns].T
+            if block.terms[0].kernel.pairing is Pairing.DIFFERENCE:
+                change *= -2.0
+                change += own[rows, None]
+                change += own[columns]
+            change *= block.weighted(kernel_curvature)
+            return change
 
-        wanted = [(pairing, target) for pairing in self._terms for target in (moved, samples)]
-        return self._swept(visit, wanted)
+        for pairing in self._pairs.pairings:
+            blocks = self._pairs.over(pairing, samples)
+            total += self._product(pairing, blocks, lambda block: block.weighted(kernel_slope), moved)
+            total += self._product(pairing, blocks, bent, samples)
+        return total
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        samples = self._features @ projection
+        samples = self._projected(projection)
         m, q = moved.shape[1], samples.shape[1]
         form = np.zeros((m, q, m, q))
-        for pairing in self._terms:
+        for pairing in self._pairs.pairings:
+            blocks = self._pairs.over(pairing, samples)
 
-            def weighted(columns: FloatArray, pairing: Pairing = pairing) -> FloatArray:
-                return self._weighted(_curvature, samples, columns, only=pairing)
+            def weighted(columns: FloatArray, blocks: _Row = blocks) -> FloatArray:
+                return self._product(Pairing.DOT, blocks, lambda block: block.weighted(kernel_curvature), columns)
 
             form += curvature_form(pairing, weighted, moved, samples)
         return form
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
-        return self._surrogate_from(_slope, self._features @ projection)
+        return self._form(kernel_slope, self._projected(projection), self._features)
 
     def _initial_surrogate(self) -> FloatArray:
-        return self._surrogate_from(_initial_slope, self._features[:, :1])
+        return self._form(initial_slope, self._features[:, :1], self._features)
 
-    def _surrogate_from(self, function: _Elementwise, samples: FloatArray) -> FloatArray:
-        surrogate = self._features.T @ self._weighted(function, samples, self._features)
-        return 0.5 * (surrogate + surrogate.T)
+    def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        return self._form(kernel_slope, self._projected(projection), columns)
 
-    def _weighted(
-        self, function: _Elementwise, samples: FloatArray, targets: FloatArray, only: Pairing | None = None
-    ) -> FloatArray:
-        """Return G V (dot) or 2 (diag(G 1) - G) V (difference), summed over pairings; G V alone for ``only`` one."""
-        pairings = list(self._terms) if only is None else [only]
+    def _projected(self, projection: FloatArray) -> FloatArray:
+        return self._features @ self._pairs.cast(projection)
 
-        def visit(rows: slice, columns: slice, gamma: FloatArray, products: list[_Product]) -> None:
-            for product, pairing in zip(products, pairings, strict=True):
-                beta = pairing_block(pairing, samples[rows], samples[columns])
-                product.add(rows, columns, gamma * self._summed(function, pairing, beta, rows, columns))
+    def _product(self, pairing: Pairing, blocks: _Row, weights: _Weights, targets: FloatArray) -> FloatArray:
+        """Return G V (dot) or 2 (diag(G 1) - G) V (difference) for G given by its blocks."""
 
-        wanted = [(pairing if only is None else Pairing.DOT, targets) for pairing in pairings]
-        return self._swept(visit, wanted)
+        def visit(total: _Sums, block: Block) -> None:
+            total.add(block, weights(block))
 
-    def _swept(self, visit: _Visit, wanted: list[tuple[Pairing, FloatArray]]) -> FloatArray:
-        """Visit all blocks and return the sum of the products wanted."""
+        return _combined(pairing, self._swept(blocks, self._pairs.cast(targets), visit), targets)
 
-        def share(worker: int) -> list[_Product]:
-            products = [_Product(pairing, targets) for pairing, targets in wanted]
-            for number, (rows, columns) in enumerate(self._blocks()):
-                if number % self._threads == worker:
-                    visit(rows, columns, self._gamma_block(rows, columns), products)
-            return products
+    def _form(self, function: Elementwise, samples: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return V' G V (dot) plus 2 V' (diag(G 1) - G) V (difference), G = Gamma * function(beta)."""
+        held = self._pairs.cast(columns)
+        size = held.shape[1]
+        result: FloatArray = np.zeros((size, size))
+        for pairing in self._pairs.pairings:
+            blocks = self._pairs.over(pairing, samples)
 
-        if self._threads == 1:
-            shares = [share(0)]
-        else:
-            with ThreadPoolExecutor(self._threads) as pool:
-                shares = list(pool.map(share, range(self._threads)))
-        total: FloatArray = sum(product.result() for products in shares for product in products)  # type: ignore[assignment]
-        return total
+            def visit(total: _Sums, number: int, blocks: _Row = blocks) -> None:
+                rows, through = slice(0), held[:0]
+                for block in blocks(number):
+                    weights = block.weighted(function)
+                    total.add(block, weights)
+                    if block.on_diagonal:
+                        rows, through = block.rows, 0.5 * (weights @ held[block.columns])
+                    else:
+                        through += weights @ held[block.columns]
+                total.form += held[rows].T @ through
 
-    def _blocks(self) -> Iterator[tuple[slice, slice]]:
-        starts = range(0, len(self._features), self._panel)
-        for row in starts:
-            for column in range(row, len(self._features), self._panel):
-                yield slice(row, row + self._panel), slice(column, column + self._panel)
+            sums = run_pass(
+                range(self._pairs.n_rows), self._threads, lambda: _Sums(held[:, :0], size), visit, self.report
+            )
+            half = np.sum([part.form for part in sums], axis=0)
+            if pairing is Pairing.DIFFERENCE:
+                degrees = np.sum([part.products[:, -1] for part in sums], axis=0)
+                result += 2.0 * (weighted_gram(held, degrees) - half - half.T)
+            else:
+                result += half + half.T
+        return result
 
-    def _gamma_block(self, rows: slice, columns: slice) -> FloatArray:
-        gamma = self._gamma
-        block: FloatArray = (gamma.factor[rows] * gamma.weights) @ gamma.factor[columns].T
-        if gamma.zero_diagonal and rows == columns:
-            np.fill_diagonal(block, 0.0)
-        return block
+    def _swept(self, blocks: _Row, targets: FloatArray, visit: Callable[[_Sums, Block], None]) -> list[_Sums]:
+        """Visit all blocks of the upper triangle."""
 
-    def _summed(
-        self, function: _Elementwise, pairing: Pairing, beta: FloatArray, rows: slice, columns: slice
-    ) -> FloatArray:
-        """Return sum_i mu_i function_i(beta) over the members of a pairing."""
-        total: FloatArray | None = None
-        for term in self._terms[pairing]:
-            part = term.weight * function(Term(term.weight, restricted(term.kernel, rows, columns)), beta)
-            total = part if total is None else total + part
-        return np.zeros_like(beta) if total is None else total
+        def visit_row(total: _Sums, number: int) -> None:
+            for block in blocks(number):
+                visit(total, block)
+
+        return run_pass(range(self._pairs.n_rows), self._threads, lambda: _Sums(targets), visit_row, self.report)
 
 
-class _Product:
-    """The product of a symmetric matrix, given by blocks of its upper triangle, with fixed columns."""
+class _Sums:
+    """What one thread adds up: a value, G (V, 1) for columns V, and a quadratic form."""
 
-    def __init__(self, pairing: Pairing, targets: FloatArray) -> None:
-        self._targets, self._is_difference = targets, pairing is Pairing.DIFFERENCE
-        self._total: FloatArray = np.zeros_like(targets)
-        self._degrees: FloatArray = np.zeros(len(targets))
+    def __init__(self, targets: FloatArray, form_size: int = 0) -> None:
+        # With a column of ones, for the degrees.
+        self._targets = np.hstack([targets, np.ones((len(targets), 1), dtype=targets.dtype)])
+        self.value = 0.0
+        self.products: FloatArray = np.zeros(self._targets.shape)
+        self.form: FloatArray = np.zeros((form_size, form_size))
 
-    def add(self, rows: slice, columns: slice, block: FloatArray) -> None:
-        """Add one block and, off the diagonal, its transpose."""
-        self._total[rows] += block @ self._targets[columns]
-        if self._is_difference:
-            self._degrees[rows] += block.sum(axis=1)
-        if rows != columns:
-            self._total[columns] += block.T @ self._targets[rows]
-            if self._is_difference:
-                self._degrees[columns] += block.sum(axis=0)
-
-    def result(self) -> FloatArray:
-        """Return G V, or 2 (diag(G 1) - G) V for the difference pairing."""
-        if not self._is_difference:
-            return self._total
-        return 2.0 * (self._degrees[:, None] * self._targets - self._total)
+    def add(self, block: Block, weights: FloatArray) -> None:
+        """Add a block of G and, off the diagonal, its transpose."""
+        self.products[block.rows] += weights @ self._targets[block.columns]
+        if not block.on_diagonal:
+            self.products[block.columns] += weights.T @ self._targets[block.rows]
 
 
-def _value(term: Term, beta: FloatArray) -> FloatArray:
-    return term.kernel.value(beta)
-
-
-def _slope(term: Term, beta: FloatArray) -> FloatArray:
-    return term.kernel.derivative(beta)
-
-
-def _curvature(term: Term, beta: FloatArray) -> FloatArray:
-    return term.kernel.second_derivative(beta)
-
-
-def _initial_slope(term: Term, beta: FloatArray) -> FloatArray:
-    zeros = np.zeros_like(beta)
-    slope = term.kernel.derivative(zeros)
-    return slope if slope.any() else np.sign(term.kernel.derivative(zeros + 1.0))
+def _combined(pairing: Pairing, sums: list[_Sums], targets: FloatArray) -> FloatArray:
+    """Return G V, or 2 (diag(G 1) - G) V for the difference pairing."""
+    total: FloatArray = np.sum([part.products for part in sums], axis=0)
+    if pairing is Pairing.DOT:
+        return total[:, :-1]
+    return 2.0 * (total[:, -1:] * targets - total[:, :-1])

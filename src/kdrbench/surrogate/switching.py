@@ -58,6 +58,10 @@ class SwitchingProblem:
         """Return 2 Phi(W) W, d x q."""
         return self._for(projection).gradient(projection)
 
+    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        """Return F(W) and its gradient."""
+        return self._for(projection).value_and_gradient(projection)
+
     def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W applied to Z, d x q."""
         return self._for(projection).hessian_vector(projection, direction)

@@ -1,0 +1,83 @@
+"""One pass over many parts, on as many threads as given, with a word now and then on how far it is.
+
+BLAS gets one thread while several of ours work: together they would wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+from kdrbench.problems import PassStoppedError
+
+# Told the share of a pass that is done; answers whether to go on.
+Report = Callable[[float], bool]
+_SECONDS_BETWEEN_WORDS = 0.05
+Part = TypeVar("Part")
+Sum = TypeVar("Sum")
+
+
+def run_pass(
+    parts: Sequence[Part],
+    threads: int,
+    new: Callable[[], Sum],
+    visit: Callable[[Sum, Part], None],
+    report: Report | None = None,
+) -> list[Sum]:
+    """Return what ``visit`` has added to one ``new`` sum a thread, the parts being dealt in turn.
+
+    Raises ``PassStoppedError`` once ``report`` has answered no.
+    """
+    workers = min(threads, len(parts))
+    progress = _Progress(len(parts), report)
+    if workers == 1:
+        total = new()
+        for part in parts:
+            visit(total, part)
+            progress.one_more()
+            progress.tell()
+        return [total]
+
+    def work(worker: int) -> Sum:
+        total = new()
+        for part in parts[worker::workers]:
+            if progress.stopped:
+                break
+            visit(total, part)
+            progress.one_more()
+        return total
+
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        running = [pool.submit(work, worker) for worker in range(workers)]
+        try:
+            while wait(running, timeout=_SECONDS_BETWEEN_WORDS).not_done:
+                progress.tell()
+        except BaseException:
+            progress.stopped = True
+            raise
+        return [future.result() for future in running]
+
+
+class _Progress:
+    """How many parts are done; only the thread that asked for the pass reports."""
+
+    def __init__(self, parts: int, report: Report | None) -> None:
+        self.stopped = False
+        self._parts, self._report, self._done = parts, report, 0
+
+    def one_more(self) -> None:
+        self._done += 1
+
+    def tell(self) -> None:
+        if self._report is not None and not self._report(min(self._done / self._parts, 1.0)):
+            raise PassStoppedError
+
+
+@cache
+def _blas() -> Any:
+    # Looking for the loaded libraries takes milliseconds.
+    return ThreadpoolController()
