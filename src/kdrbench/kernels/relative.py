@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray, Kernel, Pairing
+
+Samples = slice | NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +62,7 @@ class RelativeGaussian:
         return np.multiply.outer(1.0 / self.sigmas, 1.0 / columns)
 
 
-def restricted(kernel: Kernel, rows: slice, columns: slice) -> Kernel:
+def restricted(kernel: Kernel, rows: Samples, columns: Samples) -> Kernel:
     """Return the kernel for some rows and columns of its samples' pairs: itself, unless samples have bandwidths."""
     if isinstance(kernel, RelativeGaussian):
         return RelativeGaussian(kernel.sigmas[rows], kernel.sigmas[columns])

@@ -1,7 +1,8 @@
 """How value, gradient and surrogate of a problem are evaluated."""
 
 from kdrbench.surrogate.dense import DenseProblem
-from kdrbench.surrogate.dispatch import Plan, build_problem, explain, plan
+from kdrbench.surrogate.dispatch import Plan, explain, plan
+from kdrbench.surrogate.dispatched import DispatchedProblem, build_problem
 from kdrbench.surrogate.evaluation import EVALUATORS, Evaluation
 from kdrbench.surrogate.factored import FactoredProblem
 from kdrbench.surrogate.low_rank import LowRankProblem
@@ -10,6 +11,7 @@ from kdrbench.surrogate.panels import PanelProblem
 __all__ = [
     "EVALUATORS",
     "DenseProblem",
+    "DispatchedProblem",
     "Evaluation",
     "FactoredProblem",
     "LowRankProblem",

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from kdrbench.errors import InputError, is_number, is_whole, unknown_name
 
+# Sums in single precision are this near, with a margin of ten.
+_SINGLE_PRECISION = 1e-5
 EVALUATORS = ("auto", "dense", "panels", "factored", "low_rank")
 
 
@@ -36,3 +38,8 @@ class Evaluation:
             raise InputError(f"threads must be an integer >= 1, got {self.threads!r}")
         if self.memory_mib is not None and (not is_number(self.memory_mib) or self.memory_mib <= 0):
             raise InputError(f"memory_mib must be None or a number > 0, got {self.memory_mib!r}")
+
+    @property
+    def single_precision(self) -> bool:
+        """Whether the tolerance allows sums in float32."""
+        return self.tolerance >= _SINGLE_PRECISION

@@ -122,7 +122,12 @@ class Evaluator(ABC):
         """Return G V or its form for differences, n x (columns)."""
 
     def _gradient(self, projection: FloatArray) -> FloatArray:
-        return self._back(self._sloped(projection, self._features @ projection))
+        return self._back(self._sloped(projection, self._samples(projection)))
+
+    def _samples(self, projection: FloatArray) -> FloatArray:
+        """Return P = X W."""
+        samples: FloatArray = self._features @ projection
+        return samples
 
     def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         return self._value(projection), self._gradient(projection)

@@ -12,7 +12,8 @@ G is 2 (Gamma - diag(Gamma 1)) whatever W. What a zero diagonal of Gamma takes a
     F(W) = Tr(P' G P)/p and a term of the offset,   grad F = 2 X' G P,   Phi = X' G X,
     Hess F[Z] = 2 X' (G R + (C * (P R' + R P')) P),  R = XZ
 
-in O(n m d) time and O(n (m + d)) memory for m = C(q + p - 1, p - 1) monomials; nothing is approximated.
+in O(n m d) time and O(n q + k m d) memory for m = C(q + p - 1, p - 1) monomials and k classes; nothing is approximated.
+With ``single_precision`` features and monomials are multiplied in float32 and summed in float64.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 from kdrbench.surrogate.evaluator import Evaluator
-from kdrbench.surrogate.feature_maps import monomial_features
+from kdrbench.surrogate.feature_maps import monomial_features, n_monomials
 from kdrbench.surrogate.hessian import curvature_form
-from kdrbench.surrogate.weights import GammaSums
+from kdrbench.surrogate.weights import GammaSums, Rows, weighted_gram
 
-# Rows that pass through a weighted Gram matrix at a time.
-_CHUNK = 4096
+# Monomials of at most so many entries are held between calls at one W; others are made chunk by chunk.
+_HELD_ENTRIES = 4_000_000
 _ROUNDING = 1e-13
 
 
@@ -48,18 +49,19 @@ class FactoredProblem(Evaluator):
     Raises ``InputError`` for another kernel.
     """
 
-    def __init__(self, objective: TraceObjective) -> None:
+    def __init__(self, objective: TraceObjective, *, threads: int = 1, single_precision: bool = False) -> None:
         polynomial = as_polynomial(objective.kernel)
         if polynomial is None and not isinstance(objective.kernel, Squared):
             raise InputError(
                 f"exact factors exist for linear, squared and polynomial kernels, not for {objective.kernel!r}"
             )
-        self._sums = GammaSums(objective.gamma)
-        super().__init__(objective.features[self._sums.order])
+        self._sums, self._threads = GammaSums(objective.gamma, threads), threads
+        features = objective.features
+        super().__init__(features.astype(np.float32) if single_precision else features)
         self._polynomial = polynomial
         self._diagonal = self._sums.diagonal if objective.gamma.zero_diagonal else np.zeros(len(self._features))
         if polynomial is None:
-            ones = np.ones((len(self._features), 1))
+            ones = self._ones()
             # Differences vanish on the diagonal: what Gamma has there cancels. Centred Gammas have degrees of zero.
             degrees = self._sums.applied(ones, ones)[:, 0]
             rounding = _ROUNDING * len(degrees) * np.abs(self._sums.diagonal).max()
@@ -69,6 +71,9 @@ class FactoredProblem(Evaluator):
     def _forget(self) -> None:
         self._point: _Point | None = None
         self._constant_surrogate: FloatArray | None = None
+
+    def _samples(self, projection: FloatArray) -> FloatArray:
+        return self._at(projection).samples
 
     def _value(self, projection: FloatArray) -> float:
         point = self._at(projection)
@@ -113,19 +118,27 @@ class FactoredProblem(Evaluator):
             # The slope is the same everywhere.
             return self._initial_surrogate()
         point = self._at(projection)
-        result = point.factor * self._sums.quadratic(point.slope_features, self._features)
-        return result - weighted_gram(self._features, point.own_slopes)
+        result = point.factor * self._sums.quadratic(point.slope_features, self._features, self.report)
+        return result - self._gram(point.own_slopes)
 
     def _initial_surrogate(self) -> FloatArray:
         if self._constant_surrogate is None:
-            ones = np.ones((len(self._features), 1))
+            ones = self._ones()
             slope, own = 2.0, self._diagonal
             if self._polynomial is not None:
                 slope = float(self._polynomial.derivative(np.zeros(1))[0]) or 1.0
                 own = slope * self._diagonal
-            gram = weighted_gram(self._features, own)
-            self._constant_surrogate = slope * self._sums.quadratic(ones, self._features) - gram
+            quadratic = self._sums.quadratic(ones, self._features, self.report)
+            self._constant_surrogate = slope * quadratic - self._gram(own)
         return self._constant_surrogate.copy()
+
+    def _gram(self, weights: FloatArray) -> FloatArray:
+        if not weights.any():
+            return np.zeros((self.n_features, self.n_features))
+        return weighted_gram(self._features, weights, self._threads, self.report)
+
+    def _ones(self) -> FloatArray:
+        return np.ones((len(self._features), 1), dtype=self._features.dtype)
 
     def _has_curvature(self) -> bool:
         return self._polynomial is not None and self._polynomial.degree > 1
@@ -142,7 +155,11 @@ class FactoredProblem(Evaluator):
         """Return what is known at W, held until another W is asked for."""
         if self._point is None or not np.array_equal(self._point.projection, projection):
             self._point = _Point(
-                projection.copy(), self._features @ projection, self._polynomial, self._sums, self._diagonal
+                projection.copy(),
+                self._features @ projection.astype(self._features.dtype, copy=False),
+                self._polynomial,
+                self._sums,
+                self._diagonal,
             )
         return self._point
 
@@ -170,16 +187,23 @@ class _Point:
         return np.asarray(np.einsum("ij,ij->i", self.samples, self.samples))
 
     @cached_property
-    def slope_features(self) -> FloatArray:
+    def slope_features(self) -> Rows:
         """B_1."""
-        polynomial = self.polynomial
-        return monomial_features(self.samples, polynomial.degree - 1, polynomial.offset, polynomial.scale)
+        return self._monomials(self.polynomial.degree - 1)
 
     @cached_property
-    def curvature_features(self) -> FloatArray:
+    def curvature_features(self) -> Rows:
         """B_2."""
-        polynomial = self.polynomial
-        return monomial_features(self.samples, polynomial.degree - 2, polynomial.offset, polynomial.scale)
+        return self._monomials(self.polynomial.degree - 2)
+
+    def _monomials(self, degree: int) -> Rows:
+        n_samples, n_components = self.samples.shape
+
+        def made(rows: slice) -> FloatArray:
+            return monomial_features(self.samples[rows], degree, self.polynomial.offset, self.polynomial.scale)
+
+        held = n_samples * n_monomials(n_components, degree) <= _HELD_ENTRIES
+        return made(slice(None)) if held else made
 
     @cached_property
     def own_slopes(self) -> FloatArray:
@@ -191,17 +215,5 @@ class _Point:
     @cached_property
     def through(self) -> FloatArray:
         """G with its diagonal kept, times the columns of P and of ones."""
-        columns = np.hstack([self.samples, np.ones((len(self.samples), 1))])
+        columns = np.hstack([self.samples, np.ones_like(self.samples[:, :1])])
         return self.factor * self._sums.applied(self.slope_features, columns)
-
-
-def weighted_gram(features: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return X' diag(w) X in chunks of rows, each half the work of a general product."""
-    result: FloatArray = np.zeros((features.shape[1],) * 2)
-    for sign in (1.0, -1.0):
-        rows = np.flatnonzero(sign * weights > 0)
-        for begin in range(0, len(rows), _CHUNK):
-            chosen = rows[begin : begin + _CHUNK]
-            scaled = features[chosen] * np.sqrt(sign * weights[chosen])[:, None].astype(features.dtype)
-            result += sign * (scaled.T @ scaled)
-    return result

@@ -22,8 +22,10 @@ def monomial_features(samples: FloatArray, degree: int, offset: float, scale: fl
     """
     n_samples, n_components = samples.shape
     # Variables and monomials as contiguous rows; the transpose that is returned costs nothing.
-    variables = np.vstack([np.sqrt(scale) * samples.T, np.full((1, n_samples), np.sqrt(offset))])
-    rows, exponents = np.ones((1, n_samples)), [(0,) * (n_components + 1)]
+    variables = np.empty((n_components + 1, n_samples), dtype=samples.dtype)
+    np.multiply(samples.T, float(np.sqrt(scale)), out=variables[:-1])
+    variables[-1] = np.sqrt(offset)
+    rows, exponents = np.ones((1, n_samples), dtype=samples.dtype), [(0,) * (n_components + 1)]
     for _ in range(degree):
         # Variables in ascending order only, so that each monomial is made once.
         grown = [
@@ -31,7 +33,7 @@ def monomial_features(samples: FloatArray, degree: int, offset: float, scale: fl
             for source, exponent in enumerate(exponents)
             for place in range(max((at for at, power in enumerate(exponent) if power), default=0), len(exponent))
         ]
-        products = np.empty((len(grown), n_samples))
+        products = np.empty((len(grown), n_samples), dtype=samples.dtype)
         for row, (source, place) in zip(products, grown, strict=True):
             np.multiply(rows[source], variables[place], out=row)
         rows = products
@@ -39,5 +41,5 @@ def monomial_features(samples: FloatArray, degree: int, offset: float, scale: fl
             tuple(power + (at == place) for at, power in enumerate(exponents[source])) for source, place in grown
         ]
     for row, exponent in zip(rows, exponents, strict=True):
-        row *= np.sqrt(factorial(degree) / prod(factorial(power) for power in exponent))
+        row *= float(np.sqrt(factorial(degree) / prod(factorial(power) for power in exponent)))
     return rows.T

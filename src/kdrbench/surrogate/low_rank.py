@@ -17,6 +17,7 @@ Numerical Mathematics 62, 2012.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -25,25 +26,29 @@ from kdrbench.kernels import Gaussian, Pairing
 from kdrbench.kernels.family import FloatArray, pairing_block
 from kdrbench.problems import TraceObjective
 from kdrbench.surrogate.evaluator import Evaluator
-from kdrbench.surrogate.factored import weighted_gram
 from kdrbench.surrogate.hessian import curvature_form
-from kdrbench.surrogate.weights import GammaSums
+from kdrbench.surrogate.weights import GammaSums, weighted_gram
 
 _FIRST_RANK = 64
+# From this tolerance on sums are taken in float32; the factor itself is always made in float64.
+_SINGLE_PRECISION = 1e-5
 
 
-def pivoted_cholesky(samples: FloatArray, kernel: Gaussian, tolerance: float) -> tuple[FloatArray, float]:
+def pivoted_cholesky(
+    samples: FloatArray, kernel: Gaussian, tolerance: float, max_rank: int | None = None
+) -> tuple[FloatArray, float]:
     """Return B (n x m) with BB' the partial Cholesky factorisation of the kernel matrix, and trace(K - BB').
 
-    Pivots are the samples of largest residual; it ends when the trace is at most ``tolerance`` n.
+    Pivots are the samples of largest residual; it ends when the trace is at most ``tolerance`` n, or at ``max_rank``.
     """
     n_samples = len(samples)
+    most = n_samples if max_rank is None else min(max_rank, n_samples)
     residual = kernel.value(np.zeros(n_samples))
     rows = np.empty((_FIRST_RANK, n_samples))
     rank = 0
-    while residual.sum() > tolerance * n_samples and rank < n_samples:
+    while residual.sum() > tolerance * n_samples and rank < most:
         if rank == len(rows):
-            rows = np.concatenate([rows, np.empty_like(rows)])
+            rows = np.concatenate([rows, np.empty_like(rows[: most - rank])])
         pivot = int(np.argmax(residual))
         column = kernel.value(pairing_block(Pairing.DIFFERENCE, samples[pivot : pivot + 1], samples))[0]
         column -= rows[:rank, pivot] @ rows[:rank]
@@ -61,13 +66,17 @@ class LowRankProblem(Evaluator):
     not between 0 and 1.
     """
 
-    def __init__(self, objective: TraceObjective, tolerance: float) -> None:
+    def __init__(
+        self, objective: TraceObjective, tolerance: float, *, threads: int = 1, max_rank: int | None = None
+    ) -> None:
         if not isinstance(objective.kernel, Gaussian):
             raise InputError(f"low-rank factors are for Gaussian kernels, not for {objective.kernel!r}")
         if not is_number(tolerance) or not 0.0 < tolerance < 1.0:
             raise InputError(f"the tolerance of a low-rank factor must lie between 0 and 1, got {tolerance!r}")
-        self._sums = GammaSums(objective.gamma)
-        super().__init__(objective.features[self._sums.order])
+        self._sums, self._threads, self._max_rank = GammaSums(objective.gamma, threads), threads, max_rank
+        # Rounding of single precision is far below such a tolerance.
+        self._dtype: Any = np.float32 if tolerance >= _SINGLE_PRECISION else np.float64
+        super().__init__(objective.features.astype(self._dtype, copy=False))
         self.tolerance = float(tolerance)
         self._kernel = objective.kernel
         self._zero_diagonal = objective.gamma.zero_diagonal
@@ -77,8 +86,15 @@ class LowRankProblem(Evaluator):
         """Return the rank m of the factor at W."""
         return int(self._at(projection).factor.shape[1])
 
+    def suffices_at(self, projection: FloatArray) -> bool:
+        """Return whether the tolerance is kept at W; a ``max_rank`` may have been reached before it was."""
+        return self._at(projection).trace <= self.tolerance * len(self._features)
+
     def _forget(self) -> None:
         self._point: _Point | None = None
+
+    def _samples(self, projection: FloatArray) -> FloatArray:
+        return self._at(projection).samples
 
     def _value(self, projection: FloatArray) -> float:
         point = self._at(projection)
@@ -89,7 +105,7 @@ class LowRankProblem(Evaluator):
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         # What Gamma has on its diagonal cancels.
-        point, slope = self._at(projection), -0.5 / self._kernel.sigma**2
+        point, slope = self._at(projection), -0.5 / float(self._kernel.sigma) ** 2
         result: FloatArray = point.degrees[:, None] * columns - self._sums.applied(point.factor, columns)
         result *= 2.0 * slope
         return result
@@ -119,12 +135,13 @@ class LowRankProblem(Evaluator):
 
     def _initial_surrogate(self) -> FloatArray:
         # Exact: the kernel's slope at zero is one number.
-        ones = np.ones((len(self._features), 1))
+        ones = np.ones((len(self._features), 1), dtype=self._dtype)
         return self._surrogate_from(self._sums.applied(ones, ones)[:, 0], ones)
 
     def _surrogate_from(self, degrees: FloatArray, factor: FloatArray) -> FloatArray:
         slope = -0.5 / self._kernel.sigma**2
-        result: FloatArray = weighted_gram(self._features, degrees) - self._sums.quadratic(factor, self._features)
+        result: FloatArray = weighted_gram(self._features, degrees, self._threads, self.report)
+        result -= self._sums.quadratic(factor, self._features, self.report)
         result *= 2.0 * slope
         return result
 
@@ -135,19 +152,23 @@ class LowRankProblem(Evaluator):
 
     def _at(self, projection: FloatArray) -> _Point:
         if self._point is None or not np.array_equal(self._point.projection, projection):
-            samples = self._features @ projection
-            factor, _ = pivoted_cholesky(samples, self._kernel, self.tolerance)
-            self._point = _Point(projection.copy(), samples, factor, self._sums)
+            samples = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
+            factor, trace = pivoted_cholesky(samples, self._kernel, self.tolerance, self._max_rank)
+            factor = np.ascontiguousarray(factor, dtype=self._dtype)
+            self._point = _Point(projection.copy(), samples, factor, trace, self._sums)
         return self._point
 
 
 class _Point:
     """One W with the factor of its kernel matrix."""
 
-    def __init__(self, projection: FloatArray, samples: FloatArray, factor: FloatArray, sums: GammaSums) -> None:
-        self.projection, self.samples, self.factor, self._sums = projection, samples, factor, sums
+    def __init__(
+        self, projection: FloatArray, samples: FloatArray, factor: FloatArray, trace: float, sums: GammaSums
+    ) -> None:
+        self.projection, self.samples = projection, samples
+        self.factor, self.trace, self._sums = factor, trace, sums
 
     @cached_property
     def degrees(self) -> FloatArray:
         """(Gamma * BB') 1, its diagonal kept."""
-        return self._sums.applied(self.factor, np.ones((len(self.samples), 1)))[:, 0]
+        return self._sums.applied(self.factor, np.ones_like(self.factor[:, :1]))[:, 0]

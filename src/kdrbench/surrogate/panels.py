@@ -19,7 +19,6 @@ from kdrbench.kernels import Pairing
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 from kdrbench.surrogate.evaluator import Evaluator
-from kdrbench.surrogate.factored import weighted_gram
 from kdrbench.surrogate.hessian import curvature_form
 from kdrbench.surrogate.pairs import (
     Block,
@@ -30,6 +29,7 @@ from kdrbench.surrogate.pairs import (
     kernel_slope,
 )
 from kdrbench.surrogate.passes import run_pass
+from kdrbench.surrogate.weights import weighted_gram
 
 _Row = Callable[[int], Iterator[Block]]
 # A block of G.
@@ -173,7 +173,7 @@ class PanelProblem(Evaluator):
             half = np.sum([part.form for part in sums], axis=0)
             if pairing is Pairing.DIFFERENCE:
                 degrees = np.sum([part.products[:, -1] for part in sums], axis=0)
-                result += 2.0 * (weighted_gram(held, degrees) - half - half.T)
+                result += 2.0 * (weighted_gram(held, degrees, self._threads) - half - half.T)
             else:
                 result += half + half.T
         return result

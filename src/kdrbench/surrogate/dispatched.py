@@ -1,0 +1,181 @@
+"""One problem, each call evaluated in the way that suits its number of components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.errors import InputError
+from kdrbench.kernels import Combination, Kernel, Term, restricted
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Counters, FactoredGamma, TraceObjective
+from kdrbench.surrogate.dense import DenseProblem
+from kdrbench.surrogate.dispatch import ROUGH_TOLERANCE, Plan, largest_rank, plan
+from kdrbench.surrogate.evaluation import Evaluation
+from kdrbench.surrogate.evaluator import Evaluator
+from kdrbench.surrogate.factored import FactoredProblem
+from kdrbench.surrogate.low_rank import LowRankProblem
+from kdrbench.surrogate.panels import PanelProblem
+from kdrbench.surrogate.passes import Report
+
+# A low-rank factor gets so near in stationarity, measured as a share of its tolerance; single precision so near.
+_FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-5
+
+
+class DispatchedProblem:
+    """The oracles of an objective, evaluated as :func:`kdrbench.surrogate.dispatch.plan` says.
+
+    Evaluators are made when first needed. Counters are shared, so that a call counts once whoever answers it; twins
+    share what depends on the data alone.
+    """
+
+    def __init__(self, objective: TraceObjective, evaluation: Evaluation) -> None:
+        self.counters = Counters()
+        self.report: Report | None = None
+        self.objective, self.evaluation = objective, evaluation
+        self._shared: dict[Plan, Evaluator] = {}
+        self._own: dict[Plan, Evaluator] = {}
+        self._factor_too_large = False
+
+    def fresh(self) -> DispatchedProblem:
+        """Return the same problem with its own counters and nothing remembered of earlier points."""
+        twin = DispatchedProblem(self.objective, self.evaluation)
+        twin._shared = self._shared
+        return twin
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        return int(self.objective.features.shape[1])
+
+    def plan(self, n_components: int) -> Plan:
+        """Return how projections to ``n_components`` are evaluated."""
+        return plan(self.objective, n_components, self.evaluation)
+
+    def explain(self, n_components: int) -> str:
+        """Say in one sentence how projections to ``n_components`` are evaluated, and why."""
+        if self._factor_too_large:
+            return str(self._panels())
+        return str(self.plan(n_components))
+
+    def accuracy(self, n_components: int) -> float:
+        """Return the relative stationarity to which the oracles are worth trusting; 0 where they are exact."""
+        chosen = self.plan(n_components)
+        if chosen.evaluator == "low_rank" and not self._factor_too_large:
+            return _FACTOR_ACCURACY * self.evaluation.tolerance
+        return _SINGLE_ACCURACY if chosen.single_precision else 0.0
+
+    def rough(self, n_components: int) -> DispatchedProblem | None:
+        """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap."""
+        if self.plan(n_components).evaluator != "panels" or self.evaluation.tolerance > 0.0:
+            return None
+        nearby = DispatchedProblem(self.objective, replace(self.evaluation, tolerance=ROUGH_TOLERANCE))
+        nearby.counters, nearby.report = self.counters, self.report
+        return nearby
+
+    def thinned(self, n_samples: int) -> DispatchedProblem | None:
+        """Return the problem of some ``n_samples`` samples, in equal shares of all classes; ``None`` if there are less.
+
+        Its F is about (n_samples / n)^2 of this one's.
+        """
+        objective = self.objective
+        if len(objective.features) <= n_samples:
+            return None
+        gamma = objective.gamma
+        order = np.arange(gamma.n_samples) if gamma.codes is None else np.argsort(gamma.codes, kind="stable")
+        chosen = np.sort(order[np.linspace(0, len(order) - 1, n_samples).round().astype(int)])
+        codes = None if gamma.codes is None else np.unique(gamma.codes[chosen], return_inverse=True)[1].astype(np.int64)
+        fewer = FactoredGamma(gamma.factor[chosen], gamma.weights, gamma.zero_diagonal, codes)
+        kernel = _restricted(objective.kernel, chosen)
+        return DispatchedProblem(TraceObjective(objective.features[chosen], kernel, fewer), self.evaluation)
+
+    def evaluator(self, projection: FloatArray) -> Evaluator:
+        """Return who answers calls at W."""
+        if projection.ndim != 2:
+            raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
+        chosen = self.plan(projection.shape[1])
+        if chosen.evaluator == "low_rank" and self.evaluation.evaluator == "auto":
+            factor = self._made(chosen)
+            if not self._factor_too_large and isinstance(factor, LowRankProblem):
+                self._factor_too_large = not factor.suffices_at(projection)
+            if self._factor_too_large:
+                chosen = self._panels()
+        return self._made(chosen)
+
+    def _panels(self) -> Plan:
+        """Return what stands in for factors that grow too large."""
+        return Plan("panels", "a factor to the tolerance would be too large", self.evaluation.single_precision)
+
+    def _made(self, chosen: Plan) -> Evaluator:
+        if chosen not in self._own:
+            if chosen not in self._shared:
+                self._shared[chosen] = self._make(chosen)
+            self._own[chosen] = self._shared[chosen].fresh()
+            self._own[chosen].counters = self.counters
+        self._own[chosen].report = self.report
+        return self._own[chosen]
+
+    def _make(self, chosen: Plan) -> Evaluator:
+        asked, single = self.evaluation, chosen.single_precision
+        largest = largest_rank(len(self.objective.features)) if asked.evaluator == "auto" else None
+        makers: dict[str, Callable[..., Evaluator]] = {
+            "dense": DenseProblem,
+            "panels": partial(PanelProblem, threads=asked.threads, single_precision=single),
+            "factored": partial(FactoredProblem, threads=asked.threads, single_precision=single),
+            "low_rank": partial(LowRankProblem, tolerance=asked.tolerance, threads=asked.threads, max_rank=largest),
+        }
+        return makers[chosen.evaluator](self.objective)
+
+    def value(self, projection: FloatArray) -> float:
+        """Return F(W)."""
+        return self.evaluator(projection).value(projection)
+
+    def gradient(self, projection: FloatArray) -> FloatArray:
+        """Return 2 Phi(W) W, d x q."""
+        return self.evaluator(projection).gradient(projection)
+
+    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        """Return F(W) and its gradient."""
+        return self.evaluator(projection).value_and_gradient(projection)
+
+    def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W applied to Z, d x q."""
+        return self.evaluator(projection).hessian_vector(projection, direction)
+
+    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq."""
+        return self.evaluator(projection).hessian(projection, basis)
+
+    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
+        """Return (I - WW') grad F, d x q."""
+        return self.evaluator(projection).riemannian_gradient(projection)
+
+    def surrogate(self, projection: FloatArray) -> FloatArray:
+        """Return Phi(W), d x d."""
+        return self.evaluator(projection).surrogate(projection)
+
+    def initial_surrogate(self) -> FloatArray:
+        """Return Phi_0."""
+        return self._made(self.plan(1)).initial_surrogate()
+
+
+def build_problem(objective: TraceObjective, evaluation: Evaluation | None = None) -> DispatchedProblem:
+    """Return the oracles of ``objective``, evaluated as :func:`plan` says or as ``evaluation`` asks.
+
+    Raises ``InputError`` for an evaluator that the kernel does not allow.
+    """
+    problem = DispatchedProblem(objective, evaluation or Evaluation())
+    if problem.evaluation.evaluator != "auto":
+        # Refused now rather than at the first call.
+        problem._made(problem.plan(1))
+    return problem
+
+
+def _restricted(kernel: Kernel | Combination, samples: NDArray[np.intp]) -> Kernel | Combination:
+    if isinstance(kernel, Combination):
+        return Combination(tuple(Term(term.weight, restricted(term.kernel, samples, samples)) for term in kernel.terms))
+    return restricted(kernel, samples, samples)
