@@ -159,7 +159,11 @@ def test_a_batch_is_published_whole_or_not_at_all(files):
     ("solver", "error", "message"),
     [
         ("ImportsWhatIsNotThere", SupervisionError, "the bench failed within the run"),
-        ("WantsAnOracle", InputError, "WantsAnOracle needs the oracle third_derivative, which DenseProblem does not"),
+        (
+            "WantsAnOracle",
+            InputError,
+            "WantsAnOracle needs the oracle third_derivative, which DispatchedProblem does not",
+        ),
     ],
 )
 def test_faults_that_are_not_the_solvers_leave_no_row(files, solver, error, message):

@@ -44,6 +44,22 @@ class Problem(Protocol):
         """
         ...
 
+    def explain(self, n_components: int) -> str:
+        """Say in one sentence how projections to ``n_components`` are evaluated, and why."""
+        ...
+
+    def accuracy(self, n_components: int) -> float:
+        """Return the relative stationarity to which gradients are worth trusting; 0 where they are exact."""
+        ...
+
+    def rough(self, n_components: int) -> Problem | None:
+        """Return a cheaper problem near this one that shares its counters; ``None`` where this one is cheap."""
+        ...
+
+    def thinned(self, n_samples: int) -> Problem | None:
+        """Return the problem of ``n_samples`` of the samples; ``None`` if there are no more than those."""
+        ...
+
     def value(self, projection: FloatArray) -> float:
         """Return F(W)."""
         ...

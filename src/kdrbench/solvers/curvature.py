@@ -28,6 +28,8 @@ from kdrbench.solvers.stiefel import outside
 DENSE_DIMENSION = 400
 # Up to this one it is formed where the iteration for its smallest eigenvalue has not settled.
 _AFFORDABLE_DIMENSION = 1000
+# Where products are costly, candidates for the smallest eigenvalue come from this many samples.
+_SOME_SAMPLES = 4000
 _BLOCK = 3
 _MOST_ROUNDS = 100
 _EIGENVALUE_TOLERANCE = 1e-5
@@ -47,6 +49,14 @@ class Tangents:
         """Q (d - q)."""
         n_features, n_components = self.point.shape
         return int((n_features - n_components) * n_components)
+
+    def nearby(self) -> Tangents | None:
+        """Return the same tangents with a Hessian from some of the samples, where this one is costly."""
+        rough = self.problem.rough(self.point.shape[1])
+        if rough is None:
+            return None
+        problem = rough.thinned(_SOME_SAMPLES) or rough
+        return Tangents(problem, self.point, problem.gradient(self.point))
 
     @cached_property
     def complement(self) -> FloatArray:
@@ -91,12 +101,16 @@ def smallest_curvature(tangents: Tangents) -> tuple[float, FloatArray]:
     In a small tangent space the Hessian is formed; in a large one LOBPCG, preconditioned by ISM's operator,
     starts from fixed vectors, so that the answer is the same on every run. It is an upper bound of the smallest
     eigenvalue (a Rayleigh quotient). Where it has not settled to ``_EIGENVALUE_TOLERANCE`` of the Hessian's scale
-    after ``_MOST_ROUNDS`` rounds, the Hessian is formed after all if that is affordable. Infinite where there is
+    after ``_MOST_ROUNDS`` rounds, the Hessian is formed after all if that is affordable. Where products are costly,
+    LOBPCG works with some of the samples, and the best combination of what it finds is taken. Infinite where there is
     no tangent (q = d).
     """
     if tangents.dimension == 0:
         return np.inf, np.zeros_like(tangents.point)
     if tangents.dimension > DENSE_DIMENSION:
+        nearby = tangents.nearby()
+        if nearby is not None:
+            return _best_combination(tangents, _lobpcg(nearby)[1])
         values, vectors = _lobpcg(tangents)
         lowest = vectors[:, [int(np.argmin(values))]]
         residual = float(np.linalg.norm(tangents.apply(lowest) - values.min() * lowest))
@@ -112,10 +126,12 @@ def largest_turn(tangents: Tangents, surrogate: FloatArray) -> float:
 
     It is what the eigengap of Phi must make up for: Hess E[Z] is at least 2 (eigengap - this) |Z|^2.
     -inf where there is no tangent (q = d). In a large tangent space by Lanczos to 1e-4 of the scale of W' Phi W; NaN
-    where that has not settled within about a hundred products.
+    where that has not settled within about a hundred products, and where these are costly.
     """
     if tangents.dimension == 0:
         return -np.inf
+    if tangents.dimension > DENSE_DIMENSION and tangents.problem.rough(tangents.point.shape[1]) is not None:
+        return float("nan")
     inner = tangents.point.T @ surrogate @ tangents.point
     outer = tangents.complement.T @ surrogate @ tangents.complement
 
@@ -140,6 +156,14 @@ def largest_turn(tangents: Tangents, surrogate: FloatArray) -> float:
     except ArpackNoConvergence:
         return float("nan")
     return float(found[0]) - scale
+
+
+def _best_combination(tangents: Tangents, columns: FloatArray) -> tuple[float, FloatArray]:
+    """Return the smallest Ritz value of Hess E on the span of ``columns``, and its tangent of norm 1."""
+    basis = np.linalg.qr(columns)[0]
+    form = basis.T @ tangents.apply(basis)
+    values, vectors = np.linalg.eigh(0.5 * (form + form.T))
+    return float(values[0]), tangents.unfold(basis @ vectors[:, 0])
 
 
 def _lobpcg(tangents: Tangents) -> tuple[FloatArray, FloatArray]:

@@ -2,10 +2,15 @@
 
 1. Explore: plain ISM from the start by its own rule, at most ``max_exploration`` steps; its iterates may be
    worse than their predecessors, or cycle, so the best one seen is kept and handed on.
-2. Finish: trust-region Newton steps (see :mod:`kdrbench.solvers.newton`) from the best iterate until the relative
+2. Approach, where the tangent space is large: exact gradients with a corrected Phi (see
+   :mod:`kdrbench.solvers.acceleration`), a new Phi only when it pays.
+3. Finish: trust-region Newton steps (see :mod:`kdrbench.solvers.newton`) from the best iterate until the relative
    stationarity |(I - WW') Phi W| / |Phi W| is at most ``tolerance``.
-3. Escape: where the smallest eigenvalue of the Riemannian Hessian of -F is below -``curvature_tolerance``
-   relative to 2 |W' Phi W|, W is a saddle; a step along its eigenvector increases F, and 2. goes on from there.
+4. Escape: where the smallest eigenvalue of the Riemannian Hessian of -F is below -``curvature_tolerance``
+   relative to 2 |W' Phi W|, W is a saddle; a step along its eigenvector increases F, and 3. goes on from there.
+
+A problem that is costly to evaluate offers a rough one nearby (single precision, or a low-rank kernel matrix): then 1.
+and the beginning of 2. are done on it, and second order is taken from it. What ends the search is exact.
 
 The best iterate's F never decreases beyond rounding, is never below the start's, and never below that of plain
 ISM from the same start with the same exploration. The fixed points are ISM's.
@@ -20,7 +25,10 @@ from typing import ClassVar
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
+from kdrbench.solvers.acceleration import approach
 from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.blended import BlendedProblem
+from kdrbench.solvers.curvature import DENSE_DIMENSION
 from kdrbench.solvers.ism import eigenvalues_settled
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.newton import NewtonSearch
@@ -36,7 +44,7 @@ class SafeguardedISM:
     """ISM with a second-order finish.
 
     ``tolerance`` bounds the relative stationarity, ``curvature_tolerance`` how negative the smallest curvature may be;
-    ``exploration_tolerance`` is the papers' delta, ``max_exploration`` and ``max_iterations`` cap steps 1 and 2.
+    ``exploration_tolerance`` is the papers' delta, ``max_exploration`` and ``max_iterations`` cap steps 1 and 3.
     """
 
     tolerance: float = 1e-6
@@ -45,45 +53,66 @@ class SafeguardedISM:
     max_exploration: int = 200
     max_iterations: int = 1000
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "hessian", "surrogate"})
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         require_positive(**asdict(self))
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
-        """Explore, finish and escape from ``start``."""
-        if start.shape[0] == start.shape[1]:
+        """Explore, approach, finish and escape from ``start``."""
+        n_features, n_components = start.shape
+        if n_features == n_components:
             return Outcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
-        explored = self._explore(problem, start, monitor)
+        rough = problem.rough(n_components)
+        explored = self._explore(rough or problem, start, monitor)
         if explored is None:
             return Outcome(start, monitor.stop_status, monitor.stop_message)
-        search = NewtonSearch(problem, *explored)
+        point, value, surrogate = explored
+        # Nothing can be told of an approximate problem beyond its accuracy.
+        tolerance = max(self.tolerance, problem.accuracy(n_components))
+        if (n_features - n_components) * n_components > DENSE_DIMENSION:
+            if rough is not None:
+                nearly = rough.accuracy(n_components)
+                point = approach(rough, point, surrogate, nearly, monitor.keep_going, slack=nearly).point
+            slack = problem.accuracy(n_components)
+            point, value, *_ = approach(problem, point, surrogate, tolerance, monitor.keep_going, slack=slack)
+        elif rough is not None:
+            value = problem.value(point)
+        search = NewtonSearch(problem if rough is None else BlendedProblem(problem, rough), point, value)
+        return self._finish(search, tolerance, monitor)
+
+    def _finish(self, search: NewtonSearch, tolerance: float, monitor: Monitor) -> Outcome:
+        """Take Newton steps and leave saddles."""
         for _ in range(self.max_iterations):
             if not monitor.keep_going(search.point):
                 return Outcome(search.point, monitor.stop_status, monitor.stop_message)
-            if search.stationarity > self.tolerance:
-                if not search.step() and search.stationarity > self.tolerance:
+            if search.stationarity > tolerance:
+                if not search.step() and search.stationarity > tolerance:
                     message = f"no step increases F beyond rounding; stationarity is {search.stationarity:.1e}"
                     return Outcome(search.point, Status.STALLED, message)
             elif search.curvature() >= -self.curvature_tolerance or not search.escape():
-                message = f"relative stationarity at most {self.tolerance:g}, no direction of ascent found"
+                message = f"relative stationarity at most {tolerance:g}, no direction of ascent found"
                 return Outcome(search.point, Status.CONVERGED, message)
         message = f"stationarity was {search.stationarity:.1e} after {self.max_iterations} steps"
         return Outcome(search.point, Status.MAX_ITERATIONS, message)
 
-    def _explore(self, problem: Problem, start: FloatArray, monitor: Monitor) -> tuple[FloatArray, float] | None:
-        """Return the best iterate of plain ISM and F there, or ``None`` if the monitor stopped it at once."""
+    def _explore(
+        self, problem: Problem, start: FloatArray, monitor: Monitor
+    ) -> tuple[FloatArray, float, FloatArray] | None:
+        """Return the best iterate of plain ISM, F there, and the last surrogate; ``None`` if stopped at once."""
         best, best_value = start, problem.value(start)
         before_last, projection = start, start
         previous: FloatArray | None = None
+        surrogate: FloatArray | None = None
         for _ in range(self.max_exploration):
             if not monitor.keep_going(best):
-                return (best, best_value) if projection is not start else None
-            eigenvalues, following = leading_eigenvectors(problem.surrogate(projection), start.shape[1])
+                break
+            surrogate = problem.surrogate(projection)
+            eigenvalues, following = leading_eigenvectors(surrogate, start.shape[1])
             if (value := problem.value(following)) > best_value:
                 best, best_value = following, value
             settled = previous is not None and eigenvalues_settled(eigenvalues, previous, self.exploration_tolerance)
             if settled or subspace_turn(before_last, following) <= _CYCLE:
                 break
             before_last, projection, previous = projection, following, eigenvalues
-        return best, best_value
+        return None if surrogate is None else (best, best_value, surrogate)

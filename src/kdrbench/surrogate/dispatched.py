@@ -14,7 +14,7 @@ from kdrbench.kernels import Combination, Kernel, Term, restricted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, FactoredGamma, TraceObjective
 from kdrbench.surrogate.dense import DenseProblem
-from kdrbench.surrogate.dispatch import ROUGH_TOLERANCE, Plan, largest_rank, plan
+from kdrbench.surrogate.dispatch import ROUGH_SAMPLES, ROUGH_TOLERANCE, Plan, largest_rank, plan
 from kdrbench.surrogate.evaluation import Evaluation
 from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.factored import FactoredProblem
@@ -64,14 +64,15 @@ class DispatchedProblem:
 
     def accuracy(self, n_components: int) -> float:
         """Return the relative stationarity to which the oracles are worth trusting; 0 where they are exact."""
-        chosen = self.plan(n_components)
-        if chosen.evaluator == "low_rank" and not self._factor_too_large:
+        chosen = self._panels() if self._factor_too_large else self.plan(n_components)
+        if chosen.evaluator == "low_rank":
             return _FACTOR_ACCURACY * self.evaluation.tolerance
         return _SINGLE_ACCURACY if chosen.single_precision else 0.0
 
     def rough(self, n_components: int) -> DispatchedProblem | None:
         """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap."""
-        if self.plan(n_components).evaluator != "panels" or self.evaluation.tolerance > 0.0:
+        few = len(self.objective.features) < ROUGH_SAMPLES
+        if few or self.evaluation.tolerance > 0.0 or self.plan(n_components).evaluator != "panels":
             return None
         nearby = DispatchedProblem(self.objective, replace(self.evaluation, tolerance=ROUGH_TOLERANCE))
         nearby.counters, nearby.report = self.counters, self.report

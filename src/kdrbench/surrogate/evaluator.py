@@ -20,7 +20,7 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Counters
+from kdrbench.problems import Counters, Problem
 from kdrbench.problems.geometry import riemannian_gradient
 from kdrbench.surrogate.passes import Report
 
@@ -48,6 +48,22 @@ class Evaluator(ABC):
     def n_features(self) -> int:
         """Number of features d."""
         return int(self._features.shape[1])
+
+    def explain(self, n_components: int) -> str:
+        """Name the evaluator."""
+        return type(self).__name__
+
+    def accuracy(self, n_components: int) -> float:
+        """Return 0: nothing is known of errors beyond rounding."""
+        return 0.0
+
+    def rough(self, n_components: int) -> Problem | None:
+        """Return ``None``: an evaluator knows no other."""
+        return None
+
+    def thinned(self, n_samples: int) -> Problem | None:
+        """Return ``None``: all samples are needed."""
+        return None
 
     def value(self, projection: FloatArray) -> float:
         """Return F(W)."""

@@ -1,0 +1,164 @@
+"""ISM steps that do not form Phi: exact gradients, a corrected Phi, and Anderson's extrapolation.
+
+A gradient costs O(n^2 q) where Phi costs O(n^2 d). With one Phi held from an earlier W, each pass takes the exact
+G = Phi(W) W and corrects what is held so that it maps W to G,
+
+    Phi_c = Phi_held + R W' + W R' - W (W'R) W',   R = G - Phi_held W,
+
+the smallest symmetric change that does (Powell, Broyden). The q most dominant eigenvectors of Phi_c are ISM's step; at
+a fixed point R needs no more correction than Phi itself, so fixed points are ISM's. The map of one W to the next is
+then extrapolated from the last few (Anderson), in the chart W -> W (W_r'W)^-1 of the Grassmann manifold around W_r.
+
+A step after which F is lower is taken back: history is dropped, and the next step from the best W is shifted towards
+it, Phi_c + s WW', with s doubled until F does not fall. For s large that is a short step along the gradient.
+
+Source: Anderson, "Iterative procedures for nonlinear integral equations", J. ACM 12, 1965; the correction is that of
+Powell, "A new algorithm for unconstrained optimization", 1970; level shifts are common in self-consistent fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Problem
+from kdrbench.solvers.stiefel import leading_eigenvectors, orthonormalised, relative_stationarity, require_finite
+
+_MEMORY = 8
+# Differences below this share of the largest are not told apart.
+_SINGULAR = 1e-10
+# Passes in a row without a better stationarity after which a new Phi, or another method, is wanted.
+_PATIENCE = 6
+_MOST_PASSES = 40
+# A new Phi is worth its cost while stationarity falls to this share of what it was with the last one.
+_WORTH = 0.3
+_MOST_SURROGATES = 20
+
+
+class Approach(NamedTuple):
+    """The best W found, F and its gradient there, and the relative stationarity."""
+
+    point: FloatArray
+    value: float
+    gradient: FloatArray
+    stationarity: float
+
+
+def approach(
+    problem: Problem,
+    start: FloatArray,
+    surrogate: FloatArray,
+    tolerance: float,
+    keep_going: Callable[[FloatArray], bool],
+    *,
+    slack: float = 0.0,
+) -> Approach:
+    """Return where :func:`accelerate` gets with new surrogates for as long as they pay."""
+    found = accelerate(problem, start, surrogate, tolerance, keep_going, slack=slack)
+    for _ in range(_MOST_SURROGATES):
+        if found.stationarity <= tolerance or not keep_going(found.point):
+            break
+        before = found.stationarity
+        surrogate = problem.surrogate(found.point)
+        found = accelerate(problem, found.point, surrogate, tolerance, keep_going, slack=slack)
+        if found.stationarity > _WORTH * before:
+            break
+    return found
+
+
+def accelerate(
+    problem: Problem,
+    start: FloatArray,
+    surrogate: FloatArray,
+    tolerance: float,
+    keep_going: Callable[[FloatArray], bool],
+    *,
+    slack: float = 0.0,
+) -> Approach:
+    """Iterate from ``start`` with ``surrogate`` held until the relative stationarity is at most ``tolerance``.
+
+    It ends sooner after ``_MOST_PASSES`` passes, when some in a row have brought nothing, or when ``keep_going`` says
+    no. F falls by no more than ``slack`` |F| from one accepted W to the next.
+    """
+    best = _evaluated(problem, start)
+    current, history = best, _History(start)
+    waited, shift = 0, 0.0
+    for _ in range(_MOST_PASSES):
+        if best.stationarity <= tolerance or waited == _PATIENCE or not keep_going(best.point):
+            break
+        corrected = _corrected(surrogate, current.point, 0.5 * current.gradient)
+        step = _shifted_step(corrected, current.point, shift)
+        point = step if shift else history.extrapolated(current.point, step)
+        found = _evaluated(problem, point)
+        if found.value < best.value - slack * abs(best.value) - _rounding(best.value):
+            # The first shift is as large as the eigenvalues themselves.
+            shift = 2.0 * shift or float(np.linalg.norm(current.point.T @ current.gradient, 2))
+            current, history, waited = best, _History(best.point), waited + 1
+            continue
+        shift = 0.0 if shift < _SINGULAR else 0.25 * shift
+        waited = 0 if found.stationarity < best.stationarity else waited + 1
+        current = found
+        if found.stationarity < best.stationarity or found.value > best.value:
+            best = found
+    return best
+
+
+class _History:
+    """Pairs of W and ISM's step from it, in the chart around a reference W_r."""
+
+    def __init__(self, reference: FloatArray) -> None:
+        self._reference = reference
+        self._places: list[FloatArray] = []
+        self._moves: list[FloatArray] = []
+
+    def extrapolated(self, point: FloatArray, step: FloatArray) -> FloatArray:
+        """Return the W that the last pairs promise to be a fixed point; ``step`` itself for want of others."""
+        place, ahead = self._chart(point), self._chart(step)
+        if place is None or ahead is None:
+            self._reference, self._places, self._moves = point, [], []
+            return step
+        move = ahead - place
+        result = ahead
+        if self._places:
+            moved = np.column_stack([(move - other).ravel() for other in self._moves])
+            placed = np.column_stack([(place - other).ravel() for other in self._places])
+            weights = np.linalg.lstsq(moved, move.ravel(), rcond=_SINGULAR)[0]
+            result = ahead - ((moved + placed) @ weights).reshape(ahead.shape)
+        self._places = [*self._places, place][-_MEMORY:]
+        self._moves = [*self._moves, move][-_MEMORY:]
+        return orthonormalised(self._reference + result)
+
+    def _chart(self, point: FloatArray) -> FloatArray | None:
+        """Return W (W_r'W)^-1 - W_r; ``None`` far from W_r."""
+        overlap = self._reference.T @ point
+        if np.linalg.svd(overlap, compute_uv=False)[-1] < 0.1:
+            return None
+        chart: FloatArray = np.linalg.solve(overlap.T, point.T).T - self._reference
+        return chart
+
+
+def _evaluated(problem: Problem, point: FloatArray) -> Approach:
+    value, gradient = problem.value_and_gradient(point)
+    require_finite(value, gradient)
+    return Approach(point, value, gradient, relative_stationarity(point, gradient))
+
+
+def _corrected(surrogate: FloatArray, point: FloatArray, image: FloatArray) -> FloatArray:
+    """Return the symmetric matrix nearest to ``surrogate`` that maps ``point`` to ``image``."""
+    missing = image - surrogate @ point
+    crossed = missing @ point.T
+    inner = point.T @ missing
+    corrected: FloatArray = surrogate + crossed + crossed.T - point @ (0.5 * (inner + inner.T)) @ point.T
+    return corrected
+
+
+def _shifted_step(surrogate: FloatArray, point: FloatArray, shift: float) -> FloatArray:
+    shifted = surrogate + shift * (point @ point.T) if shift else surrogate
+    return leading_eigenvectors(shifted, point.shape[1])[1]
+
+
+def _rounding(value: float) -> float:
+    return 1e-12 * abs(value)
