@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,6 +24,18 @@ class Counters:
     surrogate: int = 0
 
 
+class Coordinates(Protocol):
+    """An orthonormal basis B of some of the space of features."""
+
+    def lower(self, projection: FloatArray) -> FloatArray:
+        """Return B'W."""
+        ...
+
+    def lift(self, lowered: FloatArray) -> FloatArray:
+        """Return B V."""
+        ...
+
+
 class Problem(Protocol):
     """Oracles of F(W) = Tr(Gamma K_XW), to be maximised over d x q matrices W with W'W = I.
 
@@ -31,6 +44,8 @@ class Problem(Protocol):
     """
 
     counters: Counters
+    # Told the share of a long pass over the data that is done; answers whether to go on.
+    report: Callable[[float], bool] | None
 
     @property
     def n_features(self) -> int:
@@ -58,6 +73,10 @@ class Problem(Protocol):
 
     def thinned(self, n_samples: int) -> Problem | None:
         """Return the problem of ``n_samples`` of the samples; ``None`` if there are no more than those."""
+        ...
+
+    def in_row_space(self, projection: FloatArray) -> tuple[Problem, Coordinates] | None:
+        """Return the same problem in fewer coordinates that span W, and those; ``None`` where that saves little."""
         ...
 
     def value(self, projection: FloatArray) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Counters, Problem
+from kdrbench.problems import Coordinates, Counters, Problem
 
 
 class BlendedProblem:
@@ -15,6 +15,7 @@ class BlendedProblem:
     def __init__(self, exact: Problem, rough: Problem) -> None:
         self._exact, self._rough = exact, rough
         self.counters: Counters = exact.counters
+        self.report = exact.report
 
     @property
     def n_features(self) -> int:
@@ -42,6 +43,10 @@ class BlendedProblem:
     def explain(self, n_components: int) -> str:
         """Say how values and gradients are evaluated."""
         return self._exact.explain(n_components)
+
+    def in_row_space(self, projection: FloatArray) -> tuple[Problem, Coordinates] | None:
+        """Return ``None``: a problem is blended where it is solved."""
+        return None
 
     def value(self, projection: FloatArray) -> float:
         """Return F(W)."""

@@ -58,6 +58,9 @@ def certify(problem: Problem, projection: FloatArray) -> Certificate:
     It costs one surrogate, one gradient and one Hessian, or up to some hundreds of Hessian-vector products where
     the tangent space has more than a few hundred dimensions.
     """
+    found = problem.in_row_space(projection)
+    if found is not None:
+        problem, projection = found[0], found[1].lower(projection)
     gradient = problem.gradient(projection)
     surrogate = problem.surrogate(projection)
     tangents = Tangents(problem, projection, gradient)

@@ -27,6 +27,7 @@ import numpy as np
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.in_row_space import run_in_row_space
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import require_one_of, require_positive
 from kdrbench.solvers.stiefel import leading_eigenvectors, subspace_turn
@@ -44,7 +45,7 @@ class IterativeSpectralMethod:
     test: str = "eigenvalues"
     variant: str = "iterated"
     requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
@@ -55,6 +56,9 @@ class IterativeSpectralMethod:
         """Iterate from ``start``."""
         if self.variant == "published":
             return _eigenvectors_of_unprojected(problem, start, monitor)
+        return run_in_row_space(self._iterate, problem, start, monitor)
+
+    def _iterate(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
         projection = start
         previous: FloatArray | None = None
         steps = 0

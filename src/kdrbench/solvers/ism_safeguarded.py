@@ -29,6 +29,7 @@ from kdrbench.solvers.acceleration import approach
 from kdrbench.solvers.base import Outcome, Status
 from kdrbench.solvers.blended import BlendedProblem
 from kdrbench.solvers.curvature import DENSE_DIMENSION
+from kdrbench.solvers.in_row_space import run_in_row_space
 from kdrbench.solvers.ism import eigenvalues_settled
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.newton import NewtonSearch
@@ -60,6 +61,9 @@ class SafeguardedISM:
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
         """Explore, approach, finish and escape from ``start``."""
+        return run_in_row_space(self._solve, problem, start, monitor)
+
+    def _solve(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
         n_features, n_components = start.shape
         if n_features == n_components:
             return Outcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")

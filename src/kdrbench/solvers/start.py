@@ -9,11 +9,15 @@ import numpy as np
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
-from kdrbench.solvers.stiefel import leading_eigenvectors, orthonormalised
+from kdrbench.solvers.stiefel import leading_eigenvectors, orthonormalised, with_fixed_signs
 
 
 def _from_surrogate(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
-    return leading_eigenvectors(problem.initial_surrogate(), n_components)[1]
+    found = problem.in_row_space(np.zeros((problem.n_features, n_components)))
+    if found is None:
+        return leading_eigenvectors(problem.initial_surrogate(), n_components)[1]
+    smaller, space = found
+    return with_fixed_signs(space.lift(leading_eigenvectors(smaller.initial_surrogate(), n_components)[1]))
 
 
 def _first_axes(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:

@@ -21,6 +21,7 @@ from kdrbench.surrogate.factored import FactoredProblem
 from kdrbench.surrogate.low_rank import LowRankProblem
 from kdrbench.surrogate.panels import PanelProblem
 from kdrbench.surrogate.passes import Report
+from kdrbench.surrogate.row_space import RowSpace, row_space, row_space_basis
 
 # A low-rank factor gets so near in stationarity, measured as a share of its tolerance; single precision so near.
 _FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-5
@@ -40,11 +41,13 @@ class DispatchedProblem:
         self._shared: dict[Plan, Evaluator] = {}
         self._own: dict[Plan, Evaluator] = {}
         self._factor_too_large = False
+        # The basis of the row space, once it has been asked for.
+        self._row_space: list[FloatArray | None] = []
 
     def fresh(self) -> DispatchedProblem:
         """Return the same problem with its own counters and nothing remembered of earlier points."""
         twin = DispatchedProblem(self.objective, self.evaluation)
-        twin._shared = self._shared
+        twin._shared, twin._row_space = self._shared, self._row_space
         return twin
 
     @property
@@ -93,6 +96,21 @@ class DispatchedProblem:
         fewer = FactoredGamma(gamma.factor[chosen], gamma.weights, gamma.zero_diagonal, codes)
         kernel = _restricted(objective.kernel, chosen)
         return DispatchedProblem(TraceObjective(objective.features[chosen], kernel, fewer), self.evaluation)
+
+    def in_row_space(self, projection: FloatArray) -> tuple[DispatchedProblem, RowSpace] | None:
+        """Return the problem in coordinates of the row space that span W, sharing the counters, and those."""
+        within = self._within()
+        space = None if within is None else row_space(self.objective.features, within, projection)
+        if space is None:
+            return None
+        smaller = DispatchedProblem(replace(self.objective, features=space.features), self.evaluation)
+        smaller.counters, smaller.report = self.counters, self.report
+        return smaller, space
+
+    def _within(self) -> FloatArray | None:
+        if not self._row_space:
+            self._row_space.append(row_space_basis(self.objective.features))
+        return self._row_space[0]
 
     def evaluator(self, projection: FloatArray) -> Evaluator:
         """Return who answers calls at W."""

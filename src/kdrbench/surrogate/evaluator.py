@@ -20,7 +20,7 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Counters, Problem
+from kdrbench.problems import Coordinates, Counters, Problem
 from kdrbench.problems.geometry import riemannian_gradient
 from kdrbench.surrogate.passes import Report
 
@@ -63,6 +63,10 @@ class Evaluator(ABC):
 
     def thinned(self, n_samples: int) -> Problem | None:
         """Return ``None``: all samples are needed."""
+        return None
+
+    def in_row_space(self, projection: FloatArray) -> tuple[Problem, Coordinates] | None:
+        """Return ``None``: the features are taken as they are."""
         return None
 
     def value(self, projection: FloatArray) -> float:

@@ -1,0 +1,85 @@
+"""More features than samples: the same problem in coordinates of the row space.
+
+With X = R'Q', Q an orthonormal basis of the row space (d x r), K of XW depends on Q'W alone. For any W there are
+orthonormal columns N outside the row space, at most q + 1 of them, with which B = [Q, N] spans W and one null direction
+more: so the problem on XB = [R', 0], (r + q + 1) features, has the same values, the same stationary points and the same
+certificates, and W = B V. Null directions are kept because they may beat negative eigenvalues of Phi.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from kdrbench.kernels.family import FloatArray
+
+# Below this share of the largest, diagonal entries of R are rounding.
+_RANK = 1e-12
+# Coordinates of fewer than this share of the features are worth changing to.
+_WORTH = 0.9
+_FEWEST_FEATURES = 64
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """The basis B (d x r) and X B (n x r)."""
+
+    basis: FloatArray
+    features: FloatArray
+
+    def lower(self, projection: FloatArray) -> FloatArray:
+        """Return V = B'W."""
+        return self.basis.T @ projection
+
+    def lift(self, lowered: FloatArray) -> FloatArray:
+        """Return W = B V."""
+        return self.basis @ lowered
+
+
+def row_space_basis(features: FloatArray) -> FloatArray | None:
+    """Return Q (d x r), or ``None`` where it would save little."""
+    used = np.flatnonzero(features.any(axis=0))
+    n_samples, n_features = features.shape
+    if n_features < _FEWEST_FEATURES or min(n_samples, len(used)) > _WORTH * n_features or len(used) == 0:
+        return None
+    if len(used) <= n_samples:
+        return np.eye(n_features)[:, used]
+    # With pivots, so that the basis ends where the rank does: what follows would be rounding's choice.
+    within, triangle, _ = scipy.linalg.qr(features[:, used].T, mode="economic", pivoting=True, check_finite=False)
+    sizes = np.abs(np.diagonal(triangle))
+    basis = np.zeros((n_features, int(np.count_nonzero(sizes > _RANK * sizes[0]))))
+    basis[used] = within[:, : basis.shape[1]]
+    return basis
+
+
+def row_space(features: FloatArray, within: FloatArray, projection: FloatArray) -> RowSpace | None:
+    """Return coordinates whose basis spans Q (``within``), W (``projection``) and a null direction.
+
+    ``None`` where they would be nearly as many as there are features.
+    """
+    n_features, rank = within.shape
+    if rank + projection.shape[1] + 1 > _WORTH * n_features:
+        return None
+    basis = np.hstack([within, _outside(within, projection)])
+    return RowSpace(basis, features @ basis)
+
+
+def _outside(within: FloatArray, projection: FloatArray) -> FloatArray:
+    """Return q + 1 orthonormal columns orthogonal to Q, among them the part of W that is outside Q."""
+    rest = projection - within @ (within.T @ projection)
+    left, sizes, _ = np.linalg.svd(rest, full_matrices=False)
+    found = left[:, sizes > np.sqrt(_RANK)]
+    while found.shape[1] <= projection.shape[1]:
+        # The axis that is farthest from what is spanned.
+        spanned = np.einsum("ij,ij->i", within, within) + np.einsum("ij,ij->i", found, found)
+        axis = np.zeros((len(within), 1))
+        axis[int(np.argmin(spanned))] = 1.0
+        found = np.hstack([found, axis])
+        for _ in range(2):
+            column = found[:, -1:]
+            column = column - within @ (within.T @ column) - found[:, :-1] @ (found[:, :-1].T @ column)
+            found[:, -1:] = column / np.linalg.norm(column)
+    # Once more against Q, for what cancellation has left.
+    return np.linalg.qr(found - within @ (within.T @ found))[0]
