@@ -50,6 +50,10 @@ class Clock:
         if self._pauses:
             self._pauses.begin()
 
+    def running_s(self) -> float:
+        """Return the wall seconds up to now, the clock running."""
+        return self.wall_s + time.perf_counter() - self._wall
+
 
 class TimedMonitor:
     """Counts iterations and solver seconds and stops when the clock shows ``time_limit_s``."""
@@ -83,6 +87,10 @@ class TimedMonitor:
             # Also when the look has raised: a solver that catches it goes on at its own expense.
             self.clock.start()
         return going
+
+    def progress(self, share: float) -> bool:
+        """Return whether time is left, while the clock runs."""
+        return self.clock.running_s() < self._limit_s
 
     def look(self, iterate: Iterate) -> None:
         """Look at an iterate while the clock stands; this monitor does not."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
-from kdrbench.solvers.monitor import Monitor
+from kdrbench.problems import PassStoppedError, Problem
+from kdrbench.solvers.monitor import LatestIterate, Monitor
 from kdrbench.solvers.status import Status
 from kdrbench.solvers.stiefel import feasibility_error
 
@@ -39,7 +39,10 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class SolverResult:
-    """A finished solve: orthonormal ``projection`` (d x q), status, iterations, oracle calls, trace, message."""
+    """A finished solve: orthonormal ``projection`` (d x q), status, iterations, oracle calls, trace, message.
+
+    ``evaluation`` says how the problem was evaluated, and why.
+    """
 
     projection: FloatArray
     status: Status
@@ -47,6 +50,7 @@ class SolverResult:
     counters: dict[str, int]
     trace: tuple[TracePoint, ...]
     message: str
+    evaluation: str
 
 
 class Solver(Protocol):
@@ -69,7 +73,8 @@ def solve(
     """Run ``solver`` on ``problem`` and return its checked result.
 
     ``start`` is an orthonormal d x q array, or a function that makes one (its cost is then inside the
-    monitored time). The monitor decides when to stop beyond the solver's own rule.
+    monitored time). The monitor decides when to stop beyond the solver's own rule: between iterates, and inside
+    long passes over the data, after which the last iterate is the result.
 
     Raises ``InputError`` when the problem lacks an oracle the solver requires, or when the start or the
     solver's result is not a finite, orthonormal d x q array.
@@ -78,7 +83,14 @@ def solve(
     monitor.begin()
     first = start() if callable(start) else start
     check_projection("start", first, problem.n_features)
-    outcome = solver.run(problem, first, monitor)
+    watched = LatestIterate(monitor)
+    problem.report = watched.progress
+    try:
+        outcome = solver.run(problem, first, watched)
+    except PassStoppedError:
+        outcome = Outcome(watched.latest(first), monitor.stop_status, monitor.stop_message)
+    finally:
+        problem.report = None
     monitor.end()
     if not isinstance(outcome.status, Status):
         raise InputError(f"{type(solver).__name__} ended with status {outcome.status!r}; allowed: {', '.join(Status)}")
@@ -91,6 +103,7 @@ def solve(
         counters=asdict(problem.counters),
         trace=tuple(TracePoint(*point) for point in monitor.trace),
         message=outcome.message,
+        evaluation=problem.explain(first.shape[1]),
     )
 
 

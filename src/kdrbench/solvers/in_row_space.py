@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome
-from kdrbench.solvers.monitor import Iterate, Monitor
-from kdrbench.solvers.status import Status
+from kdrbench.solvers.monitor import Iterate, Monitor, MonitorProxy
 
 Run = Callable[[Problem, FloatArray, Monitor], Outcome]
 
@@ -23,35 +22,15 @@ def run_in_row_space(run: Run, problem: Problem, start: FloatArray, monitor: Mon
     return outcome._replace(projection=space.lift(outcome.projection))
 
 
-class _LiftingMonitor:
+class _LiftingMonitor(MonitorProxy):
     """Hands on iterates in the original coordinates; they are lifted when somebody looks."""
 
     def __init__(self, monitor: Monitor, lift: Callable[[FloatArray], FloatArray]) -> None:
-        self._monitor, self._lift = monitor, lift
-        self.iterations = monitor.iterations
-
-    @property
-    def trace(self) -> Sequence[tuple[float, float, float]]:
-        return self._monitor.trace
-
-    @property
-    def stop_status(self) -> Status:
-        return self._monitor.stop_status
-
-    @property
-    def stop_message(self) -> str:
-        return self._monitor.stop_message
-
-    def begin(self) -> None:
-        self._monitor.begin()
+        super().__init__(monitor)
+        self._lift = lift
 
     def keep_going(self, iterate: Iterate) -> bool:
-        going = self._monitor.keep_going(lambda: self._lift(iterate() if callable(iterate) else iterate))
-        self.iterations = self._monitor.iterations
-        return going
-
-    def end(self) -> None:
-        self._monitor.end()
+        return super().keep_going(lambda: self._lift(iterate() if callable(iterate) else iterate))
 
     def accept(self, projection: FloatArray) -> None:
-        self._monitor.accept(self._lift(projection))
+        super().accept(self._lift(projection))

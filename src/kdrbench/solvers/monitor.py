@@ -43,6 +43,10 @@ class Monitor(Protocol):
         """Note the iterate and return whether the solver may go on from it."""
         ...
 
+    def progress(self, share: float) -> bool:
+        """Note how much of a long pass over the data is done, and return whether it may go on."""
+        ...
+
     def end(self) -> None:
         """Note that the solver has returned."""
         ...
@@ -78,8 +82,78 @@ class IterationMonitor:
         self.iterations += 1
         return True
 
+    def progress(self, share: float) -> bool:
+        """Go on: iterations are counted, not time."""
+        return True
+
     def end(self) -> None:
         """Nothing to note."""
 
     def accept(self, projection: FloatArray) -> None:
         """Nothing to note."""
+
+
+class MonitorProxy:
+    """Hands everything on to another monitor; subclasses change or note what passes."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        self._monitor = monitor
+        self.iterations = monitor.iterations
+
+    @property
+    def trace(self) -> Sequence[tuple[float, float, float]]:
+        """The monitor's trace."""
+        return self._monitor.trace
+
+    @property
+    def stop_status(self) -> Status:
+        """The monitor's status."""
+        return self._monitor.stop_status
+
+    @property
+    def stop_message(self) -> str:
+        """The monitor's message."""
+        return self._monitor.stop_message
+
+    def begin(self) -> None:
+        """Hand on."""
+        self._monitor.begin()
+
+    def keep_going(self, iterate: Iterate) -> bool:
+        """Hand on."""
+        going = self._monitor.keep_going(iterate)
+        self.iterations = self._monitor.iterations
+        return going
+
+    def progress(self, share: float) -> bool:
+        """Hand on."""
+        return self._monitor.progress(share)
+
+    def end(self) -> None:
+        """Hand on."""
+        self._monitor.end()
+
+    def accept(self, projection: FloatArray) -> None:
+        """Hand on."""
+        self._monitor.accept(projection)
+
+
+class LatestIterate(MonitorProxy):
+    """Remembers the last iterate from which the solver was allowed to go on."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        super().__init__(monitor)
+        self._latest: Iterate | None = None
+
+    def keep_going(self, iterate: Iterate) -> bool:
+        """Remember the iterate, and hand on."""
+        going = super().keep_going(iterate)
+        if going:
+            self._latest = iterate
+        return going
+
+    def latest(self, otherwise: FloatArray) -> FloatArray:
+        """Return that iterate, if there is one."""
+        if self._latest is None:
+            return otherwise
+        return self._latest() if callable(self._latest) else self._latest
