@@ -1,12 +1,14 @@
 """One pass over many parts, on as many threads as given, with a word now and then on how far it is.
 
-BLAS gets one thread while several of ours work: together they would wait for each other.
+BLAS gets one thread in the meantime: products of this size gain little from more, and threads of BLAS and of ours would
+wait for each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
@@ -32,15 +34,28 @@ def run_pass(
 
     Raises ``PassStoppedError`` once ``report`` has answered no.
     """
-    workers = min(threads, len(parts))
     progress = _Progress(len(parts), report)
-    if workers == 1:
+    # Setting the limit takes longer than a small part.
+    limited = _blas().limit(limits=1, user_api="blas") if len(parts) > 1 else nullcontext()
+    with limited:
+        if min(threads, len(parts)) > 1:
+            return _shared(parts, min(threads, len(parts)), new, visit, progress)
         total = new()
         for part in parts:
             visit(total, part)
             progress.one_more()
             progress.tell()
         return [total]
+
+
+def _shared(
+    parts: Sequence[Part],
+    workers: int,
+    new: Callable[[], Sum],
+    visit: Callable[[Sum, Part], None],
+    progress: _Progress,
+) -> list[Sum]:
+    """Visit the parts on as many threads as there are workers."""
 
     def work(worker: int) -> Sum:
         total = new()
@@ -51,7 +66,7 @@ def run_pass(
             progress.one_more()
         return total
 
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         running = [pool.submit(work, worker) for worker in range(workers)]
         try:
             while wait(running, timeout=_SECONDS_BETWEEN_WORDS).not_done:

@@ -25,8 +25,8 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
 from kdrbench.surrogate.passes import Report, run_pass
 
-# Samples at a time: on one thread as many as keep products quick, on several enough chunks for all.
-_CHUNK, _SHARED_CHUNK = 4096, 1024
+# Samples at a time, whatever the number of threads, so that results do not depend on it.
+_CHUNK = 2048
 Rows = FloatArray | Callable[[slice], FloatArray]
 
 
@@ -35,10 +35,9 @@ def rows_of(source: Rows, rows: slice) -> FloatArray:
     return source(rows) if callable(source) else source[rows]
 
 
-def chunks(n_samples: int, threads: int) -> list[slice]:
+def chunks(n_samples: int) -> list[slice]:
     """Return the chunks of samples that threads work on."""
-    size = _CHUNK if threads == 1 else _SHARED_CHUNK
-    return [slice(begin, min(begin + size, n_samples)) for begin in range(0, n_samples, size)]
+    return [slice(begin, min(begin + _CHUNK, n_samples)) for begin in range(0, n_samples, _CHUNK)]
 
 
 def weighted_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: Report | None = None) -> FloatArray:
@@ -54,7 +53,7 @@ def weighted_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: 
                 scaled = part * np.sqrt(sign * scale)[:, None].astype(values.dtype)
                 total += sign * (scaled.T @ scaled)
 
-    parts = run_pass(chunks(len(weights), threads), threads, lambda: np.zeros((size, size)), visit, report)
+    parts = run_pass(chunks(len(weights)), threads, lambda: np.zeros((size, size)), visit, report)
     total: FloatArray = np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
     return total
 
@@ -64,7 +63,7 @@ class GammaSums:
 
     def __init__(self, gamma: FactoredGamma, threads: int = 1) -> None:
         self._threads, self._weights, self._factor = threads, gamma.weights, gamma.factor
-        self._chunks = chunks(gamma.n_samples, threads)
+        self._chunks = chunks(gamma.n_samples)
         self._codes = gamma.codes
         if gamma.codes is not None:
             # Any sample of a class has its row.

@@ -1,0 +1,164 @@
+"""Gradient passes with a corrected surrogate, rough problems and thinned ones."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from helpers import KERNELS, random_projection, random_samples
+from kdrbench.kernels import Gaussian, Multiquadric, RelativeGaussian
+from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.acceleration import _corrected, accelerate, approach
+from kdrbench.solvers.certificate import certify
+from kdrbench.solvers.stiefel import leading_eigenvectors, relative_stationarity
+from kdrbench.surrogate import DenseProblem, Evaluation, PanelProblem, build_problem
+
+
+def classes(n_samples, n_features, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_samples) % 4
+    features = rng.standard_normal((n_samples, n_features)) + 0.7 * rng.standard_normal((4, n_features))[labels]
+    return features - features.mean(axis=0), labels
+
+
+def go_on(point):
+    return True
+
+
+def test_the_correction_maps_w_to_the_gradient_and_is_symmetric():
+    rng = np.random.default_rng(0)
+    surrogate, other = (part + part.T for part in rng.standard_normal((2, 7, 7)))
+    point = random_projection(n_features=7, n_components=3)
+    corrected = _corrected(surrogate, point, other @ point)
+    np.testing.assert_allclose(corrected, corrected.T, atol=1e-13)
+    np.testing.assert_allclose(corrected @ point, other @ point, atol=1e-12)
+    # What is orthogonal to W is left alone.
+    outside = np.eye(7) - point @ point.T
+    np.testing.assert_allclose(outside @ corrected @ outside, outside @ surrogate @ outside, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("seed", range(4))
+def test_no_accepted_step_decreases_f_and_fixed_points_are_isms(kernel, seed):
+    features, labels = random_samples(n_samples=80, n_features=10, seed=seed)
+    problem = DenseProblem(TraceObjective(features, KERNELS[kernel], supervised_gamma(labels)))
+    start = make_start("random", problem, 3, np.random.default_rng(seed))
+    values = []
+
+    def note(point):
+        values.append(problem.fresh().value(point))
+        return True
+
+    found = approach(problem, start, problem.surrogate(start), 1e-6, note)
+    rounding = 1e-11 * np.abs(values).max()
+    assert all(after >= before - rounding for before, after in pairwise(values))
+    assert found.value == pytest.approx(problem.value(found.point), rel=1e-12)
+    assert found.stationarity == pytest.approx(
+        relative_stationarity(found.point, problem.gradient(found.point)), rel=1e-6, abs=1e-14
+    )
+    if found.stationarity <= 1e-6:
+        surrogate = problem.surrogate(found.point)
+        image = surrogate @ found.point
+        residual = np.linalg.norm(image - found.point @ (found.point.T @ image))
+        assert residual <= 2e-6 * np.linalg.norm(image)
+
+
+def test_a_held_surrogate_does_where_ism_needs_one_a_step():
+    features, labels = classes(600, 40)
+    problem = PanelProblem(TraceObjective(features, Multiquadric(1.0), supervised_gamma(labels)))
+    start = make_start("surrogate", problem, 4, np.random.default_rng(0))
+    surrogate = problem.surrogate(start)
+    _, point = leading_eigenvectors(surrogate, 4)
+    problem.counters.surrogate = 0
+    found = accelerate(problem, point, surrogate, 1e-6, go_on)
+    assert found.stationarity <= 1e-6
+    assert problem.counters.surrogate == 0
+    # Plain ISM gets to the same F.
+    result = solve(build_solver({"method": "ism", "tolerance": 1e-12}), problem, start, IterationMonitor(60))
+    assert found.value == pytest.approx(problem.value(result.projection), rel=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(6.0), Gaussian(4.0), Multiquadric(1.0)])
+def test_what_ends_a_search_on_a_rough_problem_is_exact(kernel):
+    features, labels = classes(2100, 110)
+    problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
+    start = make_start("surrogate", problem, 4, np.random.default_rng(0))
+    rough = problem.rough(4)
+    assert rough is not None
+    assert rough.counters is problem.counters
+    values = []
+
+    class Watch(IterationMonitor):
+        def keep_going(self, iterate):
+            values.append(iterate() if callable(iterate) else iterate)
+            return super().keep_going(iterate)
+
+    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, Watch())
+    assert result.status is Status.CONVERGED
+    exact = PanelProblem(problem.objective)
+    assert relative_stationarity(result.projection, exact.gradient(result.projection)) <= 1e-6
+    plain = solve(build_solver({"method": "ism"}), exact, start, IterationMonitor())
+    value = exact.value(result.projection)
+    assert value >= exact.value(plain.projection) - 1e-9 * abs(value)
+    assert value >= max(exact.value(point) for point in values[-3:]) - 1e-9 * abs(value)
+    certificate = certify(problem.fresh(), result.projection)
+    assert certificate.stationarity <= 1e-6
+    assert certificate.curvature >= -1e-6
+    assert certificate.theorem_1.startswith("not evaluated")
+
+
+def test_a_rough_problem_is_offered_where_it_saves_and_is_wanted():
+    features, labels = classes(2500, 10)
+    gaussian = TraceObjective(features, Gaussian(2.0), supervised_gamma(labels))
+    assert build_problem(gaussian).rough(2).explain(2).startswith("low_rank")
+    assert build_problem(gaussian).rough(2).accuracy(2) > 0
+    assert build_problem(gaussian).accuracy(2) == 0
+    multiquadric = TraceObjective(features, Multiquadric(1.0), supervised_gamma(labels))
+    assert build_problem(multiquadric).rough(2).explain(2).startswith("panels in single precision")
+    assert build_problem(gaussian, Evaluation(tolerance=1e-4)).rough(2) is None
+    few = TraceObjective(features[:500], Gaussian(2.0), supervised_gamma(labels[:500]))
+    assert build_problem(few).rough(2) is None
+
+
+def test_factors_that_grow_too_large_give_way_to_panels():
+    features, labels = classes(2500, 10)
+    narrow = build_problem(
+        TraceObjective(features, Gaussian(0.3), supervised_gamma(labels)), Evaluation(tolerance=1e-3)
+    )
+    projection = random_projection(n_features=10, n_components=5)
+    assert narrow.explain(5).startswith("low_rank")
+    value = narrow.value(projection)
+    assert narrow.explain(5).startswith("panels in single precision: a factor")
+    assert value == pytest.approx(PanelProblem(narrow.objective).value(projection), rel=1e-5)
+
+
+def test_thinned_problems_are_problems_of_their_samples():
+    features, labels = classes(300, 6)
+    sigmas = np.random.default_rng(0).uniform(1, 2, 300)
+    problem = build_problem(TraceObjective(features, RelativeGaussian(sigmas), supervised_gamma(labels)))
+    thinned = problem.thinned(100)
+    assert thinned.thinned(100) is None
+    objective = thinned.objective
+    assert np.bincount(objective.gamma.codes).tolist() == [25, 25, 25, 25]
+    chosen = [int(np.flatnonzero((features == row).all(axis=1))[0]) for row in objective.features]
+    assert len(set(chosen)) == 100
+    np.testing.assert_array_equal(objective.kernel.sigmas, sigmas[chosen])
+    np.testing.assert_allclose(
+        objective.gamma.dense(), problem.objective.gamma.dense()[np.ix_(chosen, chosen)], atol=1e-15
+    )
+    embedded = FactoredGamma(np.random.default_rng(0).standard_normal((300, 2)), np.ones(2))
+    assert build_problem(TraceObjective(features, Gaussian(1.0), embedded)).thinned(10).objective.gamma.codes is None
+
+
+def test_approximate_problems_are_solved_to_their_accuracy():
+    features, labels = classes(2500, 120)
+    problem = build_problem(
+        TraceObjective(features, Gaussian(12.0), supervised_gamma(labels)), Evaluation(tolerance=1e-3)
+    )
+    start = make_start("surrogate", problem, 4, np.random.default_rng(0))
+    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+    assert result.status is Status.CONVERGED
+    assert "0.0001" in result.message
+    exact = PanelProblem(problem.objective)
+    assert relative_stationarity(result.projection, exact.gradient(result.projection)) <= 1e-3
