@@ -29,11 +29,11 @@ from kdrbench.problems import TraceObjective
 from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.feature_maps import monomial_features, n_monomials
 from kdrbench.surrogate.hessian import curvature_form
+from kdrbench.surrogate.initial import cleaned_degrees, initial_surrogate
 from kdrbench.surrogate.weights import GammaSums, Rows, weighted_gram
 
 # Monomials of at most so many entries are held between calls at one W; others are made chunk by chunk.
 _HELD_ENTRIES = 4_000_000
-_ROUNDING = 1e-13
 
 
 def as_polynomial(kernel: object) -> Polynomial | None:
@@ -58,14 +58,11 @@ class FactoredProblem(Evaluator):
         self._sums, self._threads = GammaSums(objective.gamma, threads), threads
         features = objective.features
         super().__init__(features.astype(np.float32) if single_precision else features)
-        self._polynomial = polynomial
+        self._objective, self._polynomial = objective, polynomial
         self._diagonal = self._sums.diagonal if objective.gamma.zero_diagonal else np.zeros(len(self._features))
         if polynomial is None:
-            ones = self._ones()
-            # Differences vanish on the diagonal: what Gamma has there cancels. Centred Gammas have degrees of zero.
-            degrees = self._sums.applied(ones, ones)[:, 0]
-            rounding = _ROUNDING * len(degrees) * np.abs(self._sums.diagonal).max()
-            self._diagonal = np.where(np.abs(degrees) > rounding, 2.0 * degrees, 0.0)
+            # Differences vanish on the diagonal: what Gamma has there cancels.
+            self._diagonal = 2.0 * cleaned_degrees(self._sums, len(features))
         self._forget()
 
     def _forget(self) -> None:
@@ -119,26 +116,12 @@ class FactoredProblem(Evaluator):
             return self._initial_surrogate()
         point = self._at(projection)
         result = point.factor * self._sums.quadratic(point.slope_features, self._features, self.report)
-        return result - self._gram(point.own_slopes)
+        return result - weighted_gram(self._features, point.own_slopes, self._threads, self.report)
 
     def _initial_surrogate(self) -> FloatArray:
         if self._constant_surrogate is None:
-            ones = self._ones()
-            slope, own = 2.0, self._diagonal
-            if self._polynomial is not None:
-                slope = float(self._polynomial.derivative(np.zeros(1))[0]) or 1.0
-                own = slope * self._diagonal
-            quadratic = self._sums.quadratic(ones, self._features, self.report)
-            self._constant_surrogate = slope * quadratic - self._gram(own)
+            self._constant_surrogate = initial_surrogate(self._objective, self._threads, self.report)
         return self._constant_surrogate.copy()
-
-    def _gram(self, weights: FloatArray) -> FloatArray:
-        if not weights.any():
-            return np.zeros((self.n_features, self.n_features))
-        return weighted_gram(self._features, weights, self._threads, self.report)
-
-    def _ones(self) -> FloatArray:
-        return np.ones((len(self._features), 1), dtype=self._features.dtype)
 
     def _has_curvature(self) -> bool:
         return self._polynomial is not None and self._polynomial.degree > 1

@@ -27,6 +27,7 @@ from kdrbench.kernels.family import FloatArray, pairing_block
 from kdrbench.problems import TraceObjective
 from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.hessian import curvature_form
+from kdrbench.surrogate.initial import initial_surrogate
 from kdrbench.surrogate.weights import GammaSums, weighted_gram
 
 _FIRST_RANK = 64
@@ -77,7 +78,7 @@ class LowRankProblem(Evaluator):
         # Rounding of single precision is far below such a tolerance.
         self._dtype: Any = np.float32 if tolerance >= _SINGLE_PRECISION else np.float64
         super().__init__(objective.features.astype(self._dtype, copy=False))
-        self.tolerance = float(tolerance)
+        self.tolerance, self._objective = float(tolerance), objective
         self._kernel = objective.kernel
         self._zero_diagonal = objective.gamma.zero_diagonal
         self._forget()
@@ -131,19 +132,13 @@ class LowRankProblem(Evaluator):
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         point = self._at(projection)
-        return self._surrogate_from(point.degrees, point.factor)
+        result: FloatArray = weighted_gram(self._features, point.degrees, self._threads, self.report)
+        result -= self._sums.quadratic(point.factor, self._features, self.report)
+        result *= -1.0 / float(self._kernel.sigma) ** 2
+        return result
 
     def _initial_surrogate(self) -> FloatArray:
-        # Exact: the kernel's slope at zero is one number.
-        ones = np.ones((len(self._features), 1), dtype=self._dtype)
-        return self._surrogate_from(self._sums.applied(ones, ones)[:, 0], ones)
-
-    def _surrogate_from(self, degrees: FloatArray, factor: FloatArray) -> FloatArray:
-        slope = -0.5 / self._kernel.sigma**2
-        result: FloatArray = weighted_gram(self._features, degrees, self._threads, self.report)
-        result -= self._sums.quadratic(factor, self._features, self.report)
-        result *= 2.0 * slope
-        return result
+        return initial_surrogate(self._objective, self._threads, self.report)
 
     def _curved(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return C Q; dbeta vanishes on the diagonal, so what C has there does not matter."""

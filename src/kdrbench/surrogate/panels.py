@@ -20,6 +20,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.hessian import curvature_form
+from kdrbench.surrogate.initial import initial_surrogate, slopes_are_one_number
 from kdrbench.surrogate.pairs import (
     Block,
     Elementwise,
@@ -52,7 +53,7 @@ class PanelProblem(Evaluator):
     ) -> None:
         self._pairs = PairBlocks(objective, panel, single_precision=single_precision)
         super().__init__(self._pairs.cast(objective.features))
-        self._threads = threads
+        self._threads, self._objective = threads, objective
 
     def _forget(self) -> None:
         """No point is ever held."""
@@ -132,6 +133,8 @@ class PanelProblem(Evaluator):
         return self._form(kernel_slope, self._projected(projection), self._features)
 
     def _initial_surrogate(self) -> FloatArray:
+        if slopes_are_one_number(self._objective):
+            return initial_surrogate(self._objective, self._threads, self.report)
         return self._form(initial_slope, self._features[:, :1], self._features)
 
     def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:

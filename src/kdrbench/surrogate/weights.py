@@ -43,6 +43,8 @@ def chunks(n_samples: int) -> list[slice]:
 def weighted_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: Report | None = None) -> FloatArray:
     """Return X' diag(w) X, each sign of w being half the work of a general product."""
     size = rows_of(columns, slice(0, 1)).shape[1]
+    if not weights.any():
+        return np.zeros((size, size))
 
     def visit(total: FloatArray, rows: slice) -> None:
         values, here = rows_of(columns, rows), weights[rows]

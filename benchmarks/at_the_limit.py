@@ -1,0 +1,288 @@
+"""The targets of large problems: time, peak memory and error of whole solves, each in a process of its own.
+
+    python benchmarks/at_the_limit.py                 all cases, one table
+    python benchmarks/at_the_limit.py gaussian-10k    some of them
+    python benchmarks/at_the_limit.py --list          their names
+
+Wall seconds on all cores, data and bandwidth given. Peak memory is that of the process during the solve, beyond what it
+held before. "cost" is the difference of the cost to that of the dense reference in the same rule, relative, or to plain
+ISM by the papers' rule for what is certified (then it shows what the certificate gains). Stationarity is measured
+afterwards by exact oracles in double precision. "share" is that of the machine's rate of matrix products which the work
+of the dense surrogates, 2 n^2 (d + q) operations each, would stand for: above one where the work is not done at all.
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from as_published import published_ism
+from mnist import mirror, mnist
+
+from kdrbench.errors import InputError
+from kdrbench.kernels import Gaussian, Kernel, Linear, Multiquadric, Polynomial, Squared
+from kdrbench.kernels.bandwidth import median_distance
+from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms import build_task
+from kdrbench.problems import TraceObjective, one_hot_columns, supervised_gamma
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers.stiefel import relative_stationarity
+from kdrbench.surrogate import Evaluation, build_problem
+
+CORES = len(os.sched_getaffinity(0))
+# The median distance of the standardised digits, by `python benchmarks/bandwidth.py`; the same for every case.
+SIGMA = {10_000: 28.945, 60_000: 29.43}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One solve: data, kernel, solver, tolerance of the evaluation; ``target`` in seconds, ``paper`` in words."""
+
+    data: str
+    kernel: str
+    method: str = "ism"
+    tolerance: float = 0.0
+    evaluator: str = "auto"
+    target: float = math.nan
+    paper: str = ""
+    paradigm: str = "supervised"
+
+
+CASES = {
+    "linear-10k": Case("mnist 10000", "linear", target=0.03, paper="6.4 s"),
+    "squared-10k": Case("mnist 10000", "squared", target=0.03, paper="17.4 s"),
+    "polynomial-10k": Case("mnist 10000", "polynomial", target=0.6, paper="12.1 s"),
+    "polynomial-10k-single": Case("mnist 10000", "polynomial", tolerance=1e-5, target=0.6, paper="12.1 s"),
+    "gaussian-10k": Case("mnist 10000", "gaussian", tolerance=1e-3, target=0.4, paper="13.8 s"),
+    "gaussian-10k-certified": Case("mnist 10000", "gaussian", "ism_safeguarded", target=1.2),
+    "multiquadric-10k": Case("mnist 10000", "multiquadric", tolerance=1e-5, target=3.0, paper="10.6 min"),
+    "multiquadric-10k-certified": Case("mnist 10000", "multiquadric", "ism_safeguarded", target=5.0),
+    "polynomial-10k-certified": Case("mnist 10000", "polynomial", "ism_safeguarded"),
+    "unsupervised-gaussian-10k": Case(
+        "mnist 10000", "gaussian", tolerance=1e-3, target=6.0, paper="1.8 h", paradigm="unsupervised"
+    ),
+    "polynomial-60k": Case("mnist 60000", "polynomial", target=2.0, paper="impossible"),
+    "gaussian-60k": Case("mnist 60000", "gaussian", tolerance=1e-3, paper="impossible"),
+    "gaussian-60k-certified": Case("mnist 60000", "gaussian", "ism_safeguarded", target=25.0, paper="impossible"),
+    "multiquadric-60k-certified": Case(
+        "mnist 60000", "multiquadric", "ism_safeguarded", target=150.0, paper="impossible"
+    ),
+    "unsupervised-gaussian-60k": Case(
+        "mnist 60000", "gaussian", tolerance=1e-3, target=30.0, paper="impossible", paradigm="unsupervised"
+    ),
+    "made-1000000": Case("made 1000000 50 5", "polynomial", target=30.0),
+    "face": Case("face", "gaussian", target=0.2, paper="0.99 s"),
+}
+REFERENCES = {
+    "gaussian-10k": "gaussian",
+    "polynomial-10k": "polynomial",
+    "polynomial-10k-single": "polynomial",
+    "multiquadric-10k": "multiquadric",
+    "linear-10k": "linear",
+    "squared-10k": "squared",
+}
+
+
+def load(name: str) -> tuple[FloatArray, FloatArray, int]:
+    """Return features, labels and the number of components."""
+    kind, *sizes = name.split()
+    if kind == "mnist":
+        return *mnist(int(sizes[0])), 10
+    if kind == "made":
+        n_samples, n_features, q = map(int, sizes)
+        rng, labels = np.random.default_rng(0), np.arange(n_samples) % 10
+        features = rng.standard_normal((n_samples, n_features))
+        features += (1.5 * rng.standard_normal((10, n_features)))[labels]
+        return features, labels, q
+    folder = mirror("authors-face")
+    if folder is None:
+        raise SystemExit("KDRBENCH_MIRROR names no folder with authors-face/")
+    features = np.loadtxt(folder / "facial_624x960.csv", delimiter=",")
+    labels = np.loadtxt(folder / "facial_true_labels_624x960.csv", delimiter=",").astype(int)
+    return (features - features.mean(axis=0)) / features.std(axis=0), labels, 20
+
+
+def kernel_of(case: Case, features: FloatArray, q: int) -> Kernel:
+    """Return the kernel with the papers' options."""
+    if case.kernel == "gaussian":
+        sigma = SIGMA.get(len(features)) or median_distance(features)
+        return Gaussian(sigma)
+    polynomial = Polynomial(degree=3, scale=1.0 if case.data.startswith("mnist") else 1.0 / q)
+    return {"linear": Linear(), "squared": Squared(), "multiquadric": Multiquadric(1.0), "polynomial": polynomial}[
+        case.kernel
+    ]
+
+
+class PeakMemory:
+    """The peak of resident memory since it was made, beyond what was held then."""
+
+    def __init__(self) -> None:
+        Path("/proc/self/clear_refs").write_text("5")
+        self._before = self._peak()
+
+    def mib(self) -> float:
+        """Return the peak."""
+        return self._peak() - self._before
+
+    def _peak(self) -> float:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def run(case: Case) -> dict[str, object]:
+    """Solve and measure one case in this process."""
+    features, labels, q = load(case.data)
+    kernel = kernel_of(case, features, q)
+    evaluation = Evaluation(case.evaluator, case.tolerance, CORES)
+    if case.paradigm != "supervised":
+        return cluster(case, features, labels, kernel, evaluation, q)
+    objective = TraceObjective(features, kernel, supervised_gamma(labels))
+    memory, began = PeakMemory(), time.perf_counter()
+    problem = build_problem(objective, evaluation)
+    start = make_start("surrogate", problem, q, np.random.default_rng(0))
+    result = solve(build_solver({"method": case.method}), problem, start, IterationMonitor())
+    seconds, mib = time.perf_counter() - began, memory.mib()
+    exact = build_problem(objective, Evaluation(threads=CORES))
+    value, gradient = exact.value_and_gradient(result.projection)
+    return {
+        "seconds": seconds,
+        "mib": mib,
+        "cost": -value,
+        "stationarity": relative_stationarity(result.projection, gradient),
+        "iterations": result.iterations,
+        "calls": result.counters,
+        "work": 2.0 * len(features) ** 2 * (features.shape[1] + q) * max(result.counters["surrogate"], 1),
+        "evaluation": result.evaluation,
+        "status": str(result.status),
+    }
+
+
+def cluster(
+    case: Case, features: FloatArray, labels: FloatArray, kernel: Kernel, evaluation: Evaluation, q: int
+) -> dict[str, object]:
+    """Cluster without labels and compare with them."""
+    from sklearn.metrics import normalized_mutual_info_score
+
+    memory, began = PeakMemory(), time.perf_counter()
+    task = build_task(case.paradigm, {"n_clusters": q}, features, None, evaluation)
+    start = make_start("surrogate", task.first_problem(kernel), q, np.random.default_rng(0))
+    learned = task.learn(kernel, build_solver({"method": case.method}), start, IterationMonitor)
+    seconds, mib = time.perf_counter() - began, memory.mib()
+    if learned.clustering is None:
+        raise InputError("a clustering task returned no clustering")
+    surrogates = learned.iterations + 1
+    return {
+        "seconds": seconds,
+        "mib": mib,
+        "cost": -learned.objective,
+        "stationarity": math.nan,
+        "iterations": learned.iterations,
+        "work": 2.0 * len(features) ** 2 * (features.shape[1] + q) * surrogates,
+        "nmi": normalized_mutual_info_score(labels, learned.clustering.labels),
+        "evaluation": f"{learned.result.evaluation}; {len(learned.clustering.rounds)} rounds",
+        "status": str(learned.status),
+    }
+
+
+def published(kernel: str) -> dict[str, object]:
+    """Time the operations of the authors' code on 10,000 digits."""
+    features, labels, q = load("mnist 10000")
+    sigma = SIGMA[10_000]
+    slopes: dict[str, tuple[Callable[[FloatArray], FloatArray], bool]] = {
+        "gaussian": (lambda beta: np.exp(-beta / (2 * sigma**2)), True),
+        "polynomial": (lambda beta: (beta + 1) ** 2, False),
+    }
+    slope, by_difference = slopes[kernel]
+    one_hot = one_hot_columns(labels)
+    memory, began = PeakMemory(), time.perf_counter()
+    published_ism(features, one_hot, slope, q, by_difference=by_difference)
+    return {"seconds": time.perf_counter() - began, "mib": memory.mib()}
+
+
+def product_rate() -> float:
+    """Return the multiplications and additions a second of a large matrix product on all cores."""
+    matrix = np.random.default_rng(0).standard_normal((2000, 2000))
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        matrix @ matrix
+        times.append(time.perf_counter() - began)
+    return 2 * 2000**3 / min(times)
+
+
+def apart(*arguments: str) -> dict[str, object]:
+    """Run this file in a process of its own and return what it measured.
+
+    Our solves have threads of their own and leave one to BLAS; the others get BLAS on all cores.
+    """
+    blas = "1" if arguments[0] == "--case" else str(CORES)
+    done = subprocess.run(
+        [sys.executable, __file__, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": blas, "OPENBLAS_NUM_THREADS": blas},
+    )
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    measured: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    return measured
+
+
+def table(names: list[str]) -> None:
+    """Print the table of the named cases."""
+    rate = product_rate()
+    print(f"{CORES} cores, matrix products {rate / 1e9:.0f} GFlop/s\n")
+    print("| case | s | target, s | paper | MiB | cost | stationarity | share | surrogates | how |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    found = {}
+    for name in names:
+        case, measured = CASES[name], apart("--case", name)
+        found[name] = measured
+        against = "-"
+        if name in REFERENCES:
+            reference = apart("--dense", REFERENCES[name])
+            against = f"{abs(measured['cost'] / reference['cost'] - 1):.0e} of dense ({reference['seconds']:.1f} s)"
+        elif name.removesuffix("-certified") in found:
+            plain = found[name.removesuffix("-certified")]
+            against = f"{1 - measured['cost'] / plain['cost']:+.0e} gained" if plain["cost"] else "-"
+        elif "nmi" in measured:
+            against = f"NMI {measured['nmi']:.3f}"
+        share = measured["work"] / measured["seconds"] / rate
+        surrogates = measured["calls"]["surrogate"] if "calls" in measured else measured["iterations"]
+        print(
+            f"| {name} | {measured['seconds']:.2f} | {case.target:g} | {case.paper} | {measured['mib']:.0f} "
+            f"| {against} | {measured['stationarity']:.0e} | {share:.2f} | {surrogates} | {measured['evaluation']} |",
+            flush=True,
+        )
+    for kernel in ("gaussian", "polynomial"):
+        ours = found.get(f"{kernel}-10k")
+        if ours is not None:
+            theirs = apart("--published", kernel)
+            ratio = theirs["seconds"] / ours["seconds"]
+            print(f"\nOperations of the authors' code, {kernel}: {theirs['seconds']:.0f} s, {theirs['mib']:.0f} MiB,")
+            print(f"{ratio:.0f} times the time of {kernel}-10k.", flush=True)
+
+
+def main(arguments: list[str]) -> None:
+    """Measure one case in this process, or print the table of some."""
+    if arguments[:1] == ["--list"]:
+        print("\n".join(CASES))
+    elif arguments[:1] == ["--case"]:
+        print(json.dumps(run(CASES[arguments[1]])))
+    elif arguments[:1] == ["--dense"]:
+        print(json.dumps(run(Case("mnist 10000", arguments[1], evaluator="dense"))))
+    elif arguments[:1] == ["--published"]:
+        print(json.dumps(published(arguments[1])))
+    else:
+        table(arguments or list(CASES))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
