@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -32,6 +32,7 @@ from kdrbench.problems import Problem
 from kdrbench.solvers import Solver, build_solver, make_start
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.stiefel import feasibility_error, relative_stationarity
+from kdrbench.surrogate import Evaluation
 
 CONTAMINATED_RATIO = 1.1
 
@@ -80,15 +81,16 @@ def _run_fold(
 ) -> RunRecord:
     """Supervise one run and describe it, whatever became of it."""
     fold = make_fold(dataset, number, batch.n_folds, batch.seed)
-    task = build_task(batch.paradigm, {}, fold.train_features, fold.train_labels)
-    kernel = build_kernel(batch.kernel_definition, fold.train_features, batch.n_components, task.alignment_target)
-    problem = task.first_problem(kernel)
+    asked = Evaluation(**batch.evaluation, threads=batch.threads, memory_mib=around.limits.memory_mib)
+    problem = _problem(batch, fold, asked)
+    # The referee does not judge by approximations.
+    exact = problem if asked.tolerance == 0 else _problem(batch, fold, replace(asked, evaluator="auto", tolerance=0.0))
     check_oracles(solver, problem)
     run, pauses, limits = files.run(number), Pauses(), around.limits
     shutil.rmtree(run.folder, ignore_errors=True)
     run.folder.mkdir(parents=True)
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    job = Job(solver, problem, batch.n_components, partial(_start, batch, number), around.repeat_for_s)
+    job = Job(solver, problem, exact, batch.n_components, partial(_start, batch, number), around.repeat_for_s)
     ending = supervise(partial(execute, job, limits, pauses, run), limits, pauses, around.scheduler)
     outcome = judge(ending, run, limits)
     return RunRecord(
@@ -104,7 +106,7 @@ def _run_fold(
         memory_mib=ending.memory_mib,
         involuntary_switches=ending.involuntary_switches,
         contaminated=_contaminated(outcome, around),
-        **_certificate_columns(problem.fresh(), read_projection(run.projection), fold),
+        **_certificate_columns(exact.fresh(), read_projection(run.projection), fold),
         n_train=len(fold.train_labels),
         n_test=len(fold.test_labels),
         n_features=dataset.features.shape[1],
@@ -119,6 +121,12 @@ def _run_fold(
         solver_version=batch.solver_version,
         **shared_columns,
     )
+
+
+def _problem(batch: Batch, fold: Fold, evaluation: Evaluation) -> Problem:
+    task = build_task(batch.paradigm, {}, fold.train_features, fold.train_labels, evaluation=evaluation)
+    kernel = build_kernel(batch.kernel_definition, fold.train_features, batch.n_components, task.alignment_target)
+    return task.first_problem(kernel)
 
 
 def _start(batch: Batch, number: int, problem: Problem) -> FloatArray:

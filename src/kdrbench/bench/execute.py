@@ -30,10 +30,14 @@ BENCH_FAULT = 70
 
 @dataclass(frozen=True)
 class Job:
-    """One fold's problem, its solver, number of components and start, and how long a short solve is repeated."""
+    """One fold's problem, its solver, number of components and start, and how long a short solve is repeated.
+
+    ``exact`` is the problem without approximations, by which the referee judges.
+    """
 
     solver: Solver
     problem: Problem
+    exact: Problem
     n_components: int
     start: Callable[[Problem], FloatArray]
     repeat_for_s: float
@@ -75,7 +79,7 @@ def execute(job: Job, limits: Limits, pauses: Pauses, files: RunFiles) -> None:
 
 
 def _solve_and_time(job: Job, limits: Limits, pauses: Pauses, files: RunFiles) -> None:
-    referee = Referee(job.problem, job.n_components, limits.time_s, files.trace, files.projection, pauses)
+    referee = Referee(job.exact, job.n_components, limits.time_s, files.trace, files.projection, pauses)
     try:
         result = solve(job.solver, job.problem, lambda: job.start(job.problem), referee)
     except MemoryError as error:
@@ -117,6 +121,7 @@ def _hand_over(files: RunFiles, result: SolverResult, walls: list[float], cpus: 
         message=result.message,
         iterations=result.iterations,
         counters=result.counters,
+        evaluation=result.evaluation,
         time_s=statistics.median(walls),
         time_iqr_s=spread,
         cpu_s=statistics.median(cpus),

@@ -39,6 +39,7 @@ class Batch:
     start: str
     seed: int
     threads: int
+    evaluation: dict[str, Any]
     kdrbench_version: str
 
     @property
@@ -151,5 +152,6 @@ class Grid:
                 start=experiment["start"],
                 seed=config["seed"],
                 threads=self.threads,
+                evaluation=dict(experiment.get("evaluation", {})),
                 kdrbench_version=__version__,
             )

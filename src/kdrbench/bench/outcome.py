@@ -30,6 +30,7 @@ class RunOutcome:
     cpu_s: float | None = None
     iterations: int | None = None
     counters: dict[str, int] | None = None
+    evaluation: str | None = None
 
     def columns(self) -> dict[str, Any]:
         """Return the record columns of this outcome."""
@@ -42,6 +43,7 @@ class RunOutcome:
             "repeats": self.repeats,
             "cpu_s": self.cpu_s,
             "iterations": self.iterations,
+            "evaluation": self.evaluation,
             **{f"{name}_calls": counters.get(name) for name in _COUNTED},
         }
 

@@ -15,7 +15,7 @@ from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_text
 from kdrbench.solvers.status import Status
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class RecordError(KdrbenchError):
@@ -30,6 +30,7 @@ class RunRecord:
     ``wall_s`` is the supervised process from fork to end. ``contaminated`` marks a run whose wall time
     exceeds its CPU time by more than a tenth: it shared its core. A run killed at its time limit has
     ``time_s`` equal to the limit; one that ended without a result has the time of its last trace line.
+    ``evaluation`` says how the problem was evaluated, and why.
     ``cost`` to ``stationarity`` belong to the last orthonormal projection the referee saw.
     """
 
@@ -54,6 +55,7 @@ class RunRecord:
     hessian_vector_calls: int | None
     hessian_calls: int | None
     surrogate_calls: int | None
+    evaluation: str | None
     cost: float | None
     quality_metric: str
     quality: float | None
