@@ -64,7 +64,7 @@ def bounded_factor(
     """Return L and R (both n x m) with LR' near K of ``samples`` (n x q), symmetric.
 
     It ends when the trace of what is left is at most ``tolerance`` times that of K (of K~ for distances), or at
-    ``rank`` columns: with ``None`` then, unless ``always``. ``None`` also for kernels that are neither.
+    ``rank`` columns: with ``None`` then, unless ``always``. ``None`` also for kernels that are neither, or not finite.
     """
     terms = terms_of(kernel)
     if rank < 1 or not all(isinstance(term.kernel, _FACTORED) for term in terms):
@@ -98,6 +98,8 @@ def bounded_factor(
 
 def _cholesky(rows: Rows, diagonal: FloatArray, tolerance: float, rank: int, always: bool) -> FloatArray | None:
     """Return B (n x m) for the matrix whose rows at given pivots ``rows`` makes; see :func:`bounded_factor`."""
+    if not np.isfinite(diagonal).all():
+        return None
     rng = np.random.default_rng(0)
     residual = np.maximum(diagonal, 0.0)
     enough, least = tolerance * residual.sum(), _ROUNDING * residual.max()
@@ -109,6 +111,8 @@ def _cholesky(rows: Rows, diagonal: FloatArray, tolerance: float, rank: int, alw
         weights = residual / residual.sum()
         pivots = np.unique(rng.choice(len(diagonal), size=min(_BLOCK, rank - made), p=weights))
         block = rows(pivots)
+        if not np.isfinite(block).all():
+            return None
         # Far from the origin, rounding keeps squared distances of samples to themselves from being zero.
         block[np.arange(len(pivots)), pivots] = diagonal[pivots]
         block -= factor[:made, pivots].T @ factor[:made]

@@ -35,8 +35,11 @@ _PANEL = 256
 _SHARES = 8
 # What kept panels may take where no bound is given.
 _KEPT_MIB = 512.0
-# Factors are for ranks well below n; above that share of the samples panels are as quick.
+# Exact factors are for ranks well below n: with more columns than that share of the samples panels are as quick.
 _RANK_SHARE = 4
+# Whether a factor reaches a tolerance shows at its end only. With this many times sqrt(n) columns its n m^2 are worth a
+# few products with panels, whether it does or not.
+_RANK_ROOTS = 4.0
 
 
 class HollowGram(ABC):
@@ -88,7 +91,7 @@ class FactorGram(HollowGram):
 class PanelGram(HollowGram):
     """K of ``samples`` (n x q) in blocks of its upper triangle, made anew for each product unless ``kept``.
 
-    Sums are the same for any number of ``threads``, each of which works on one core.
+    Sums are the same for any number of ``threads``, of which at most eight work, each on one core.
     """
 
     def __init__(
@@ -166,7 +169,7 @@ def gram_operator(
         widest = int(min(n_samples // _RANK_SHARE, budget * 2**20 / (8 * n_samples)))
         factors = _exact_factors(kernel, samples, widest)
         if factors is None and evaluation.tolerance > 0:
-            allowed = widest if rank is None else min(rank, widest)
+            allowed = min(widest, int(_RANK_ROOTS * np.sqrt(n_samples)) if rank is None else rank)
             factors = bounded_factor(kernel, samples, evaluation.tolerance, allowed, always=rank is not None)
         if factors is not None:
             return FactorGram(*factors)
