@@ -134,6 +134,15 @@ def test_what_is_not_finite_is_said(evaluator):
             spectral_embedding(operator, 3, scaling=None, centred=True)
 
 
+@pytest.mark.parametrize("scale", [1e154, 1e170])
+def test_a_factor_to_a_tolerance_says_what_is_not_finite(scale):
+    samples = scale * random_samples(n_samples=200)[0]
+    with warnings.catch_warnings(action="ignore"):
+        operator = gram_operator(Multiquadric(), samples, Evaluation(evaluator="low_rank", tolerance=1e-3))
+        with pytest.raises(InputError, match="not finite on these samples"):
+            spectral_embedding(operator, 3, scaling=None, centred=True)
+
+
 def test_clusters_are_those_of_the_array():
     samples = clustered_samples()
     array, operator = dense(Gaussian(4.0), samples), PanelGram(Gaussian(4.0), samples, panel=64)

@@ -172,7 +172,8 @@ class Alternation:
     ) -> Clustering:
         """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve.
 
-        ``first`` is the :meth:`first_step` of these samples and this kernel, where it is at hand.
+        ``evaluation`` says how problems and kernel matrices may be evaluated; ``first`` is the :meth:`first_step` of
+        these samples and this kernel, where it is at hand.
         """
         self._check(features, guidance)
         asked = evaluation or Evaluation()
