@@ -200,11 +200,10 @@ def _exact_factors(
             right.append(np.hstack([2.0 * centred, ones, squares]))
         else:
             monomials = monomial_features(samples, polynomial.degree, polynomial.offset, polynomial.scale)
-            left.append(term.weight * monomials)
+            left.append(monomials if term.weight == 1.0 else term.weight * monomials)
             right.append(monomials)
-    if len(left) == 1 and terms[0].weight == 1.0:
-        return left[0], right[0]
-    return np.hstack(left), np.hstack(right)
+    # One member's are not copied.
+    return (left[0], right[0]) if len(left) == 1 else (np.hstack(left), np.hstack(right))
 
 
 def _mib(entries: float) -> float:
