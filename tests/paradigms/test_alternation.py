@@ -1,6 +1,8 @@
 """Clustering paradigms on data whose answer is known or published."""
 
 import os
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +15,16 @@ from kdrbench.kernels import Gaussian, Multiquadric, Polynomial, Squared, median
 from kdrbench.paradigms import (
     Alternation,
     Guidance,
+    build_task,
     cluster_rows,
     degree_scaling,
     expert_scores,
     given_labellings,
     spectral_embedding,
 )
-from kdrbench.solvers import Status, build_solver, make_start
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start
+from kdrbench.surrogate import DenseProblem, Evaluation, PanelProblem
+from kdrbench.surrogate.gram import DenseGram
 
 MIRROR = Path(os.environ.get("KDRBENCH_MIRROR", ""))
 needs_mirror = pytest.mark.skipif(
@@ -37,11 +42,12 @@ def agreement(first, second):
     return normalized_mutual_info_score(first, second, average_method="geometric")
 
 
-def clustered(features, kernel, n_clusters, q, guidance=(), method="ism", **settings):
+def clustered(features, kernel, n_clusters, q, guidance=(), method="ism", evaluation=None, steps=None, **settings):
     alternation = Alternation(n_clusters, **settings)
-    problem = alternation.first_problem(features, kernel, guidance)
+    problem = alternation.first_problem(features, kernel, guidance, evaluation=evaluation)
     start = make_start("surrogate", problem, q, np.random.default_rng(0))
-    return alternation.run(features, kernel, build_solver({"method": method}), start, guidance)
+    solver = build_solver({"method": method, **({} if steps is None else {"max_iterations": steps})})
+    return alternation.run(features, kernel, solver, start, guidance, evaluation=evaluation)
 
 
 def read(*parts):
@@ -193,7 +199,7 @@ def test_a_run_is_repeatable_and_a_solver_that_gives_up_is_said():
 
 def test_degrees_that_do_not_exist_are_given_up_and_said():
     features, _ = three_groups()
-    assert degree_scaling(np.array([[0.0, -1.0], [-1.0, 0.0]])) is None
+    assert degree_scaling(DenseGram(np.array([[0.0, -1.0], [-1.0, 0.0]]))) is None
     assert not clustered(features, Squared(), 3, 2).uses_degrees
     assert clustered(features, Gaussian(1.0), 3, 2).uses_degrees
     assert not clustered(features, Gaussian(1.0), 3, 2, degrees="none").uses_degrees
@@ -204,10 +210,108 @@ def test_spectral_embedding_by_its_definition():
     gram = np.exp(-rng.uniform(0, 2, (12, 12)))
     gram = gram + gram.T
     degrees, centring = np.diag(gram.sum(axis=1) ** -0.5), np.eye(12) - 1 / 12
-    values, vectors = spectral_embedding(gram, 3, scaling=degree_scaling(gram), centred=True)
+    operator = DenseGram(gram)
+    values, vectors = spectral_embedding(operator, 3, scaling=degree_scaling(operator), centred=True)
     affinity = centring @ degrees @ gram @ degrees @ centring
     np.testing.assert_allclose(affinity @ vectors, vectors * values, atol=1e-12)
     np.testing.assert_allclose(values, np.linalg.eigvalsh(affinity)[::-1][:3], atol=1e-12)
+
+
+@pytest.mark.parametrize("degrees", ["embedding", "both"])
+@pytest.mark.parametrize(
+    ("kernel", "evaluation", "agreed"),
+    [
+        # Panels, exact factors, and factors to a tolerance, in problem and embedding alike.
+        ("gaussian", Evaluation(memory_mib=8.0), 1e-6),
+        ("gaussian", Evaluation(evaluator="panels", threads=2), 1e-6),
+        ("polynomial", Evaluation(memory_mib=8.0), 1e-6),
+        ("multiquadric", Evaluation(memory_mib=8.0), 1e-6),
+        ("gaussian", Evaluation(evaluator="low_rank", tolerance=1e-4), 1e-3),
+    ],
+)
+def test_operators_alternate_as_arrays_do(kernel, evaluation, agreed, degrees):
+    features, _ = synthetic.four_gaussians(1500, np.random.default_rng(0), spread=0.4)
+    features = standardised(features)
+    kernels = {
+        "gaussian": Gaussian(median_distance(features)),
+        "polynomial": Polynomial(degree=3, offset=1.0, scale=0.5),
+        "multiquadric": Multiquadric(1.0),
+    }
+    expected, found = (
+        clustered(features, kernels[kernel], 4, 2, degrees=degrees, max_rounds=3, steps=3, evaluation=choice)
+        for choice in (Evaluation(evaluator="dense"), evaluation)
+    )
+    assert found.objective == pytest.approx(expected.objective, rel=agreed)
+    assert len(found.rounds) == len(expected.rounds)
+    for mine, theirs in zip(found.rounds, expected.rounds, strict=True):
+        np.testing.assert_allclose(mine.eigenvalues, theirs.eigenvalues, rtol=agreed)
+    assert agreement(found.labels, expected.labels) > 1 - 20 * agreed
+    assert found.uses_degrees == expected.uses_degrees
+
+
+def test_a_first_step_at_hand_is_used():
+    features, _ = three_groups()
+    kernel, alternation = Gaussian(median_distance(features)), Alternation(3, max_rounds=2)
+    first = alternation.first_step(features, kernel)
+    problem = alternation.first_problem(features, kernel)
+    again = alternation.first_problem(features, kernel, first=first)
+    np.testing.assert_array_equal(problem.initial_surrogate(), again.initial_surrogate())
+    solver, start = build_solver({"method": "ism"}), np.eye(features.shape[1])[:, :2]
+    expected = alternation.run(features, kernel, solver, start)
+    np.testing.assert_array_equal(
+        alternation.run(features, kernel, solver, start, first=first).projection, expected.projection
+    )
+    # With another U it begins elsewhere.
+    other = replace(first, embedding=first.embedding[::-1])
+    turned = alternation.run(features, kernel, solver, start, first=other)
+    assert turned.rounds[0].objective != expected.rounds[0].objective
+
+
+def test_a_task_makes_its_first_step_once_for_each_kernel(monkeypatch):
+    features, _ = three_groups()
+    made = []
+    step = Alternation.first_step
+    monkeypatch.setattr(Alternation, "first_step", lambda *given: made.append(given[-1]) or step(*given))
+    evaluation = Evaluation(threads=2)
+    task = build_task("unsupervised", {"n_clusters": 3}, features, None, evaluation=evaluation)
+    kernel, solver = Gaussian(1.0), build_solver({"method": "ism"})
+    for seed in (0, 1):
+        start = make_start("random", task.first_problem(kernel), 2, np.random.default_rng(seed))
+        task.learn(kernel, solver, start, IterationMonitor)
+    assert made == [evaluation]
+    task.first_problem(Gaussian(2.0))
+    assert made == [evaluation, evaluation]
+
+
+@pytest.mark.parametrize(("evaluator", "kind"), [("dense", DenseProblem), ("panels", PanelProblem)])
+@pytest.mark.parametrize("paradigm", ["supervised", "unsupervised", "semi_supervised", "alternative"])
+def test_tasks_evaluate_as_asked_for(paradigm, evaluator, kind):
+    features, labels = three_groups()
+    parameters = {} if paradigm == "supervised" else {"n_clusters": 3, "max_rounds": 1}
+    task = build_task(paradigm, parameters, features, labels, evaluation=Evaluation(evaluator=evaluator))
+    problem = task.first_problem(Gaussian(1.0))
+    learned = task.learn(
+        Gaussian(1.0), build_solver({"method": "ism"}), np.eye(features.shape[1])[:, :2], IterationMonitor
+    )
+    assert type(problem) is type(learned.problem) is kind
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+def test_many_samples_never_make_an_array_of_all_pairs(kernel):
+    features, _ = synthetic.four_gaussians(20_000, np.random.default_rng(0), spread=0.4)
+    features = standardised(features)
+    chosen = Gaussian(median_distance(features)) if kernel == "gaussian" else Polynomial(degree=3, scale=0.5)
+    tracemalloc.start()
+    try:
+        found = clustered(
+            features, chosen, 4, 2, degrees="embedding", max_rounds=2, steps=3, evaluation=Evaluation(tolerance=1e-3)
+        )
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(found.rounds) == 2
+    # The array would be of 3.2 GB; the Krylov space is of 20 MB, k-means and a factor of rank 50 each of 10.
+    assert peak < 150e6
 
 
 def test_rows_are_clustered_by_direction():

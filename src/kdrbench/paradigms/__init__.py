@@ -1,6 +1,6 @@
 """What is learned from: each paradigm turns data into problems for a solver."""
 
-from kdrbench.paradigms.alternation import Alternation, Clustering, Guidance, Round
+from kdrbench.paradigms.alternation import Alternation, Clustering, FirstStep, Guidance, Round
 from kdrbench.paradigms.embedding import cluster_rows, degree_scaling, spectral_embedding
 from kdrbench.paradigms.guidance import expert_scores, given_labellings
 from kdrbench.paradigms.supervised import regression_problem, supervised_problem
@@ -9,6 +9,7 @@ from kdrbench.paradigms.task import Learned, Task, build_task, learn_from_best
 __all__ = [
     "Alternation",
     "Clustering",
+    "FirstStep",
     "Guidance",
     "Learned",
     "Round",

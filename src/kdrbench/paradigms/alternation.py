@@ -10,7 +10,7 @@ N = H (semi-supervised), labellings to be avoided with mu < 0 (alternative clust
 
 It begins with U of the unprojected kernel and W from Phi_0 with D = I, and ends when the eigenvalues of step 2 change
 by at most ``tolerance`` of those before: ISM's own test. With 0.01 the costs of ISM+ Table 6 on Wine and Cancer
-come out to all digits that are known; on Face they do not. Where D^-1/2 does not exist (see :func:`degree_scaling`), D
+come out to all digits that are known; on Face they do not. Where D^-1/2 does not exist (see :func:`.degree_scaling`), D
 is the identity from there on, and the result says so.
 
 With centring, and with D in both steps or in none, each step maximises the objective for a fixed D; where a new D comes
@@ -35,19 +35,17 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError, is_number, is_whole, unknown_name
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.embedding import (
-    cluster_rows,
-    degree_scaling,
-    hollow_gram,
-    spectral_embedding,
-)
+from kdrbench.paradigms.embedding import Degrees, cluster_rows, spectral_embedding
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
 from kdrbench.problems.objective import check_features
 from kdrbench.solvers import IterationMonitor, Monitor, Solver, SolverResult, Status, solve
 from kdrbench.solvers.ism import eigenvalues_settled
-from kdrbench.surrogate import build_problem
+from kdrbench.surrogate import Evaluation, build_problem
+from kdrbench.surrogate.gram import HollowGram, gram_operator
 
 _DEGREES = ("both", "embedding", "none")
+# The rank of the first embedding's factor, where a tolerance allows one: it is a start only.
+_FIRST_RANK = 200
 
 
 @dataclass(frozen=True)
@@ -60,6 +58,14 @@ class Guidance:
     weight: float
     factor: FloatArray
     with_degrees: bool = True
+
+
+@dataclass(frozen=True)
+class FirstStep:
+    """U of the unprojected kernel (n x k), and whether its D exists and is asked for: the same for every start of W."""
+
+    embedding: FloatArray
+    uses_degrees: bool
 
 
 @dataclass(frozen=True)
@@ -123,13 +129,33 @@ class Alternation:
         if not is_number(self.tolerance) or self.tolerance <= 0:
             raise InputError(f"tolerance must be a finite number > 0, got {self.tolerance!r}")
 
+    def first_step(
+        self, features: FloatArray, kernel: Kernel | Combination, evaluation: Evaluation | None = None
+    ) -> FirstStep:
+        """Return U of the unprojected kernel.
+
+        Where ``evaluation`` has a tolerance > 0 and the samples are many, that is U of a factor of K of rank 200,
+        whatever its error: unprojected kernel matrices are seldom of low rank, and U is a start only.
+        """
+        self._check(features, ())
+        asked, degrees = evaluation or Evaluation(), Degrees(self.degrees != "none")
+        gram = gram_operator(kernel, features, asked, rank=_FIRST_RANK)
+        scaling = degrees.scaling(gram) if self.degrees == "both" else None
+        return FirstStep(self._embedding(gram, scaling, asked)[1], degrees.in_use)
+
     def first_problem(
-        self, features: FloatArray, kernel: Kernel | Combination, guidance: Sequence[Guidance] = ()
+        self,
+        features: FloatArray,
+        kernel: Kernel | Combination,
+        guidance: Sequence[Guidance] = (),
+        *,
+        evaluation: Evaluation | None = None,
+        first: FirstStep | None = None,
     ) -> Problem:
         """Return the problem of the first round, whose Phi_0 gives the start: U from the unprojected kernel, D = I."""
         self._check(features, guidance)
-        embedding = self._first_embedding(features, kernel, _Degrees(self.degrees != "none"))
-        return _problem(features, kernel, _gamma(embedding, guidance, None))
+        begun = first or self.first_step(features, kernel, evaluation)
+        return build_problem(TraceObjective(features, kernel, _gamma(begun.embedding, guidance, None)), evaluation)
 
     def run(
         self,
@@ -141,27 +167,35 @@ class Alternation:
         *,
         monitor: Callable[[], Monitor] = IterationMonitor,
         seed: int = 0,
+        evaluation: Evaluation | None = None,
+        first: FirstStep | None = None,
     ) -> Clustering:
-        """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve."""
+        """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve.
+
+        ``evaluation`` says how problems and kernel matrices may be evaluated; ``first`` is the :meth:`first_step` of
+        these samples and this kernel, where it is at hand.
+        """
         self._check(features, guidance)
-        degrees = _Degrees(self.degrees != "none")
-        embedding = self._first_embedding(features, kernel, degrees)
+        asked = evaluation or Evaluation()
+        begun = first or self.first_step(features, kernel, asked)
+        embedding, degrees = begun.embedding, Degrees(begun.uses_degrees)
         projection = start
-        scaling = degrees.scaling(hollow_gram(kernel, features @ projection))
+        scaling = degrees.scaling(gram_operator(kernel, features @ projection, asked))
         rounds: list[Round] = []
         status, message = Status.MAX_ITERATIONS, f"eigenvalues had not settled after {self.max_rounds} rounds"
         for _ in range(self.max_rounds):
-            problem = _problem(features, kernel, _gamma(embedding, guidance, self._held(scaling)))
+            gamma = _gamma(embedding, guidance, self._held(scaling))
+            problem = build_problem(TraceObjective(features, kernel, gamma), asked)
             result = solve(solver, problem, projection, monitor())
             projection = result.projection
-            gram = hollow_gram(kernel, features @ projection)
+            gram = gram_operator(kernel, features @ projection, asked)
             before, current = scaling, degrees.scaling(gram)
             scaling = current
             if before is not None and current is not None and len(rounds) >= self.damp_after:
                 scaling = np.sqrt(before * current)
-            eigenvalues, embedding = spectral_embedding(gram, self.n_clusters, scaling=scaling, centred=self.centred)
+            eigenvalues, embedding = self._embedding(gram, scaling, asked, embedding)
             gamma = _gamma(embedding, guidance, self._held(current))
-            objective = float(np.vdot(gram @ gamma.factor, gamma.factor * gamma.weights))
+            objective = float(np.vdot(gram.applied(gamma.factor), gamma.factor * gamma.weights))
             rounds.append(Round(objective, eigenvalues, result.status, result.iterations))
             if len(rounds) > 1 and eigenvalues_settled(eigenvalues, rounds[-2].eigenvalues, self.tolerance):
                 status, message = Status.CONVERGED, f"eigenvalues settled to {self.tolerance:g}"
@@ -191,30 +225,16 @@ class Alternation:
                     "both must describe the same samples in the same order"
                 )
 
-    def _first_embedding(self, features: FloatArray, kernel: Kernel | Combination, degrees: _Degrees) -> FloatArray:
-        gram = hollow_gram(kernel, features)
-        scaling = degrees.scaling(gram) if self.degrees == "both" else None
-        return spectral_embedding(gram, self.n_clusters, scaling=scaling, centred=self.centred)[1]
+    def _embedding(
+        self, gram: HollowGram, scaling: FloatArray | None, asked: Evaluation, start: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        return spectral_embedding(
+            gram, self.n_clusters, scaling=scaling, centred=self.centred, start=start, tolerance=asked.tolerance
+        )
 
     def _held(self, scaling: FloatArray | None) -> FloatArray | None:
         """Return the scaling of step 1."""
         return scaling if self.degrees == "both" else None
-
-
-class _Degrees:
-    """D^-1/2 of one kernel matrix after the other; where it does not exist once, it is given up for good."""
-
-    def __init__(self, wanted: bool) -> None:
-        self.in_use = wanted
-
-    def scaling(self, gram: FloatArray) -> FloatArray | None:
-        found = degree_scaling(gram) if self.in_use else None
-        self.in_use = found is not None
-        return found
-
-
-def _problem(features: FloatArray, kernel: Kernel | Combination, gamma: FactoredGamma) -> Problem:
-    return build_problem(TraceObjective(features, kernel, gamma))
 
 
 def _gamma(embedding: FloatArray, guidance: Sequence[Guidance], scaling: FloatArray | None) -> FactoredGamma:

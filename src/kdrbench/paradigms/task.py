@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.alternation import Alternation, Clustering, Guidance
+from kdrbench.paradigms.alternation import Alternation, Clustering, FirstStep, Guidance
 from kdrbench.paradigms.guidance import expert_scores, given_labellings
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective, supervised_gamma, target_gamma
 from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
-from kdrbench.surrogate import build_problem
+from kdrbench.surrogate import Evaluation, build_problem
 
 Parameters = Mapping[str, Any]
 MakeMonitor = Callable[[], Monitor]
@@ -68,6 +68,7 @@ class SupervisedTask:
     features: FloatArray
     gamma: FactoredGamma
     n_classes: int
+    evaluation: Evaluation | None = None
 
     @property
     def alignment_target(self) -> FloatArray | None:
@@ -78,7 +79,7 @@ class SupervisedTask:
 
     def first_problem(self, kernel: Kernel | Combination) -> Problem:
         """Return the problem."""
-        return build_problem(TraceObjective(self.features, kernel, self.gamma))
+        return build_problem(TraceObjective(self.features, kernel, self.gamma), self.evaluation)
 
     def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
         """Solve it."""
@@ -88,14 +89,16 @@ class SupervisedTask:
         return Learned(result.projection, value, result.status, result.message, result.iterations, problem, result)
 
 
-@dataclass(frozen=True)
+@dataclass
 class ClusteringTask:
-    """Gamma follows the clusters: an alternation."""
+    """Gamma follows the clusters: an alternation. U of the unprojected kernel is made once for all its starts."""
 
     features: FloatArray
     alternation: Alternation
     guidance: tuple[Guidance, ...] = ()
+    evaluation: Evaluation | None = None
     alignment_target: FloatArray | None = None
+    _begun: tuple[Kernel | Combination, FirstStep] | None = field(default=None, init=False, repr=False)
 
     @property
     def n_classes(self) -> int:
@@ -104,11 +107,22 @@ class ClusteringTask:
 
     def first_problem(self, kernel: Kernel | Combination) -> Problem:
         """Return the problem of the first round."""
-        return self.alternation.first_problem(self.features, kernel, self.guidance)
+        return self.alternation.first_problem(
+            self.features, kernel, self.guidance, evaluation=self.evaluation, first=self._first_step(kernel)
+        )
 
     def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
         """Alternate."""
-        found = self.alternation.run(self.features, kernel, solver, start, self.guidance, monitor=monitor)
+        found = self.alternation.run(
+            self.features,
+            kernel,
+            solver,
+            start,
+            self.guidance,
+            monitor=monitor,
+            evaluation=self.evaluation,
+            first=self._first_step(kernel),
+        )
         iterations = sum(round_.iterations for round_ in found.rounds)
         return Learned(
             found.projection,
@@ -120,6 +134,11 @@ class ClusteringTask:
             found.result,
             found,
         )
+
+    def _first_step(self, kernel: Kernel | Combination) -> FirstStep:
+        if self._begun is None or self._begun[0] is not kernel:
+            self._begun = (kernel, self.alternation.first_step(self.features, kernel, self.evaluation))
+        return self._begun[1]
 
 
 def learn_from_best(
@@ -140,7 +159,14 @@ def learn_from_best(
     return best
 
 
-def build_task(paradigm: str, parameters: Parameters, features: FloatArray, known: ArrayLike | None) -> Task:
+def build_task(
+    paradigm: str,
+    parameters: Parameters,
+    features: FloatArray,
+    known: ArrayLike | None,
+    *,
+    evaluation: Evaluation | None = None,
+) -> Task:
     """Return the task of a paradigm on ``features`` (n x d), ``known`` being what is known of the samples.
 
     - ``supervised``: class labels, n or n x m; with ``target_kernel`` (a kernel family or definition) continuous
@@ -150,7 +176,8 @@ def build_task(paradigm: str, parameters: Parameters, features: FloatArray, know
     - ``alternative``: one or several labellings to differ from; ``n_clusters`` is the first one's number of classes if
       not given, ``mu`` weighs.
 
-    The last three take the settings of :class:`Alternation` as well.
+    The last three take the settings of :class:`Alternation` as well. ``evaluation`` says how problems and kernel
+    matrices may be evaluated.
 
     Raises ``InputError`` for an unknown paradigm or parameter, or one that is missing.
     """
@@ -164,10 +191,10 @@ def build_task(paradigm: str, parameters: Parameters, features: FloatArray, know
             raise InputError(unknown_name(f"parameter of paradigm {paradigm!r}:", name, sorted(allowed)))
     if known is None and paradigm != "unsupervised":
         raise InputError(f"paradigm {paradigm!r} requires y to be passed, but the target y is None")
-    return build(features, known, parameters)
+    return replace(build(features, known, parameters), evaluation=evaluation)
 
 
-def _supervised(features: FloatArray, known: Any, parameters: Parameters) -> Task:
+def _supervised(features: FloatArray, known: Any, parameters: Parameters) -> SupervisedTask:
     target_kernel = parameters.get("target_kernel")
     if target_kernel is None:
         labels = np.asarray(known)
@@ -181,17 +208,17 @@ def _supervised(features: FloatArray, known: Any, parameters: Parameters) -> Tas
     return SupervisedTask(features, target_gamma(targets, kernel), columns.shape[1])
 
 
-def _unsupervised(features: FloatArray, known: Any, parameters: Parameters) -> Task:
+def _unsupervised(features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
     # The papers' form: degrees in the embedding only.
     return ClusteringTask(features, _alternation({"degrees": "embedding", **parameters}))
 
 
-def _semi_supervised(features: FloatArray, known: Any, parameters: Parameters) -> Task:
+def _semi_supervised(features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
     guidance = expert_scores(known, parameters.get("mu", 1.0))
     return ClusteringTask(features, _alternation(parameters), (guidance,))
 
 
-def _alternative(features: FloatArray, known: Any, parameters: Parameters) -> Task:
+def _alternative(features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
     guidance = given_labellings(known, parameters.get("mu", 1.0))
     labels = np.asarray(known)
     n_classes = len(np.unique(labels if labels.ndim == 1 else labels[:, 0]))
@@ -205,7 +232,9 @@ def _alternation(parameters: Parameters) -> Alternation:
 
 
 _SETTINGS = frozenset(field.name for field in fields(Alternation))
-_BUILDERS: dict[str, tuple[Callable[[FloatArray, Any, Parameters], Task], frozenset[str]]] = {
+_BUILDERS: dict[
+    str, tuple[Callable[[FloatArray, Any, Parameters], SupervisedTask | ClusteringTask], frozenset[str]]
+] = {
     "supervised": (_supervised, frozenset({"target_kernel"})),
     "unsupervised": (_unsupervised, _SETTINGS),
     "semi_supervised": (_semi_supervised, _SETTINGS | {"mu"}),

@@ -1,0 +1,131 @@
+"""A factor of a kernel matrix, of bounded rank, by Cholesky with blocks of random pivots.
+
+For a positive semi-definite K, B (n x m) with K - BB' positive semi-definite; pivots are drawn with probabilities
+proportional to the diagonal of what is left, a block of them at a time, so that the work is in matrix products.
+Negative distances are positive semi-definite only against vectors of sum zero. There, with o the mean of the samples,
+
+    K = K~ + a 1' + 1 a' - c,   K~(x, y) = K(x, y) - K(x, o) - K(o, y) + K(o, o),   a_i = K(x_i, o),  c = K(o, o)
+
+and K~, which is positive semi-definite, is factored.
+
+Source: Chen, Epperly, Tropp, Webber, "Randomly pivoted Cholesky", Communications on Pure and Applied Mathematics 78,
+2025 (its block form); Schoenberg, "Metric spaces and positive definite functions", 1938, for K~.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.kernels import (
+    Combination,
+    Gaussian,
+    Kernel,
+    Linear,
+    Multiquadric,
+    Pairing,
+    Polynomial,
+    Squared,
+    Term,
+    terms_of,
+)
+from kdrbench.kernels.family import FloatArray, pairing_block
+
+# Pivots a block: enough for matrix products to pay, few enough not to draw two where one would do.
+_BLOCK = 32
+# Directions of a block below this share of the diagonal are rounding.
+_ROUNDING = 1e-12
+_CONDITIONAL = (Multiquadric, Squared)
+_FACTORED = (Gaussian, Linear, Polynomial, *_CONDITIONAL)
+
+Rows = Callable[[NDArray[np.intp]], FloatArray]
+
+
+def kernel_values(terms: Sequence[Term], left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return K for the rows of ``left`` (m x q) against those of ``right`` (n x q), m x n."""
+    total: FloatArray | None = None
+    beta: dict[Pairing, FloatArray] = {}
+    for term in terms:
+        pairing = term.kernel.pairing
+        if pairing not in beta:
+            beta[pairing] = pairing_block(pairing, left, right)
+        part = term.kernel.value(beta[pairing])
+        if term.weight != 1.0:
+            part *= term.weight
+        total = part if total is None else total + part
+    return np.zeros((len(left), len(right))) if total is None else total
+
+
+def bounded_factor(
+    kernel: Kernel | Combination, samples: FloatArray, tolerance: float, rank: int, *, always: bool = False
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return L and R (both n x m) with LR' near K of ``samples`` (n x q), symmetric.
+
+    It ends when the trace of what is left is at most ``tolerance`` times that of K (of K~ for distances), or at
+    ``rank`` columns: with ``None`` then, unless ``always``. ``None`` also for kernels that are neither, or not finite.
+    """
+    terms = terms_of(kernel)
+    if rank < 1 or not all(isinstance(term.kernel, _FACTORED) for term in terms):
+        return None
+    squares = np.einsum("ij,ij->i", samples, samples)
+    own = np.zeros(len(samples))
+    for term in terms:
+        own += term.weight * term.kernel.value(squares if term.kernel.pairing is Pairing.DOT else 0.0 * squares)
+    if not any(isinstance(term.kernel, _CONDITIONAL) for term in terms):
+        factor = _cholesky(lambda pivots: kernel_values(terms, samples[pivots], samples), own, tolerance, rank, always)
+        return None if factor is None else (factor, factor)
+
+    mean = samples.mean(axis=0, keepdims=True)
+    to_mean, of_mean = kernel_values(terms, mean, samples)[0], float(kernel_values(terms, mean, mean)[0, 0])
+
+    def rows(pivots: NDArray[np.intp]) -> FloatArray:
+        values = kernel_values(terms, samples[pivots], samples)
+        values -= to_mean[pivots, None]
+        values -= to_mean - of_mean
+        return values
+
+    factor = _cholesky(rows, own - 2.0 * to_mean + of_mean, tolerance, rank, always)
+    if factor is None:
+        return None
+    ones = np.ones((len(samples), 1))
+    return (
+        np.hstack([factor, to_mean[:, None], ones]),
+        np.hstack([factor, ones, to_mean[:, None] - of_mean]),
+    )
+
+
+def _cholesky(rows: Rows, diagonal: FloatArray, tolerance: float, rank: int, always: bool) -> FloatArray | None:
+    """Return B (n x m) for the matrix whose rows at given pivots ``rows`` makes; see :func:`bounded_factor`."""
+    if not np.isfinite(diagonal).all():
+        return None
+    rng = np.random.default_rng(0)
+    residual = np.maximum(diagonal, 0.0)
+    enough, least = tolerance * residual.sum(), _ROUNDING * residual.max()
+    factor = np.empty((min(rank, 2 * _BLOCK), len(diagonal)))
+    made = 0
+    while residual.sum() > enough:
+        if made == rank:
+            return factor[:made].T if always else None
+        weights = residual / residual.sum()
+        pivots = np.unique(rng.choice(len(diagonal), size=min(_BLOCK, rank - made), p=weights))
+        block = rows(pivots)
+        if not np.isfinite(block).all():
+            return None
+        # Far from the origin, rounding keeps squared distances of samples to themselves from being zero.
+        block[np.arange(len(pivots)), pivots] = diagonal[pivots]
+        block -= factor[:made, pivots].T @ factor[:made]
+        core = block[:, pivots]
+        values, vectors = np.linalg.eigh(0.5 * (core + core.T))
+        kept = values > least
+        if not kept.any():
+            break
+        if made + kept.sum() > len(factor):
+            factor = np.concatenate([factor, np.empty((min(len(factor), rank - len(factor)), len(diagonal)))])
+        grown = factor[made : made + kept.sum()]
+        np.matmul((vectors[:, kept] / np.sqrt(values[kept])).T, block, out=grown)
+        residual = np.maximum(residual - np.einsum("ij,ij->j", grown, grown), 0.0)
+        residual[pivots] = 0.0
+        made += int(kept.sum())
+    return factor[:made].T

@@ -1,0 +1,153 @@
+"""Spectral embeddings of operators against those of arrays."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from helpers import KERNELS, random_samples
+from kdrbench.errors import InputError
+from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared
+from kdrbench.paradigms import cluster_rows, degree_scaling, spectral_embedding
+from kdrbench.paradigms.krylov import largest_eigenpairs
+from kdrbench.surrogate import Evaluation
+from kdrbench.surrogate.gram import PanelGram, gram_operator
+
+
+def clustered_samples(n_samples=300, n_groups=4, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = 4.0 * rng.standard_normal((n_groups, 3))
+    return centres[np.arange(n_samples) % n_groups] + rng.standard_normal((n_samples, 3))
+
+
+def sine(first, second):
+    return np.linalg.norm(second - first @ (first.T @ second), 2)
+
+
+def dense(kernel, samples):
+    return gram_operator(kernel, samples, Evaluation(evaluator="dense"))
+
+
+@pytest.mark.parametrize("evaluator", ["panels", "factored"])
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize("kernel", ["gaussian", "multiquadric", "polynomial", "squared"])
+def test_operators_have_the_eigenvectors_of_arrays(kernel, scaled, centred, evaluator):
+    samples, kernel = clustered_samples(), KERNELS[kernel]
+    array, operator = dense(kernel, samples), gram_operator(kernel, samples, Evaluation(evaluator=evaluator))
+    scaling = np.abs(array.degrees()) ** -0.5 if scaled else None
+    # Fewer than the centred squared distances have ranks.
+    expected, basis = spectral_embedding(array, 3, scaling=scaling, centred=centred)
+    values, vectors = spectral_embedding(operator, 3, scaling=scaling, centred=centred)
+    np.testing.assert_allclose(values, expected, atol=1e-10 * np.abs(expected).max(), rtol=0)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-12)
+    # A residual of 1e-8 |A| over gaps of 1e-3 |A| and more.
+    assert sine(basis, vectors) < 1e-5
+    np.testing.assert_allclose(np.abs(vectors).max(axis=0), vectors.max(axis=0), atol=0)
+
+
+def test_a_tolerance_loosens_the_residuals_a_hundredfold_less():
+    samples = clustered_samples()
+    array, operator = dense(Gaussian(2.0), samples), PanelGram(Gaussian(2.0), samples)
+    matrix = array.array
+    for tolerance, bound in ((0.0, 1e-8), (1e-2, 1e-4)):
+        values, vectors = spectral_embedding(operator, 3, scaling=None, centred=False, tolerance=tolerance)
+        residuals = np.linalg.norm(matrix @ vectors - vectors * values, axis=0)
+        assert residuals.max() <= 1.01 * bound * np.linalg.norm(matrix, 2)
+
+
+def diagonal(entries, counts=None):
+    def applied(columns):
+        if counts is not None:
+            counts.append(columns.shape[1])
+        return entries[:, None] * columns
+
+    return applied
+
+
+def test_a_warm_start_saves_products_and_a_wrong_one_costs_no_eigenvector():
+    entries = 1.0 / np.arange(1.0, 401.0)
+    cold, warm, wrong = [], [], []
+    values, vectors = largest_eigenpairs(diagonal(entries, cold), 400, 4, tolerance=1e-8)
+    np.testing.assert_allclose(values, entries[:4], atol=1e-12)
+    largest_eigenpairs(diagonal(entries, warm), 400, 4, tolerance=1e-8, start=vectors)
+    assert sum(warm) < 0.6 * sum(cold)
+    # Exact eigenvectors, but not the largest ones.
+    start = np.eye(400)[:, 4:8]
+    values, vectors = largest_eigenpairs(diagonal(entries, wrong), 400, 4, tolerance=1e-8, start=start)
+    np.testing.assert_allclose(values, entries[:4], atol=1e-12)
+    np.testing.assert_allclose(np.abs(vectors[:4]), np.eye(4), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_rows", [3, 4, 9, 10, 11, 17, 30])
+def test_few_rows_are_solved_exactly(n_rows):
+    rng = np.random.default_rng(n_rows)
+    matrix = rng.standard_normal((n_rows, n_rows))
+    matrix = matrix + matrix.T
+    values, vectors = largest_eigenpairs(lambda columns: matrix @ columns, n_rows, 3, tolerance=1e-10)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:3], atol=1e-9)
+    np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-8 * np.abs(matrix).sum())
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        np.zeros(200),
+        np.ones(200),
+        np.r_[np.ones(100), np.zeros(100)],
+        -np.arange(200.0),
+        np.r_[5.0, -np.ones(199)],
+        1e-100 * np.arange(200.0),
+        # Nothing tells the wanted eigenvalues from the next ones.
+        1.0 + 1e-9 * np.arange(200.0),
+    ],
+    ids=["zero", "identity", "half", "negative", "one and a tie", "tiny", "continuum"],
+)
+def test_ties_and_continua_give_orthonormal_vectors_of_the_largest_eigenvalues(entries):
+    values, vectors = largest_eigenpairs(diagonal(entries), 200, 4, tolerance=1e-8)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(values, np.sort(entries)[::-1][:4], atol=1e-7 * np.abs(entries).max())
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Squared(), Polynomial(degree=2), Multiquadric(), Gaussian(1e-3)])
+@pytest.mark.parametrize("evaluator", ["panels", "factored"])
+def test_more_clusters_than_ranks_do_not_break_it(kernel, evaluator):
+    samples = np.repeat(random_samples(n_samples=40)[0][:, :1], 8, axis=0)
+    operator = gram_operator(kernel, samples, Evaluation(evaluator=evaluator))
+    values, vectors = spectral_embedding(operator, 6, scaling=None, centred=True)
+    expected, _ = spectral_embedding(dense(kernel, samples), 6, scaling=None, centred=True)
+    # Beyond the rank stand the entries of the diagonal that was taken away, too close for 60 products to part them.
+    np.testing.assert_allclose(values, expected, atol=1e-4 * np.abs(expected).max())
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-10)
+
+
+@pytest.mark.parametrize("evaluator", ["dense", "panels", "factored"])
+def test_what_is_not_finite_is_said(evaluator):
+    samples = 1e120 * random_samples(n_samples=30)[0]
+    kernel = Polynomial(degree=3)
+    # Threads have error states of their own.
+    with warnings.catch_warnings(action="ignore"):
+        operator = gram_operator(kernel, samples, Evaluation(evaluator=evaluator))
+        with pytest.raises(InputError, match="not finite on these samples"):
+            degree_scaling(operator)
+        with pytest.raises(InputError, match="not finite on these samples"):
+            spectral_embedding(operator, 3, scaling=None, centred=True)
+
+
+@pytest.mark.parametrize("scale", [1e154, 1e170])
+def test_a_factor_to_a_tolerance_says_what_is_not_finite(scale):
+    samples = scale * random_samples(n_samples=200)[0]
+    with warnings.catch_warnings(action="ignore"):
+        operator = gram_operator(Multiquadric(), samples, Evaluation(evaluator="low_rank", tolerance=1e-3))
+        with pytest.raises(InputError, match="not finite on these samples"):
+            spectral_embedding(operator, 3, scaling=None, centred=True)
+
+
+def test_clusters_are_those_of_the_array():
+    samples = clustered_samples()
+    array, operator = dense(Gaussian(4.0), samples), PanelGram(Gaussian(4.0), samples, panel=64)
+    first, second = (
+        cluster_rows(spectral_embedding(gram, 4, scaling=degree_scaling(gram), centred=True)[1])
+        for gram in (array, operator)
+    )
+    np.testing.assert_array_equal(first, second)
