@@ -170,7 +170,7 @@ def cluster(
     from sklearn.metrics import normalized_mutual_info_score
 
     memory, began = PeakMemory(), time.perf_counter()
-    task = build_task(case.paradigm, {"n_clusters": q}, features, None, evaluation)
+    task = build_task(case.paradigm, {"n_clusters": q}, features, None, evaluation=evaluation)
     start = make_start("surrogate", task.first_problem(kernel), q, np.random.default_rng(0))
     learned = task.learn(kernel, build_solver({"method": case.method}), start, IterationMonitor)
     seconds, mib = time.perf_counter() - began, memory.mib()

@@ -74,7 +74,8 @@ def bounded_factor(
     for term in terms:
         own += term.weight * term.kernel.value(squares if term.kernel.pairing is Pairing.DOT else 0.0 * squares)
     if not any(isinstance(term.kernel, _CONDITIONAL) for term in terms):
-        factor = _cholesky(lambda pivots: kernel_values(terms, samples[pivots], samples), own, tolerance, rank, always)
+        found = pivoted_cholesky(lambda pivots: kernel_values(terms, samples[pivots], samples), own, tolerance, rank)
+        factor = _accepted(found, tolerance * own.sum(), always)
         return None if factor is None else (factor, factor)
 
     mean = samples.mean(axis=0, keepdims=True)
@@ -86,7 +87,8 @@ def bounded_factor(
         values -= to_mean - of_mean
         return values
 
-    factor = _cholesky(rows, own - 2.0 * to_mean + of_mean, tolerance, rank, always)
+    centred = own - 2.0 * to_mean + of_mean
+    factor = _accepted(pivoted_cholesky(rows, centred, tolerance, rank), tolerance * centred.sum(), always)
     if factor is None:
         return None
     ones = np.ones((len(samples), 1))
@@ -96,20 +98,28 @@ def bounded_factor(
     )
 
 
-def _cholesky(rows: Rows, diagonal: FloatArray, tolerance: float, rank: int, always: bool) -> FloatArray | None:
-    """Return B (n x m) for the matrix whose rows at given pivots ``rows`` makes; see :func:`bounded_factor`."""
+def _accepted(found: tuple[FloatArray, float] | None, enough: float, always: bool) -> FloatArray | None:
+    return None if found is None or (found[1] > enough and not always) else found[0]
+
+
+def pivoted_cholesky(
+    rows: Rows, diagonal: FloatArray, tolerance: float, max_rank: int
+) -> tuple[FloatArray, float] | None:
+    """Return B (n x m) and the trace of K - BB' for the matrix K whose rows at given pivots ``rows`` makes.
+
+    It ends when that trace is at most ``tolerance`` times that of K, at ``max_rank`` columns, or where what is left is
+    rounding. ``None`` where K is not finite.
+    """
     if not np.isfinite(diagonal).all():
         return None
     rng = np.random.default_rng(0)
     residual = np.maximum(diagonal, 0.0)
     enough, least = tolerance * residual.sum(), _ROUNDING * residual.max()
-    factor = np.empty((min(rank, 2 * _BLOCK), len(diagonal)))
+    factor = np.empty((min(max_rank, 2 * _BLOCK), len(diagonal)))
     made = 0
-    while residual.sum() > enough:
-        if made == rank:
-            return factor[:made].T if always else None
+    while residual.sum() > enough and made < max_rank:
         weights = residual / residual.sum()
-        pivots = np.unique(rng.choice(len(diagonal), size=min(_BLOCK, rank - made), p=weights))
+        pivots = np.unique(rng.choice(len(diagonal), size=min(_BLOCK, max_rank - made), p=weights))
         block = rows(pivots)
         if not np.isfinite(block).all():
             return None
@@ -122,10 +132,10 @@ def _cholesky(rows: Rows, diagonal: FloatArray, tolerance: float, rank: int, alw
         if not kept.any():
             break
         if made + kept.sum() > len(factor):
-            factor = np.concatenate([factor, np.empty((min(len(factor), rank - len(factor)), len(diagonal)))])
+            factor = np.concatenate([factor, np.empty((min(len(factor), max_rank - len(factor)), len(diagonal)))])
         grown = factor[made : made + kept.sum()]
         np.matmul((vectors[:, kept] / np.sqrt(values[kept])).T, block, out=grown)
         residual = np.maximum(residual - np.einsum("ij,ij->j", grown, grown), 0.0)
         residual[pivots] = 0.0
         made += int(kept.sum())
-    return factor[:made].T
+    return factor[:made].T, float(residual.sum())

@@ -10,8 +10,7 @@ value, gradient, products and surrogate cost O(n m d) instead of O(n^2 d). Each 
 the tolerance; the approximate gradient is not quite the derivative of the approximate F, so no solver gets closer than
 that. How near a solution is, one gradient of an exact evaluator at that W tells.
 
-Source: Harbrecht, Peters, Schneider, "On the low-rank approximation by the pivoted Cholesky decomposition", Applied
-Numerical Mathematics 62, 2012.
+Source: :mod:`.bounded_factor` for the factor.
 """
 
 from __future__ import annotations
@@ -20,44 +19,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.errors import InputError, is_number
-from kdrbench.kernels import Gaussian, Pairing
-from kdrbench.kernels.family import FloatArray, pairing_block
+from kdrbench.kernels import Gaussian, Pairing, terms_of
+from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
+from kdrbench.surrogate.bounded_factor import kernel_values, pivoted_cholesky
 from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.hessian import curvature_form
 from kdrbench.surrogate.initial import initial_surrogate
 from kdrbench.surrogate.weights import GammaSums, weighted_gram
 
-_FIRST_RANK = 64
 # From this tolerance on sums are taken in float32; the factor itself is always made in float64.
 _SINGLE_PRECISION = 1e-5
-
-
-def pivoted_cholesky(
-    samples: FloatArray, kernel: Gaussian, tolerance: float, max_rank: int | None = None
-) -> tuple[FloatArray, float]:
-    """Return B (n x m) with BB' the partial Cholesky factorisation of the kernel matrix, and trace(K - BB').
-
-    Pivots are the samples of largest residual; it ends when the trace is at most ``tolerance`` n, or at ``max_rank``.
-    """
-    n_samples = len(samples)
-    most = n_samples if max_rank is None else min(max_rank, n_samples)
-    residual = kernel.value(np.zeros(n_samples))
-    rows = np.empty((_FIRST_RANK, n_samples))
-    rank = 0
-    while residual.sum() > tolerance * n_samples and rank < most:
-        if rank == len(rows):
-            rows = np.concatenate([rows, np.empty_like(rows[: most - rank])])
-        pivot = int(np.argmax(residual))
-        column = kernel.value(pairing_block(Pairing.DIFFERENCE, samples[pivot : pivot + 1], samples))[0]
-        column -= rows[:rank, pivot] @ rows[:rank]
-        np.divide(column, np.sqrt(residual[pivot]), out=rows[rank])
-        residual = np.maximum(residual - rows[rank] ** 2, 0.0)
-        residual[pivot] = 0.0
-        rank += 1
-    return rows[:rank].T, float(residual.sum())
 
 
 class LowRankProblem(Evaluator):
@@ -145,11 +120,22 @@ class LowRankProblem(Evaluator):
         factor = self._at(projection).factor
         return (0.5 / self._kernel.sigma**2) ** 2 * self._sums.applied(factor, columns)
 
+    def _factor(self, samples: FloatArray) -> tuple[FloatArray, float]:
+        """Return B and trace(K - BB')."""
+        terms, n_samples = terms_of(self._kernel), len(samples)
+
+        def rows(pivots: NDArray[np.intp]) -> FloatArray:
+            return kernel_values(terms, samples[pivots], samples)
+
+        found = pivoted_cholesky(rows, np.ones(n_samples), self.tolerance, self._max_rank or n_samples)
+        if found is None:
+            raise InputError("the kernel is not finite on these samples: scale the features")
+        return np.ascontiguousarray(found[0], dtype=self._dtype), found[1]
+
     def _at(self, projection: FloatArray) -> _Point:
         if self._point is None or not np.array_equal(self._point.projection, projection):
             samples = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
-            factor, trace = pivoted_cholesky(samples, self._kernel, self.tolerance, self._max_rank)
-            factor = np.ascontiguousarray(factor, dtype=self._dtype)
+            factor, trace = self._factor(samples)
             self._point = _Point(projection.copy(), samples, factor, trace, self._sums)
         return self._point
 
