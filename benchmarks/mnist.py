@@ -32,7 +32,7 @@ def mnist(n_samples: int) -> tuple[FloatArray, NDArray[np.int64]]:
         raise SystemExit("KDRBENCH_MIRROR names no folder with mnist/: these benchmarks need the digits")
     name = FILES[n_samples]
     pixels = idx(folder / f"{name}-images-idx3-ubyte.gz").reshape(n_samples, -1)
-    features = pixels[:, pixels.min(axis=0) != pixels.max(axis=0)].astype(np.float64)
+    features = np.ascontiguousarray(pixels[:, pixels.min(axis=0) != pixels.max(axis=0)], dtype=np.float64)
     features -= features.mean(axis=0)
     features /= features.std(axis=0)
     return features, idx(folder / f"{name}-labels-idx1-ubyte.gz").astype(np.int64)

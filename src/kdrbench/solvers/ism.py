@@ -61,14 +61,20 @@ class IterativeSpectralMethod:
     def _iterate(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
         projection = start
         previous: FloatArray | None = None
+        last: FloatArray | None = None
         steps = 0
         while monitor.keep_going(projection):
             if steps == self.max_iterations:
                 message = f"{self.test} had not settled to {self.tolerance:g} after {steps} iterations"
                 return Outcome(projection, Status.MAX_ITERATIONS, message)
             before = projection
-            eigenvalues, projection = leading_eigenvectors(problem.surrogate(projection), start.shape[1])
+            surrogate = problem.surrogate(projection)
             steps += 1
+            if last is not None and np.array_equal(surrogate, last):
+                # Of a kernel whose slope is constant: neither eigenvalues nor eigenvectors change.
+                return Outcome(projection, Status.CONVERGED, f"{self.test} settled to {self.tolerance:g}")
+            eigenvalues, projection = leading_eigenvectors(surrogate, start.shape[1])
+            last = surrogate
             if self.test == "angles":
                 settled = subspace_turn(before, projection) <= self.tolerance
             else:

@@ -68,7 +68,7 @@ def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, Fl
     # LAPACK's subset routine may lose eigenvectors where many eigenvalues coincide.
     lost = vectors.shape[1] <= min(count, size - 1)
     if lost or (count < size and values[-count] - values[-count - 1] <= _TIE * norm):
-        values, vectors = _untied(*np.linalg.eigh(matrix), count, _TIE * norm)
+        return _untied(*np.linalg.eigh(matrix), count, _TIE * norm)
     values, vectors = values[::-1][:count], vectors[:, ::-1][:, :count]
     return values.copy(), with_fixed_signs(vectors)
 
@@ -99,14 +99,17 @@ def _by_lanczos(matrix: FloatArray, count: int, norm: float) -> tuple[FloatArray
 
 
 def _untied(values: FloatArray, vectors: FloatArray, count: int, tie: float) -> tuple[FloatArray, FloatArray]:
-    """Return all ascending eigenpairs with those that tie with the ``count``-th largest fixed."""
+    """Return the ``count`` largest eigenpairs, descending, of all ascending ones; those that tie are fixed."""
     cluster = np.flatnonzero(np.abs(values - values[-count]) <= tie)
     basis = vectors[:, cluster]
+    # Of those in the cluster, so many are wanted; the others that are have larger eigenvalues.
+    above = len(values) - 1 - int(cluster[-1])
     weights = 1.0 / np.arange(1.0, len(values) + 1)
-    # Ascending: the vectors with most weight on the first axes stand next to those of larger eigenvalues.
-    fixed = vectors.copy()
-    fixed[:, cluster] = basis @ np.linalg.eigh(basis.T @ (weights[:, None] * basis))[1]
-    return values, fixed
+    weighted = basis.T @ (weights[:, None] * basis)
+    last = (len(cluster) - (count - above), len(cluster) - 1)
+    fixed = basis @ scipy.linalg.eigh(0.5 * (weighted + weighted.T), subset_by_index=last)[1]
+    chosen = np.hstack([vectors[:, len(values) - above :][:, ::-1], fixed[:, ::-1]])
+    return values[::-1][:count].copy(), with_fixed_signs(chosen)
 
 
 def orthonormalised(columns: FloatArray) -> FloatArray:

@@ -38,8 +38,8 @@ class DispatchedProblem:
         self.counters = Counters()
         self.report: Report | None = None
         self.objective, self.evaluation = objective, evaluation
-        self._shared: dict[Plan, Evaluator] = {}
-        self._own: dict[Plan, Evaluator] = {}
+        self._shared: dict[str, Evaluator] = {}
+        self._own: dict[str, Evaluator] = {}
         self._factor_too_large = False
         # The basis of the row space, once it has been asked for.
         self._row_space: list[FloatArray | None] = []
@@ -130,13 +130,14 @@ class DispatchedProblem:
         return Plan("panels", "a factor to the tolerance would be too large", self.evaluation.single_precision)
 
     def _made(self, chosen: Plan) -> Evaluator:
-        if chosen not in self._own:
-            if chosen not in self._shared:
-                self._shared[chosen] = self._make(chosen)
-            self._own[chosen] = self._shared[chosen].fresh()
-            self._own[chosen].counters = self.counters
-        self._own[chosen].report = self.report
-        return self._own[chosen]
+        name = chosen.evaluator
+        if name not in self._own:
+            if name not in self._shared:
+                self._shared[name] = self._make(chosen)
+            self._own[name] = self._shared[name].fresh()
+            self._own[name].counters = self.counters
+        self._own[name].report = self.report
+        return self._own[name]
 
     def _make(self, chosen: Plan) -> Evaluator:
         asked, single = self.evaluation, chosen.single_precision

@@ -119,7 +119,8 @@ class GammaSums:
         number = len(self._table) if self._codes is not None else len(self._weights)
 
         def visit(total: FloatArray, rows: slice) -> None:
-            part, targets = rows_of(features, rows), rows_of(columns, rows)
+            part = rows_of(features, rows)
+            targets = rows_of(columns, rows).astype(part.dtype, copy=False)
             if self._codes is None:
                 total += (self._lifted(part, rows).T @ targets).reshape(total.shape)
                 return
