@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError, is_whole
+from kdrbench.estimators.resources import evaluation_of
 from kdrbench.estimators.starting_points import starting_points
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
@@ -63,6 +64,11 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Most iterations of the solver, in each round of a clustering.
     random_state : int, RandomState or None
         Used by random starts alone.
+    evaluation : dict or None
+        How the kernel's sums may be evaluated (:class:`kdrbench.surrogate.Evaluation`): ``evaluator``, ``tolerance``
+        (0: exact; 1e-3 makes large Gaussian problems quick), ``memory_mib``.
+    n_jobs : int or None
+        Threads that work side by side; ``None`` is 1, -1 all cores. Results differ by rounding only.
 
     Attributes
     ----------
@@ -73,7 +79,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     n_iter_ : int
         Iterations of the solver, over all rounds of a clustering.
     status_, certificate_, result_ :
-        How the solver ended, what is proved of the solution, and the whole result. The certificate costs one
+        How the solver ended, what is proved of the solution, and the whole result (``result_.evaluation`` says how the
+        problem was evaluated, and why). The certificate costs one
         surrogate, one gradient and one Hessian (or up to some hundreds of its products) on top of the solve. For a
         clustering it is about the problem of the last round.
     labels_, embedding_, history_ :
@@ -113,6 +120,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         tol: float = 1e-6,
         max_iter: int = 1000,
         random_state: Any = None,
+        evaluation: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -125,6 +134,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.evaluation = evaluation
+        self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> InterpretableKDR:
         """Learn the projection from X (n_samples x n_features) and y, whose meaning is the paradigm's.
@@ -136,7 +147,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             # Attributes of another paradigm's fit.
             self.__dict__.pop(fitted, None)
         features, known = self._validated(X, y)
-        task = build_task(self.paradigm, self.paradigm_params or {}, features, known)
+        evaluation = evaluation_of(self.evaluation, self.n_jobs)
+        task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
         n_components = self._resolve_n_components(task, features)
         kernel = self._kernel(task, features, n_components)
         # The tolerance and the cap go by one name for every solver.

@@ -1,0 +1,61 @@
+"""Threads, memory and approximations of the estimator."""
+
+import numpy as np
+import pytest
+
+from helpers import random_samples
+from kdrbench.estimators import InterpretableKDR
+from kdrbench.estimators.resources import evaluation_of
+from kdrbench.surrogate import Evaluation
+
+
+def test_threads_are_scikit_learns_n_jobs():
+    assert evaluation_of(None, None) == Evaluation()
+    assert evaluation_of({"tolerance": 1e-3}, 3) == Evaluation(tolerance=1e-3, threads=3)
+    assert evaluation_of({}, -1).threads >= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "n_jobs", "message"),
+    [
+        ("fast", None, "evaluation must be None or a dict"),
+        ({"speed": 1}, None, "unknown option of evaluation 'speed'; allowed: evaluator, tolerance, memory_mib"),
+        ({"threads": 2}, None, "unknown option of evaluation 'threads'"),
+        ({"tolerance": -1}, None, "tolerance must be a number >= 0"),
+        ({"memory_mib": 0}, None, "memory_mib must be None or a number > 0"),
+        (None, 0, "n_jobs must be None or an integer other than 0"),
+        (None, 1.5, "n_jobs must be None or an integer other than 0"),
+    ],
+)
+def test_bad_options_are_named(options, n_jobs, message):
+    features, labels = random_samples()
+    with pytest.raises(ValueError, match=message):
+        InterpretableKDR(2, evaluation=options, n_jobs=n_jobs).fit(features, labels)
+
+
+@pytest.mark.parametrize("paradigm", ["supervised", "unsupervised"])
+def test_the_result_says_how_the_problem_was_evaluated(paradigm):
+    features, labels = random_samples(n_samples=300)
+    params = {"n_clusters": 3} if paradigm == "unsupervised" else None
+    one, two = (
+        InterpretableKDR(
+            2, paradigm=paradigm, paradigm_params=params, evaluation={"evaluator": "panels"}, n_jobs=n_jobs
+        ).fit(features, labels)
+        for n_jobs in (None, 2)
+    )
+    assert one.result_.evaluation == "panels: asked for"
+    assert InterpretableKDR(2).fit(features, labels).result_.evaluation.startswith("dense: 300 samples")
+    np.testing.assert_allclose(one.components_, two.components_, atol=1e-9)
+
+
+def test_a_tolerance_approximates_and_says_so():
+    rng = np.random.default_rng(0)
+    labels = np.arange(2500) % 4
+    features = rng.standard_normal((2500, 20)) + 2 * rng.standard_normal((4, 20))[labels]
+    exact = InterpretableKDR(3).fit(features, labels)
+    near = InterpretableKDR(3, evaluation={"tolerance": 1e-3}).fit(features, labels)
+    assert exact.result_.evaluation.startswith("panels")
+    assert near.result_.evaluation.startswith("low_rank")
+    assert near.objective_ == pytest.approx(exact.objective_, rel=1e-2)
+    turn = np.linalg.norm(near.components_ - near.components_ @ exact.components_.T @ exact.components_, 2)
+    assert turn <= 1e-2
