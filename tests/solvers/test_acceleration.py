@@ -9,8 +9,9 @@ from helpers import KERNELS, random_projection, random_samples
 from kdrbench.kernels import Gaussian, Multiquadric, RelativeGaussian
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
-from kdrbench.solvers.acceleration import _corrected, accelerate, approach
+from kdrbench.solvers.acceleration import accelerate, approach, corrected
 from kdrbench.solvers.certificate import certify
+from kdrbench.solvers.correction import approach_through
 from kdrbench.solvers.stiefel import leading_eigenvectors, relative_stationarity
 from kdrbench.surrogate import DenseProblem, Evaluation, PanelProblem, build_problem
 
@@ -30,12 +31,12 @@ def test_the_correction_maps_w_to_the_gradient_and_is_symmetric():
     rng = np.random.default_rng(0)
     surrogate, other = (part + part.T for part in rng.standard_normal((2, 7, 7)))
     point = random_projection(n_features=7, n_components=3)
-    corrected = _corrected(surrogate, point, other @ point)
-    np.testing.assert_allclose(corrected, corrected.T, atol=1e-13)
-    np.testing.assert_allclose(corrected @ point, other @ point, atol=1e-12)
+    result = corrected(surrogate, point, other @ point)
+    np.testing.assert_allclose(result, result.T, atol=1e-13)
+    np.testing.assert_allclose(result @ point, other @ point, atol=1e-12)
     # What is orthogonal to W is left alone.
     outside = np.eye(7) - point @ point.T
-    np.testing.assert_allclose(outside @ corrected @ outside, outside @ surrogate @ outside, atol=1e-12)
+    np.testing.assert_allclose(outside @ result @ outside, outside @ surrogate @ outside, atol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -162,3 +163,34 @@ def test_approximate_problems_are_solved_to_their_accuracy():
     assert "0.0001" in result.message
     exact = PanelProblem(problem.objective)
     assert relative_stationarity(result.projection, exact.gradient(result.projection)) <= 1e-3
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(6.0), Multiquadric(1.0)])
+def test_corrections_of_a_rough_problem_need_few_exact_gradients(kernel):
+    features, labels = classes(2500, 60)
+    problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
+    rough = problem.rough(4)
+    start = make_start("surrogate", problem, 4, np.random.default_rng(0))
+    near = approach(rough, start, rough.surrogate(start), 1e-2, go_on, slack=rough.accuracy(4))
+    exact = PanelProblem(problem.objective)
+    first = relative_stationarity(near.point, exact.gradient(near.point))
+    exact.counters.gradient = 0
+    found = approach_through(rough, exact, near.point, 1e-6, go_on)
+    assert first > 1e-4
+    assert found.stationarity <= 1e-6
+    assert exact.counters.gradient <= 5
+    assert found.value == pytest.approx(exact.value(found.point), rel=1e-12)
+
+
+def test_frozen_factors_change_smoothly():
+    features, labels = classes(2100, 12)
+    problem = build_problem(
+        TraceObjective(features, Gaussian(4.0), supervised_gamma(labels)), Evaluation(tolerance=1e-2)
+    )
+    point, direction = (random_projection(seed=seed, n_features=12, n_components=3) for seed in (1, 2))
+    frozen = problem.frozen(point)
+    assert frozen.counters is problem.counters
+    np.testing.assert_array_equal(frozen.gradient(point), problem.gradient(point))
+    # Second differences are of second order only where nothing jumps.
+    ahead, here, behind = (frozen.gradient(point + step * direction) for step in (1e-4, 0.0, -1e-4))
+    assert np.abs(ahead - 2 * here + behind).max() <= 1e-5 * np.abs(ahead - behind).max() + 1e-6 * np.abs(here).max()

@@ -71,6 +71,10 @@ class Problem(Protocol):
         """Return a cheaper problem near this one that shares its counters; ``None`` where this one is cheap."""
         ...
 
+    def frozen(self, projection: FloatArray) -> Problem:
+        """Return the problem with all choices of its approximations made as at W; counters are shared."""
+        ...
+
     def thinned(self, n_samples: int) -> Problem | None:
         """Return the problem of ``n_samples`` of the samples; ``None`` if there are no more than those."""
         ...

@@ -19,23 +19,33 @@ Powell, "A new algorithm for unconstrained optimization", 1970; level shifts are
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
-from kdrbench.solvers.stiefel import leading_eigenvectors, orthonormalised, relative_stationarity, require_finite
+from kdrbench.solvers.extrapolation import History
+from kdrbench.solvers.stiefel import leading_eigenvectors, relative_stationarity, require_finite
 
-_MEMORY = 8
-# Differences below this share of the largest are not told apart.
-_SINGULAR = 1e-10
 # Passes in a row without a better stationarity after which a new Phi, or another method, is wanted.
 _PATIENCE = 6
 _MOST_PASSES = 40
 # A new Phi is worth its cost while stationarity falls to this share of what it was with the last one.
 _WORTH = 0.3
 _MOST_SURROGATES = 20
+_ROUNDING = 1e-12
+
+
+class GradientPasses(Protocol):
+    """What is asked of a problem here."""
+
+    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        """Return F(W) and its Euclidean gradient."""
+        ...
+
+    def surrogate(self, projection: FloatArray) -> FloatArray:
+        """Return Phi(W)."""
+        ...
 
 
 class Approach(NamedTuple):
@@ -48,7 +58,7 @@ class Approach(NamedTuple):
 
 
 def approach(
-    problem: Problem,
+    problem: GradientPasses,
     start: FloatArray,
     surrogate: FloatArray,
     tolerance: float,
@@ -70,7 +80,7 @@ def approach(
 
 
 def accelerate(
-    problem: Problem,
+    problem: GradientPasses,
     start: FloatArray,
     surrogate: FloatArray,
     tolerance: float,
@@ -83,22 +93,22 @@ def accelerate(
     It ends sooner after ``_MOST_PASSES`` passes, when some in a row have brought nothing, or when ``keep_going`` says
     no. F falls by no more than ``slack`` |F| from one accepted W to the next.
     """
-    best = _evaluated(problem, start)
-    current, history = best, _History(start)
+    best = evaluated(problem, start)
+    current, history = best, History(start)
     waited, shift = 0, 0.0
     for _ in range(_MOST_PASSES):
         if best.stationarity <= tolerance or waited == _PATIENCE or not keep_going(best.point):
             break
-        corrected = _corrected(surrogate, current.point, 0.5 * current.gradient)
-        step = _shifted_step(corrected, current.point, shift)
+        exactly = corrected(surrogate, current.point, 0.5 * current.gradient)
+        step = _shifted_step(exactly, current.point, shift)
         point = step if shift else history.extrapolated(current.point, step)
-        found = _evaluated(problem, point)
-        if found.value < best.value - slack * abs(best.value) - _rounding(best.value):
+        found = evaluated(problem, point)
+        if fell(found.value, best.value, slack):
             # The first shift is as large as the eigenvalues themselves.
             shift = 2.0 * shift or float(np.linalg.norm(current.point.T @ current.gradient, 2))
-            current, history, waited = best, _History(best.point), waited + 1
+            current, history, waited = best, History(best.point), waited + 1
             continue
-        shift = 0.0 if shift < _SINGULAR else 0.25 * shift
+        shift = 0.0 if shift < 1e-10 else 0.25 * shift
         waited = 0 if found.stationarity < best.stationarity else waited + 1
         current = found
         if found.stationarity < best.stationarity or found.value > best.value:
@@ -106,53 +116,20 @@ def accelerate(
     return best
 
 
-class _History:
-    """Pairs of W and ISM's step from it, in the chart around a reference W_r."""
-
-    def __init__(self, reference: FloatArray) -> None:
-        self._reference = reference
-        self._places: list[FloatArray] = []
-        self._moves: list[FloatArray] = []
-
-    def extrapolated(self, point: FloatArray, step: FloatArray) -> FloatArray:
-        """Return the W that the last pairs promise to be a fixed point; ``step`` itself for want of others."""
-        place, ahead = self._chart(point), self._chart(step)
-        if place is None or ahead is None:
-            self._reference, self._places, self._moves = point, [], []
-            return step
-        move = ahead - place
-        result = ahead
-        if self._places:
-            moved = np.column_stack([(move - other).ravel() for other in self._moves])
-            placed = np.column_stack([(place - other).ravel() for other in self._places])
-            weights = np.linalg.lstsq(moved, move.ravel(), rcond=_SINGULAR)[0]
-            result = ahead - ((moved + placed) @ weights).reshape(ahead.shape)
-        self._places = [*self._places, place][-_MEMORY:]
-        self._moves = [*self._moves, move][-_MEMORY:]
-        return orthonormalised(self._reference + result)
-
-    def _chart(self, point: FloatArray) -> FloatArray | None:
-        """Return W (W_r'W)^-1 - W_r; ``None`` far from W_r."""
-        overlap = self._reference.T @ point
-        if np.linalg.svd(overlap, compute_uv=False)[-1] < 0.1:
-            return None
-        chart: FloatArray = np.linalg.solve(overlap.T, point.T).T - self._reference
-        return chart
-
-
-def _evaluated(problem: Problem, point: FloatArray) -> Approach:
+def evaluated(problem: GradientPasses, point: FloatArray) -> Approach:
+    """Return F, its gradient and the stationarity of W."""
     value, gradient = problem.value_and_gradient(point)
     require_finite(value, gradient)
     return Approach(point, value, gradient, relative_stationarity(point, gradient))
 
 
-def _corrected(surrogate: FloatArray, point: FloatArray, image: FloatArray) -> FloatArray:
+def corrected(surrogate: FloatArray, point: FloatArray, image: FloatArray) -> FloatArray:
     """Return the symmetric matrix nearest to ``surrogate`` that maps ``point`` to ``image``."""
     missing = image - surrogate @ point
     crossed = missing @ point.T
     inner = point.T @ missing
-    corrected: FloatArray = surrogate + crossed + crossed.T - point @ (0.5 * (inner + inner.T)) @ point.T
-    return corrected
+    result: FloatArray = surrogate + crossed + crossed.T - point @ (0.5 * (inner + inner.T)) @ point.T
+    return result
 
 
 def _shifted_step(surrogate: FloatArray, point: FloatArray, shift: float) -> FloatArray:
@@ -160,5 +137,6 @@ def _shifted_step(surrogate: FloatArray, point: FloatArray, shift: float) -> Flo
     return leading_eigenvectors(shifted, point.shape[1])[1]
 
 
-def _rounding(value: float) -> float:
-    return 1e-12 * abs(value)
+def fell(value: float, before: float, slack: float = 0.0) -> bool:
+    """Return whether F is lower than before, by more than ``slack`` of it and rounding."""
+    return value < before - (slack + _ROUNDING) * abs(before)

@@ -32,6 +32,10 @@ class BlendedProblem:
         """Return the cheaper problem."""
         return self._rough
 
+    def frozen(self, projection: FloatArray) -> Problem:
+        """Return the problem itself."""
+        return self
+
     def thinned(self, n_samples: int) -> Problem | None:
         """Return the cheaper problem of some of the samples."""
         return self._rough.thinned(n_samples)

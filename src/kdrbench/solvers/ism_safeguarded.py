@@ -28,6 +28,7 @@ from kdrbench.problems import Problem
 from kdrbench.solvers.acceleration import approach
 from kdrbench.solvers.base import Outcome, Status
 from kdrbench.solvers.blended import BlendedProblem
+from kdrbench.solvers.correction import approach_through
 from kdrbench.solvers.curvature import DENSE_DIMENSION
 from kdrbench.solvers.in_row_space import run_in_row_space
 from kdrbench.solvers.ism import eigenvalues_settled
@@ -75,15 +76,33 @@ class SafeguardedISM:
         # Nothing can be told of an approximate problem beyond its accuracy.
         tolerance = max(self.tolerance, problem.accuracy(n_components))
         if (n_features - n_components) * n_components > DENSE_DIMENSION:
-            if rough is not None:
-                nearly = rough.accuracy(n_components)
-                point = approach(rough, point, surrogate, nearly, monitor.keep_going, slack=nearly).point
-            slack = problem.accuracy(n_components)
-            point, value, *_ = approach(problem, point, surrogate, tolerance, monitor.keep_going, slack=slack)
+            point, value = self._approach(problem, rough, point, surrogate, tolerance, monitor)
         elif rough is not None:
             value = problem.value(point)
         search = NewtonSearch(problem if rough is None else BlendedProblem(problem, rough), point, value)
         return self._finish(search, tolerance, monitor)
+
+    def _approach(
+        self,
+        problem: Problem,
+        rough: Problem | None,
+        point: FloatArray,
+        surrogate: FloatArray,
+        tolerance: float,
+        monitor: Monitor,
+    ) -> tuple[FloatArray, float]:
+        """Return where gradient passes get from the best iterate, and F there."""
+        n_components, keep_going = point.shape[1], monitor.keep_going
+        if rough is not None:
+            nearly = rough.accuracy(n_components)
+            point = approach(rough, point, surrogate, nearly, keep_going, slack=nearly).point
+            found = approach_through(rough, problem, point, tolerance, keep_going)
+            if found.stationarity <= tolerance:
+                return found.point, found.value
+            point = found.point
+        slack = problem.accuracy(n_components)
+        found = approach(problem, point, surrogate, tolerance, keep_going, slack=slack)
+        return found.point, found.value
 
     def _finish(self, search: NewtonSearch, tolerance: float, monitor: Monitor) -> Outcome:
         """Take Newton steps and leave saddles."""

@@ -15,6 +15,7 @@ Source: Chen, Epperly, Tropp, Webber, "Randomly pivoted Cholesky", Communication
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,17 +99,29 @@ def bounded_factor(
     )
 
 
-def _accepted(found: tuple[FloatArray, float] | None, enough: float, always: bool) -> FloatArray | None:
-    return None if found is None or (found[1] > enough and not always) else found[0]
+def _accepted(found: Factor | None, enough: float, always: bool) -> FloatArray | None:
+    return None if found is None or (found.trace > enough and not always) else found.columns
+
+
+class Factor(NamedTuple):
+    """B (n x m), the trace of K - BB', and the blocks of pivots it was made from."""
+
+    columns: FloatArray
+    trace: float
+    pivots: tuple[NDArray[np.intp], ...]
 
 
 def pivoted_cholesky(
-    rows: Rows, diagonal: FloatArray, tolerance: float, max_rank: int
-) -> tuple[FloatArray, float] | None:
-    """Return B (n x m) and the trace of K - BB' for the matrix K whose rows at given pivots ``rows`` makes.
+    rows: Rows,
+    diagonal: FloatArray,
+    tolerance: float,
+    max_rank: int,
+    pivots: Sequence[NDArray[np.intp]] | None = None,
+) -> Factor | None:
+    """Return B with BB' near the matrix K whose rows at given pivots ``rows`` makes, K - BB' positive semi-definite.
 
-    It ends when that trace is at most ``tolerance`` times that of K, at ``max_rank`` columns, or where what is left is
-    rounding. ``None`` where K is not finite.
+    It ends when the trace of K - BB' is at most ``tolerance`` times that of K, at ``max_rank`` columns, or where what
+    is left is rounding; with given blocks of ``pivots``, after these. ``None`` where K is not finite.
     """
     if not np.isfinite(diagonal).all():
         return None
@@ -116,17 +129,21 @@ def pivoted_cholesky(
     residual = np.maximum(diagonal, 0.0)
     enough, least = tolerance * residual.sum(), _ROUNDING * residual.max()
     factor = np.empty((min(max_rank, 2 * _BLOCK), len(diagonal)))
+    used: list[NDArray[np.intp]] = []
     made = 0
-    while residual.sum() > enough and made < max_rank:
-        weights = residual / residual.sum()
-        pivots = np.unique(rng.choice(len(diagonal), size=min(_BLOCK, max_rank - made), p=weights))
-        block = rows(pivots)
+    while made < max_rank and (residual.sum() > enough if pivots is None else len(used) < len(pivots)):
+        if pivots is None:
+            chances = residual / residual.sum()
+            used.append(np.unique(rng.choice(len(diagonal), size=min(_BLOCK, max_rank - made), p=chances)))
+        else:
+            used.append(pivots[len(used)])
+        block = rows(used[-1])
         if not np.isfinite(block).all():
             return None
         # Far from the origin, rounding keeps squared distances of samples to themselves from being zero.
-        block[np.arange(len(pivots)), pivots] = diagonal[pivots]
-        block -= factor[:made, pivots].T @ factor[:made]
-        core = block[:, pivots]
+        block[np.arange(len(used[-1])), used[-1]] = diagonal[used[-1]]
+        block -= factor[:made, used[-1]].T @ factor[:made]
+        core = block[:, used[-1]]
         values, vectors = np.linalg.eigh(0.5 * (core + core.T))
         kept = values > least
         if not kept.any():
@@ -136,6 +153,6 @@ def pivoted_cholesky(
         grown = factor[made : made + kept.sum()]
         np.matmul((vectors[:, kept] / np.sqrt(values[kept])).T, block, out=grown)
         residual = np.maximum(residual - np.einsum("ij,ij->j", grown, grown), 0.0)
-        residual[pivots] = 0.0
+        residual[used[-1]] = 0.0
         made += int(kept.sum())
-    return factor[:made].T, float(residual.sum())
+    return Factor(factor[:made].T, float(residual.sum()), tuple(used))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel, Term, restricted
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Counters, FactoredGamma, TraceObjective
+from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective
 from kdrbench.surrogate.dense import DenseProblem
 from kdrbench.surrogate.dispatch import ROUGH_SAMPLES, ROUGH_TOLERANCE, Plan, largest_rank, plan
 from kdrbench.surrogate.evaluation import Evaluation
@@ -80,6 +80,10 @@ class DispatchedProblem:
         nearby = DispatchedProblem(self.objective, replace(self.evaluation, tolerance=ROUGH_TOLERANCE))
         nearby.counters, nearby.report = self.counters, self.report
         return nearby
+
+    def frozen(self, projection: FloatArray) -> Problem:
+        """Return the problem with all choices made as at W, sharing the counters: its oracles change smoothly."""
+        return self.evaluator(projection).frozen(projection)
 
     def thinned(self, n_samples: int) -> DispatchedProblem | None:
         """Return the problem of some ``n_samples`` samples, in equal shares of all classes; ``None`` if there are less.

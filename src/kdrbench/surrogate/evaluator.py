@@ -61,6 +61,10 @@ class Evaluator(ABC):
         """Return ``None``: an evaluator knows no other."""
         return None
 
+    def frozen(self, projection: FloatArray) -> Problem:
+        """Return the problem itself: it does not choose anew at each W."""
+        return self
+
     def thinned(self, n_samples: int) -> Problem | None:
         """Return ``None``: all samples are needed."""
         return None

@@ -25,7 +25,7 @@ from kdrbench.errors import InputError, is_number
 from kdrbench.kernels import Gaussian, Pairing, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
-from kdrbench.surrogate.bounded_factor import kernel_values, pivoted_cholesky
+from kdrbench.surrogate.bounded_factor import Factor, kernel_values, pivoted_cholesky
 from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.hessian import curvature_form
 from kdrbench.surrogate.initial import initial_surrogate
@@ -55,12 +55,20 @@ class LowRankProblem(Evaluator):
         super().__init__(objective.features.astype(self._dtype, copy=False))
         self.tolerance, self._objective = float(tolerance), objective
         self._kernel = objective.kernel
+        self._pivots: tuple[NDArray[np.intp], ...] | None = None
         self._zero_diagonal = objective.gamma.zero_diagonal
         self._forget()
 
     def rank_at(self, projection: FloatArray) -> int:
         """Return the rank m of the factor at W."""
         return int(self._at(projection).factor.shape[1])
+
+    def frozen(self, projection: FloatArray) -> LowRankProblem:
+        """Return the problem whose factors have the pivots of W everywhere, and so change smoothly; counters shared."""
+        twin = self.fresh()
+        twin.counters, twin.report = self.counters, self.report
+        twin._pivots = self._at(projection).pivots
+        return twin
 
     def suffices_at(self, projection: FloatArray) -> bool:
         """Return whether the tolerance is kept at W; a ``max_rank`` may have been reached before it was."""
@@ -120,34 +128,32 @@ class LowRankProblem(Evaluator):
         factor = self._at(projection).factor
         return (0.5 / self._kernel.sigma**2) ** 2 * self._sums.applied(factor, columns)
 
-    def _factor(self, samples: FloatArray) -> tuple[FloatArray, float]:
+    def _factor(self, samples: FloatArray) -> Factor:
         """Return B and trace(K - BB')."""
         terms, n_samples = terms_of(self._kernel), len(samples)
 
         def rows(pivots: NDArray[np.intp]) -> FloatArray:
             return kernel_values(terms, samples[pivots], samples)
 
-        found = pivoted_cholesky(rows, np.ones(n_samples), self.tolerance, self._max_rank or n_samples)
+        largest = self._max_rank or n_samples
+        found = pivoted_cholesky(rows, np.ones(n_samples), self.tolerance, largest, self._pivots)
         if found is None:
             raise InputError("the kernel is not finite on these samples: scale the features")
-        return np.ascontiguousarray(found[0], dtype=self._dtype), found[1]
+        return found._replace(columns=np.ascontiguousarray(found.columns, dtype=self._dtype))
 
     def _at(self, projection: FloatArray) -> _Point:
         if self._point is None or not np.array_equal(self._point.projection, projection):
             samples = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
-            factor, trace = self._factor(samples)
-            self._point = _Point(projection.copy(), samples, factor, trace, self._sums)
+            self._point = _Point(projection.copy(), samples, self._factor(samples), self._sums)
         return self._point
 
 
 class _Point:
     """One W with the factor of its kernel matrix."""
 
-    def __init__(
-        self, projection: FloatArray, samples: FloatArray, factor: FloatArray, trace: float, sums: GammaSums
-    ) -> None:
+    def __init__(self, projection: FloatArray, samples: FloatArray, found: Factor, sums: GammaSums) -> None:
         self.projection, self.samples = projection, samples
-        self.factor, self.trace, self._sums = factor, trace, sums
+        self.factor, self.trace, self.pivots, self._sums = *found, sums
 
     @cached_property
     def degrees(self) -> FloatArray:
