@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 import yaml
 
 from kdrbench.bench.batch import Surroundings, run_batch
+from kdrbench.bench.fold import make_fold
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.record import RecordError, RunRecord, append_record, merge_records, read_records
@@ -15,19 +17,24 @@ from kdrbench.bench.state import BatchFiles, claimed, publish
 from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError, InputError
-from kdrbench.solvers import build_solver
+from kdrbench.kernels import build_kernel
+from kdrbench.problems import TraceObjective, supervised_gamma
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.base import FEASIBILITY_BOUND
+from kdrbench.surrogate import DenseProblem, Evaluation, build_problem
 
 ROOT = Path(__file__).parents[2]
 LIMITS = Limits(time_s=1.0, memory_mib=256)
 REPEAT_FOR_S = 0.05
 
 
-def batch_of(method, *, folds=1, kernel="gaussian"):
+def batch_of(method, *, folds=1, kernel="gaussian", evaluation=None):
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     config["solvers"] = {"it": {"method": method}}
     experiment = config["experiments"]["table4_supervised"]
     experiment |= {"datasets": ["wine"], "kernels": [kernel], "solvers": ["it"], "folds_per_job": folds}
+    if evaluation is not None:
+        experiment["evaluation"] = evaluation
     return Grid(config).batches()[0]
 
 
@@ -56,6 +63,28 @@ def test_a_good_run_leaves_a_full_row_a_trace_and_no_state(files):
     assert trace[-1]["cost"] == pytest.approx(record.cost, rel=1e-12)
     assert [point["time_s"] for point in trace] == sorted(point["time_s"] for point in trace)
     assert not files.state.exists()
+
+
+def test_a_row_says_how_its_problem_was_evaluated_and_is_judged_exactly(files, tmp_path):
+    (record,) = run("ism", files)
+    assert record.evaluation == "dense: 160 samples; the kernel has no exact factors"
+    rough = BatchFiles(tmp_path / "rough.jsonl", tmp_path / "traces", tmp_path / "other")
+    (other,) = run("ism", rough, evaluation={"evaluator": "low_rank", "tolerance": 0.1})
+    assert other.evaluation == "low_rank: asked for"
+    # A tenth of the kernel's trace is left out, yet the cost is that of the whole kernel.
+    assert other.cost == pytest.approx(record.cost, rel=2e-2)
+    assert other.batch_sha256 != record.batch_sha256
+    fold = make_fold(load_dataset("wine"), 0, 10, other.seed)
+    objective = TraceObjective(
+        fold.train_features,
+        build_kernel({"family": "gaussian"}, fold.train_features, 4),
+        supervised_gamma(fold.train_labels),
+    )
+    approximate = build_problem(objective, Evaluation(evaluator="low_rank", tolerance=0.1))
+    start = make_start("surrogate", approximate, 4, np.random.default_rng(0))
+    result = solve(build_solver({"method": "ism"}), approximate, start, IterationMonitor())
+    assert other.cost == pytest.approx(-DenseProblem(objective).value(result.projection), rel=1e-9)
+    assert abs(other.cost + approximate.value(result.projection)) > 1e-3
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import KERNELS, random_projection, random_samples
-from kdrbench.kernels import Gaussian, Multiquadric, RelativeGaussian
+from kdrbench.kernels import Gaussian, Multiquadric, Polynomial, RelativeGaussian
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.acceleration import accelerate, approach, corrected
@@ -132,6 +132,23 @@ def test_factors_that_grow_too_large_give_way_to_panels():
     value = narrow.value(projection)
     assert narrow.explain(5).startswith("panels in single precision: a factor")
     assert value == pytest.approx(PanelProblem(narrow.objective).value(projection), rel=1e-5)
+
+
+def test_choices_keep_to_the_memory():
+    features, labels = classes(2500, 10)
+    gamma = supervised_gamma(labels)
+    polynomial = TraceObjective(features, Polynomial(degree=4, scale=0.1), gamma)
+    assert build_problem(polynomial).explain(5).startswith("factored")
+    assert build_problem(polynomial, Evaluation(memory_mib=0.5)).explain(5).startswith("panels: sums over 56 features")
+    few = TraceObjective(features[:300], Gaussian(2.0), supervised_gamma(labels[:300]))
+    assert build_problem(few).explain(2).startswith("dense")
+    assert build_problem(few, Evaluation(memory_mib=3)).explain(2).startswith("panels")
+    projection = random_projection(n_features=10, n_components=2)
+    wide = TraceObjective(features, Gaussian(6.0), gamma)
+    for memory_mib, evaluator in ((None, "low_rank"), (0.3, "panels in single precision")):
+        problem = build_problem(wide, Evaluation(tolerance=1e-3, memory_mib=memory_mib))
+        problem.value(projection)
+        assert problem.explain(2).startswith(evaluator)
 
 
 def test_thinned_problems_are_problems_of_their_samples():

@@ -119,9 +119,13 @@ def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | 
     return Plan(general.evaluator, reason, general.single_precision)
 
 
-def largest_rank(n_samples: int) -> int:
-    """Return the rank up to which a factor of a kernel matrix is worth making."""
-    return max(_LARGEST_RANK, int(_LARGEST_SHARE * n_samples))
+def largest_rank(n_samples: int, memory_mib: float | None = None) -> int:
+    """Return the rank up to which a factor of a kernel matrix is worth making, and fits in the memory."""
+    worth = max(_LARGEST_RANK, int(_LARGEST_SHARE * n_samples))
+    if memory_mib is None:
+        return worth
+    # While it is made it is held twice.
+    return max(1, min(worth, int(memory_mib * _MIB / (16 * n_samples))))
 
 
 def explain(objective: TraceObjective, n_components: int, evaluation: Evaluation | None = None) -> str:

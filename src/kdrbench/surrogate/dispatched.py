@@ -145,7 +145,7 @@ class DispatchedProblem:
 
     def _make(self, chosen: Plan) -> Evaluator:
         asked, single = self.evaluation, chosen.single_precision
-        largest = largest_rank(len(self.objective.features)) if asked.evaluator == "auto" else None
+        largest = largest_rank(len(self.objective.features), asked.memory_mib) if asked.evaluator == "auto" else None
         makers: dict[str, Callable[..., Evaluator]] = {
             "dense": DenseProblem,
             "panels": partial(PanelProblem, threads=asked.threads, single_precision=single),
