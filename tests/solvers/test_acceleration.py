@@ -139,7 +139,7 @@ def test_choices_keep_to_the_memory():
     gamma = supervised_gamma(labels)
     polynomial = TraceObjective(features, Polynomial(degree=4, scale=0.1), gamma)
     assert build_problem(polynomial).explain(5).startswith("factored")
-    assert build_problem(polynomial, Evaluation(memory_mib=0.5)).explain(5).startswith("panels: sums over 56 features")
+    assert build_problem(polynomial, Evaluation(memory_mib=0.3)).explain(5).startswith("panels: sums over 56 features")
     few = TraceObjective(features[:300], Gaussian(2.0), supervised_gamma(labels[:300]))
     assert build_problem(few).explain(2).startswith("dense")
     assert build_problem(few, Evaluation(memory_mib=3)).explain(2).startswith("panels")
