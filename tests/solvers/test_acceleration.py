@@ -144,7 +144,7 @@ def test_choices_keep_to_the_memory():
     assert build_problem(few).explain(2).startswith("dense")
     assert build_problem(few, Evaluation(memory_mib=3)).explain(2).startswith("panels")
     projection = random_projection(n_features=10, n_components=2)
-    wide = TraceObjective(features, Gaussian(6.0), gamma)
+    wide = TraceObjective(features, Gaussian(1.5), gamma)
     for memory_mib, evaluator in ((None, "low_rank"), (0.3, "panels in single precision")):
         problem = build_problem(wide, Evaluation(tolerance=1e-3, memory_mib=memory_mib))
         problem.value(projection)
