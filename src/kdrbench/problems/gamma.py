@@ -20,12 +20,18 @@ class FactoredGamma:
     each sample's kernel value with itself; said once here, it holds for cost and surrogate of every solver.
     ``codes``, where given, numbers the samples 0 to k - 1 such that those of one number have equal rows of U:
     Gamma is then constant on blocks of samples, which evaluators make use of.
+
+    Raises ``InputError`` for codes that leave out a number.
     """
 
     factor: FloatArray
     weights: FloatArray
     zero_diagonal: bool = True
     codes: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        if self.codes is not None and (self.codes.min() < 0 or (np.bincount(self.codes) == 0).any()):
+            raise InputError("codes must number the classes 0 to k - 1, each with at least one sample")
 
     @property
     def n_samples(self) -> int:

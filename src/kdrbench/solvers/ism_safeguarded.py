@@ -10,7 +10,8 @@
    relative to 2 |W' Phi W|, W is a saddle; a step along its eigenvector increases F, and 3. goes on from there.
 
 A problem that is costly to evaluate offers a rough one nearby (single precision, or a low-rank kernel matrix): then 1.
-and the beginning of 2. are done on it, and second order is taken from it. What ends the search is exact.
+and the beginning of 2. are done on it, and second order is taken from it. What ends the search is exact; that F is
+never below plain ISM's then holds to the accuracy of the rough problem.
 
 The best iterate's F never decreases beyond rounding, is never below the start's, and never below that of plain
 ISM from the same start with the same exploration. The fixed points are ISM's.
@@ -23,6 +24,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.acceleration import approach
@@ -39,6 +43,8 @@ from kdrbench.solvers.stiefel import leading_eigenvectors, subspace_turn
 
 # A turn of the subspace by less than this against the iterate before the last is a cycle of two.
 _CYCLE = 1e-6
+# Newton steps with a rough Hessian, before the exact one is taken.
+_BLENDED_STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,16 @@ class SafeguardedISM:
         if n_features == n_components:
             return Outcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
         rough = problem.rough(n_components)
+        if rough is not None:
+            try:
+                return self._solve_from(problem, rough, start, monitor)
+            except (InputError, np.linalg.LinAlgError):
+                # Out of the range of single precision; what is wrong with the exact problem will be said by it.
+                pass
+        return self._solve_from(problem, None, start, monitor)
+
+    def _solve_from(self, problem: Problem, rough: Problem | None, start: FloatArray, monitor: Monitor) -> Outcome:
+        n_features, n_components = start.shape
         explored = self._explore(rough or problem, start, monitor)
         if explored is None:
             return Outcome(start, monitor.stop_status, monitor.stop_message)
@@ -79,8 +95,14 @@ class SafeguardedISM:
             point, value = self._approach(problem, rough, point, surrogate, tolerance, monitor)
         elif rough is not None:
             value = problem.value(point)
-        search = NewtonSearch(problem if rough is None else BlendedProblem(problem, rough), point, value)
-        return self._finish(search, tolerance, monitor)
+        if rough is not None:
+            search = NewtonSearch(BlendedProblem(problem, rough), point, value)
+            outcome = self._finish(search, tolerance, monitor, _BLENDED_STEPS)
+            if outcome.status not in (Status.STALLED, Status.MAX_ITERATIONS):
+                return outcome
+            # The rough Hessian is not near enough here.
+            point, value = search.point, search.value
+        return self._finish(NewtonSearch(problem, point, value), tolerance, monitor, self.max_iterations)
 
     def _approach(
         self,
@@ -104,9 +126,9 @@ class SafeguardedISM:
         found = approach(problem, point, surrogate, tolerance, keep_going, slack=slack)
         return found.point, found.value
 
-    def _finish(self, search: NewtonSearch, tolerance: float, monitor: Monitor) -> Outcome:
+    def _finish(self, search: NewtonSearch, tolerance: float, monitor: Monitor, most_steps: int) -> Outcome:
         """Take Newton steps and leave saddles."""
-        for _ in range(self.max_iterations):
+        for _ in range(most_steps):
             if not monitor.keep_going(search.point):
                 return Outcome(search.point, monitor.stop_status, monitor.stop_message)
             if search.stationarity > tolerance:
@@ -116,7 +138,7 @@ class SafeguardedISM:
             elif search.curvature() >= -self.curvature_tolerance or not search.escape():
                 message = f"relative stationarity at most {tolerance:g}, no direction of ascent found"
                 return Outcome(search.point, Status.CONVERGED, message)
-        message = f"stationarity was {search.stationarity:.1e} after {self.max_iterations} steps"
+        message = f"stationarity was {search.stationarity:.1e} after {most_steps} steps"
         return Outcome(search.point, Status.MAX_ITERATIONS, message)
 
     def _explore(

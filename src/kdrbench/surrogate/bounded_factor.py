@@ -125,6 +125,9 @@ def pivoted_cholesky(
     """
     if not np.isfinite(diagonal).all():
         return None
+    if pivots is not None:
+        # Those that were dropped where they were drawn may be needed here.
+        max_rank = sum(len(block) for block in pivots)
     rng = np.random.default_rng(0)
     residual = np.maximum(diagonal, 0.0)
     enough, least = tolerance * residual.sum(), _ROUNDING * residual.max()

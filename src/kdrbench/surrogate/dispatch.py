@@ -11,7 +11,7 @@ The first three are exact up to rounding, unless a tolerance allows single preci
 tolerance > 0 is given; its rank m is as large as the kernel and the tolerance make it, and panels take over where it
 would grow beyond a share of n. c stands for making and weighing one kernel value or one feature, measured in
 multiplications; there are m = C(q + p - 1, p - 1) features for degree p and k classes, or as many factors of Gamma
-where it has no classes. Threads have sums of their own.
+where it has no classes. Threads have sums of their own, and few monomials are held.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | 
     rank = gamma.factor.shape[1]
     groups = rank if gamma.codes is None else int(gamma.codes.max()) + 1
     sizes = _Sizes(n_samples, n_features, n_components, groups, gamma.codes is not None, asked.threads)
-    if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and n_samples >= ROUGH_SAMPLES:
+    few_groups = sizes.has_classes or groups * _LARGEST_RANK <= n_samples
+    if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and n_samples >= ROUGH_SAMPLES and few_groups:
         return Plan("low_rank", f"{n_samples} samples; a Gaussian to {asked.tolerance:g} of the trace of its matrix")
     # Panels make Gamma anew from its factors at each call: not worth it where these are nearly as large.
     small = n_samples <= _DENSE_SAMPLES or rank > n_samples // 4

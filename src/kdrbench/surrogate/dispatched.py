@@ -24,7 +24,7 @@ from kdrbench.surrogate.passes import Report
 from kdrbench.surrogate.row_space import RowSpace, row_space, row_space_basis
 
 # A low-rank factor gets so near in stationarity, measured as a share of its tolerance; single precision so near.
-_FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-5
+_FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
 
 
 class DispatchedProblem:
@@ -41,6 +41,9 @@ class DispatchedProblem:
         self._shared: dict[str, Evaluator] = {}
         self._own: dict[str, Evaluator] = {}
         self._factor_too_large = False
+        # Who was asked in this one's place, or before it: results say so.
+        self._in_its_place: DispatchedProblem | None = None
+        self._before: DispatchedProblem | None = None
         # The basis of the row space, once it has been asked for.
         self._row_space: list[FloatArray | None] = []
 
@@ -61,9 +64,10 @@ class DispatchedProblem:
 
     def explain(self, n_components: int) -> str:
         """Say in one sentence how projections to ``n_components`` are evaluated, and why."""
-        if self._factor_too_large:
-            return str(self._panels())
-        return str(self.plan(n_components))
+        if self._in_its_place is not None:
+            return f"in the row space, {self._in_its_place.explain(n_components)}"
+        chosen = str(self._panels() if self._factor_too_large else self.plan(n_components))
+        return chosen if self._before is None else f"{chosen}; approached through {self._before.explain(n_components)}"
 
     def accuracy(self, n_components: int) -> float:
         """Return the relative stationarity to which the oracles are worth trusting; 0 where they are exact."""
@@ -79,6 +83,7 @@ class DispatchedProblem:
             return None
         nearby = DispatchedProblem(self.objective, replace(self.evaluation, tolerance=ROUGH_TOLERANCE))
         nearby.counters, nearby.report = self.counters, self.report
+        self._before = nearby
         return nearby
 
     def frozen(self, projection: FloatArray) -> Problem:
@@ -88,7 +93,7 @@ class DispatchedProblem:
     def thinned(self, n_samples: int) -> DispatchedProblem | None:
         """Return the problem of some ``n_samples`` samples, in equal shares of all classes; ``None`` if there are less.
 
-        Its F is about (n_samples / n)^2 of this one's.
+        Its F is about (n_samples / n)^2 of this one's. Its calls are counted apart.
         """
         objective = self.objective
         if len(objective.features) <= n_samples:
@@ -99,7 +104,9 @@ class DispatchedProblem:
         codes = None if gamma.codes is None else np.unique(gamma.codes[chosen], return_inverse=True)[1].astype(np.int64)
         fewer = FactoredGamma(gamma.factor[chosen], gamma.weights, gamma.zero_diagonal, codes)
         kernel = _restricted(objective.kernel, chosen)
-        return DispatchedProblem(TraceObjective(objective.features[chosen], kernel, fewer), self.evaluation)
+        thinned = DispatchedProblem(TraceObjective(objective.features[chosen], kernel, fewer), self.evaluation)
+        thinned.report = self.report
+        return thinned
 
     def in_row_space(self, projection: FloatArray) -> tuple[DispatchedProblem, RowSpace] | None:
         """Return the problem in coordinates of the row space that span W, sharing the counters, and those."""
@@ -109,6 +116,7 @@ class DispatchedProblem:
             return None
         smaller = DispatchedProblem(replace(self.objective, features=space.features), self.evaluation)
         smaller.counters, smaller.report = self.counters, self.report
+        self._in_its_place = smaller
         return smaller, space
 
     def _within(self) -> FloatArray | None:
@@ -118,7 +126,7 @@ class DispatchedProblem:
 
     def evaluator(self, projection: FloatArray) -> Evaluator:
         """Return who answers calls at W."""
-        if projection.ndim != 2:
+        if projection.ndim != 2 or len(projection) != self.n_features:
             raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
         chosen = self.plan(projection.shape[1])
         if chosen.evaluator == "low_rank" and self.evaluation.evaluator == "auto":

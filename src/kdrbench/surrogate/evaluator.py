@@ -100,13 +100,13 @@ class Evaluator(ABC):
         """Return the Euclidean Hessian at W applied to Z, d x q."""
         self.counters.hessian_vector += 1
         self._check(projection)
-        return self._back(self._turned(projection, self._features @ direction))
+        return self._back(self._turned(projection, self._features @ direction.astype(self._features.dtype, copy=False)))
 
     def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq (see :mod:`.hessian`)."""
         self.counters.hessian += 1
         self._check(projection)
-        moved, q = self._features @ basis, projection.shape[1]
+        moved, q = self._features @ basis.astype(self._features.dtype, copy=False), projection.shape[1]
         form = self._curvature_form(projection, moved)
         own = 2.0 * self._quadratic(projection, moved)
         for a in range(q):

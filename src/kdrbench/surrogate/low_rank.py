@@ -29,6 +29,7 @@ from kdrbench.surrogate.bounded_factor import Factor, kernel_values, pivoted_cho
 from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.hessian import curvature_form
 from kdrbench.surrogate.initial import initial_surrogate
+from kdrbench.surrogate.pairs import single_precision_features
 from kdrbench.surrogate.weights import GammaSums, weighted_gram
 
 # From this tolerance on sums are taken in float32; the factor itself is always made in float64.
@@ -38,8 +39,8 @@ _SINGLE_PRECISION = 1e-5
 class LowRankProblem(Evaluator):
     """Approximate oracles of a :class:`TraceObjective` with a Gaussian kernel.
 
-    ``tolerance`` bounds trace(K - BB')/n at every W. Raises ``InputError`` for another kernel, or a tolerance that is
-    not between 0 and 1.
+    ``tolerance`` bounds trace(K - BB')/n at every W, unless ``max_rank`` is reached before. Raises ``InputError`` for
+    another kernel, or a tolerance that is not between 0 and 1.
     """
 
     def __init__(
@@ -52,7 +53,8 @@ class LowRankProblem(Evaluator):
         self._sums, self._threads, self._max_rank = GammaSums(objective.gamma, threads), threads, max_rank
         # Rounding of single precision is far below such a tolerance.
         self._dtype: Any = np.float32 if tolerance >= _SINGLE_PRECISION else np.float64
-        super().__init__(objective.features.astype(self._dtype, copy=False))
+        single = self._dtype is np.float32
+        super().__init__(single_precision_features(objective) if single else objective.features)
         self.tolerance, self._objective = float(tolerance), objective
         self._kernel = objective.kernel
         self._pivots: tuple[NDArray[np.intp], ...] | None = None
@@ -144,6 +146,8 @@ class LowRankProblem(Evaluator):
     def _at(self, projection: FloatArray) -> _Point:
         if self._point is None or not np.array_equal(self._point.projection, projection):
             samples = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
+            # Squared distances are differences of squares; degrees and products are blind to an offset.
+            samples -= samples.mean(axis=0)
             self._point = _Point(projection.copy(), samples, self._factor(samples), self._sums)
         return self._point
 

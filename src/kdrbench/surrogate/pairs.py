@@ -42,6 +42,18 @@ def initial_slope(term: Term, beta: FloatArray) -> FloatArray:
     return slope if slope.any() else np.sign(term.kernel.derivative(zeros + 1.0))
 
 
+def single_precision_features(objective: TraceObjective) -> FloatArray:
+    """Return the features in float32, centred before where only differences of samples count.
+
+    An offset would take the digits of what matters; the sums over pairs are blind to it.
+    """
+    features = objective.features
+    if all(term.kernel.pairing is Pairing.DIFFERENCE for term in terms_of(objective.kernel)):
+        features = features - features.mean(axis=0)
+    single: FloatArray = np.ascontiguousarray(features, dtype=np.float32)
+    return single
+
+
 @dataclass(frozen=True)
 class Block:
     """Gamma and beta of the samples ``rows`` against ``columns``, and the kernels that share the pairing."""
@@ -117,6 +129,12 @@ class PairBlocks:
     def n_rows(self) -> int:
         """Number of rows of blocks."""
         return len(self._rows)
+
+    def features(self, objective: TraceObjective) -> FloatArray:
+        """Return the features in the precision of the blocks; see :func:`single_precision_features`."""
+        if self._dtype is np.float32:
+            return single_precision_features(objective)
+        return self.cast(objective.features)
 
     def cast(self, array: FloatArray) -> FloatArray:
         """Return the array in the precision of the blocks."""

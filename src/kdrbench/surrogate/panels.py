@@ -5,8 +5,9 @@ pairs; Gamma's blocks are made from its factors. Value, gradient and products ta
 surrogate is a quadratic form, which half the pairs determine: S + S' with S = sum_I X_I' (G_II X_I/2 + sum_{J > I} G_IJ
 X_J), in O(n^2 d/2) time and O(b d + d^2) memory for panels of b samples.
 
-With ``single_precision`` blocks are made and multiplied in float32 and summed in float64. Relative errors are then some
-1e-7 of the sums of magnitudes; where the surrogate of a difference kernel cancels, so much more of what is left.
+With ``single_precision`` blocks are made and multiplied in float32, and rows of them summed in float64. Relative errors
+are then some 1e-7 of the sums of magnitudes; where the surrogate of a difference kernel cancels, so much more of what
+is left.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class PanelProblem(Evaluator):
         single_precision: bool = False,
     ) -> None:
         self._pairs = PairBlocks(objective, panel, single_precision=single_precision)
-        super().__init__(self._pairs.cast(objective.features))
+        super().__init__(self._pairs.features(objective))
         self._threads, self._objective = threads, objective
 
     def _forget(self) -> None:

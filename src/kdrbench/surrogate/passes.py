@@ -6,9 +6,10 @@ wait for each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
@@ -36,8 +37,7 @@ def run_pass(
     """
     progress = _Progress(len(parts), report)
     # Setting the limit takes longer than a small part.
-    limited = _blas().limit(limits=1, user_api="blas") if len(parts) > 1 else nullcontext()
-    with limited:
+    with _one_blas_thread() if len(parts) > 1 else nullcontext():
         if min(threads, len(parts)) > 1:
             return _shared(parts, min(threads, len(parts)), new, visit, progress)
         total = new()
@@ -59,11 +59,15 @@ def _shared(
 
     def work(worker: int) -> Sum:
         total = new()
-        for part in parts[worker::workers]:
-            if progress.stopped:
-                break
-            visit(total, part)
-            progress.one_more()
+        try:
+            for part in parts[worker::workers]:
+                if progress.stopped:
+                    break
+                visit(total, part)
+                progress.one_more()
+        except BaseException:
+            progress.stopped = True
+            raise
         return total
 
     with ThreadPoolExecutor(workers) as pool:
@@ -92,7 +96,35 @@ class _Progress:
             raise PassStoppedError
 
 
+class _BlasLimit:
+    """Holds BLAS to one thread while at least one pass runs; passes of several threads of Python may overlap."""
+
+    def __init__(self) -> None:
+        self._lock, self._passes = threading.Lock(), 0
+        # Looking for the loaded libraries takes milliseconds.
+        self._controller = ThreadpoolController()
+        self._limit: Any = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        with self._lock:
+            if self._passes == 0:
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._passes += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._passes -= 1
+                if self._passes == 0:
+                    self._limit.__exit__(None, None, None)
+
+
 @cache
-def _blas() -> Any:
-    # Looking for the loaded libraries takes milliseconds.
-    return ThreadpoolController()
+def _blas_limit() -> _BlasLimit:
+    return _BlasLimit()
+
+
+def _one_blas_thread() -> AbstractContextManager[None]:
+    return _blas_limit().held()

@@ -1,4 +1,4 @@
-"""More features than samples: the same problem in coordinates of the row space.
+"""More features than samples, or features that are zero: the same problem in coordinates of the row space.
 
 With X = R'Q', Q an orthonormal basis of the row space (d x r), K of XW depends on Q'W alone. For any W there are
 orthonormal columns N outside the row space, at most q + 1 of them, with which B = [Q, N] spans W and one null direction
@@ -45,7 +45,9 @@ def row_space_basis(features: FloatArray) -> FloatArray | None:
     if n_features < _FEWEST_FEATURES or min(n_samples, len(used)) > _WORTH * n_features or len(used) == 0:
         return None
     if len(used) <= n_samples:
-        return np.eye(n_features)[:, used]
+        axes = np.zeros((n_features, len(used)))
+        axes[used, np.arange(len(used))] = 1.0
+        return axes
     # With pivots, so that the basis ends where the rank does: what follows would be rounding's choice.
     within, triangle, _ = scipy.linalg.qr(features[:, used].T, mode="economic", pivoting=True, check_finite=False)
     sizes = np.abs(np.diagonal(triangle))

@@ -49,7 +49,8 @@ def weighted_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: 
     def visit(total: FloatArray, rows: slice) -> None:
         values, here = rows_of(columns, rows), weights[rows]
         for sign in (1.0, -1.0):
-            chosen = sign * here > 0
+            # What is not a number is passed on.
+            chosen = ~(sign * here <= 0)
             if chosen.any():
                 part, scale = (values, here) if chosen.all() else (values[chosen], here[chosen])
                 scaled = part * np.sqrt(sign * scale)[:, None].astype(values.dtype)
@@ -81,7 +82,7 @@ class GammaSums:
     def applied(self, features: Rows, columns: Rows, report: Report | None = None) -> FloatArray:
         """Return (Gamma * BB') Q for ``features`` B and ``columns`` Q."""
         sums = self._sums(features, columns, report)
-        mixed = np.tensordot(self._blocks if self._codes is not None else np.diag(self._weights), sums, axes=1)
+        mixed = self._weights[:, None, None] * sums if self._codes is None else np.tensordot(self._blocks, sums, axes=1)
         result = np.empty((len(self._factor), sums.shape[2]))
 
         def visit(total: None, rows: slice) -> None:
