@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kdrbench.kernels import Gaussian, Pairing, Term, restricted, terms_of
+from kdrbench.kernels import Gaussian, Multiquadric, Pairing, Term, restricted, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 
@@ -88,6 +88,13 @@ class Block:
             value = self._counted(values)
             values *= self.gamma
             values *= -0.5 / float(kernel.sigma) ** 2
+            return value, values
+        if len(self.terms) == 1 and isinstance(kernel, Multiquadric):
+            # Both from one square root: f' = 1/(2 f), the weight being that of the value once more.
+            values = self._summed(kernel_value)
+            value = self._counted(values)
+            np.divide(self.gamma, values, out=values)
+            values *= 0.5 * float(self.terms[0].weight) ** 2
             return value, values
         return self.value(), self.weighted(kernel_slope)
 
