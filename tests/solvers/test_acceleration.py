@@ -192,7 +192,7 @@ def test_corrections_of_a_rough_problem_need_few_exact_gradients(kernel):
     exact = PanelProblem(problem.objective)
     first = relative_stationarity(near.point, exact.gradient(near.point))
     exact.counters.gradient = 0
-    found = approach_through(rough, exact, near.point, 1e-6, go_on)
+    found = approach_through(rough, exact, near.point, rough.surrogate(near.point), 1e-6, go_on)
     assert first > 1e-4
     assert found.stationarity <= 1e-6
     assert exact.counters.gradient <= 5

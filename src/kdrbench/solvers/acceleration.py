@@ -125,10 +125,14 @@ def evaluated(problem: GradientPasses, point: FloatArray) -> Approach:
 
 def corrected(surrogate: FloatArray, point: FloatArray, image: FloatArray) -> FloatArray:
     """Return the symmetric matrix nearest to ``surrogate`` that maps ``point`` to ``image``."""
-    missing = image - surrogate @ point
+    return surrogate + correction(point, image - surrogate @ point)
+
+
+def correction(point: FloatArray, missing: FloatArray) -> FloatArray:
+    """Return R W' + W R' - W (W'R) W' for R = ``missing``: the smallest symmetric matrix that maps W to R."""
     crossed = missing @ point.T
     inner = point.T @ missing
-    result: FloatArray = surrogate + crossed + crossed.T - point @ (0.5 * (inner + inner.T)) @ point.T
+    result: FloatArray = crossed + crossed.T - point @ (0.5 * (inner + inner.T)) @ point.T
     return result
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
-from kdrbench.solvers.acceleration import Approach, GradientPasses, approach, corrected, evaluated, fell
+from kdrbench.solvers.acceleration import Approach, GradientPasses, approach, correction, evaluated, fell
 
 # Stationarity that is aimed at with rough passes, as a share of the exact one, and of the tolerance.
 _AIM, _MARGIN = 0.02, 0.3
@@ -46,11 +46,13 @@ def approach_through(
     rough: Problem,
     exact: Problem,
     start: FloatArray,
+    surrogate: FloatArray,
     tolerance: float,
     keep_going: Callable[[FloatArray], bool],
 ) -> Approach:
     """Return where corrections of ``rough`` get from ``start``: exact F, gradient and relative stationarity.
 
+    ``surrogate``, of the rough problem at some W near the start, is held as in :func:`approach`.
     F never falls beyond rounding. It ends at ``tolerance``, when a correction brings too little, or when
     ``keep_going`` says no.
     """
@@ -61,11 +63,10 @@ def approach_through(
     for _ in range(_MOST_CORRECTIONS):
         if best.stationarity <= tolerance or not keep_going(best.point):
             break
-        held = model.surrogate(best.point) + change
-        exactly = corrected(held, best.point, 0.5 * best.gradient)
-        change += exactly - held
+        here = _CorrectedProblem(model, change).value_and_gradient(best.point)[1]
+        change = change + correction(best.point, 0.5 * (best.gradient - here))
         aim = max(_AIM * best.stationarity, _MARGIN * tolerance)
-        near = approach(_CorrectedProblem(model, change), best.point, exactly, aim, keep_going, slack=slack)
+        near = approach(_CorrectedProblem(model, change), best.point, surrogate, aim, keep_going, slack=slack)
         found, before = evaluated(exact, near.point), best.stationarity
         if fell(found.value, best.value):
             break

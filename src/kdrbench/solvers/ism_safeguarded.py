@@ -118,7 +118,7 @@ class SafeguardedISM:
         if rough is not None:
             nearly = rough.accuracy(n_components)
             point = approach(rough, point, surrogate, nearly, keep_going, slack=nearly).point
-            found = approach_through(rough, problem, point, tolerance, keep_going)
+            found = approach_through(rough, problem, point, surrogate, tolerance, keep_going)
             if found.stationarity <= tolerance:
                 return found.point, found.value
             point = found.point
