@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import KERNELS, random_projection, random_samples
-from kdrbench.kernels import Combination, Gaussian, Multiquadric, Polynomial, Term
+from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
 from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.surrogate import DenseProblem, Evaluation, FactoredProblem, LowRankProblem, PanelProblem, build_problem
@@ -166,10 +166,11 @@ def test_a_solver_told_to_stop_inside_a_pass_hands_back_its_last_iterate(solver)
     assert result.evaluation.startswith("panels")
 
 
-@pytest.mark.parametrize("weight", [1.0, 2.5])
+@pytest.mark.parametrize("weight", [0.0, 1.0, 2.5])
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Multiquadric(0.7)])
 def test_weighted_kernels_have_their_value_and_gradient_in_one_pass(kernel, weight):
-    objective = objective_of(600, Combination((Term(weight, kernel),)))
+    # Alone among the kernels of differences.
+    objective = objective_of(600, Combination((Term(weight, kernel), Term(0.5, Linear()))))
     projection = random_projection(n_features=8, n_components=3)
     value, gradient = PanelProblem(objective).value_and_gradient(projection)
     reference = DenseProblem(objective)

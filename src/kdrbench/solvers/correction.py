@@ -24,6 +24,7 @@ _AIM, _MARGIN = 0.02, 0.3
 # A correction that brings less than this in stationarity, and in F, is the last one.
 _WORTH, _GAIN = 0.5, 1e-8
 _MOST_CORRECTIONS = 8
+# Falls of a frozen rough F below this share of its accuracy are not believed.
 _SMOOTH = 0.01
 
 

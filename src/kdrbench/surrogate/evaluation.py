@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kdrbench.errors import InputError, is_number, is_whole, unknown_name
 
 # Sums in single precision are this near, with a margin of ten.
-_SINGLE_PRECISION = 1e-5
+SINGLE_PRECISION = 1e-5
 EVALUATORS = ("auto", "dense", "panels", "factored", "low_rank")
 
 
@@ -42,4 +42,4 @@ class Evaluation:
     @property
     def single_precision(self) -> bool:
         """Whether the tolerance allows sums in float32."""
-        return self.tolerance >= _SINGLE_PRECISION
+        return self.tolerance >= SINGLE_PRECISION

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from kdrbench.kernels import Combination, Kernel, Squared, Term, gram_matrix, restricted, terms_of
 from kdrbench.kernels.family import FloatArray
@@ -25,6 +23,7 @@ from kdrbench.surrogate.bounded_factor import bounded_factor, kernel_values
 from kdrbench.surrogate.evaluation import Evaluation
 from kdrbench.surrogate.factored import as_polynomial
 from kdrbench.surrogate.feature_maps import monomial_features, n_monomials
+from kdrbench.surrogate.passes import run_pass
 
 # Up to here LAPACK on the array is quickest, or nearly; measured.
 _DENSE_SAMPLES = 1000
@@ -121,11 +120,15 @@ class PanelGram(HollowGram):
                     total[others] += block.T @ columns[rows]
             return total
 
-        # One core a thread: several BLAS threads in each would fight over the cores.
-        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(self._threads) as pool:
-            result = np.zeros_like(columns)
-            for part in pool.map(share, range(_SHARES)):
-                result += part
+        def visit(found: dict[int, FloatArray], number: int) -> None:
+            found[number] = share(number)
+
+        found: dict[int, FloatArray] = {}
+        for part in run_pass(range(_SHARES), self._threads, dict, visit):
+            found |= part
+        result = np.zeros_like(columns)
+        for number in range(_SHARES):
+            result += found[number]
         return result
 
     def _blocks(self) -> Iterator[tuple[slice, slice]]:

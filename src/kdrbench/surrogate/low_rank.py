@@ -26,14 +26,12 @@ from kdrbench.kernels import Gaussian, Pairing, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 from kdrbench.surrogate.bounded_factor import Factor, kernel_values, pivoted_cholesky
+from kdrbench.surrogate.evaluation import SINGLE_PRECISION
 from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.hessian import curvature_form
 from kdrbench.surrogate.initial import initial_surrogate
 from kdrbench.surrogate.pairs import single_precision_features
 from kdrbench.surrogate.weights import GammaSums, weighted_gram
-
-# From this tolerance on sums are taken in float32; the factor itself is always made in float64.
-_SINGLE_PRECISION = 1e-5
 
 
 class LowRankProblem(Evaluator):
@@ -51,9 +49,9 @@ class LowRankProblem(Evaluator):
         if not is_number(tolerance) or not 0.0 < tolerance < 1.0:
             raise InputError(f"the tolerance of a low-rank factor must lie between 0 and 1, got {tolerance!r}")
         self._sums, self._threads, self._max_rank = GammaSums(objective.gamma, threads), threads, max_rank
-        # Rounding of single precision is far below such a tolerance.
-        self._dtype: Any = np.float32 if tolerance >= _SINGLE_PRECISION else np.float64
-        single = self._dtype is np.float32
+        # Of the sums; the factor itself is always made in float64.
+        single = tolerance >= SINGLE_PRECISION
+        self._dtype: Any = np.float32 if single else np.float64
         super().__init__(single_precision_features(objective) if single else objective.features)
         self.tolerance, self._objective = float(tolerance), objective
         self._kernel = objective.kernel

@@ -90,11 +90,12 @@ class Block:
             values *= -0.5 / float(kernel.sigma) ** 2
             return value, values
         if len(self.terms) == 1 and isinstance(kernel, Multiquadric):
-            # Both from one square root: f' = 1/(2 f), the weight being that of the value once more.
-            values = self._summed(kernel_value)
-            value = self._counted(values)
+            # Both from one square root: f' = 1/(2 f). Weights, which may be zero, come last.
+            weight = float(self.terms[0].weight)
+            values = kernel.value(self.beta).astype(self.beta.dtype, copy=False)
+            value = weight * self._counted(values)
             np.divide(self.gamma, values, out=values)
-            values *= 0.5 * float(self.terms[0].weight) ** 2
+            values *= 0.5 * weight
             return value, values
         return self.value(), self.weighted(kernel_slope)
 
