@@ -10,7 +10,7 @@ from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.certificate import certify
 from kdrbench.surrogate import DenseProblem, build_problem
-from kdrbench.surrogate.row_space import row_space_basis
+from kdrbench.surrogate.row_space import row_space_of
 
 DATA = {
     "d > n": (30, 100),
@@ -38,7 +38,7 @@ def test_values_gradients_and_products_are_the_same(case, kernel):
     projection = random_projection(n_features=features.shape[1], n_components=3)
     smaller, space = problem.in_row_space(projection)
     lowered = space.lower(projection)
-    assert smaller.n_features == row_space_basis(features).shape[1] + 4 < features.shape[1]
+    assert smaller.n_features == row_space_of(features).basis.shape[1] + 4 < features.shape[1]
     np.testing.assert_allclose(space.lift(lowered), projection, atol=1e-13)
     np.testing.assert_allclose(space.basis.T @ space.basis, np.eye(smaller.n_features), atol=1e-13)
     np.testing.assert_allclose(smaller.value(lowered), reference.value(projection), rtol=1e-11)

@@ -16,6 +16,8 @@ _TIE = 1e-10
 # many restarts are not much beside LAPACK's time.
 _LANCZOS_SIZE = 1500
 _MOST_RESTARTS = 20
+# From this size on it is worth looking whether the matrix has few eigenvalues that are not zero.
+_LOW_RANK_SIZE = 200
 _NOT_FINITE = "the kernel or its slope is not finite on these samples: scale the features, or choose another kernel"
 
 
@@ -60,6 +62,8 @@ def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, Fl
     require_finite(matrix)
     size = matrix.shape[0]
     norm = float(np.abs(matrix).sum(axis=0).max())
+    if size >= _LOW_RANK_SIZE and 2 * count + 2 < size and (few := _of_low_rank(matrix, count, _TIE * norm)):
+        return few
     found = _by_lanczos(matrix, count, norm) if size > _LANCZOS_SIZE and count < size // 10 else None
     if found is None:
         wanted = min(count + 1, size)
@@ -71,6 +75,50 @@ def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, Fl
         return _untied(*np.linalg.eigh(matrix), count, _TIE * norm)
     values, vectors = values[::-1][:count], vectors[:, ::-1][:, :count]
     return values.copy(), with_fixed_signs(vectors)
+
+
+def _of_low_rank(matrix: FloatArray, count: int, tie: float) -> tuple[FloatArray, FloatArray] | None:
+    """Return the ``count`` largest eigenpairs of a matrix with few eigenvalues beyond ``tie``; ``None`` for others.
+
+    Phi_0 of few classes is such a matrix. Its range is found by one product with some columns, which then is checked.
+    """
+    size = len(matrix)
+    # The columns of a cosine transform: independent, and no axis is left out.
+    probes = np.cos(np.outer(np.arange(size) + 0.5, np.arange(1.0, count + 3)) * (np.pi / size))
+    left, sizes, _ = np.linalg.svd(matrix @ probes, full_matrices=False)
+    basis = left[:, sizes > tie]
+    if basis.shape[1] > count:
+        return None
+    image = matrix @ basis
+    if np.linalg.norm(matrix - image @ basis.T) > tie:
+        return None
+    inner = basis.T @ image
+    values, turned = np.linalg.eigh(0.5 * (inner + inner.T))
+    kept = np.abs(values) > tie
+    values, basis = values[kept], basis @ turned[:, kept]
+    above = values > tie
+    missing = count - int(np.count_nonzero(above))
+    try:
+        null = _null_vectors(basis, missing)
+    except ArpackError:
+        return None
+    vectors = np.hstack([basis[:, above][:, ::-1], null])
+    return np.concatenate([values[above][::-1], np.zeros(missing)]), with_fixed_signs(vectors)
+
+
+def _null_vectors(basis: FloatArray, count: int) -> FloatArray:
+    """Return ``count`` orthonormal columns outside the basis, those that have most weight on the first axes."""
+    size = len(basis)
+    if count == 0:
+        return basis[:, :0]
+    weights = 1.0 / np.arange(1.0, size + 1)
+
+    def weigh(column: FloatArray) -> FloatArray:
+        return outside(basis, weights[:, None] * outside(basis, column.reshape(-1, 1)))
+
+    operator = LinearOperator((size, size), matvec=weigh, dtype=float)
+    found = eigsh(operator, k=count, which="LA", v0=np.cos(np.arange(1.0, size + 1)))[1]
+    return orthonormalised(outside(basis, found[:, ::-1]))
 
 
 def _by_lanczos(matrix: FloatArray, count: int, norm: float) -> tuple[FloatArray, FloatArray] | None:

@@ -21,7 +21,7 @@ from kdrbench.surrogate.factored import FactoredProblem
 from kdrbench.surrogate.low_rank import LowRankProblem
 from kdrbench.surrogate.panels import PanelProblem
 from kdrbench.surrogate.passes import Report
-from kdrbench.surrogate.row_space import RowSpace, row_space, row_space_basis
+from kdrbench.surrogate.row_space import RowSpace, row_space_of, spanning
 
 # A low-rank factor gets so near in stationarity, measured as a share of its tolerance; single precision so near.
 _FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
@@ -44,8 +44,8 @@ class DispatchedProblem:
         # Who was asked in this one's place, or before it: results say so.
         self._in_its_place: DispatchedProblem | None = None
         self._before: DispatchedProblem | None = None
-        # The basis of the row space, once it has been asked for.
-        self._row_space: list[FloatArray | None] = []
+        # The row space, once it has been asked for.
+        self._row_space: list[RowSpace | None] = []
 
     def fresh(self) -> DispatchedProblem:
         """Return the same problem with its own counters and nothing remembered of earlier points."""
@@ -111,7 +111,7 @@ class DispatchedProblem:
     def in_row_space(self, projection: FloatArray) -> tuple[DispatchedProblem, RowSpace] | None:
         """Return the problem in coordinates of the row space that span W, sharing the counters, and those."""
         within = self._within()
-        space = None if within is None else row_space(self.objective.features, within, projection)
+        space = None if within is None else spanning(within, projection)
         if space is None:
             return None
         smaller = DispatchedProblem(replace(self.objective, features=space.features), self.evaluation)
@@ -119,9 +119,9 @@ class DispatchedProblem:
         self._in_its_place = smaller
         return smaller, space
 
-    def _within(self) -> FloatArray | None:
+    def _within(self) -> RowSpace | None:
         if not self._row_space:
-            self._row_space.append(row_space_basis(self.objective.features))
+            self._row_space.append(row_space_of(self.objective.features))
         return self._row_space[0]
 
     def evaluator(self, projection: FloatArray) -> Evaluator:

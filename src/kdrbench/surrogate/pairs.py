@@ -14,6 +14,7 @@ import numpy as np
 from kdrbench.kernels import Gaussian, Multiquadric, Pairing, Term, restricted, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
+from kdrbench.surrogate.weights import chunks
 
 Elementwise = Callable[[Term, FloatArray], FloatArray]
 # Blocks of this shape stay in the second-level cache and are large enough for threads not to wait for the interpreter.
@@ -48,9 +49,12 @@ def single_precision_features(objective: TraceObjective) -> FloatArray:
     An offset would take the digits of what matters; the sums over pairs are blind to it.
     """
     features = objective.features
-    if all(term.kernel.pairing is Pairing.DIFFERENCE for term in terms_of(objective.kernel)):
-        features = features - features.mean(axis=0)
-    single: FloatArray = np.ascontiguousarray(features, dtype=np.float32)
+    differences = all(term.kernel.pairing is Pairing.DIFFERENCE for term in terms_of(objective.kernel))
+    offset = features.mean(axis=0) if differences else np.zeros(features.shape[1])
+    single: FloatArray = np.empty_like(features, dtype=np.float32)
+    for rows in chunks(len(features)):
+        # In double precision, and without a second array of that size.
+        single[rows] = features[rows] - offset
     return single
 
 

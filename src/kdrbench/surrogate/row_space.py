@@ -38,8 +38,8 @@ class RowSpace:
         return self.basis @ lowered
 
 
-def row_space_basis(features: FloatArray) -> FloatArray | None:
-    """Return Q (d x r), or ``None`` where it would save little."""
+def row_space_of(features: FloatArray) -> RowSpace | None:
+    """Return Q (d x r) and X Q, or ``None`` where it would save little."""
     used = np.flatnonzero(features.any(axis=0))
     n_samples, n_features = features.shape
     if n_features < _FEWEST_FEATURES or min(n_samples, len(used)) > _WORTH * n_features or len(used) == 0:
@@ -47,25 +47,29 @@ def row_space_basis(features: FloatArray) -> FloatArray | None:
     if len(used) <= n_samples:
         axes = np.zeros((n_features, len(used)))
         axes[used, np.arange(len(used))] = 1.0
-        return axes
+        return RowSpace(axes, features[:, used])
     # With pivots, so that the basis ends where the rank does: what follows would be rounding's choice.
-    within, triangle, _ = scipy.linalg.qr(features[:, used].T, mode="economic", pivoting=True, check_finite=False)
+    within, triangle, pivots = scipy.linalg.qr(features[:, used].T, mode="economic", pivoting=True, check_finite=False)
     sizes = np.abs(np.diagonal(triangle))
-    basis = np.zeros((n_features, int(np.count_nonzero(sizes > _RANK * sizes[0]))))
-    basis[used] = within[:, : basis.shape[1]]
-    return basis
+    rank = int(np.count_nonzero(sizes > _RANK * sizes[0]))
+    basis, inside = np.zeros((n_features, rank)), np.empty((n_samples, rank))
+    basis[used] = within[:, :rank]
+    inside[pivots] = triangle[:rank].T
+    return RowSpace(basis, inside)
 
 
-def row_space(features: FloatArray, within: FloatArray, projection: FloatArray) -> RowSpace | None:
-    """Return coordinates whose basis spans Q (``within``), W (``projection``) and a null direction.
+def spanning(inside: RowSpace, projection: FloatArray) -> RowSpace | None:
+    """Return coordinates whose basis spans Q (that of ``inside``), W (``projection``) and a null direction.
 
     ``None`` where they would be nearly as many as there are features.
     """
-    n_features, rank = within.shape
+    n_features, rank = inside.basis.shape
     if rank + projection.shape[1] + 1 > _WORTH * n_features:
         return None
-    basis = np.hstack([within, _outside(within, projection)])
-    return RowSpace(basis, features @ basis)
+    beyond = _outside(inside.basis, projection)
+    # Samples have nothing outside their row space.
+    nothing = np.zeros((len(inside.features), beyond.shape[1]))
+    return RowSpace(np.hstack([inside.basis, beyond]), np.hstack([inside.features, nothing]))
 
 
 def _outside(within: FloatArray, projection: FloatArray) -> FloatArray:

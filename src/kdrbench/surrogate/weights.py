@@ -26,7 +26,7 @@ from kdrbench.problems import FactoredGamma
 from kdrbench.surrogate.passes import Report, run_pass
 
 # Samples at a time, whatever the number of threads, so that results do not depend on it.
-_CHUNK = 2048
+_CHUNK = 512
 Rows = FloatArray | Callable[[slice], FloatArray]
 
 
