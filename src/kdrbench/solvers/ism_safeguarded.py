@@ -29,7 +29,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
-from kdrbench.solvers.acceleration import approach
+from kdrbench.solvers.acceleration import Approach, approach
 from kdrbench.solvers.base import Outcome, Status
 from kdrbench.solvers.blended import BlendedProblem
 from kdrbench.solvers.correction import approach_through
@@ -91,18 +91,19 @@ class SafeguardedISM:
         point, value, surrogate = explored
         # Nothing can be told of an approximate problem beyond its accuracy.
         tolerance = max(self.tolerance, problem.accuracy(n_components))
+        gradient: FloatArray | None = None
         if (n_features - n_components) * n_components > DENSE_DIMENSION:
-            point, value = self._approach(problem, rough, point, surrogate, tolerance, monitor)
+            point, value, gradient, _ = self._approach(problem, rough, point, surrogate, tolerance, monitor)
         elif rough is not None:
             value = problem.value(point)
         if rough is not None:
-            search = NewtonSearch(BlendedProblem(problem, rough), point, value)
+            search = NewtonSearch(BlendedProblem(problem, rough), point, value, gradient)
             outcome = self._finish(search, tolerance, monitor, _BLENDED_STEPS)
             if outcome.status not in (Status.STALLED, Status.MAX_ITERATIONS):
                 return outcome
             # The rough Hessian is not near enough here.
-            point, value = search.point, search.value
-        return self._finish(NewtonSearch(problem, point, value), tolerance, monitor, self.max_iterations)
+            point, value, gradient = search.point, search.value, search.gradient
+        return self._finish(NewtonSearch(problem, point, value, gradient), tolerance, monitor, self.max_iterations)
 
     def _approach(
         self,
@@ -112,19 +113,18 @@ class SafeguardedISM:
         surrogate: FloatArray,
         tolerance: float,
         monitor: Monitor,
-    ) -> tuple[FloatArray, float]:
-        """Return where gradient passes get from the best iterate, and F there."""
+    ) -> Approach:
+        """Return where gradient passes get from the best iterate."""
         n_components, keep_going = point.shape[1], monitor.keep_going
         if rough is not None:
             nearly = rough.accuracy(n_components)
             point = approach(rough, point, surrogate, nearly, keep_going, slack=nearly).point
             found = approach_through(rough, problem, point, surrogate, tolerance, keep_going)
             if found.stationarity <= tolerance:
-                return found.point, found.value
+                return found
             point = found.point
         slack = problem.accuracy(n_components)
-        found = approach(problem, point, surrogate, tolerance, keep_going, slack=slack)
-        return found.point, found.value
+        return approach(problem, point, surrogate, tolerance, keep_going, slack=slack)
 
     def _finish(self, search: NewtonSearch, tolerance: float, monitor: Monitor, most_steps: int) -> Outcome:
         """Take Newton steps and leave saddles."""

@@ -27,21 +27,24 @@ def rounding_of(value: float) -> float:
 
 
 class NewtonSearch:
-    """The iterate W, F and its gradient there, and the trust region; no step decreases F beyond rounding."""
+    """The iterate W, F and its gradient there, and the trust region; no step decreases F beyond rounding.
 
-    def __init__(self, problem: Problem, point: FloatArray, value: float) -> None:
+    ``gradient`` may be given where it is known.
+    """
+
+    def __init__(self, problem: Problem, point: FloatArray, value: float, gradient: FloatArray | None = None) -> None:
         self._problem = problem
         self._radius = np.inf
-        self._move_to(point, value)
+        self._move_to(point, value, gradient)
 
     @property
     def stationarity(self) -> float:
         """Return |(I - WW')G| / |G|."""
-        return relative_stationarity(self.point, self._gradient)
+        return relative_stationarity(self.point, self.gradient)
 
     def curvature(self) -> float:
         """Return the smallest eigenvalue of the Riemannian Hessian of -F, over |W'G|."""
-        scale = float(np.linalg.norm(self.point.T @ self._gradient, 2)) or 1.0
+        scale = float(np.linalg.norm(self.point.T @ self.gradient, 2)) or 1.0
         return self._model().smallest_curvature()[0] / scale
 
     def step(self) -> bool:
@@ -83,13 +86,13 @@ class NewtonSearch:
                     return True
         return False
 
-    def _move_to(self, point: FloatArray, value: float) -> None:
+    def _move_to(self, point: FloatArray, value: float, gradient: FloatArray | None = None) -> None:
         self.point, self.value = point, value
-        self._gradient = self._problem.gradient(point)
-        require_finite(value, self._gradient, self.stationarity)
+        self.gradient = self._problem.gradient(point) if gradient is None else gradient
+        require_finite(value, self.gradient, self.stationarity)
         self._held_model: Model | None = None
 
     def _model(self) -> Model:
         if self._held_model is None:
-            self._held_model = build_model(Tangents(self._problem, self.point, self._gradient))
+            self._held_model = build_model(Tangents(self._problem, self.point, self.gradient))
         return self._held_model
