@@ -2,75 +2,14 @@
 
 import csv
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import psutil
 import pytest
-import yaml
-
-from kdrbench.bench.record import read_records
-
-ROOT = Path(__file__).parents[2]
-BAD = ["Sleeps", "ForksGrandchild", "Allocates", "Raises", "IsKilled"]
-STATUS = {
-    "ism": "converged",
-    "Sleeps": "time_limit",
-    "ForksGrandchild": "time_limit",
-    "Allocates": "memory_limit",
-    "Raises": "failed",
-    "IsKilled": "failed",
-}
-LIMIT_S = 1.5
+from small_grid import BAD, LIMIT_S, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
-
-
-def overlay(**changes):
-    experiment = {
-        "datasets": ["wine"],
-        "kernels": ["gaussian"],
-        "solvers": ["ism", *BAD],
-        "folds": 2,
-        "folds_per_job": 2,
-    }
-    return {
-        "limits": {"time_s": LIMIT_S, "memory_mib": 256},
-        "timing": {"repeat_for_s": 0.01},
-        "solvers": {name: {"method": f"misbehaving:{name}"} for name in [*BAD, "IsTerminated"]},
-        "experiments": {"table4_supervised": experiment},
-    } | changes
-
-
-class Workflow:
-    def __init__(self, folder):
-        self.folder = folder
-        folder.mkdir(exist_ok=True)
-
-    def run(self, *words, **changes):
-        (self.folder / "overlay.yaml").write_text(yaml.safe_dump(overlay(**changes)))
-        command = [Path(sys.executable).parent / "snakemake", "--snakefile", ROOT / "Snakefile", "--cores", "20"]
-        command += ["--directory", self.folder, "--workflow-profile", ROOT / "profiles" / "default"]
-        command += ["--configfile", self.folder / "overlay.yaml", *words]
-        environment = os.environ | {
-            "PYTHONPATH": str(ROOT / "tests"),
-            "XDG_CACHE_HOME": str(self.folder / "cache"),
-            "GRANDCHILD_NOTE": str(self.folder / "grandchild"),
-        }
-        return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=self.folder, check=False)
-
-    def records(self):
-        return {path.parent.name: read_records(path) for path in (self.folder / "results/runs").rglob("*.jsonl")}
-
-    def planned(self, *words, **changes):
-        """Return how many jobs of each rule a run would start."""
-        done = self.run("--dry-run", *words, **changes)
-        assert done.returncode == 0, done.stderr
-        return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", done.stdout + done.stderr, re.M)}
 
 
 @pytest.fixture(scope="module")

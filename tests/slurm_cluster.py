@@ -1,0 +1,153 @@
+"""A real Slurm of one node on loopback: munged, slurmctld and slurmd, with all their files in one folder."""
+
+import getpass
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
+# Where Debian puts daemons, which a user's PATH may leave out.
+SEARCHED = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+CORES = 4
+UP_WITHIN_S = 30.0
+
+CONFIGURATION = """
+ClusterName=kdrbench
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket={folder}/munge.socket
+SlurmctldPort={controller_port}
+SlurmdPort={node_port}
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmdParameters=config_overrides
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SchedulerParameters=bf_interval=1,sched_interval=1
+ReturnToService=2
+MinJobAge=300
+KillWait=2
+OverTimeLimit=0
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory={memory_mib} State=UNKNOWN
+PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE DefaultTime=10 State=UP
+"""
+
+
+def missing_programs():
+    """Return the programs of Slurm and munge that this machine lacks."""
+    return [name for name in PROGRAMS if shutil.which(name, path=SEARCHED) is None]
+
+
+class SlurmCluster:
+    """Runs while it is entered; ``environment`` makes its commands the ones that a shell finds."""
+
+    def __init__(self, folder: Path):
+        self.folder, self._daemons = folder, []
+        self.host = socket.gethostname().split(".")[0]
+
+    def __enter__(self):
+        for name in ("state", "spool", "bin"):
+            (self.folder / name).mkdir(parents=True)
+        self._configure()
+        self._start_munge()
+        self._start("slurmctld", "-D", "-c", "-f", str(self.folder / "slurm.conf"))
+        self._start("slurmd", "-D", "-c", "-N", self.host, "-f", str(self.folder / "slurm.conf"))
+        self._await("the node is idle", lambda: self.node_state() == "idle")
+        return self
+
+    def __exit__(self, *error):
+        # The node first: it tells the controller; munge last, for both speak through it.
+        for daemon in reversed(self._daemons):
+            daemon.terminate()
+            daemon.wait(timeout=30)
+
+    @property
+    def environment(self):
+        """Environment in which ``sbatch`` and its like speak to this cluster."""
+        return {"PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+
+    def command(self, *words):
+        """Run one of Slurm's commands and return what it prints."""
+        environment = os.environ | self.environment
+        program = str(self.folder / "bin" / words[0])
+        done = subprocess.run([program, *words[1:]], capture_output=True, text=True, env=environment, check=True)
+        return done.stdout
+
+    def node_state(self):
+        """Return ``idle``, ``mixed``, ``drained`` and so on."""
+        try:
+            return self.command("sinfo", "--noheader", "--format", "%T").strip().rstrip("*")
+        except subprocess.CalledProcessError:
+            return "unknown"
+
+    def jobs(self):
+        """Return the state of each job that Slurm remembers, by its number."""
+        lines = self.command("squeue", "--noheader", "--states", "all", "--format", "%i %T").splitlines()
+        return dict(line.split() for line in lines)
+
+    def _configure(self):
+        ports = free_ports(2)
+        pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+        text = CONFIGURATION.format(
+            host=self.host,
+            user=getpass.getuser(),
+            folder=self.folder,
+            controller_port=ports[0],
+            node_port=ports[1],
+            cores=CORES,
+            memory_mib=pages * page // 2**20 - 256,
+        )
+        (self.folder / "slurm.conf").write_text(text)
+        # The executor hides SLURM_* from the jobs it submits, the path of the configuration too.
+        for name in PROGRAMS:
+            wrapper = self.folder / "bin" / name
+            program = shutil.which(name, path=SEARCHED)
+            wrapper.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {program} "$@"\n')
+            wrapper.chmod(0o755)
+
+    def _start_munge(self):
+        key = self.folder / "munge.key"
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o400)
+        files = {"key-file": key} | {f"{kind}-file": self.folder / f"munge.{kind}" for kind in ("log", "pid", "seed")}
+        options = [f"--{name}={path}" for name, path in files.items()]
+        # Forced, for a test's folder may lie below one that others may write to.
+        self._start("munged", "--foreground", "--force", f"--socket={self.folder}/munge.socket", *options)
+        self._await("munge answers", (self.folder / "munge.socket").exists)
+
+    def _start(self, name, *options):
+        program = shutil.which(name, path=SEARCHED)
+        with (self.folder / f"{name}.out").open("w") as out:
+            self._daemons.append(subprocess.Popen([program, *options], stdout=out, stderr=subprocess.STDOUT))
+
+    def _await(self, what, reached):
+        until = time.monotonic() + UP_WITHIN_S
+        while not reached():
+            if time.monotonic() > until or any(daemon.poll() is not None for daemon in self._daemons):
+                logs = "\n".join(f"== {path.name}\n{path.read_text()[-2000:]}" for path in self.folder.glob("*.out"))
+                raise RuntimeError(f"Slurm did not come up: {what} was not reached\n{logs}")
+            time.sleep(0.1)
+
+
+def free_ports(count):
+    """Return ports that nobody listens at."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports

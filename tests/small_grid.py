@@ -1,0 +1,84 @@
+"""Snakemake run for real on a small grid, with solvers that go wrong among good ones."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from kdrbench.bench.record import read_records
+
+ROOT = Path(__file__).parents[1]
+BAD = ["Sleeps", "ForksGrandchild", "Allocates", "Raises", "IsKilled"]
+STATUS = {
+    "ism": "converged",
+    "Sleeps": "time_limit",
+    "ForksGrandchild": "time_limit",
+    "Allocates": "memory_limit",
+    "Raises": "failed",
+    "IsKilled": "failed",
+}
+LIMIT_S = 1.5
+
+
+def overlay(**changes):
+    experiment = {
+        "datasets": ["wine"],
+        "kernels": ["gaussian"],
+        "solvers": ["ism", *BAD],
+        "folds": 2,
+        "folds_per_job": 2,
+    }
+    return {
+        "limits": {"time_s": LIMIT_S, "memory_mib": 256},
+        "timing": {"repeat_for_s": 0.01},
+        "solvers": {name: {"method": f"misbehaving:{name}"} for name in [*BAD, "IsTerminated"]},
+        "experiments": {"table4_supervised": experiment},
+    } | changes
+
+
+class Workflow:
+    """A folder in which Snakemake runs the small grid; ``environment`` and ``words`` go with every command."""
+
+    def __init__(self, folder, environment=None, words=("--cores", "20")):
+        self.folder, self.words = folder, words
+        folder.mkdir(exist_ok=True)
+        self.environment = os.environ | {
+            "PYTHONPATH": str(ROOT / "tests"),
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            "GRANDCHILD_NOTE": str(folder / "grandchild"),
+        }
+        self.environment |= environment or {}
+
+    def start(self, *words, **changes):
+        """Start Snakemake and return its process."""
+        (self.folder / "overlay.yaml").write_text(yaml.safe_dump(overlay(**changes)))
+        command = [Path(sys.executable).parent / "snakemake", "--snakefile", ROOT / "Snakefile", *self.words]
+        command += ["--directory", self.folder, "--workflow-profile", ROOT / "profiles" / "default"]
+        command += ["--configfile", self.folder / "overlay.yaml", *words]
+        return subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
+            cwd=self.folder,
+            start_new_session=True,
+        )
+
+    def run(self, *words, **changes):
+        """Run Snakemake to its end."""
+        process = self.start(*words, **changes)
+        out, err = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def records(self):
+        return {path.parent.name: read_records(path) for path in (self.folder / "results/runs").rglob("*.jsonl")}
+
+    def planned(self, *words, **changes):
+        """Return how many jobs of each rule a run would start."""
+        done = self.run("--dry-run", *words, **changes)
+        assert done.returncode == 0, done.stderr
+        return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", done.stdout + done.stderr, re.M)}
