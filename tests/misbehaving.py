@@ -227,6 +227,11 @@ class FitsTooLong(MisbehavingReference):
         return np.zeros(len(features), dtype=int)
 
 
+class FitsWithWhatIsNotThere(MisbehavingReference):
+    def fit(self, features, labels, n_components, rng):
+        import no_such_module  # noqa: F401
+
+
 class FitsTooMuch(MisbehavingReference):
     def fit(self, features, labels, n_components, rng):
         np.ones(2**33)
