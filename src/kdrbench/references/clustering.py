@@ -54,7 +54,7 @@ class SpectralClustering:
 class PrincipalComponentsSpectralClustering(SpectralClustering):
     """The same with the distances of the q leading principal components; sigma remains that of all features.
 
-    With sigma from the components ISM+'s Table 6 is missed on Cancer (NMI .899 instead of .862).
+    With sigma of the components ISM+'s Table 6 is missed on Cancer (NMI .899 instead of .862).
     """
 
     imports: ClassVar[tuple[str, ...]] = (*SpectralClustering.imports, "sklearn.decomposition")
