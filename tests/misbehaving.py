@@ -255,3 +255,12 @@ class FailsToPredict(PredictsTooFew):
 @dataclass(frozen=True)
 class OfNoTask(MisbehavingReference):
     task: ClassVar[str] = "regression"
+
+
+class NoReference:
+    task, version, imports = ReferenceTask.CLASSIFICATION, 1, ()
+
+
+@dataclass(frozen=True)
+class CannotFit(NoReference):
+    pass

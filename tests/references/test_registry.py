@@ -25,6 +25,8 @@ from kdrbench.references import REFERENCES, build_reference
             "'misbehaving:Sleeps' must be a dataclass of its options with task, version and imports; "
             "it lacks task, imports",
         ),
+        ({"method": "misbehaving:NoReference"}, "'misbehaving:NoReference' must be a dataclass .*; it is no dataclass"),
+        ({"method": "misbehaving:CannotFit"}, "has task 'classification'; .*, with a method fit, or clus"),
         (
             {"method": "misbehaving:OfNoTask"},
             "'misbehaving:OfNoTask' has task 'regression'; it must be classification, with a method fit, or clustering",

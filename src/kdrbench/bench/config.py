@@ -130,8 +130,8 @@ def _check_references(place: str, experiment: Config, config: Config) -> None:
     wanted = _TASKS[experiment["paradigm"]]
     tasks = {name: build_reference(definition).task for name, definition in config.get("references", {}).items()}
     for name in experiment.get("references", []):
-        if tasks[name] is not wanted:
-            fitting = ", ".join(sorted(other for other, task in tasks.items() if task is wanted))
+        if tasks[name] != wanted:
+            fitting = ", ".join(sorted(other for other, task in tasks.items() if task == wanted))
             raise ConfigError(
                 f"config: {place}.references: {name!r} is a reference of {tasks[name]}; this experiment is "
                 f"{experiment['paradigm']}, where these fit: {fitting or 'none that is defined'}"

@@ -20,8 +20,8 @@ class SpectralClustering:
     """k-means on the rows of U, each scaled to length one: U (n x k) the top eigenvectors of H D^-1/2 K D^-1/2 H.
 
     K_ij = exp(-|x_i - x_j|^2 / (2 sigma^2)) with its diagonal of ones, D_ii = sum_j K_ij, H = I - 11'/n, and sigma the
-    median distance of the features. Without ``centred``, H is the identity, as in the source. Centred, it gives
-    the NMI that ISM+ prints in Table 6. Takes n x n memory.
+    median distance of the features. Without ``centred``, H is the identity, as in the source (where the diagonal of K
+    is zero). Centred, it gives the NMI that ISM+ prints in Table 6. Takes n x n memory.
 
     Source: Ng, Jordan, Weiss, "On spectral clustering", NIPS 2001.
 

@@ -21,7 +21,7 @@ REFERENCES: dict[str, str] = {
     "spectral_clustering": f"{_CLUSTERING}:SpectralClustering",
     "svm": f"{_CLASSIFICATION}:SupportVectorMachine",
 }
-_WORK = {ReferenceTask.CLASSIFICATION: "fit", ReferenceTask.CLUSTERING: "cluster"}
+_WORK: dict[str, str] = {ReferenceTask.CLASSIFICATION: "fit", ReferenceTask.CLUSTERING: "cluster"}
 
 
 def build_reference(definition: Mapping[str, Any]) -> Classification | Clustering:
@@ -33,10 +33,10 @@ def build_reference(definition: Mapping[str, Any]) -> Classification | Clusterin
     the contract of its task.
     """
     reference = build_method("reference", definition, REFERENCES, ("task", "version", "imports"))
-    work = _WORK.get(reference.task)
-    if work is None or not callable(getattr(reference, work, None)):
+    task = str(reference.task)
+    if task not in _WORK or not callable(getattr(reference, _WORK[task], None)):
         raise InputError(
-            f"reference method {definition['method']!r} has task {reference.task!r}; it must be classification, with a "
-            "method fit, or clustering, with a method cluster"
+            f"reference method {definition['method']!r} has task {task!r}; it must be classification, with a method "
+            "fit, or clustering, with a method cluster"
         )
     return cast("Classification | Clustering", reference)
