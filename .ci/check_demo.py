@@ -18,6 +18,12 @@ for name in config["run"]:
         for solver in axes[2]
         for metric in ("time_s", "cost", "accuracy")
     }
+    cells |= {
+        (dataset, "none", reference, metric)
+        for dataset in axes[0]
+        for reference in experiment.get("references", [])
+        for metric in ("time_s", "accuracy")
+    }
     with Path(f"reports/{name}.csv").open(encoding="utf-8", newline="") as stream:
         shown = {
             tuple(row[key] for key in ("dataset", "kernel", "solver", "metric")): row for row in csv.DictReader(stream)

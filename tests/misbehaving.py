@@ -1,4 +1,7 @@
-"""Solvers that go wrong in every way a real one can; each lets the referee see an iterate or more first."""
+"""Solvers and references that go wrong in every way a real one can.
+
+Each solver lets the referee see an iterate or more first.
+"""
 
 import contextlib
 import ctypes
@@ -13,6 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from kdrbench.references import ReferenceTask
 from kdrbench.solvers import Outcome, Status
 
 
@@ -190,3 +194,73 @@ class ConvergesTooLate(Misbehaving):
 
     def go_wrong(self):
         time.sleep(1.1)
+
+
+@dataclass(frozen=True)
+class MisbehavingReference:
+    task: ClassVar[ReferenceTask] = ReferenceTask.CLASSIFICATION
+    version: ClassVar[int] = 1
+    imports: ClassVar[tuple[str, ...]] = ()
+
+    def fit(self, features, labels, n_components, rng):
+        raise ZeroDivisionError("the covariance is 0/0")
+
+    def predict(self, features):
+        raise NotImplementedError
+
+
+class FitsForEver(MisbehavingReference):
+    """Asks nobody whether time is left, as scikit-learn does not."""
+
+    def fit(self, features, labels, n_components, rng):
+        ctypes.PyDLL(None).sleep(600)
+
+
+class FitsTooLong(MisbehavingReference):
+    """Ends by itself between the limit and the kill."""
+
+    def fit(self, features, labels, n_components, rng):
+        time.sleep(1.1)
+        return self
+
+    def predict(self, features):
+        return np.zeros(len(features), dtype=int)
+
+
+class FitsWithWhatIsNotThere(MisbehavingReference):
+    def fit(self, features, labels, n_components, rng):
+        import no_such_module  # noqa: F401
+
+
+class FitsTooMuch(MisbehavingReference):
+    def fit(self, features, labels, n_components, rng):
+        np.ones(2**33)
+
+
+class PredictsTooFew(MisbehavingReference):
+    """Predicts fewer labels than there are samples."""
+
+    def fit(self, features, labels, n_components, rng):
+        return self
+
+    def predict(self, features):
+        return np.zeros(2, dtype=int)
+
+
+class FailsToPredict(PredictsTooFew):
+    def predict(self, features):
+        raise ZeroDivisionError("no sample is nearest")
+
+
+@dataclass(frozen=True)
+class OfNoTask(MisbehavingReference):
+    task: ClassVar[str] = "regression"
+
+
+class NoReference:
+    task, version, imports = ReferenceTask.CLASSIFICATION, 1, ()
+
+
+@dataclass(frozen=True)
+class CannotFit(NoReference):
+    pass

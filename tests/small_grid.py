@@ -20,6 +20,7 @@ STATUS = {
     "Raises": "failed",
     "IsKilled": "failed",
 }
+REFERENCE_STATUS = {"svm": "converged", "FitsForEver": "time_limit"}
 LIMIT_S = 1.5
 
 
@@ -28,6 +29,7 @@ def overlay(**changes):
         "datasets": ["wine"],
         "kernels": ["gaussian"],
         "solvers": ["ism", *BAD],
+        "references": list(REFERENCE_STATUS),
         "folds": 2,
         "folds_per_job": 2,
     }
@@ -35,6 +37,7 @@ def overlay(**changes):
         "limits": {"time_s": LIMIT_S, "memory_mib": 256},
         "timing": {"repeat_for_s": 0.01},
         "solvers": {name: {"method": f"misbehaving:{name}"} for name in [*BAD, "IsTerminated"]},
+        "references": {"FitsForEver": {"method": "misbehaving:FitsForEver"}},
         "experiments": {"table4_supervised": experiment},
     } | changes
 

@@ -66,6 +66,20 @@ TABLE = "experiments.table4_supervised"
         ("kernels.gaussian.sgima", 1, "config: kernels.gaussian: unknown option of kernel family 'gaussian': 'sgima'"),
         ("solvers.ism.tolerence", 1, "config: solvers.ism: unknown option of solver method 'ism': 'tolerence'"),
         ("solvers.ism.method", "imm", "config: solvers.ism: unknown solver method 'imm'"),
+        (f"{TABLE}.references", ["svn"], f"{TABLE}.references: unknown reference 'svn'; allowed: .*mean 'svm'\\?"),
+        (f"{TABLE}.references", [], f"{TABLE}.references is \\[\\]; it must be a list of at least 1"),
+        (
+            f"{TABLE}.references",
+            ["svm", "spectral_clustering"],
+            f"{TABLE}.references: 'spectral_clustering' is a reference of clustering; this experiment is supervised, "
+            "where these fit: kernel_pca_svm, lda, lda_svm, nca_svm, pca_svm, svm",
+        ),
+        ("references", KeyError, f"{TABLE}.references: unknown reference 'svm'; allowed: "),
+        ("references.svm.method", "svn", "config: references.svm: unknown reference method 'svn'; allowed: kernel_pca"),
+        ("references.svm", {}, "config: the key 'method' is missing in references.svm"),
+        ("references.svm.penalty", -1, "config: references.svm: reference option penalty must be a finite number > 0"),
+        ("references.ism", {"method": "svm"}, "config: references.ism: a solver has this name too; give one of them"),
+        ("kernels.none", {"family": "linear"}, "config: kernels.none: the name stands for the lack of a kernel; give"),
         ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
     ],
 )
@@ -83,13 +97,29 @@ def test_grid_covers_every_fold_of_every_cell_once():
     config = changed(f"{TABLE}.folds_per_job", 4)
     batches = Grid(config).batches()
     axes = [axes for batch in batches for axes in batch.axes]
-    assert len(axes) == len(set(axes)) == 2 * 2 * 4 * 10
+    assert len(axes) == len(set(axes)) == 2 * (2 * 4 + 3) * 10
     assert [batch.folds_label for batch in batches[:3]] == ["0-3", "4-7", "8-9"]
     assert len({batch.path for batch in batches}) == len(batches)
 
 
-def test_a_batch_survives_its_journey_through_the_command_line():
-    batch = Grid(CONFIG).batches()[0]
+def test_references_come_after_the_solvers_of_their_data_set_once_for_all_kernels():
+    batches = Grid(CONFIG).batches()
+    assert [batch.path for batch in batches[8:11]] == [
+        f"table4_supervised/wine/none/{name}/0-9" for name in ("svm", "lda_svm", "pca_svm")
+    ]
+    assert [batch.kind for batch in batches] == 2 * (8 * ["solver"] + 3 * ["reference"])
+    assert Grid(CONFIG).batch("table4_supervised", "cancer", "none", "svm", "0-9") in batches
+
+
+def test_an_experiment_without_references_needs_no_definitions():
+    config = changed("references", KeyError)
+    del config["experiments"]["table4_supervised"]["references"]
+    assert {batch.kind for batch in Grid(config).batches()} == {"solver"}
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_batch_survives_its_journey_through_the_command_line(place):
+    batch = Grid(CONFIG).batches()[place]
     assert Batch.from_json(batch.to_json()) == batch
 
 
@@ -102,6 +132,10 @@ def test_what_decides_results_is_in_the_batch_and_limits_are_not():
     tighter = hashes(changed("solvers.ism.tolerance", 0.5))
     assert {path for path in base if base[path] != tighter[path]} == {path for path in base if "/ism/" in path}
     assert not set(hashes(changed("seed", 1)).items()) & set(base.items())
+    harder = hashes(changed("references.svm.penalty", 9))
+    assert {path for path in base if base[path] != harder[path]} == {path for path in base if "/svm/" in path}
+    elsewhere = hashes(changed(f"{TABLE}.start", "random"))
+    assert {path for path in base if base[path] == elsewhere[path]} == {path for path in base if "/none/" in path}
 
 
 def test_cluster_runtime_leaves_room_above_all_limits_of_a_batch():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from helpers import random_projection, small_problem
-from kdrbench.bench.monitor import BenchFaultError, Referee, TimedMonitor, read_projection, read_trace
+from kdrbench.bench.monitor import BenchFaultError, Referee, TimedMonitor, read_array, read_trace
 from kdrbench.bench.pauses import Pauses
 from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
@@ -32,7 +32,7 @@ def test_trace_on_disk_equals_the_trace_in_memory_and_ends_at_the_result(tmp_pat
     start = make_start("random", problem, 2, np.random.default_rng(0))
     result = solve(build_solver({"method": "stiefel_cayley"}), problem, start, referee_for(problem, tmp_path))
     assert read_trace(tmp_path / "trace.jsonl") == [tuple(point) for point in result.trace]
-    np.testing.assert_array_equal(read_projection(tmp_path / "projection.npy"), result.projection)
+    np.testing.assert_array_equal(read_array(tmp_path / "projection.npy"), result.projection)
     assert result.trace[-1].cost == pytest.approx(-problem.value(result.projection), rel=1e-12)
 
 
@@ -79,7 +79,7 @@ def test_an_unfinished_trace_line_is_left_out(tmp_path):
     path.write_text("[0.1, -5.0, 0.01]\n[0.2, -6.")
     assert read_trace(path) == [(0.1, -5.0, 0.01)]
     assert read_trace(tmp_path / "none") == []
-    assert read_projection(tmp_path / "none.npy") is None
+    assert read_array(tmp_path / "none.npy") is None
 
 
 def test_time_is_over_at_the_limit():
@@ -142,7 +142,7 @@ def test_iterates_off_the_manifold_are_refused(tmp_path, iterate, message):
     referee.begin()
     with pytest.raises(InputError, match=message):
         referee.keep_going(iterate)
-    assert read_projection(tmp_path / "projection.npy") is None
+    assert read_array(tmp_path / "projection.npy") is None
     # A solver that catches this does not get away with it, and its clock runs.
     time.sleep(0.01)
     with pytest.raises(InputError, match=message):

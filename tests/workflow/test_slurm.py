@@ -4,6 +4,7 @@ import subprocess
 import time
 
 import pytest
+
 from slurm_cluster import SlurmCluster, missing_programs
 from small_grid import ROOT, STATUS, Workflow, overlay
 
@@ -33,7 +34,7 @@ def workflow(cluster, tmp_path):
 
 
 def of_solvers(*solvers, **changes):
-    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": list(solvers)}
+    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": list(solvers), "references": []}
     return overlay(experiments={"table4_supervised": experiment}, **changes)
 
 

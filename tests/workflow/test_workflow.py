@@ -7,7 +7,8 @@ import shutil
 
 import psutil
 import pytest
-from small_grid import BAD, LIMIT_S, STATUS, Workflow, overlay
+
+from small_grid import BAD, LIMIT_S, REFERENCE_STATUS, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 
@@ -29,7 +30,7 @@ def copy(finished, tmp_path):
 
 def test_every_run_left_the_right_row_with_its_partial_trace(finished):
     records = finished.records()
-    assert set(records) == set(STATUS)
+    assert set(records) == {*STATUS, *REFERENCE_STATUS}
     for solver, status in STATUS.items():
         assert [record.fold for record in records[solver]] == [0, 1]
         for record in records[solver]:
@@ -39,6 +40,11 @@ def test_every_run_left_the_right_row_with_its_partial_trace(finished):
         points = [json.loads(line) for line in trace.read_text().splitlines()]
         assert {point["fold"] for point in points} == {0, 1}
         assert len(points) >= 6
+    for reference, status in REFERENCE_STATUS.items():
+        assert [(row.fold, row.kernel, row.status) for row in records[reference]] == [
+            (fold, "none", status) for fold in (0, 1)
+        ]
+        assert all(row.cost is None and (row.quality is None) == (status == "time_limit") for row in records[reference])
 
 
 def test_nothing_of_a_killed_run_is_left(finished):
@@ -50,7 +56,10 @@ def test_table_and_figure_are_complete(finished):
     reports = finished.folder / "reports"
     with (reports / "table4_supervised.csv").open() as stream:
         cells = {(row["solver"], row["metric"]): row["ours"] for row in csv.DictReader(stream)}
-    assert len(cells) == 6 * 3
+    assert len(cells) == 6 * 3 + 2 * 2
+    assert cells["FitsForEver", "time_s"] == "> 1.5s"
+    assert cells["FitsForEver", "accuracy"] == "> 1.5s"
+    assert re.fullmatch(r"9\d\.\d% \u00b1 [\d.]+%", cells["svm", "accuracy"])
     assert cells["Sleeps", "time_s"] == "> 1.5s"
     assert cells["Allocates", "time_s"] == "> 256 MiB"
     assert cells["IsKilled", "time_s"] == "failed"
@@ -64,7 +73,9 @@ def test_table_and_figure_are_complete(finished):
 def test_merged_table_has_every_row(finished):
     with (finished.folder / "results/runs.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert [(row["solver"], row["fold"]) for row in rows] == [(name, fold) for name in STATUS for fold in "01"]
+    assert [(row["solver"], row["fold"]) for row in rows] == [
+        (name, fold) for name in (*STATUS, *REFERENCE_STATUS) for fold in "01"
+    ]
     assert all(row["git_commit"] and row["lock_sha256"] and row["processor"] for row in rows)
 
 
@@ -82,6 +93,8 @@ def test_another_option_reruns_the_cells_of_that_solver(finished):
     solvers = overlay()["solvers"] | {"ism": {"tolerance": 0.5}}
     planned = finished.planned(solvers=solvers)
     assert planned["run_batch"] == 1
+    references = overlay()["references"] | {"svm": {"penalty": 9.0}}
+    assert finished.planned(references=references)["run_batch"] == 1
 
 
 def test_results_are_rebuilt_piecewise(copy):
@@ -96,7 +109,8 @@ def test_results_are_rebuilt_piecewise(copy):
     done = copy.run()
     assert done.returncode == 0, done.stdout + done.stderr
     after = copy.records()
-    assert {solver: after[solver] for solver in BAD} == {solver: before[solver] for solver in BAD}
+    others = (*BAD, *REFERENCE_STATUS)
+    assert {name: after[name] for name in others} == {name: before[name] for name in others}
     assert [record.cost for record in after["ism"]] == [record.cost for record in before["ism"]]
     assert (copy.folder / "reports/table4_supervised.html").exists()
 
@@ -107,7 +121,7 @@ def test_an_interruption_is_no_row_and_a_red_end_with_its_reason(tmp_path):
     done = workflow.run(experiments={"table4_supervised": experiment})
     assert done.returncode != 0
     assert "the run was ended by SIGTERM; start the workflow again" in done.stdout + done.stderr
-    assert set(workflow.records()) == {"ism"}
+    assert set(workflow.records()) == {"ism", *REFERENCE_STATUS}
     assert not (workflow.folder / "reports").exists()
 
 

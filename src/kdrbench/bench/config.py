@@ -12,9 +12,14 @@ from typing import Any
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError, InputError, unknown_name
 from kdrbench.kernels import check_definition
+from kdrbench.references import ReferenceTask, build_reference
 from kdrbench.solvers.registry import build_solver
 
 Config = Mapping[str, Any]
+# In place of a kernel's name, where a method has none.
+NO_KERNEL = "none"
+# What a reference must be for to stand beside a paradigm's solvers.
+_TASKS = {"supervised": ReferenceTask.CLASSIFICATION}
 
 
 @cache
@@ -33,6 +38,9 @@ def check_config(config: Config) -> None:
         _check_definition(f"kernels.{name}", check_definition, definition)
     for name, definition in config["solvers"].items():
         _check_definition(f"solvers.{name}", build_solver, definition)
+    for name, definition in config.get("references", {}).items():
+        _check_definition(f"references.{name}", build_reference, definition)
+    _check_names_apart(config)
     for name in config["run"]:
         if name not in config["experiments"]:
             raise ConfigError(f"config: run: {unknown_name('experiment', name, sorted(config['experiments']))}")
@@ -91,21 +99,43 @@ def _check_definition(place: str, check: Any, definition: Config) -> None:
         raise ConfigError(f"config: {place}: {error}") from error
 
 
+def _check_names_apart(config: Config) -> None:
+    """Results lie under names: a reference's must not be a solver's, nor a kernel's the word for none."""
+    if NO_KERNEL in config["kernels"]:
+        raise ConfigError(f"config: kernels.{NO_KERNEL}: the name stands for the lack of a kernel; give it another")
+    if shared := sorted(set(config["solvers"]) & set(config.get("references", {}))):
+        raise ConfigError(f"config: references.{shared[0]}: a solver has this name too; give one of them another")
+
+
 def _check_experiment(place: str, experiment: Config, config: Config) -> None:
     registry = load_registry()
     for key, kind, allowed in (
         ("datasets", "data set", registry),
         ("kernels", "kernel", config["kernels"]),
         ("solvers", "solver", config["solvers"]),
+        ("references", "reference", config.get("references", {})),
     ):
-        for name in experiment[key]:
+        for name in experiment.get(key, []):
             if name not in allowed:
                 raise ConfigError(f"config: {place}.{key}: {unknown_name(kind, name, sorted(allowed))}")
+    _check_references(place, experiment, config)
     for dataset in experiment["components"]:
         if dataset not in registry:
             raise ConfigError(f"config: {place}.components: {unknown_name('data set', dataset, sorted(registry))}")
     for dataset in experiment["datasets"]:
         _check_dataset(place, experiment, registry[dataset].n_features, registry[dataset].class_counts, dataset)
+
+
+def _check_references(place: str, experiment: Config, config: Config) -> None:
+    wanted = _TASKS[experiment["paradigm"]]
+    tasks = {name: build_reference(definition).task for name, definition in config.get("references", {}).items()}
+    for name in experiment.get("references", []):
+        if tasks[name] != wanted:
+            fitting = ", ".join(sorted(other for other, task in tasks.items() if task == wanted))
+            raise ConfigError(
+                f"config: {place}.references: {name!r} is a reference of {tasks[name]}; this experiment is "
+                f"{experiment['paradigm']}, where these fit: {fitting or 'none that is defined'}"
+            )
 
 
 def _check_dataset(

@@ -1,46 +1,27 @@
-"""What happens inside the child process of one run: solve, time, hand the result over in files."""
+"""What happens inside the child process of one run: work, time, hand the result over in files."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import statistics
 import sys
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.monitor import BenchFaultError, Referee, TimedMonitor
+from kdrbench.bench.monitor import BenchFaultError, TimedMonitor
 from kdrbench.bench.pauses import Pauses
+from kdrbench.bench.quality import Judgement
 from kdrbench.files import write_text
-from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
-from kdrbench.solvers import Solver, SolverResult, Status, solve
+from kdrbench.solvers import Status
 
 MOST_REPEATS = 100
 # The exit code by which a run says that the bench, not the solver, is at fault (EX_SOFTWARE of sysexits.h).
 BENCH_FAULT = 70
-
-
-@dataclass(frozen=True)
-class Job:
-    """One fold's problem, its solver, number of components and start, and how long a short solve is repeated.
-
-    ``exact`` is the problem without approximations, by which the referee judges.
-    """
-
-    solver: Solver
-    problem: Problem
-    exact: Problem
-    n_components: int
-    start: Callable[[Problem], FloatArray]
-    repeat_for_s: float
 
 
 @dataclass(frozen=True)
@@ -60,28 +41,60 @@ class RunFiles:
         return self.folder / "projection.npy"
 
     @property
+    def predictions(self) -> Path:
+        """Labels that a reference gave to the test samples."""
+        return self.folder / "predictions.npy"
+
+    @property
     def result(self) -> Path:
         """Status, message, times and counters; there when the solver has returned or raised."""
         return self.folder / "result.json"
 
 
-def execute(job: Job, limits: Limits, pauses: Pauses, files: RunFiles) -> None:
-    """Solve once under the referee, then repeat a short solve unwatched to time it.
+@dataclass(frozen=True)
+class Finished:
+    """Work that came to its own end: the monitor with the clock that saw it, and what it says of itself."""
 
-    The first result counts; it is handed over before the repeats begin. What a solver raises becomes its
+    monitor: TimedMonitor
+    status: Status
+    message: str
+    iterations: int | None = None
+    counters: dict[str, int] = field(default_factory=dict)
+    evaluation: str | None = None
+
+
+class Job(Protocol):
+    """One fold's work: a solver's or a reference's."""
+
+    def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
+        """Work once, the clock on the method alone, and leave in ``files`` what the result is judged by."""
+        ...
+
+    def again(self, limits: Limits, pauses: Pauses) -> TimedMonitor:
+        """Do the same work once more, for its time alone."""
+        ...
+
+    def judged(self, files: RunFiles) -> Judgement:
+        """Return what the files say of the result, in the batch's process when the run has ended."""
+        ...
+
+
+def execute(job: Job, repeat_for_s: float, limits: Limits, pauses: Pauses, files: RunFiles) -> None:
+    """Work once under watch, then repeat short work unwatched, for ``repeat_for_s``, to time it.
+
+    The first result counts; it is handed over before the repeats begin. What a method raises becomes its
     status; a fault of the bench or a missing package ends the process with exit code ``BENCH_FAULT``.
     """
     try:
-        _solve_and_time(job, limits, pauses, files)
+        _work_and_time(job, repeat_for_s, limits, pauses, files)
     except (BenchFaultError, ImportError):
         traceback.print_exc()
         sys.exit(BENCH_FAULT)
 
 
-def _solve_and_time(job: Job, limits: Limits, pauses: Pauses, files: RunFiles) -> None:
-    referee = Referee(job.exact, job.n_components, limits.time_s, files.trace, files.projection, pauses)
+def _work_and_time(job: Job, repeat_for_s: float, limits: Limits, pauses: Pauses, files: RunFiles) -> None:
     try:
-        result = solve(job.solver, job.problem, lambda: job.start(job.problem), referee)
+        done = job.watched(limits, pauses, files)
     except MemoryError as error:
         _write(files, status=Status.MEMORY_LIMIT, message=f"out of memory: {error}")
         return
@@ -90,38 +103,44 @@ def _solve_and_time(job: Job, limits: Limits, pauses: Pauses, files: RunFiles) -
     except (Exception, SystemExit) as error:
         _write(files, status=Status.FAILED, message=f"{type(error).__name__}: {error}")
         return
-    if referee.clock.wall_s > limits.time_s:
-        # Also for a solver that converged without asking again: its time is above the limit, and only that is said.
-        result = dataclasses.replace(result, status=Status.TIME_LIMIT, message=referee.stop_message)
-    _hand_over(files, result, [referee.clock.wall_s], [referee.clock.cpu_s])
-    if result.status is not Status.TIME_LIMIT and referee.clock.wall_s < job.repeat_for_s:
-        walls, cpus = _repeat(job, limits, pauses, first_s=referee.clock.wall_s)
+    clock = done.monitor.clock
+    status, message = done.status, done.message
+    if clock.wall_s > limits.time_s:
+        # Also for a method that ended well without asking again: its time is above the limit, and only that is said.
+        status, message = Status.TIME_LIMIT, done.monitor.stop_message
+    result = {
+        "status": status,
+        "message": message,
+        "iterations": done.iterations,
+        "counters": done.counters,
+        "evaluation": done.evaluation,
+    }
+    _hand_over(files, result, [clock.wall_s], [clock.cpu_s])
+    if status is not Status.TIME_LIMIT and clock.wall_s < repeat_for_s:
+        walls, cpus = _repeat(job, repeat_for_s, limits, pauses, first_s=clock.wall_s)
         if walls:
             _hand_over(files, result, walls, cpus)
 
 
-def _repeat(job: Job, limits: Limits, pauses: Pauses, first_s: float) -> tuple[list[float], list[float]]:
-    """Solve again and again; the watched solve was the warm-up."""
+def _repeat(
+    job: Job, repeat_for_s: float, limits: Limits, pauses: Pauses, first_s: float
+) -> tuple[list[float], list[float]]:
+    """Work again and again; the watched work was the warm-up."""
     walls: list[float] = []
     cpus: list[float] = []
     # The repeats count against the limit as well, so they stop where there is room for as many again.
-    while sum(walls) < job.repeat_for_s and len(walls) < MOST_REPEATS and first_s + sum(walls) < 0.5 * limits.time_s:
-        problem, monitor = job.problem.fresh(), TimedMonitor(limits.time_s, pauses)
-        solve(job.solver, problem, partial(job.start, problem), monitor)
-        walls.append(monitor.clock.wall_s)
-        cpus.append(monitor.clock.cpu_s)
+    while sum(walls) < repeat_for_s and len(walls) < MOST_REPEATS and first_s + sum(walls) < 0.5 * limits.time_s:
+        clock = job.again(limits, pauses).clock
+        walls.append(clock.wall_s)
+        cpus.append(clock.cpu_s)
     return walls, cpus
 
 
-def _hand_over(files: RunFiles, result: SolverResult, walls: list[float], cpus: list[float]) -> None:
+def _hand_over(files: RunFiles, result: dict[str, Any], walls: list[float], cpus: list[float]) -> None:
     spread = float(np.subtract(*np.percentile(walls, [75, 25])))
     _write(
         files,
-        status=result.status,
-        message=result.message,
-        iterations=result.iterations,
-        counters=result.counters,
-        evaluation=result.evaluation,
+        **result,
         time_s=statistics.median(walls),
         time_iqr_s=spread,
         cpu_s=statistics.median(cpus),

@@ -7,23 +7,34 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
 from kdrbench import __version__
-from kdrbench.bench.config import Config, check_config
+from kdrbench.bench.config import NO_KERNEL, Config, check_config
 from kdrbench.bench.monitor import REFEREE_SHARE
 from kdrbench.bench.supervisor import GRACE_S
 from kdrbench.datasets.registry import load_registry
+from kdrbench.references import build_reference
 from kdrbench.solvers.registry import build_solver
+
+
+class Kind(StrEnum):
+    """What is run: a solver of a kernel's problem, or a reference, which has no kernel."""
+
+    SOLVER = "solver"
+    REFERENCE = "reference"
 
 
 @dataclass(frozen=True)
 class Batch:
     """One job: consecutive folds of one (experiment, data set, kernel, solver), with all the configuration decides.
 
-    Limits and repeats are not part of it: changing one must not rerun what has ended.
+    A reference stands in place of the solver, with the kernel ``none``, no start and no evaluation.
+    Limits and repeats are not part of a batch: changing one must not rerun what has ended.
     """
 
+    kind: Kind
     experiment: str
     paradigm: str
     dataset: str
@@ -65,7 +76,7 @@ class Batch:
     def from_json(cls, text: str) -> Batch:
         """Read what :meth:`to_json` wrote."""
         values = json.loads(text)
-        return cls(**{**values, "folds": tuple(values["folds"])})
+        return cls(**{**values, "kind": Kind(values["kind"]), "folds": tuple(values["folds"])})
 
     @property
     def sha256(self) -> str:
@@ -130,9 +141,37 @@ class Grid:
             for dataset in experiment["datasets"]:
                 for kernel in experiment["kernels"]:
                     for solver in experiment["solvers"]:
-                        yield from self._fold_batches(name, dataset, kernel, solver)
+                        yield from self._fold_batches(name, dataset, self._solver_part(experiment, kernel, solver))
+                for reference in experiment.get("references", []):
+                    yield from self._fold_batches(name, dataset, self._reference_part(reference))
 
-    def _fold_batches(self, name: str, dataset: str, kernel: str, solver: str) -> Iterator[Batch]:
+    def _solver_part(self, experiment: Config, kernel: str, solver: str) -> dict[str, Any]:
+        definition = dict(self.config["solvers"][solver])
+        return {
+            "kind": Kind.SOLVER,
+            "kernel": kernel,
+            "kernel_definition": dict(self.config["kernels"][kernel]),
+            "solver": solver,
+            "solver_definition": definition,
+            "solver_version": build_solver(definition).version,
+            "start": experiment["start"],
+            "evaluation": dict(experiment.get("evaluation", {})),
+        }
+
+    def _reference_part(self, reference: str) -> dict[str, Any]:
+        definition = dict(self.config["references"][reference])
+        return {
+            "kind": Kind.REFERENCE,
+            "kernel": NO_KERNEL,
+            "kernel_definition": {},
+            "solver": reference,
+            "solver_definition": definition,
+            "solver_version": build_reference(definition).version,
+            "start": "",
+            "evaluation": {},
+        }
+
+    def _fold_batches(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[Batch]:
         experiment, config = self.config["experiments"][name], self.config
         n_folds, size = experiment["folds"], experiment["folds_per_job"]
         for first in range(0, n_folds, size):
@@ -141,17 +180,11 @@ class Grid:
                 paradigm=experiment["paradigm"],
                 dataset=dataset,
                 data_sha256=load_registry()[dataset].content_sha256,
-                kernel=kernel,
-                kernel_definition=dict(config["kernels"][kernel]),
-                solver=solver,
-                solver_definition=dict(config["solvers"][solver]),
-                solver_version=build_solver(config["solvers"][solver]).version,
                 n_components=experiment["components"][dataset],
                 n_folds=n_folds,
                 folds=tuple(range(first, min(first + size, n_folds))),
-                start=experiment["start"],
                 seed=config["seed"],
                 threads=self.threads,
-                evaluation=dict(experiment.get("evaluation", {})),
                 kdrbench_version=__version__,
+                **part,
             )

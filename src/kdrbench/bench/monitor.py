@@ -7,8 +7,10 @@ import json
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.bench.pauses import Pauses
 from kdrbench.errors import InputError, KdrbenchError
@@ -152,7 +154,7 @@ class Referee(TimedMonitor):
             raise InputError(f"an iterate has cost {cost} and relative stationarity {stationarity}")
         point = (self.clock.wall_s, cost, stationarity)
         try:
-            save_projection(self._iterate_path, projection)
+            save_array(self._iterate_path, projection)
             with self._trace_path.open("ab", buffering=0) as stream:
                 stream.write((json.dumps(point) + "\n").encode())
         except OSError as error:
@@ -161,19 +163,19 @@ class Referee(TimedMonitor):
         self._next_look_s = self.clock.wall_s + (time.perf_counter() - began) / REFEREE_SHARE
 
 
-def save_projection(path: Path, projection: FloatArray) -> None:
-    """Write W; a killed process leaves the old or the new one, whole."""
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an array; a killed process leaves the old or the new one, whole."""
     buffer = io.BytesIO()
-    np.save(buffer, projection, allow_pickle=False)
+    np.save(buffer, array, allow_pickle=False)
     write_bytes(path, buffer.getvalue(), durable=False)
 
 
-def read_projection(path: Path) -> FloatArray | None:
-    """Read what :func:`save_projection` wrote, or ``None`` if nothing was."""
+def read_array(path: Path) -> NDArray[Any] | None:
+    """Read what :func:`save_array` wrote, or ``None`` if nothing was."""
     if not path.exists():
         return None
-    projection: FloatArray = np.load(path, allow_pickle=False)
-    return projection
+    array: NDArray[Any] = np.load(path, allow_pickle=False)
+    return array
 
 
 def read_trace(path: Path) -> list[tuple[float, float, float]]:

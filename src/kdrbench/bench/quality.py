@@ -1,9 +1,26 @@
-"""How good a projection is for its task, on samples it was not fitted to."""
+"""How good a result is for its task, on samples it was not fitted to."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kdrbench.bench.fold import Fold
 from kdrbench.kernels.family import FloatArray
+from kdrbench.references.classification import support_vector_machine
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is known of a run's result, as columns of its record; ``None`` where there is no such number.
+
+    ``quality_metric`` says what ``quality`` is; cost, feasibility and stationarity are those of a projection.
+    """
+
+    quality_metric: str
+    quality: float | None = None
+    cost: float | None = None
+    feasibility: float | None = None
+    stationarity: float | None = None
 
 
 def held_out_accuracy(projection: FloatArray, fold: Fold) -> float:
@@ -11,7 +28,5 @@ def held_out_accuracy(projection: FloatArray, fold: Fold) -> float:
 
     RBF kernel exp(-gamma d^2) with gamma = 1/q, C = 1, as in the papers' code.
     """
-    from sklearn.svm import SVC
-
-    classifier = SVC(kernel="rbf", gamma="auto").fit(fold.train_features @ projection, fold.train_labels)
+    classifier = support_vector_machine().fit(fold.train_features @ projection, fold.train_labels)
     return float(classifier.score(fold.test_features @ projection, fold.test_labels))

@@ -26,12 +26,13 @@ class RecordError(KdrbenchError):
 class RunRecord:
     """One run. Times in seconds, memory in MiB; ``None`` where a run left no such number.
 
-    ``time_s`` and ``cpu_s`` count the solver alone (median of ``repeats`` solves, with interquartile range);
-    ``wall_s`` is the supervised process from fork to end. ``contaminated`` marks a run whose wall time
-    exceeds its CPU time by more than a tenth: it shared its core. A run killed at its time limit has
+    ``time_s`` and ``cpu_s`` count the solver or reference alone (median of ``repeats`` solves or fits, with
+    interquartile range); ``wall_s`` is the supervised process from fork to end. ``contaminated`` marks a run whose
+    wall time exceeds its CPU time by more than a tenth: it shared its core. A run killed at its time limit has
     ``time_s`` equal to the limit; one that ended without a result has the time of its last trace line.
     ``evaluation`` says how the problem was evaluated, and why.
-    ``cost`` to ``stationarity`` belong to the last orthonormal projection the referee saw.
+    ``cost`` to ``stationarity`` belong to the last orthonormal projection the referee saw; of a reference, whose
+    ``kernel`` is ``none``, only the quality is known.
     """
 
     schema_version: int

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pandas as pd
 
-from kdrbench.reports.layout import METRIC_TITLES, TableLayout, dataset_label, kernel_label, solver_label
+from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, TableLayout, dataset_label, kernel_label, solver_label
 from kdrbench.reports.ledger import LedgerRow
 
 _VERDICT_RULES = (
@@ -31,6 +31,7 @@ def render_html(layout: TableLayout, ledger: list[LedgerRow], runs: pd.DataFrame
         layout=layout,
         ledger=ledger,
         metric_titles=METRIC_TITLES,
+        no_cell=NO_CELL,
         verdict_rules=_VERDICT_RULES,
         figure=base64.b64encode(figure_png).decode("ascii"),
         statuses=sorted(runs["status"].unique()),

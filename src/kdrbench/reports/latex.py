@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_bytes
-from kdrbench.reports.layout import METRIC_TITLES, TableLayout, dataset_label, kernel_label, solver_label
+from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, TableLayout, dataset_label, kernel_label, solver_label
 from kdrbench.reports.ledger import LedgerRow
 
 _SPECIAL = {
@@ -46,12 +46,13 @@ class TexError(KdrbenchError):
 
 def render_latex(layout: TableLayout) -> str:
     """Return the table as a fragment for a document that loads booktabs and graphicx."""
-    solvers, kernels = layout.solvers, layout.kernels
-    columns = "ll" + "".join("r" * len(solvers) for _ in kernels)
-    first = [rf"\multicolumn{{{len(solvers)}}}{{c}}{{{escape(kernel_label(kernel))}}}" for kernel in kernels]
-    starts = [3 + place * len(solvers) for place in range(len(kernels))]
-    rules = "".join(rf"\cmidrule(lr){{{start}-{start + len(solvers) - 1}}}" for start in starts)
-    names = [escape(solver_label(solver)) for _ in kernels for solver in solvers]
+    widths = [len(group.solvers) for group in layout.groups]
+    columns = "ll" + "r" * sum(widths)
+    headings = [escape(kernel_label(group.kernel)) for group in layout.groups]
+    first = [rf"\multicolumn{{{width}}}{{c}}{{{head}}}" for width, head in zip(widths, headings, strict=True)]
+    ends = [2 + sum(widths[: place + 1]) for place in range(len(widths))]
+    rules = "".join(rf"\cmidrule(lr){{{end - width + 1}-{end}}}" for width, end in zip(widths, ends, strict=True))
+    names = [escape(solver_label(solver)) for group in layout.groups for solver in group.solvers]
     body = []
     for place, (dataset, metric, cells) in enumerate(layout.lines):
         new_block = place == 0 or layout.lines[place - 1][0] != dataset
@@ -102,7 +103,9 @@ def escape(text: str) -> str:
     return "".join(_SPECIAL.get(letter, letter) for letter in text)
 
 
-def _cell(row: LedgerRow) -> str:
+def _cell(row: LedgerRow | None) -> str:
+    if row is None:
+        return NO_CELL
     # A hyphen before a number is a minus sign.
     text = escape(row.ours.text).replace("-", "$-$") + (r"$^\dagger$" if row.ours.note else "")
     return rf"\textbf{{{text}}}" if row.best else text
@@ -113,7 +116,7 @@ def _line(cells: list[str]) -> str:
 
 
 def _legend(layout: TableLayout) -> str:
-    legend = "Mean \u00b1 standard deviation over the folds; best in bold."
+    legend = "Mean \u00b1 standard deviation over the folds; best of each group in bold."
     if layout.notes:
         legend += " \u2020: some folds did not converge; stopped ones count with their last iterate, "
         legend += "failed ones not at all: "

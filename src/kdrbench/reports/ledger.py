@@ -6,15 +6,24 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kdrbench.bench.config import Config
+from kdrbench.bench.config import NO_KERNEL, Config
 from kdrbench.reports.published import check_published, find_published
 from kdrbench.reports.summary import METRICS, Cell, summarise
 from kdrbench.reports.verdict import Verdict, judge
 
+_METRICS_OF_REFERENCES = tuple(metric for metric in METRICS if metric != "cost")
+# The published numbers name references by what is done before the classifier or clustering.
+_PUBLISHED_REFERENCES = {
+    "svm": "none",
+    "pca_svm": "pca",
+    "spectral_clustering": "none",
+    "pca_spectral_clustering": "pca",
+}
+
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """One number of the table."""
+    """One number of the table; ``solver`` is a reference's name where ``kernel`` is ``none``."""
 
     dataset: str
     kernel: str
@@ -30,7 +39,8 @@ class LedgerRow:
 def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
     """Return a row for each data set, kernel, solver and metric the experiment names, in its order.
 
-    A cell without runs is a row too, with the text "not run".
+    The rows of a data set end with its references', which have the kernel ``none`` and no cost. A cell without runs
+    is a row too, with the text "not run".
 
     Raises ``InputError`` when the experiment names a published table of which no number is known.
     """
@@ -38,13 +48,14 @@ def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
         check_published(**experiment["published"])
     cells = summarise(runs)
     names = {metric: _metric_name(metric, runs) for metric in METRICS}
+    groups = [(kernel, experiment["solvers"], METRICS) for kernel in experiment["kernels"]]
+    groups.append((NO_KERNEL, experiment.get("references", []), _METRICS_OF_REFERENCES))
     rows = []
     for dataset in experiment["datasets"]:
-        for kernel in experiment["kernels"]:
-            for metric in METRICS:
+        for kernel, solvers, metrics in groups:
+            for metric in metrics:
                 row_cells = {
-                    solver: cells.get((dataset, kernel, solver), {}).get(metric, _absent(metric))
-                    for solver in experiment["solvers"]
+                    solver: cells.get((dataset, kernel, solver), {}).get(metric, _absent(metric)) for solver in solvers
                 }
                 best = _best(metric, row_cells)
                 for solver, cell in row_cells.items():
@@ -55,7 +66,10 @@ def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
 def _row(experiment: Config, dataset: str, kernel: str, solver: str, metric: str, cell: Cell, best: bool) -> LedgerRow:
     published = None
     if table := experiment.get("published"):
-        published = find_published(**table, dataset=dataset, kernel=kernel, method=solver, metric=metric)
+        axes = {"dataset": dataset, "kernel": kernel, "method": solver, "metric": metric}
+        if kernel == NO_KERNEL:
+            axes |= {"kernel": "", "method": _PUBLISHED_REFERENCES.get(solver, solver)}
+        published = find_published(**table, **axes)
     verdict = judge(published, cell)
     reasons = [cell.note] if cell.note else []
     if published and published.why:

@@ -1,0 +1,91 @@
+"""A solver on one fold: solved under the referee, judged by the last projection that the referee passed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from kdrbench.bench.execute import Finished, RunFiles
+from kdrbench.bench.fold import Fold
+from kdrbench.bench.grid import Batch
+from kdrbench.bench.limits import Limits
+from kdrbench.bench.monitor import Referee, TimedMonitor, read_array
+from kdrbench.bench.pauses import Pauses
+from kdrbench.bench.quality import Judgement, held_out_accuracy
+from kdrbench.bench.seeds import rng_of
+from kdrbench.kernels import build_kernel
+from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms import build_task
+from kdrbench.problems import Problem
+from kdrbench.solvers import Solver, make_start, solve
+from kdrbench.solvers.base import check_oracles
+from kdrbench.solvers.stiefel import feasibility_error, relative_stationarity
+from kdrbench.surrogate import Evaluation
+
+
+@dataclass(frozen=True)
+class SolverJob:
+    """One fold's problem, its solver, number of components and start.
+
+    ``exact`` is the problem without approximations, by which the referee judges.
+    """
+
+    solver: Solver
+    problem: Problem
+    exact: Problem
+    n_components: int
+    start: Callable[[Problem], FloatArray]
+    fold: Fold
+
+    def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
+        """Solve under the referee."""
+        referee = Referee(self.exact, self.n_components, limits.time_s, files.trace, files.projection, pauses)
+        result = solve(self.solver, self.problem, lambda: self.start(self.problem), referee)
+        return Finished(referee, result.status, result.message, result.iterations, result.counters, result.evaluation)
+
+    def again(self, limits: Limits, pauses: Pauses) -> TimedMonitor:
+        """Solve without a referee."""
+        problem, monitor = self.problem.fresh(), TimedMonitor(limits.time_s, pauses)
+        solve(self.solver, problem, partial(self.start, problem), monitor)
+        return monitor
+
+    def judged(self, files: RunFiles) -> Judgement:
+        """Evaluate the last projection the referee passed, if there is one, with the bench's own oracles.
+
+        The referee passes only orthonormal projections of finite cost.
+        """
+        projection, problem = read_array(files.projection), self.exact.fresh()
+        if projection is None:
+            return Judgement("accuracy")
+        return Judgement(
+            "accuracy",
+            quality=held_out_accuracy(projection, self.fold),
+            cost=-problem.value(projection),
+            feasibility=feasibility_error(projection),
+            stationarity=relative_stationarity(projection, problem.gradient(projection)),
+        )
+
+
+def make_solver_job(batch: Batch, solver: Solver, memory_mib: float, number: int, fold: Fold) -> SolverJob:
+    """Return the batch's job on fold ``number``.
+
+    Raises ``InputError`` when the problem lacks an oracle that the solver requires.
+    """
+    asked = Evaluation(**batch.evaluation, threads=batch.threads, memory_mib=memory_mib)
+    problem = _problem(batch, fold, asked)
+    # The referee does not judge by approximations.
+    exact = problem if asked.tolerance == 0 else _problem(batch, fold, replace(asked, evaluator="auto", tolerance=0.0))
+    check_oracles(solver, problem)
+    return SolverJob(solver, problem, exact, batch.n_components, partial(_start, batch, number), fold)
+
+
+def _problem(batch: Batch, fold: Fold, evaluation: Evaluation) -> Problem:
+    task = build_task(batch.paradigm, {}, fold.train_features, fold.train_labels, evaluation=evaluation)
+    kernel = build_kernel(batch.kernel_definition, fold.train_features, batch.n_components, task.alignment_target)
+    return task.first_problem(kernel)
+
+
+def _start(batch: Batch, number: int, problem: Problem) -> FloatArray:
+    rng = rng_of("start", batch.dataset, number, batch.seed)
+    return make_start(batch.start, problem, batch.n_components, rng)
