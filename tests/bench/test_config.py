@@ -67,7 +67,6 @@ TABLE = "experiments.table4_supervised"
         ("solvers.ism.tolerence", 1, "config: solvers.ism: unknown option of solver method 'ism': 'tolerence'"),
         ("solvers.ism.method", "imm", "config: solvers.ism: unknown solver method 'imm'"),
         (f"{TABLE}.references", ["svn"], f"{TABLE}.references: unknown reference 'svn'; allowed: .*mean 'svm'\\?"),
-        (f"{TABLE}.references", [], f"{TABLE}.references is \\[\\]; it must be a list of at least 1"),
         (
             f"{TABLE}.references",
             ["svm", "spectral_clustering"],
@@ -87,6 +86,12 @@ def test_each_fault_is_one_sentence_with_key_value_and_what_is_allowed(path, val
     with pytest.raises(ConfigError, match=message) as caught:
         check_config(changed(path, value))
     assert "\n" not in str(caught.value)
+
+
+def test_an_experiment_may_do_without_references():
+    config = changed(f"{TABLE}.references", [])
+    check_config(config)
+    assert all(batch.kind == "solver" for batch in Grid(config).batches())
 
 
 def test_the_projects_own_configuration_is_valid():

@@ -139,3 +139,9 @@ def test_the_figure_ignores_references(tmp_path):
 def test_latex_with_references_compiles(ledger, tmp_path):
     compile_pdf(render_latex(lay_out(ledger, EXPERIMENT)), tmp_path / "table.pdf")
     assert (tmp_path / "table.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_an_empty_list_of_references_is_a_table_without_them():
+    experiment = EXPERIMENT | {"references": []}
+    layout = lay_out(make_ledger(RUNS, experiment), experiment)
+    assert [group.kernel for group in layout.groups] == EXPERIMENT["kernels"]

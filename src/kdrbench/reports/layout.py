@@ -64,8 +64,8 @@ def solver_label(name: str) -> str:
 def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:
     """Arrange the ledger's cells as the paper does."""
     groups = [ColumnGroup(kernel, list(experiment["solvers"])) for kernel in experiment["kernels"]]
-    if "references" in experiment:
-        groups.append(ColumnGroup(NO_KERNEL, list(experiment["references"])))
+    if references := experiment.get("references"):
+        groups.append(ColumnGroup(NO_KERNEL, list(references)))
     by_axes = {(row.dataset, row.metric, row.kernel, row.solver): row for row in ledger}
     lines = []
     for dataset in experiment["datasets"]:
