@@ -77,8 +77,13 @@ class Workflow:
         out, err = process.communicate()
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
+    def record_files(self):
+        """Return the files that hold finished rows."""
+        return sorted((self.folder / "results/runs").rglob("*.jsonl"))
+
     def records(self):
-        return {path.parent.name: read_records(path) for path in (self.folder / "results/runs").rglob("*.jsonl")}
+        """Return the finished rows by solver."""
+        return {path.parent.name: read_records(path) for path in self.record_files()}
 
     def planned(self, *words, **changes):
         """Return how many jobs of each rule a run would start."""

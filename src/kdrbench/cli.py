@@ -135,6 +135,33 @@ def merge(config: Path, records: Path, out: Path) -> None:
 
 
 @main.command()
+@click.option("--results", type=_FILE, default=Path("results"), show_default=True, help="The workflow's results.")
+@click.option("--watch", type=click.FloatRange(min=0.1), help="Look again so many seconds later, until all has ended.")
+def status(results: Path, watch: float | None) -> None:
+    """Say how far the workflow has come: runs that ended, how, and those under way."""
+    import json
+    import time
+
+    from kdrbench.bench.grid import Grid
+    from kdrbench.bench.progress import progress_of
+    from kdrbench.errors import ConfigError
+    from kdrbench.reports.progress import progress_lines
+
+    frozen = results / "config.json"
+    if not frozen.exists():
+        raise ConfigError(f"{frozen} is not there: start the workflow, or name its folder with --results")
+    grid = Grid(json.loads(frozen.read_text(encoding="utf-8")))
+    while True:
+        progress = progress_of(grid, results)
+        if watch and sys.stdout.isatty():
+            click.clear()
+        click.echo("\n".join(progress_lines(progress)))
+        if not watch or not any(one.left for one in progress):
+            return
+        time.sleep(watch)
+
+
+@main.command()
 @click.argument("experiment")
 @click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
 @click.option("--runs", type=_FILE, required=True, help="The merged table of runs.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from pathlib import Path
@@ -26,6 +27,12 @@ def write_bytes(path: Path, content: bytes, *, durable: bool = True) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def drop_unfinished(path: Path) -> None:
+    """Remove what writers of ``path`` have left that were killed; nobody else may be writing it."""
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        temporary.unlink(missing_ok=True)
 
 
 def write_text(path: Path, content: str) -> None:

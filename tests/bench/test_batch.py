@@ -96,7 +96,7 @@ def test_a_row_says_how_its_problem_was_evaluated_and_is_judged_exactly(files, t
         ("Allocates", "memory_limit", "out of memory: Unable to allocate 64.0 GiB"),
         ("AllocatesInChildren", "memory_limit", "killed beyond the memory limit of 256 MiB"),
         ("Raises", "failed", "ZeroDivisionError: the step length is 0/0"),
-        ("IsKilled", "failed", "ended by SIGKILL"),
+        ("IsKilled", "failed", "ended by SIGKILL, twice"),
         ("Leaves", "failed", "ended with exit code 7 and no result"),
         ("Lies", "failed", "InputError: the result is not orthonormal"),
         ("LiesOnTheWay", "failed", "InputError: the iterate is not orthonormal"),

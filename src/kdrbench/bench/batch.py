@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
-from kdrbench.bench.execute import Job, execute
+from kdrbench.bench.execute import Job, RunFiles, execute
 from kdrbench.bench.fold import Fold, make_fold
 from kdrbench.bench.grid import Batch, Kind
 from kdrbench.bench.limits import Limits
@@ -22,7 +23,7 @@ from kdrbench.bench.record import SCHEMA_VERSION, RunRecord, append_record
 from kdrbench.bench.reference_job import make_classification_job
 from kdrbench.bench.solver_job import make_solver_job
 from kdrbench.bench.state import BatchFiles, claimed, publish
-from kdrbench.bench.supervisor import supervise
+from kdrbench.bench.supervisor import End, Ending, supervise
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
 from kdrbench.references import Classification, build_reference
@@ -92,13 +93,9 @@ def _run_fold(
     """Supervise one run and describe it, whatever became of it."""
     fold = make_fold(dataset, number, batch.n_folds, batch.seed)
     job = make_job(number, fold)
-    run, pauses, limits = files.run(number), Pauses(), around.limits
-    shutil.rmtree(run.folder, ignore_errors=True)
-    run.folder.mkdir(parents=True)
+    run, limits = files.run(number), around.limits
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    target = partial(execute, job, around.repeat_for_s, limits, pauses, run)
-    ending = supervise(target, limits, pauses, around.scheduler)
-    outcome = judge(ending, run, limits)
+    ending, outcome = _watched(job, around, run)
     return RunRecord(
         schema_version=SCHEMA_VERSION,
         experiment=batch.experiment,
@@ -127,6 +124,21 @@ def _run_fold(
         solver_version=batch.solver_version,
         **shared_columns,
     )
+
+
+def _watched(job: Job, around: Surroundings, run: RunFiles) -> tuple[Ending, RunOutcome]:
+    """Run the job under supervision, once more if somebody kills it: twice is its own doing."""
+    for tries_left in (1, 0):
+        shutil.rmtree(run.folder, ignore_errors=True)
+        run.folder.mkdir(parents=True)
+        pauses = Pauses()
+        target = partial(execute, job, around.repeat_for_s, around.limits, pauses, run)
+        ending = supervise(target, around.limits, pauses, around.scheduler)
+        killed = ending.end is End.SIGNALLED and ending.code == signal.SIGKILL and not run.result.exists()
+        if not (killed and tries_left):
+            break
+    outcome = judge(ending, run, around.limits)
+    return ending, replace(outcome, message=f"{outcome.message}, twice") if killed else outcome
 
 
 def _contaminated(outcome: RunOutcome, around: Surroundings) -> bool | None:

@@ -17,7 +17,7 @@ from kdrbench.bench.limits import Limits
 from kdrbench.bench.monitor import read_trace
 from kdrbench.bench.record import RecordError, RunRecord, read_records
 from kdrbench.bench.supervisor import SupervisionError
-from kdrbench.files import write_text
+from kdrbench.files import drop_unfinished, write_text
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ class BatchFiles:
         """Rows of the runs that have ended."""
         return self.state / "rows.jsonl"
 
+    @property
+    def lock(self) -> Path:
+        """Held by the process that works on the batch."""
+        return self.state.with_name(f"{self.state.name}.lock")
+
     def run(self, fold: int) -> RunFiles:
         """Files of one run."""
         return RunFiles(self.state / f"fold-{fold}")
@@ -46,9 +51,8 @@ def claimed(files: BatchFiles, batch: Batch, limits: Limits, repeat_for_s: float
 
     Raises ``SupervisionError`` when another process works on the batch.
     """
-    lock_path = files.state.with_name(f"{files.state.name}.lock")
-    lock_path.parent.mkdir(parents=True, exist_ok=True)
-    with lock_path.open("w", encoding="ascii") as lock:
+    files.lock.parent.mkdir(parents=True, exist_ok=True)
+    with files.lock.open("w", encoding="ascii") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -61,6 +65,8 @@ def claimed(files: BatchFiles, batch: Batch, limits: Limits, repeat_for_s: float
             shutil.rmtree(files.state, ignore_errors=True)
             write_text(marker, key)
         _drop_unfinished_line(files.rows)
+        for path in (files.records, files.traces):
+            drop_unfinished(path)
         yield {record.fold for record in read_records(files.rows)}
 
 

@@ -1,0 +1,109 @@
+"""How far a grid has come, read from what lies on the disk: rows, unfinished work, and locks that are held."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from kdrbench.bench.grid import Batch, Grid
+from kdrbench.bench.monitor import read_trace
+from kdrbench.bench.record import RunRecord, read_records
+from kdrbench.bench.state import BatchFiles
+
+_LOCKS = Path("/proc/locks")
+
+
+@dataclass(frozen=True)
+class Running:
+    """A run under way: its fold, the solver's seconds at the last iterate seen, and the lowest cost so far."""
+
+    fold: int
+    time_s: float
+    best_cost: float | None
+
+
+@dataclass(frozen=True)
+class BatchProgress:
+    """Rows of the runs that have ended, the run under way if a process of this machine holds the batch, and the rest.
+
+    ``begun`` is true where unfinished work lies about, whoever holds it.
+    """
+
+    batch: Batch
+    ended: tuple[RunRecord, ...]
+    running: Running | None
+    begun: bool
+
+    @property
+    def left(self) -> int:
+        """Number of runs that have not ended."""
+        return len(self.batch.folds) - len(self.ended)
+
+
+def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
+    """Return how far each batch of the grid has come in the folder ``results``; nothing is locked or changed."""
+    held = _held_locks()
+    return [_progress(batch, results, held) for batch in grid.batches()]
+
+
+def _progress(batch: Batch, results: Path, held: set[int]) -> BatchProgress:
+    records = results / "runs" / f"{batch.path}.jsonl"
+    files = BatchFiles(records, results / "traces" / f"{batch.path}.jsonl", results / ".state" / batch.path)
+    if records.exists():
+        return BatchProgress(batch, tuple(read_records(records)), None, begun=False)
+    ended = tuple(read_records(files.rows))
+    running = None
+    if _inode(files.lock) in held:
+        following = [fold for fold in batch.folds if fold not in {record.fold for record in ended}]
+        running = _running(files, following[0]) if following else None
+    return BatchProgress(batch, ended, running, begun=files.state.exists())
+
+
+def _running(files: BatchFiles, fold: int) -> Running:
+    trace = read_trace(files.run(fold).trace)
+    costs = [cost for _, cost, _ in trace]
+    return Running(fold, trace[-1][0] if trace else 0.0, min(costs) if costs else None)
+
+
+def _held_locks() -> set[int]:
+    """Return the inodes that processes of this machine hold locks on; looking at them must not take one."""
+    try:
+        lines = _LOCKS.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return set()
+    # 1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF; those that wait have an arrow after the number.
+    places = [line.split()[-3] for line in lines if " FLOCK " in line and "->" not in line]
+    return {int(place.rpartition(":")[2]) for place in places}
+
+
+def _inode(path: Path) -> int | None:
+    return path.stat().st_ino if path.exists() else None
+
+
+def seconds_left(progress: Iterable[BatchProgress]) -> float | None:
+    """Return about how long the rest takes if as many batches run at a time as do now; ``None`` before any run ended.
+
+    A run is expected to last as long as those of its cell, else of its solver, else of all did on average.
+    """
+    progress = list(progress)
+    walls: dict[tuple[str, ...], list[float]] = {}
+    for one in progress:
+        for record in one.ended:
+            for key in _keys(one.batch):
+                walls.setdefault(key, []).append(record.wall_s)
+    if not walls:
+        return None
+    total = sum(one.left * fmean(next(walls[key] for key in _keys(one.batch) if key in walls)) for one in progress)
+    return total / max(1, sum(one.running is not None for one in progress))
+
+
+def _keys(batch: Batch) -> list[tuple[str, ...]]:
+    return [(batch.dataset, batch.kernel, batch.solver), (batch.solver,), ()]
+
+
+def endings(progress: Iterable[BatchProgress]) -> Counter[str]:
+    """Return how many runs ended in each status."""
+    return Counter(record.status for one in progress for record in one.ended)

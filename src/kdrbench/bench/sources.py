@@ -1,0 +1,131 @@
+"""What the results of a run depend on in code: the sources it uses, as one hash, and versions of packages.
+
+Snakemake does not see that an imported module has changed. So each batch carries the hash of every module of this
+project that its method can reach, and the versions of the installed packages that those modules import. Sources are
+read, not run: a module is reached by an import statement anywhere in it, and through a package only the module that
+defines the name is. Comments and docstrings do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+
+_PACKAGE = "kdrbench"
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """``sha256`` of the code of ``modules``, and versions of the installed ``packages`` that they import."""
+
+    sha256: str
+    modules: tuple[str, ...]
+    packages: dict[str, str]
+
+
+def sources_of(roots: Iterable[str]) -> Sources:
+    """Return what the modules named ``roots`` can reach; those outside this project are followed to their own files.
+
+    A root that cannot be found counts with its name alone: it will be missed when it is imported.
+    """
+    found: dict[str, str] = {}
+    foreign: set[str] = set()
+    waiting = sorted(set(roots))
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        path = _path_of(name)
+        if path is None:
+            foreign.add(name.partition(".")[0])
+            continue
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        found[name], imported = _read(path.read_text(encoding="utf-8"), package)
+        waiting.extend(module for module in imported if module not in found)
+    text = "\n".join(f"{name} {found[name]}" for name in sorted(found))
+    return Sources(hashlib.sha256(text.encode()).hexdigest(), tuple(sorted(found)), _versions(foreign))
+
+
+@cache
+def _read(text: str, package: str) -> tuple[str, tuple[str, ...]]:
+    """Return the hash of a module's code and the modules it imports."""
+    tree = ast.parse(text)
+    imported = tuple(sorted(set(_imports(tree, package))))
+    return hashlib.sha256(ast.dump(_without_docstrings(tree)).encode()).hexdigest(), imported
+
+
+def _imports(tree: ast.AST, package: str) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parents, base] if base else parents)
+            for alias in node.names:
+                yield _defining_module(base, alias.name)
+
+
+def _defining_module(base: str, name: str) -> str:
+    """Return the module that ``from base import name`` takes the name from, following a package's own imports."""
+    if _path_of(f"{base}.{name}") is not None:
+        return f"{base}.{name}"
+    path = _path_of(base)
+    if path is None or path.name != "__init__.py":
+        return base
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module and node.module != base:
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return _defining_module(node.module, alias.name)
+    return base
+
+
+def _path_of(module: str) -> Path | None:
+    """Return the file of a module of this project, or of a user's own; ``None`` for installed packages."""
+    if module == _PACKAGE or module.startswith(f"{_PACKAGE}."):
+        place = _ROOT.joinpath(*module.split(".")[1:])
+        candidates = (place.with_suffix(".py"), place / "__init__.py")
+        return next((path for path in candidates if path.is_file()), None)
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names or top in _installed():
+        return None
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+def _versions(foreign: set[str]) -> dict[str, str]:
+    versions = {}
+    for top in sorted(foreign - set(sys.stdlib_module_names)):
+        for distribution in _installed().get(top, ()):
+            try:
+                versions[distribution] = version(distribution)
+            except PackageNotFoundError:
+                continue
+    return versions
+
+
+@cache
+def _installed() -> dict[str, list[str]]:
+    """Return the distributions that provide each importable name, but for this project itself."""
+    return {name: sorted(set(found)) for name, found in packages_distributions().items() if name != _PACKAGE}
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(tree):
+        if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return tree

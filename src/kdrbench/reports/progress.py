@@ -1,0 +1,64 @@
+"""How far a grid has come, as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from kdrbench.bench.progress import BatchProgress, endings, seconds_left
+from kdrbench.reports.numbers import duration, quantity
+from kdrbench.solvers import Status
+
+_SHOWN = {Status.TIME_LIMIT: "at the time limit", Status.MEMORY_LIMIT: "at the memory limit"}
+
+
+def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
+    """Yield a line for each cell that has begun, one that counts the others, and one for the whole."""
+    cells = [(cell, list(batches)) for cell, batches in groupby(progress, _cell)]
+    width = max((len(cell) for cell, _ in cells), default=0)
+    waiting = 0
+    for cell, batches in cells:
+        ended, total = sum(len(one.ended) for one in batches), sum(len(one.batch.folds) for one in batches)
+        if not ended and not any(one.begun for one in batches):
+            waiting += 1
+            continue
+        words = [_in_words(batches), *_running(batches)]
+        yield f"{cell:<{width}}  {ended:>4} of {total:<4}  {'; '.join(filter(None, words))}".rstrip()
+    if waiting:
+        yield f"{waiting} cell(s) have not begun"
+    yield _summary(progress)
+
+
+def _cell(one: BatchProgress) -> str:
+    batch = one.batch
+    return f"{batch.experiment}/{batch.dataset}/{batch.kernel}/{batch.solver}"
+
+
+def _in_words(batches: list[BatchProgress]) -> str:
+    counts = endings(batches)
+    return ", ".join(f"{counts[name]} {_word(name)}" for name in Status if counts[name])
+
+
+def _word(status: Status) -> str:
+    return _SHOWN.get(status, status.value.replace("_", " "))
+
+
+def _running(batches: list[BatchProgress]) -> Iterator[str]:
+    for one in batches:
+        if run := one.running:
+            seen = "" if run.best_cost is None else f", lowest cost {quantity(run.best_cost)}"
+            yield f"fold {run.fold} running for {duration(run.time_s)}{seen}"
+        elif one.begun:
+            yield f"folds {one.batch.folds_label} begun, held by no process here"
+
+
+def _summary(progress: list[BatchProgress]) -> str:
+    ended, left = sum(len(one.ended) for one in progress), sum(one.left for one in progress)
+    text = f"{ended} of {ended + left} runs ended"
+    if words := _in_words(progress):
+        text += f" ({words})"
+    if running := sum(one.running is not None for one in progress):
+        text += f", {running} running"
+    if left and (seconds := seconds_left(progress)) is not None:
+        text += f", about {duration(seconds)} left"
+    return text

@@ -1,0 +1,79 @@
+"""How far a grid has come, from made-up rows, traces and locks."""
+
+import dataclasses
+import fcntl
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kdrbench.bench.grid import Grid
+from kdrbench.bench.progress import progress_of, seconds_left
+from kdrbench.bench.record import append_record
+from kdrbench.reports.progress import progress_lines
+from made_up import record
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def grid():
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    experiment = config["experiments"]["table4_supervised"]
+    experiment |= {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism", "sm", "gm"], "references": []}
+    experiment |= {"folds": 4, "folds_per_job": 4}
+    return Grid(config)
+
+
+def row(batch, fold, **values):
+    return record(experiment=batch.experiment, dataset=batch.dataset, solver=batch.solver, fold=fold, **values)
+
+
+@pytest.fixture
+def results(tmp_path, grid):
+    """ISM has ended; SM has two rows and is at work on the third; GM has not begun."""
+    ism, sm, _ = grid.batches()
+    for fold, status in enumerate(["converged", "converged", "converged", "time_limit"]):
+        append_record(tmp_path / "runs" / f"{ism.path}.jsonl", row(ism, fold, status=status, wall_s=2.0))
+    state = tmp_path / ".state" / sm.path
+    for fold in (0, 1):
+        append_record(state / "rows.jsonl", row(sm, fold, status="failed", wall_s=10.0))
+    (state / "fold-2").mkdir()
+    points = [[0.1, -1.0, 0.5], [0.2, -4.0, 0.4], [1.5, -3.0, 0.3]]
+    (state / "fold-2" / "trace.jsonl").write_text("".join(json.dumps(point) + "\n" for point in points))
+    return tmp_path
+
+
+def test_who_holds_a_batch_is_at_work_on_its_next_fold(grid, results):
+    _, sm, _ = grid.batches()
+    with (results / ".state" / f"{sm.path}.lock").open("w") as lock:
+        idle = progress_of(grid, results)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        ism, sm, gm = progress_of(grid, results)
+    assert [one.running for one in idle] == [None] * 3
+    assert dataclasses.astuple(sm.running) == (2, 1.5, -4.0)
+    assert (ism.running, gm.running) == (None, None)
+    assert [one.left for one in (ism, sm, gm)] == [0, 2, 4]
+    assert (ism.begun, sm.begun, gm.begun) == (False, True, False)
+
+
+def test_what_is_left_is_reckoned_from_what_has_ended(grid, results):
+    progress = progress_of(grid, results)
+    # SM's own mean for its two, that of all (4 at 2 s, 2 at 10 s) for the four of GM.
+    assert seconds_left(progress) == pytest.approx(2 * 10.0 + 4 * (4 * 2.0 + 2 * 10.0) / 6)
+    assert seconds_left(progress_of(grid, results / "nowhere")) is None
+
+
+def test_lines(grid, results):
+    _, sm, _ = grid.batches()
+    with (results / ".state" / f"{sm.path}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lines = list(progress_lines(progress_of(grid, results)))
+    assert lines == [
+        "table4_supervised/wine/gaussian/ism     4 of 4     3 converged, 1 at the time limit",
+        "table4_supervised/wine/gaussian/sm      2 of 4     2 failed; fold 2 running for 1.5s, lowest cost -4",
+        "1 cell(s) have not begun",
+        "6 of 12 runs ended (3 converged, 1 at the time limit, 2 failed), 1 running, about 38.7s left",
+    ]
+    assert "folds 0-3 begun, held by no process here" in list(progress_lines(progress_of(grid, results)))[1]

@@ -1,0 +1,140 @@
+"""The workflow killed at random instants and started again, until it has ended: nothing lost, nothing double."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from kdrbench.bench.record import read_records
+from small_grid import Workflow, overlay
+
+pytestmark = pytest.mark.workflow
+
+KILLS = 40
+VICTIMS = ("scheduler", "job", "run", "group")
+# What does not depend on when and where a run was made.
+COMPARED = ("status", "message", "iterations", "value_calls", "gradient_calls", "surrogate_calls", "cost", "quality")
+
+
+def grid():
+    experiment = overlay()["experiments"]["table4_supervised"] | {
+        "kernels": ["gaussian", "polynomial"],
+        "solvers": ["ism", "gm", "Raises"],
+        "references": ["svm"],
+        "folds": 4,
+    }
+    # Most of a run is repeats, so that there is something to kill.
+    return overlay(
+        limits={"time_s": 60, "memory_mib": 1024},
+        timing={"repeat_for_s": 0.2},
+        experiments={"table4_supervised": experiment},
+    )
+
+
+def rows(workflow):
+    records = sorted((record.axes, record) for path in workflow.record_files() for record in read_records(path))
+    assert len({axes for axes, _ in records}) == len(records)
+    return {axes: [getattr(record, name) for name in COMPARED] for axes, record in records}
+
+
+def family(process):
+    """Snakemake and everything it has started; the deepest last."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [process, *process.children(recursive=True)]
+    return []
+
+
+def kill(victim, snakemake):
+    """Kill what is meant, if it is there; return whether something was."""
+    members = family(psutil.Process(snakemake.pid))
+    if victim == "group":
+        os.killpg(snakemake.pid, signal.SIGKILL)
+        return True
+    if victim == "scheduler":
+        members[0].kill()
+        return True
+    jobs = [member for member in members if is_batch(member)]
+    if not jobs:
+        return False
+    # A job's children are the guardians of its runs, theirs the runs.
+    runs = [child for job in jobs for guardian in alive_children(job) for child in alive_children(guardian)]
+    chosen = jobs[:1] if victim == "job" else runs[:1]
+    for process in chosen:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    return bool(chosen)
+
+
+def is_batch(process):
+    with contextlib.suppress(psutil.NoSuchProcess):
+        parent = process.parent()
+        return is_command(process) and not (parent and is_command(parent))
+    return False
+
+
+def is_command(process):
+    return process.cmdline()[1:4] == ["-m", "kdrbench", "batch"]
+
+
+def alive_children(process):
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.children()
+    return []
+
+
+def gone(processes, within_s=30.0):
+    _, alive = psutil.wait_procs(processes, timeout=within_s)
+    return [process for process in alive if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+
+def unlocked(workflow, out):
+    """Do what Snakemake says must be done after it was killed."""
+    if "--unlock" in out:
+        done = workflow.run("--unlock", **grid())
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_kills_at_random_instants_change_nothing(tmp_path):
+    undisturbed = Workflow(tmp_path / "undisturbed")
+    done = undisturbed.run(**grid())
+    assert done.returncode == 0, done.stdout + done.stderr
+    expected = rows(undisturbed)
+    assert len(expected) == (2 * 3 + 1) * 4
+
+    rng = np.random.default_rng(7)
+    kills, rounds = 0, 0
+    while kills < KILLS:
+        workflow, ended = Workflow(tmp_path / f"disturbed-{rounds}"), False
+        while not ended:
+            snakemake = workflow.start(**grid())
+            members = []
+            while kills < KILLS and not exits_within(snakemake, rng.uniform(0.2, 4.0)):
+                members = family(psutil.Process(snakemake.pid))
+                kills += kill(VICTIMS[rng.integers(len(VICTIMS))], snakemake)
+            out, err = snakemake.communicate()
+            assert gone(members) == []
+            unlocked(workflow, out + err)
+            ended = snakemake.returncode == 0
+        assert rows(workflow) == expected
+        assert no_half_files(workflow.folder)
+        rounds += 1
+
+
+def exits_within(process, seconds):
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def no_half_files(folder: Path):
+    """Return whether no writer of results has left anything but whole files."""
+    places = [folder / "results" / name for name in ("runs", "traces", ".state")]
+    left = [path for place in places for path in place.rglob("*") if path.name.startswith(".")]
+    return not left and not list((folder / "results/.state").rglob("*.jsonl"))
