@@ -57,7 +57,11 @@ TABLE = "experiments.table4_supervised"
         (f"{TABLE}.datasets", [], f"{TABLE}.datasets is \\[\\]; it must be a list of at least 1"),
         (f"{TABLE}.datasets", ["wine", "wine"], "it must be a list without repetitions"),
         (f"{TABLE}.kernels", ["gausian"], f"{TABLE}.kernels: unknown kernel 'gausian'; allowed: .*'gaussian'\\?"),
-        (f"{TABLE}.solvers", ["imm"], f"{TABLE}.solvers: unknown solver 'imm'; allowed: dg, gm, ism, sm"),
+        (
+            f"{TABLE}.solvers",
+            ["imm"],
+            f"{TABLE}.solvers: unknown solver 'imm'; allowed: cg_converged, dg, .*, sm, sm_con",
+        ),
         (f"{TABLE}.solvers", ["a/b"], "it must be a name of letters, digits"),
         (f"{TABLE}.components.wine", 14, "components.wine is 14; data set 'wine' has 13 features"),
         (f"{TABLE}.components.wine", 0, "components.wine is 0; it must be at least 1"),
@@ -66,6 +70,8 @@ TABLE = "experiments.table4_supervised"
         ("kernels.gaussian.sgima", 1, "config: kernels.gaussian: unknown option of kernel family 'gaussian': 'sgima'"),
         ("solvers.ism.tolerence", 1, "config: solvers.ism: unknown option of solver method 'ism': 'tolerence'"),
         ("solvers.ism.method", "imm", "config: solvers.ism: unknown solver method 'imm'"),
+        ("solvers.dg.start", "phi", "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate"),
+        ("solvers.dg.variant", "fast", "config: solvers.dg: unknown value of solver option variant: 'fast'; allowed"),
         ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
     ],
 )
@@ -83,7 +89,7 @@ def test_grid_covers_every_fold_of_every_cell_once():
     config = changed(f"{TABLE}.folds_per_job", 4)
     batches = Grid(config).batches()
     axes = [axes for batch in batches for axes in batch.axes]
-    assert len(axes) == len(set(axes)) == 2 * 2 * 4 * 10
+    assert len(axes) == len(set(axes)) == 2 * 2 * 8 * 10
     assert [batch.folds_label for batch in batches[:3]] == ["0-3", "4-7", "8-9"]
     assert len({batch.path for batch in batches}) == len(batches)
 
@@ -102,6 +108,16 @@ def test_what_decides_results_is_in_the_batch_and_limits_are_not():
     tighter = hashes(changed("solvers.ism.tolerance", 0.5))
     assert {path for path in base if base[path] != tighter[path]} == {path for path in base if "/ism/" in path}
     assert not set(hashes(changed("seed", 1)).items()) & set(base.items())
+
+
+def test_a_solvers_own_start_overrides_the_experiments():
+    starts = {batch.solver: batch.start for batch in Grid(CONFIG).batches()}
+    assert {solver for solver, start in starts.items() if start == "random"} == {"dg", "sm", "gm"}
+    assert {solver for solver, start in starts.items() if start == "surrogate"} == set(starts) - {"dg", "sm", "gm"}
+    batches = {batch.solver: batch for batch in Grid(changed("solvers.dg.start", "identity")).batches()}
+    assert batches["dg"].start == "identity"
+    # It is no option of the method.
+    assert batches["dg"].solver_definition == {"method": "dimension_growth", "variant": "published"}
 
 
 def test_cluster_runtime_leaves_room_above_all_limits_of_a_batch():

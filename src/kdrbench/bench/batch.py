@@ -83,8 +83,9 @@ def _run_fold(
     fold = make_fold(dataset, number, batch.n_folds, batch.seed)
     asked = Evaluation(**batch.evaluation, threads=batch.threads, memory_mib=around.limits.memory_mib)
     problem = _problem(batch, fold, asked)
-    # The referee does not judge by approximations.
-    exact = problem if asked.tolerance == 0 else _problem(batch, fold, replace(asked, evaluator="auto", tolerance=0.0))
+    # The referee does not judge by approximations, nor by evaluators that lack oracles or take long.
+    usual = replace(asked, evaluator="auto", tolerance=0.0)
+    exact = problem if asked == usual else _problem(batch, fold, usual)
     check_oracles(solver, problem)
     run, pauses, limits = files.run(number), Pauses(), around.limits
     shutil.rmtree(run.folder, ignore_errors=True)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kdrbench import __version__
-from kdrbench.bench.config import Config, check_config
+from kdrbench.bench.config import Config, check_config, method_of
 from kdrbench.bench.monitor import REFEREE_SHARE
 from kdrbench.bench.supervisor import GRACE_S
 from kdrbench.datasets.registry import load_registry
@@ -134,6 +134,7 @@ class Grid:
 
     def _fold_batches(self, name: str, dataset: str, kernel: str, solver: str) -> Iterator[Batch]:
         experiment, config = self.config["experiments"][name], self.config
+        definition = config["solvers"][solver]
         n_folds, size = experiment["folds"], experiment["folds_per_job"]
         for first in range(0, n_folds, size):
             yield Batch(
@@ -144,12 +145,12 @@ class Grid:
                 kernel=kernel,
                 kernel_definition=dict(config["kernels"][kernel]),
                 solver=solver,
-                solver_definition=dict(config["solvers"][solver]),
-                solver_version=build_solver(config["solvers"][solver]).version,
+                solver_definition=method_of(definition),
+                solver_version=build_solver(method_of(definition)).version,
                 n_components=experiment["components"][dataset],
                 n_folds=n_folds,
                 folds=tuple(range(first, min(first + size, n_folds))),
-                start=experiment["start"],
+                start=definition.get("start", experiment["start"]),
                 seed=config["seed"],
                 threads=self.threads,
                 evaluation=dict(experiment.get("evaluation", {})),

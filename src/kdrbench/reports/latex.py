@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_bytes
-from kdrbench.reports.layout import METRIC_TITLES, TableLayout, dataset_label, kernel_label, solver_label
+from kdrbench.reports.layout import METRIC_TITLES, TableLayout, dataset_label, kernel_label
 from kdrbench.reports.ledger import LedgerRow
 
 _SPECIAL = {
@@ -48,10 +48,10 @@ def render_latex(layout: TableLayout) -> str:
     """Return the table as a fragment for a document that loads booktabs and graphicx."""
     solvers, kernels = layout.solvers, layout.kernels
     columns = "ll" + "".join("r" * len(solvers) for _ in kernels)
-    first = [rf"\multicolumn{{{len(solvers)}}}{{c}}{{{escape(kernel_label(kernel))}}}" for kernel in kernels]
-    starts = [3 + place * len(solvers) for place in range(len(kernels))]
-    rules = "".join(rf"\cmidrule(lr){{{start}-{start + len(solvers) - 1}}}" for start in starts)
-    names = [escape(solver_label(solver)) for _ in kernels for solver in solvers]
+    groups = [*_group_lines([(kernel_label(kernel), len(solvers)) for kernel in kernels])]
+    if layout.variants:
+        groups += _group_lines(layout.variants * len(kernels))
+    names = [escape(heading) for _ in kernels for heading in layout.headings]
     body = []
     for place, (dataset, metric, cells) in enumerate(layout.lines):
         new_block = place == 0 or layout.lines[place - 1][0] != dataset
@@ -68,8 +68,7 @@ def render_latex(layout: TableLayout) -> str:
             r"\resizebox{\linewidth}{!}{%",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
-            _line(["", "", *first]),
-            rules,
+            *groups,
             _line(["", "", *names]),
             r"\midrule",
             *body,
@@ -79,6 +78,16 @@ def render_latex(layout: TableLayout) -> str:
             "",
         ]
     )
+
+
+def _group_lines(groups: list[tuple[str, int]]) -> list[str]:
+    """Return a line of titles over so many columns each, and the rules below it."""
+    titles, rules, column = [], "", 3
+    for title, width in groups:
+        titles.append(rf"\multicolumn{{{width}}}{{c}}{{{escape(title)}}}")
+        rules += rf"\cmidrule(lr){{{column}-{column + width - 1}}}"
+        column += width
+    return [_line(["", "", *titles]), rules]
 
 
 def compile_pdf(fragment: str, target: Path) -> None:
