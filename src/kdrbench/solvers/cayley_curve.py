@@ -19,7 +19,7 @@ class CayleyCurve:
     """
 
     def __init__(self, point: FloatArray, gradient: FloatArray) -> None:
-        self._point = point
+        self._point, self._identity = point, np.eye(2 * point.shape[1])
         self._left = np.hstack([gradient, point])
         right = np.hstack([point, -gradient])
         self._inner = right.T @ self._left
@@ -27,6 +27,6 @@ class CayleyCurve:
 
     def at(self, tau: float) -> FloatArray:
         """Return the feasible point Y(tau)."""
-        system = np.eye(self._inner.shape[0]) + 0.5 * tau * self._inner
+        system = self._identity + 0.5 * tau * self._inner
         point = self._point - tau * (self._left @ np.linalg.solve(system, self._image))
         return orthonormalised(point) if feasibility_error(point) > _ROUNDING else point

@@ -31,6 +31,7 @@ Sources: Wen and Yin, "A feasible method for optimization with orthogonality con
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -43,7 +44,6 @@ from kdrbench.solvers.base import Outcome, Status
 from kdrbench.solvers.cayley_curve import CayleyCurve
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
-from kdrbench.solvers.stiefel import relative_stationarity
 
 _SUFFICIENT_DECREASE = 1e-4
 _BACKTRACK = 0.1
@@ -112,8 +112,9 @@ class _Search:
 
     @property
     def stationarity(self) -> float:
-        """Return |(I - WW')G| / |G|."""
-        return relative_stationarity(self.point, self._gradient)
+        """Return |(I - WW')G| / |G|; F depends on WW' only, so W'G is symmetric and G - W G'W will do."""
+        norm = float(np.linalg.norm(self._gradient))
+        return self.slope / norm if norm != 0.0 else 0.0
 
     @property
     def slope(self) -> float:
@@ -138,9 +139,10 @@ class _Search:
     def _accept(self, candidate: FloatArray, cost: float) -> None:
         gradient = -self._problem.gradient(candidate)
         tangent = _tangent(candidate, gradient)
-        moved = candidate - self.point
-        self._tau = self._barzilai_borwein(moved, tangent - self._tangent)
-        size = float(np.linalg.norm(moved)) / np.sqrt(len(moved))
+        moved, turned = candidate - self.point, tangent - self._tangent
+        length = float(np.vdot(moved, moved))
+        self._tau = self._barzilai_borwein(length, float(np.vdot(moved, turned)), turned)
+        size = math.sqrt(length / len(moved))
         self.changes.append((size, abs(cost - self._cost) / (abs(self._cost) + 1.0)))
         self.point, self._gradient, self._tangent, self._cost = candidate, gradient, tangent, cost
         self.steps += 1
@@ -148,12 +150,12 @@ class _Search:
         self._reference = (_AVERAGING * self._memory * self._reference + cost) / memory
         self._memory = memory
 
-    def _barzilai_borwein(self, moved: FloatArray, turned: FloatArray) -> float:
-        inner = abs(float(np.vdot(moved, turned)))
+    def _barzilai_borwein(self, length: float, product: float, turned: FloatArray) -> float:
+        inner = abs(product)
         if inner == 0.0:
             return self._tau
         long = (self.steps % 2 == 0) == self._rule.first_is_long
-        tau = float(np.vdot(moved, moved)) / inner if long else inner / float(np.vdot(turned, turned))
+        tau = length / inner if long else inner / float(np.vdot(turned, turned))
         return min(max(tau, _STEP_BOUNDS[0]), _STEP_BOUNDS[1])
 
 
@@ -180,14 +182,17 @@ _SLOPE, _CHANGES, _SLACK, _WINDOW = 1e-6, (1e-6, 1e-12), 10.0, 5
 def _settled_as_published(search: _Search, tolerance: float) -> str:
     if search.slope < _SLOPE:
         return f"the gradient's norm is below {_SLOPE:g}"
-    if not search.changes:
+    last = search.changes[-_WINDOW:]
+    if not last:
         return ""
-    if np.all(np.array(search.changes[-1]) < _CHANGES):
+    if _below(last[-1], 1.0):
         return "W and its cost settled"
-    means = np.mean(search.changes[-_WINDOW:], axis=0)
-    return (
-        f"W and its cost settled in the mean of {_WINDOW} steps" if np.all(means < _SLACK * np.array(_CHANGES)) else ""
-    )
+    size, gain = (sum(column) / len(last) for column in zip(*last, strict=True))
+    return f"W and its cost settled in the mean of {_WINDOW} steps" if _below((size, gain), _SLACK) else ""
+
+
+def _below(change: tuple[float, float], factor: float) -> bool:
+    return change[0] < factor * _CHANGES[0] and change[1] < factor * _CHANGES[1]
 
 
 _RULES = {
