@@ -27,7 +27,9 @@ def require_finite(*values: float | FloatArray) -> None:
 
 def feasibility_error(projection: FloatArray) -> float:
     """Return |W'W - I| in the Frobenius norm."""
-    return float(np.linalg.norm(projection.T @ projection - np.eye(projection.shape[1])))
+    gram = projection.T @ projection
+    gram.flat[:: len(gram) + 1] -= 1.0
+    return float(np.linalg.norm(gram))
 
 
 def outside(basis: FloatArray, columns: FloatArray) -> FloatArray:
