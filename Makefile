@@ -37,12 +37,13 @@ $(READY): requirements.lock pyproject.toml
 picture: demo
 	cp reports/figures/demo_supervised_cost_against_time.png docs/cost_against_time.png
 
-# What the workflow adds to the work; where plain ISM fails; what the safeguards cost; how evaluators scale;
+# What the workflow adds to the work; where plain ISM fails; what the safeguards cost; fair rivals; how evaluators scale;
 # bandwidths; the targets of large problems (on the digits that KDRBENCH_MIRROR holds).
 bench: $(READY)
 	python benchmarks/overhead.py
 	OMP_NUM_THREADS=1 python benchmarks/robustness.py
 	OMP_NUM_THREADS=1 python benchmarks/ism_cells.py
+	OMP_NUM_THREADS=1 python benchmarks/rivals.py
 	OMP_NUM_THREADS=1 python benchmarks/evaluators.py
 	OMP_NUM_THREADS=1 python benchmarks/bandwidth.py
 	python benchmarks/at_the_limit.py

@@ -9,6 +9,7 @@ import yaml
 from kdrbench import __version__
 from kdrbench.bench.config import check_config, load_schema
 from kdrbench.solvers import STARTS
+from kdrbench.surrogate import EVALUATORS
 
 ROOT = Path(__file__).parents[1]
 
@@ -44,7 +45,12 @@ def test_the_demo_laid_over_the_configuration_is_valid():
 
 
 def test_schema_and_code_name_the_same_starts():
-    assert load_schema()["$defs"]["experiment"]["properties"]["start"]["enum"] == sorted(STARTS)
+    assert load_schema()["$defs"]["start"]["enum"] == sorted(STARTS)
+
+
+def test_schema_and_code_name_the_same_evaluators():
+    evaluation = load_schema()["$defs"]["experiment"]["properties"]["evaluation"]["properties"]
+    assert evaluation["evaluator"]["enum"] == list(EVALUATORS)
 
 
 def test_version_stands_once_more_only_where_it_must():

@@ -57,7 +57,11 @@ TABLE = "experiments.table4_supervised"
         (f"{TABLE}.datasets", [], f"{TABLE}.datasets is \\[\\]; it must be a list of at least 1"),
         (f"{TABLE}.datasets", ["wine", "wine"], "it must be a list without repetitions"),
         (f"{TABLE}.kernels", ["gausian"], f"{TABLE}.kernels: unknown kernel 'gausian'; allowed: .*'gaussian'\\?"),
-        (f"{TABLE}.solvers", ["imm"], f"{TABLE}.solvers: unknown solver 'imm'; allowed: dg, gm, ism, sm"),
+        (
+            f"{TABLE}.solvers",
+            ["imm"],
+            f"{TABLE}.solvers: unknown solver 'imm'; allowed: cg_converged, dg, .*, sm, sm_con",
+        ),
         (f"{TABLE}.solvers", ["a/b"], "it must be a name of letters, digits"),
         (f"{TABLE}.components.wine", 14, "components.wine is 14; data set 'wine' has 13 features"),
         (f"{TABLE}.components.wine", 0, "components.wine is 0; it must be at least 1"),
@@ -79,6 +83,8 @@ TABLE = "experiments.table4_supervised"
         ("references.svm.penalty", -1, "config: references.svm: reference option penalty must be a finite number > 0"),
         ("references.ism", {"method": "svm"}, "config: references.ism: a solver has this name too; give one of them"),
         ("kernels.none", {"family": "linear"}, "config: kernels.none: the name stands for the lack of a kernel; give"),
+        ("solvers.dg.start", "phi", "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate"),
+        ("solvers.dg.variant", "fast", "config: solvers.dg: unknown value of solver option variant: 'fast'; allowed"),
         ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
     ],
 )
@@ -102,17 +108,17 @@ def test_grid_covers_every_fold_of_every_cell_once():
     config = changed(f"{TABLE}.folds_per_job", 4)
     batches = Grid(config).batches()
     axes = [axes for batch in batches for axes in batch.axes]
-    assert len(axes) == len(set(axes)) == 2 * (2 * 4 + 3) * 10
+    assert len(axes) == len(set(axes)) == 2 * (2 * 8 + 3) * 10
     assert [batch.folds_label for batch in batches[:3]] == ["0-3", "4-7", "8-9"]
     assert len({batch.path for batch in batches}) == len(batches)
 
 
 def test_references_come_after_the_solvers_of_their_data_set_once_for_all_kernels():
     batches = Grid(CONFIG).batches()
-    assert [batch.path for batch in batches[8:11]] == [
+    assert [batch.path for batch in batches[16:19]] == [
         f"table4_supervised/wine/none/{name}/0-9" for name in ("svm", "lda_svm", "pca_svm")
     ]
-    assert [batch.kind for batch in batches] == 2 * (8 * ["solver"] + 3 * ["reference"])
+    assert [batch.kind for batch in batches] == 2 * (16 * ["solver"] + 3 * ["reference"])
     assert Grid(CONFIG).batch("table4_supervised", "cancer", "none", "svm", "0-9") in batches
 
 
@@ -140,7 +146,20 @@ def test_what_decides_results_is_in_the_batch_and_limits_are_not():
     harder = hashes(changed("references.svm.penalty", 9))
     assert {path for path in base if base[path] != harder[path]} == {path for path in base if "/svm/" in path}
     elsewhere = hashes(changed(f"{TABLE}.start", "random"))
-    assert {path for path in base if base[path] == elsewhere[path]} == {path for path in base if "/none/" in path}
+    # References have no start, and published variants one of their own.
+    own = ("/none/", "/dg/", "/sm/", "/gm/")
+    same = {path for path in base if base[path] == elsewhere[path]}
+    assert same == {path for path in base if any(name in path for name in own)}
+
+
+def test_a_solvers_own_start_overrides_the_experiments():
+    starts = {batch.solver: batch.start for batch in Grid(CONFIG).batches() if batch.kind == "solver"}
+    assert {solver for solver, start in starts.items() if start == "random"} == {"dg", "sm", "gm"}
+    assert {solver for solver, start in starts.items() if start == "surrogate"} == set(starts) - {"dg", "sm", "gm"}
+    batches = {batch.solver: batch for batch in Grid(changed("solvers.dg.start", "identity")).batches()}
+    assert batches["dg"].start == "identity"
+    # It is no option of the method.
+    assert batches["dg"].solver_definition == {"method": "dimension_growth", "variant": "published"}
 
 
 def test_cluster_runtime_leaves_room_above_all_limits_of_a_batch():

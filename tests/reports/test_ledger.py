@@ -159,6 +159,34 @@ def test_latex_has_every_cell_bold_best_and_daggers():
     assert len([line for line in table.splitlines() if re.match(r"(Wine|WDBC)? & (Time|Cost|Accuracy) &", line)]) == 6
 
 
+WITH_VARIANTS = EXPERIMENT | {"kernels": ["gaussian", "linear"], "solvers": ["ism", "dg", "ism_converged"]}
+
+
+def test_converged_variants_stand_in_a_group_of_their_own():
+    ledger = make_ledger(RUNS, WITH_VARIANTS)
+    layout = lay_out(ledger, WITH_VARIANTS)
+    assert layout.variants == 2 * [("as published", 2), ("converged", 1)]
+    table = render_latex(layout)
+    titles = r"&  & \multicolumn{2}{c}{as published} & \multicolumn{1}{c}{converged} & \multicolumn{2}{c}{as published}"
+    assert titles in table
+    assert r"\cmidrule(lr){3-4}\cmidrule(lr){5-5}\cmidrule(lr){6-7}\cmidrule(lr){8-8}" in table
+    assert r" &  & ISM & DG & ISM & ISM & DG & ISM \\" in table
+    page = render_html(layout, ledger, RUNS, b"png")
+    assert page.count('<th class="group" colspan="2">as published</th>') == 2
+    assert '<td class="text">ISM, converged</td>' in page
+    # Nothing stands above the columns where there is one variant only.
+    assert lay_out(make_ledger(RUNS, EXPERIMENT), EXPERIMENT).variants == []
+    only = EXPERIMENT | {"solvers": ["dg_converged"]}
+    assert lay_out(make_ledger(RUNS, only), only).groups[0].headings == ["DG, converged"]
+
+
+def test_only_published_variants_have_published_numbers():
+    rows = make_ledger(RUNS, WITH_VARIANTS)
+    papers = {(row.dataset, row.kernel, row.solver): row.paper for row in rows if row.metric == "cost"}
+    assert papers["wine", "gaussian", "dg"] == "-1201\u00b125"
+    assert papers["wine", "gaussian", "ism_converged"] == ""
+
+
 def test_latex_escapes_what_is_special():
     assert escape("50% of a_b & {c} $1 #2 ~ ^ \\ -1") == (
         r"50\% of a\_b \& \{c\} \$1 \#2 \textasciitilde{} \textasciicircum{} \textbackslash{} -1"
@@ -227,6 +255,17 @@ def test_figure_shows_each_solver_and_falls_to_the_best_cost(tmp_path):
     np.testing.assert_allclose(first_fold.get_xdata(), [0.01, 0.02, 0.04])
     # Best is -1200: the curve is (cost - best)/|best| of the lowest cost so far, floored at rounding.
     np.testing.assert_allclose(first_fold.get_ydata(), [1 / 6, 1 / 6, 1e-12])
+
+
+def test_variants_of_a_method_share_its_colour_and_the_converged_one_is_dashed(tmp_path):
+    write_traces(tmp_path)
+    runs = RUNS.replace({"solver": {"sm": "ism_converged"}}).replace({"status": {"failed": "converged"}})
+    figure = draw_cost_against_time(runs, tmp_path, EXPERIMENT | {"solvers": ["ism", "dg", "ism_converged"]})
+    legend = figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["ISM", "ISM, converged", "DG"]
+    plain, converged, other = legend.get_lines()
+    assert plain.get_color() == converged.get_color() != other.get_color()
+    assert (plain.get_linestyle(), converged.get_linestyle(), other.get_linestyle()) == ("-", "--", "-")
 
 
 @pytest.mark.parametrize("kind", ["pdf", "png"])

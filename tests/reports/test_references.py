@@ -145,3 +145,13 @@ def test_an_empty_list_of_references_is_a_table_without_them():
     experiment = EXPERIMENT | {"references": []}
     layout = lay_out(make_ledger(RUNS, experiment), experiment)
     assert [group.kernel for group in layout.groups] == EXPERIMENT["kernels"]
+
+
+def test_references_have_no_variants_to_tell_apart():
+    experiment = EXPERIMENT | {"kernels": ["gaussian"], "solvers": ["ism", "dg", "ism_converged"]}
+    layout = lay_out(make_ledger(RUNS, experiment), experiment)
+    assert layout.variants == [("as published", 2), ("converged", 1), ("", 3)]
+    table = render_latex(layout)
+    assert r"\multicolumn{1}{c}{converged} & \multicolumn{3}{c}{} \\" in table
+    # No rule below a title that is not there.
+    assert table.count(r"\cmidrule(lr){6-8}") == 1

@@ -9,15 +9,23 @@ from helpers import random_projection, random_samples, small_problem
 from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import SOLVERS, IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import SOLVERS as METHODS
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.stiefel import feasibility_error
 
 KERNEL_NAMES = ["gaussian", "polynomial", "linear", "squared", "multiquadric"]
+RIVALS = ["dimension_growth", "stiefel_cayley", "grassmann_trust_region"]
+# Each method, the published variants of the rivals, and GM by autograd.
+SOLVERS = {
+    **{method: {"method": method} for method in METHODS},
+    **{f"{method}, published": {"method": method, "variant": "published"} for method in RIVALS},
+    "grassmann_trust_region, autograd": {"method": "grassmann_trust_region", "derivatives": "autograd"},
+}
 
 
-def solved(method, problem, n_components=2, **options):
+def solved(solver, problem, n_components=2, **options):
     start = make_start("surrogate", problem, n_components, np.random.default_rng(0))
-    return solve(build_solver({"method": method, **options}), problem, start, IterationMonitor())
+    return solve(build_solver({**SOLVERS[solver], **options}), problem, start, IterationMonitor())
 
 
 @pytest.mark.parametrize("kernel", KERNEL_NAMES)
@@ -25,7 +33,7 @@ def solved(method, problem, n_components=2, **options):
 def test_result_is_feasible_and_not_worse_than_its_start(method, kernel):
     problem = small_problem(kernel)
     start = make_start("random", problem, 2, np.random.default_rng(4))
-    result = solve(build_solver({"method": method}), problem, start, IterationMonitor())
+    result = solve(build_solver(SOLVERS[method]), problem, start, IterationMonitor())
     assert result.status is Status.CONVERGED
     assert result.projection.shape == (6, 2)
     assert feasibility_error(result.projection) < 1e-10
@@ -49,6 +57,11 @@ class Spy:
 
     def __getattr__(self, name):
         return getattr(self._problem, name)
+
+    def evaluated(self, evaluator):
+        other = Spy(self._problem.evaluated(evaluator))
+        other.answers = self.answers
+        return other
 
     def gradient(self, projection):
         answer = self._problem.gradient(projection)
@@ -78,7 +91,7 @@ def test_the_gradients_a_solver_follows_have_taylor_slope_two(method, kernel):
 def test_ends_with_the_monitors_status_when_told_to_stop(method):
     problem = small_problem()
     start = make_start("random", problem, 2, np.random.default_rng(4))
-    result = solve(build_solver({"method": method, "tolerance": 1e-12}), problem, start, IterationMonitor(2))
+    result = solve(build_solver({**SOLVERS[method], "tolerance": 1e-12}), problem, start, IterationMonitor(2))
     assert result.status is Status.MAX_ITERATIONS
     assert result.message == "stopped after 2 iterations"
     assert result.iterations == 2
@@ -89,7 +102,7 @@ def test_ends_with_the_monitors_status_when_told_to_stop(method):
 def test_the_iteration_cap_is_a_status_with_a_reason(method):
     problem = small_problem()
     start = make_start("random", problem, 2, np.random.default_rng(4))
-    solver = build_solver({"method": method, "tolerance": 1e-14, "max_iterations": 1})
+    solver = build_solver({**SOLVERS[method], "tolerance": 1e-14, "max_iterations": 1})
     result = solve(solver, problem, start, IterationMonitor())
     assert result.status is Status.MAX_ITERATIONS
     assert "after 1" in result.message
@@ -112,7 +125,7 @@ def test_constant_columns_do_not_disturb(method):
     features[:, 3] = 0.0
     problem = supervised_problem(features, labels, build_kernel({"family": "gaussian"}, features, 2))
     start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-    result = solve(build_solver({"method": method}), problem, start, IterationMonitor())
+    result = solve(build_solver(SOLVERS[method]), problem, start, IterationMonitor())
     assert result.status is Status.CONVERGED
     assert feasibility_error(result.projection) < 1e-10
     assert problem.value(result.projection) >= problem.value(start)
@@ -122,7 +135,7 @@ def test_constant_columns_do_not_disturb(method):
 @pytest.mark.parametrize("tolerance", [0.0, -1.0, float("nan")])
 def test_a_tolerance_must_be_positive(method, tolerance):
     with pytest.raises(InputError, match="tolerance must be a finite number > 0, got"):
-        build_solver({"method": method, "tolerance": tolerance})
+        build_solver({**SOLVERS[method], "tolerance": tolerance})
 
 
 def test_unknown_methods_and_options_are_named():

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from kdrbench import __version__
-from kdrbench.bench.config import NO_KERNEL, Config, check_config
+from kdrbench.bench.config import NO_KERNEL, Config, check_config, method_of
 from kdrbench.bench.monitor import REFEREE_SHARE
 from kdrbench.bench.supervisor import GRACE_S
 from kdrbench.datasets.registry import load_registry
@@ -146,15 +146,16 @@ class Grid:
                     yield from self._fold_batches(name, dataset, self._reference_part(reference))
 
     def _solver_part(self, experiment: Config, kernel: str, solver: str) -> dict[str, Any]:
-        definition = dict(self.config["solvers"][solver])
+        definition = self.config["solvers"][solver]
+        method = method_of(definition)
         return {
             "kind": Kind.SOLVER,
             "kernel": kernel,
             "kernel_definition": dict(self.config["kernels"][kernel]),
             "solver": solver,
-            "solver_definition": definition,
-            "solver_version": build_solver(definition).version,
-            "start": experiment["start"],
+            "solver_definition": method,
+            "solver_version": build_solver(method).version,
+            "start": definition.get("start", experiment["start"]),
             "evaluation": dict(experiment.get("evaluation", {})),
         }
 

@@ -74,8 +74,9 @@ def make_solver_job(batch: Batch, solver: Solver, memory_mib: float, number: int
     """
     asked = Evaluation(**batch.evaluation, threads=batch.threads, memory_mib=memory_mib)
     problem = _problem(batch, fold, asked)
-    # The referee does not judge by approximations.
-    exact = problem if asked.tolerance == 0 else _problem(batch, fold, replace(asked, evaluator="auto", tolerance=0.0))
+    # The referee does not judge by approximations, nor by evaluators that lack oracles or take long.
+    usual = replace(asked, evaluator="auto", tolerance=0.0)
+    exact = problem if asked == usual else _problem(batch, fold, usual)
     check_oracles(solver, problem)
     return SolverJob(solver, problem, exact, batch.n_components, partial(_start, batch, number), fold)
 

@@ -63,6 +63,13 @@ class Problem(Protocol):
         """Say in one sentence how projections to ``n_components`` are evaluated, and why."""
         ...
 
+    def evaluated(self, evaluator: str) -> Problem:
+        """Return the same problem, evaluated in the way that ``evaluator`` names; counters and report are shared.
+
+        Raises ``InputError`` where the kernel does not allow it.
+        """
+        ...
+
     def accuracy(self, n_components: int) -> float:
         """Return the relative stationarity to which gradients are worth trusting; 0 where they are exact."""
         ...

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from kdrbench.bench.config import Config
-from kdrbench.reports.layout import dataset_label, kernel_label, solver_label
+from kdrbench.reports.layout import dataset_label, is_converged, kernel_label, method_label, solver_label
 from kdrbench.reports.summary import COMPLETED
 from kdrbench.solvers import Status
 
@@ -28,8 +28,8 @@ def draw_cost_against_time(runs: pd.DataFrame, traces: Path, experiment: Config)
     """Return one panel a data set and kernel: (cost - best) / |best| against solver seconds, both logarithmic.
 
     ``best`` is the lowest cost that any solver saw in the fold. Thin lines are folds, the thick line is their
-    median at each time; a dot ends a run that came to its own end, a cross one that was stopped. Failed runs are
-    left out. Seconds are those of the first, watched solve.
+    median at each time, dashed for a converged variant; a dot ends a run that came to its own end, a cross one that
+    was stopped. Failed runs are left out. Seconds are those of the first, watched solve.
     """
     datasets, kernels = experiment["datasets"], experiment["kernels"]
     size = (4.6 * len(kernels), 3.4 * len(datasets))
@@ -48,8 +48,18 @@ def draw_cost_against_time(runs: pd.DataFrame, traces: Path, experiment: Config)
     shown = {
         label: handle for axes in panels.flat for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(shown.values(), shown.keys(), loc="outside upper center", ncols=max(1, len(shown)), frameon=False)
+    names = [solver for solver in _by_method(experiment["solvers"]) if solver_label(solver) in shown]
+    labels = [solver_label(solver) for solver in names]
+    columns = len({method_label(solver) for solver in names})
+    handles = [shown[label] for label in labels]
+    figure.legend(handles, labels, loc="outside upper center", ncols=max(1, columns), frameon=False)
     return figure
+
+
+def _by_method(solvers: list[str]) -> list[str]:
+    """Return the solvers with the variants of a method side by side."""
+    methods = list(dict.fromkeys(map(method_label, solvers)))
+    return sorted(solvers, key=lambda solver: (methods.index(method_label(solver)), is_converged(solver)))
 
 
 def render(figure: Figure, kind: str) -> bytes:
@@ -67,7 +77,9 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, traces: Path, solvers: list[str]
     for by_fold in curves.values():
         for fold, curve in by_fold.items():
             best[fold] = min(best.get(fold, np.inf), float(curve[:, 1].min()))
-    for colour, solver in zip(_COLOURS * len(solvers), solvers, strict=False):
+    colours = dict(zip(dict.fromkeys(map(method_label, solvers)), _COLOURS * len(solvers), strict=False))
+    for solver in solvers:
+        colour, line = colours[method_label(solver)], "--" if is_converged(solver) else "-"
         gaps = {
             fold: np.column_stack([curve[:, 0], _gap(curve[:, 1], best[fold])])
             for fold, curve in curves[solver].items()
@@ -79,7 +91,7 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, traces: Path, solvers: list[str]
             axes.plot(*curve[-1], marker=marker, color=colour, markersize=4, alpha=0.6, linestyle="none")
         if gaps:
             times, median = _median_curve(list(gaps.values()))
-            axes.plot(times, median, color=colour, linewidth=1.8, drawstyle="steps-post", label=solver_label(solver))
+            axes.plot(times, median, line, color=colour, lw=1.8, drawstyle="steps-post", label=solver_label(solver))
     axes.set_xscale("log")
     axes.set_yscale("log")
     _label_seconds(axes)

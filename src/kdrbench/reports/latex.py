@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_bytes
-from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, TableLayout, dataset_label, kernel_label, solver_label
+from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, TableLayout, dataset_label, kernel_label
 from kdrbench.reports.ledger import LedgerRow
 
 _SPECIAL = {
@@ -46,13 +46,11 @@ class TexError(KdrbenchError):
 
 def render_latex(layout: TableLayout) -> str:
     """Return the table as a fragment for a document that loads booktabs and graphicx."""
-    widths = [len(group.solvers) for group in layout.groups]
-    columns = "ll" + "r" * sum(widths)
-    headings = [escape(kernel_label(group.kernel)) for group in layout.groups]
-    first = [rf"\multicolumn{{{width}}}{{c}}{{{head}}}" for width, head in zip(widths, headings, strict=True)]
-    ends = [2 + sum(widths[: place + 1]) for place in range(len(widths))]
-    rules = "".join(rf"\cmidrule(lr){{{end - width + 1}-{end}}}" for width, end in zip(widths, ends, strict=True))
-    names = [escape(solver_label(solver)) for group in layout.groups for solver in group.solvers]
+    columns = "ll" + "r" * sum(len(group.solvers) for group in layout.groups)
+    groups = _group_lines([(kernel_label(group.kernel), len(group.solvers)) for group in layout.groups])
+    if layout.variants:
+        groups += _group_lines(layout.variants)
+    names = [escape(heading) for group in layout.groups for heading in group.headings]
     body = []
     for place, (dataset, metric, cells) in enumerate(layout.lines):
         new_block = place == 0 or layout.lines[place - 1][0] != dataset
@@ -69,8 +67,7 @@ def render_latex(layout: TableLayout) -> str:
             r"\resizebox{\linewidth}{!}{%",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
-            _line(["", "", *first]),
-            rules,
+            *groups,
             _line(["", "", *names]),
             r"\midrule",
             *body,
@@ -80,6 +77,17 @@ def render_latex(layout: TableLayout) -> str:
             "",
         ]
     )
+
+
+def _group_lines(groups: list[tuple[str, int]]) -> list[str]:
+    """Return a line of titles over so many columns each, and the rules below it."""
+    titles, rules, column = [], "", 3
+    for title, width in groups:
+        titles.append(rf"\multicolumn{{{width}}}{{c}}{{{escape(title)}}}")
+        if title:
+            rules += rf"\cmidrule(lr){{{column}-{column + width - 1}}}"
+        column += width
+    return [_line(["", "", *titles]), rules]
 
 
 def compile_pdf(fragment: str, target: Path) -> None:

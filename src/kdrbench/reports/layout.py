@@ -1,17 +1,23 @@
 """The layout of the papers' Table 4, common to LaTeX and HTML.
 
 One block a data set with a line for time, cost and accuracy; one column group a kernel with a column for
-each solver, and at the right one for the references, which have no kernel and no cost.
+each solver, and at the right one for the references, which have no kernel and no cost. Where converged variants stand
+beside published ones, each kernel has a group of either.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 from kdrbench.bench.config import NO_KERNEL, Config
 from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.ledger import LedgerRow
 
+CONVERGED = "converged"
+_SUFFIX = f"_{CONVERGED}"
+# What the table calls the columns beside them.
+_OTHERS = "as published"
 METRIC_TITLES = {"time_s": "Time", "cost": "Cost", "accuracy": "Accuracy", "nmi": "NMI"}
 
 
@@ -35,6 +41,19 @@ class ColumnGroup:
     kernel: str
     solvers: list[str]
 
+    @property
+    def variants(self) -> list[tuple[str, int]]:
+        """Neighbouring columns of one variant, as title and number; one without a title where there is only one."""
+        groups = [(converged, len(list(group))) for converged, group in groupby(self.solvers, is_converged)]
+        if len(groups) == 1:
+            return [("", len(self.solvers))]
+        return [(CONVERGED if converged else _OTHERS, count) for converged, count in groups]
+
+    @property
+    def headings(self) -> list[str]:
+        """The columns' titles: without the variant where that stands above."""
+        return [solver_label(name) if len(self.variants) == 1 else method_label(name) for name in self.solvers]
+
 
 @dataclass(frozen=True)
 class TableLayout:
@@ -44,6 +63,12 @@ class TableLayout:
     groups: list[ColumnGroup]
     lines: list[tuple[str, str, list[LedgerRow | None]]]
     notes: list[str]
+
+    @property
+    def variants(self) -> list[tuple[str, int]]:
+        """Titles below those of the groups and the columns of each; empty where no group has several variants."""
+        found = [variant for group in self.groups for variant in group.variants]
+        return found if len(found) > len(self.groups) else []
 
 
 def dataset_label(name: str) -> str:
@@ -57,8 +82,20 @@ def kernel_label(name: str) -> str:
 
 
 def solver_label(name: str) -> str:
-    """Return the solver's or reference's name as tables and figures print it."""
-    return _LABELS.get(name, name.upper())
+    """Return a solver's or reference's name as tables and figures print it: ``dg_converged`` is "DG, converged"."""
+    method = method_label(name)
+    return f"{method}, {CONVERGED}" if is_converged(name) else method
+
+
+def method_label(name: str) -> str:
+    """Return the name of the method alone, without its variant."""
+    method = name.removesuffix(_SUFFIX)
+    return _LABELS.get(method, method.upper().replace("_", " "))
+
+
+def is_converged(name: str) -> bool:
+    """Return whether the name is that of a converged variant."""
+    return name.endswith(_SUFFIX)
 
 
 def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:

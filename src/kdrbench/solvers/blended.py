@@ -28,6 +28,10 @@ class BlendedProblem:
         rough.counters = exact.counters
         return BlendedProblem(exact, rough)
 
+    def evaluated(self, evaluator: str) -> Problem:
+        """Return the exact problem, evaluated in that way."""
+        return self._exact.evaluated(evaluator)
+
     def rough(self, n_components: int) -> Problem | None:
         """Return the cheaper problem."""
         return self._rough

@@ -7,18 +7,31 @@ vectors orthogonal to them:
 
 where v is the normalised gradient with respect to w_r, made orthogonal to w_1, ..., w_r, and gamma in (0, 1]
 comes from a backtracking line search with sufficient increase (Armijo). Column r starts at the r-th column
-of the given start, made orthogonal to the columns found, and is finished when the gradient with respect to it
-has no more than ``tolerance`` of its length outside the columns, or when a step increases F by no more than
-``tolerance``^2 of its value (F errs by the square of the stationarity).
+of the given start, made orthogonal to the columns found. Nothing follows the last column: what is found is a maximum
+in each column given those before it, and F is below the joint maximum.
+
+| | ``converged`` | ``published`` |
+|---|---|---|
+| first trial of gamma | twice the last one accepted, at most 1 | 1 |
+| trials, each half of the one before | down to gamma = 1e-14 | 20 |
+| a column is finished | see below | the line search fails, or a step gains at most 1e-4 of F |
+
+A column of the converged variant is finished when the gradient with respect to it has no more than ``tolerance`` of
+its length outside the columns, or when a step increases F by no more than ``tolerance``^2 of its value (F errs by the
+square of the stationarity); if the line search fails before, the status is ``stalled``.
 
 The referee sees the grown columns completed by the start's remaining columns, which is a feasible W.
 
-Source: Niu, Dy, Jordan, "Iterative Discovery of Multiple Alternative Clustering Views", IEEE TPAMI 36(7),
-2014 (the growth step and the sqrt(1 - gamma^2) update); the line search constants are Nocedal and Wright's.
+Sources: Niu, Dy, Jordan, "Dimensionality Reduction for Spectral Clustering", AISTATS 2011 (Eq. 6: the direction, Eq. 7:
+the update), and "Iterative Discovery of Multiple Alternative Clustering Views", IEEE TPAMI 36(7), 2014. They ask for
+both Wolfe conditions; the OPC library of Pavlidis (its ``drsc_linesearch``) uses the first one only, with 1e-4 and 20
+halvings, and so do we. It takes 1e-4 as the change of F that ends a column from the first paper, whose F is of order
+one; ours is not, so we take it relative to F. The line search of the converged variant is Nocedal and Wright's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,34 +41,73 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome, Status
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.options import require_positive
+from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
 from kdrbench.solvers.stiefel import orthonormalised, outside
 
 _SUFFICIENT_INCREASE = 1e-4
 _BACKTRACK = 0.5
 _SMALLEST_STEP = 1e-14
+_PUBLISHED_TRIALS = 20
+_PUBLISHED_GAIN = 1e-4
+# Of a gradient with no more than this outside the columns, only rounding is left.
+_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """What the variants do differently; the smallest gain is relative to F, the smallest slope to the gradient."""
+
+    first_trial: Callable[[float], float]
+    smallest_step: float
+    smallest_gain: Callable[[float], float]
+    smallest_slope: Callable[[float], float]
+    ends_with_its_search: bool
+    end: str
+
+
+_RULES = {
+    "converged": _Rule(
+        first_trial=lambda last: min(1.0, 2.0 * last),
+        smallest_step=_SMALLEST_STEP,
+        smallest_gain=lambda tolerance: tolerance**2,
+        smallest_slope=lambda tolerance: tolerance,
+        ends_with_its_search=False,
+        end="each column settled to {:g}",
+    ),
+    "published": _Rule(
+        first_trial=lambda last: 1.0,
+        smallest_step=_BACKTRACK**_PUBLISHED_TRIALS,
+        smallest_gain=lambda tolerance: _PUBLISHED_GAIN,
+        smallest_slope=lambda tolerance: _ROUNDING,
+        ends_with_its_search=True,
+        end="each column gained next to nothing, or no step along it did",
+    ),
+}
 
 
 @dataclass(frozen=True)
 class DimensionGrowth:
-    """DG with ``tolerance`` on each column and at most ``max_iterations`` steps a column."""
+    """DG with at most ``max_iterations`` steps a column; ``tolerance`` is that of the converged variant."""
 
     tolerance: float = 1e-6
     max_iterations: int = 1000
+    variant: str = "converged"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
+        require_one_of("variant", self.variant, VARIANTS)
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
         """Grow the projection to the number of columns of ``start``."""
+        rule = _RULES[self.variant]
         n_components = start.shape[1]
         unsettled: list[str] = []
         status = Status.CONVERGED
         grown = start[:, :0]
         for number in range(1, n_components + 1):
-            column = _Column(problem, grown, start)
+            column = _Column(problem, grown, start, rule)
             steps = 0
             while not column.settled(self.tolerance):
                 if steps == self.max_iterations:
@@ -65,19 +117,20 @@ class DimensionGrowth:
                 if not monitor.keep_going(column.completed):
                     return Outcome(column.completed(), monitor.stop_status, monitor.stop_message)
                 if not column.step():
-                    unsettled.append(f"no step increases F along column {number}")
-                    status = Status.STALLED if status is Status.CONVERGED else status
+                    if not rule.ends_with_its_search:
+                        unsettled.append(f"no step increases F along column {number}")
+                        status = Status.STALLED if status is Status.CONVERGED else status
                     break
                 steps += 1
             grown = column.grown()
-        return Outcome(grown, status, "; ".join(unsettled) or f"each column settled to {self.tolerance:g}")
+        return Outcome(grown, status, "; ".join(unsettled) or rule.end.format(self.tolerance))
 
 
 class _Column:
     """The newest column, the columns found before it, and F of them together."""
 
-    def __init__(self, problem: Problem, found: FloatArray, start: FloatArray) -> None:
-        self._problem, self._found, self._start = problem, found, start
+    def __init__(self, problem: Problem, found: FloatArray, start: FloatArray, rule: _Rule) -> None:
+        self._problem, self._found, self._start, self._rule = problem, found, start, rule
         self._vector = orthonormalised(np.column_stack([found, start[:, found.shape[1] :]]))[:, found.shape[1]]
         self._value = problem.value(self.grown())
         self._step, self._gain = 1.0, np.inf
@@ -103,9 +156,9 @@ class _Column:
         basis = self.grown()
         gradient = self._problem.gradient(basis)[:, -1]
         self._ascent = outside(basis, gradient)
-        if self._gain <= tolerance**2 * abs(self._value):
+        if self._gain <= self._rule.smallest_gain(tolerance) * abs(self._value):
             return True
-        return bool(np.linalg.norm(self._ascent) <= tolerance * np.linalg.norm(gradient))
+        return bool(np.linalg.norm(self._ascent) <= self._rule.smallest_slope(tolerance) * np.linalg.norm(gradient))
 
     def step(self) -> bool:
         """Move along the ascent direction that :meth:`settled` found; return whether F increased."""
@@ -116,8 +169,8 @@ class _Column:
 
     def _search(self, direction: FloatArray, slope: float) -> bool:
         """Move along the great circle by the first gamma that increases F enough; false if none does."""
-        origin, step = self._vector, min(1.0, 2.0 * self._step)
-        while step > _SMALLEST_STEP:
+        origin, step = self._vector, self._rule.first_trial(self._step)
+        while step > self._rule.smallest_step:
             turned = outside(self._found, np.sqrt(1.0 - step**2) * origin + step * direction)
             self._vector = turned / np.linalg.norm(turned)
             value = self._problem.value(self.grown())

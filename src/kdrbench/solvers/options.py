@@ -6,6 +6,9 @@ import math
 
 from kdrbench.errors import InputError, unknown_name
 
+# Of a rival: best effort to a common accuracy, or the defaults of its paper or its authors' code.
+VARIANTS = ("converged", "published")
+
 
 def require_positive(**options: float) -> None:
     """Raise ``InputError`` for the first option that is not a finite number > 0."""

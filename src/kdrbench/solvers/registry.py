@@ -10,8 +10,10 @@ from kdrbench.solvers.base import Solver
 
 SOLVERS: dict[str, str] = {
     "dimension_growth": "kdrbench.solvers.dimension_growth:DimensionGrowth",
+    "grassmann_conjugate_gradient": "kdrbench.solvers.grassmann_conjugate_gradient:GrassmannConjugateGradient",
     "grassmann_trust_region": "kdrbench.solvers.grassmann_trust_region:GrassmannTrustRegion",
     "ism": "kdrbench.solvers.ism:IterativeSpectralMethod",
+    "ism_2018": "kdrbench.solvers.ism_2018:PairwiseSumISM",
     "ism_safeguarded": "kdrbench.solvers.ism_safeguarded:SafeguardedISM",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }

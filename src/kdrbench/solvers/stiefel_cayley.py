@@ -9,15 +9,30 @@ stays feasible and descends. A has rank 2q: A = U V' with U = [G, W], V = [W, -G
     Y(tau) = W - tau U (I + tau/2 V'U)^-1 V'W
 
 needs a 2q x 2q solve only (Sherman, Morrison, Woodbury). Step lengths alternate between the two Barzilai and
-Borwein formulas and are accepted by Zhang and Hager's nonmonotone rule. W is orthonormalised again when
-rounding has moved it off the manifold.
+Borwein formulas and are accepted by Zhang and Hager's nonmonotone rule. W is orthonormalised again, by QR with a
+positive diagonal, when rounding has moved it off the manifold by |W'W - I| > 1e-13.
 
-Source: Wen and Yin, "A feasible method for optimization with orthogonality constraints", Mathematical
-Programming 142, 2013: Lemma 4 (low-rank form), Algorithm 2. The first step length is ours.
+| | ``converged`` | ``published`` |
+|---|---|---|
+| first trial of tau | moves W by about a tenth of a radian | 1e-3 |
+| decrease asked for, 1e-4 tau times | the slope along the curve, half of A's squared norm | that of G - W G'W |
+| trials, each a tenth of the one before | 60, then the status is ``stalled`` | 5, and the last is taken in any case |
+| step lengths begin with | the long formula <S, S> / <S, Y> | the short one <S, Y> / <Y, Y> |
+| stop | relative stationarity at most ``tolerance`` | see below |
+| steps | ``max_iterations`` | ``max_iterations``, at most 1000 |
+
+S is the last step, Y the change of G - W G'W. The published variant stops when |G - W G'W| < 1e-6 (absolutely: it
+depends on the units of F), or |S| / sqrt(d) < 1e-6 and |dE| / (|E| + 1) < 1e-12, or the means of these two over the
+last five steps are both below ten times that. So it may stop where nothing is stationary.
+
+Sources: Wen and Yin, "A feasible method for optimization with orthogonality constraints", Mathematical Programming 142,
+2013: Lemma 4 (low-rank form), Algorithm 2; the published variant has the defaults of the authors' software OptM.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,77 +41,96 @@ import numpy as np
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.cayley_curve import CayleyCurve
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.options import require_positive
-from kdrbench.solvers.stiefel import feasibility_error, orthonormalised, relative_stationarity
+from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
 
 _SUFFICIENT_DECREASE = 1e-4
 _BACKTRACK = 0.1
 _AVERAGING = 0.85
 _STEP_BOUNDS = (1e-20, 1e20)
-_MOST_BACKTRACKS = 60
-_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """What the variants do differently; see the table of the module."""
+
+    first_step: Callable[[float], float]
+    slope: Callable[[FloatArray, FloatArray], float]
+    most_trials: int
+    takes_last_trial: bool
+    first_is_long: bool
+    most_steps: float
+    settled: Callable[[_Search, float], str]
 
 
 @dataclass(frozen=True)
 class StiefelCayley:
-    """Curvilinear search, ended at relative stationarity ``tolerance`` or ``max_iterations`` steps."""
+    """Curvilinear search of at most ``max_iterations`` steps; ``tolerance`` is that of the converged variant."""
 
     tolerance: float = 1e-6
     max_iterations: int = 10_000
+    variant: str = "converged"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
+        require_one_of("variant", self.variant, VARIANTS)
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
         """Search from ``start``."""
-        search = _Search(problem, start)
-        steps = 0
-        while not search.stationarity <= self.tolerance:
-            if steps == self.max_iterations:
-                message = f"stationarity was {search.stationarity:.1e} after {steps} steps"
+        rule = _RULES[self.variant]
+        search = _Search(problem, start, rule)
+        most_steps = min(self.max_iterations, rule.most_steps)
+        while not (reason := rule.settled(search, self.tolerance)):
+            if search.steps == most_steps:
+                message = f"stationarity was {search.stationarity:.1e} after {search.steps} steps"
                 return Outcome(search.point, Status.MAX_ITERATIONS, message)
             if not monitor.keep_going(search.point):
                 return Outcome(search.point, monitor.stop_status, monitor.stop_message)
             if not search.step():
                 message = f"no step length decreases the cost; stationarity is {search.stationarity:.1e}"
                 return Outcome(search.point, Status.STALLED, message)
-            steps += 1
-        return Outcome(search.point, Status.CONVERGED, f"relative stationarity at most {self.tolerance:g}")
+        return Outcome(search.point, Status.CONVERGED, reason)
 
 
 class _Search:
     """The iterate W, the gradient of E there, and the memory of step lengths and costs."""
 
-    def __init__(self, problem: Problem, start: FloatArray) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, start: FloatArray, rule: _Rule) -> None:
+        self._problem, self._rule = problem, rule
         self.point = start
         self._gradient = -problem.gradient(start)
         self._tangent = _tangent(start, self._gradient)
-        # The first trial moves W by about a tenth of a radian whatever the scale of E.
-        self._tau = 0.1 / max(float(np.linalg.norm(self._tangent)), np.finfo(float).tiny)
-        self._reference, self._memory = -problem.value(start), 1.0
-        self._steps = 0
+        self._tau = rule.first_step(float(np.linalg.norm(self._tangent)))
+        self._cost = -problem.value(start)
+        self._reference, self._memory = self._cost, 1.0
+        self.steps = 0
+        # |S| / sqrt(d) and |dE| / (|E| + 1) of each step.
+        self.changes: list[tuple[float, float]] = []
 
     @property
     def stationarity(self) -> float:
-        """Return |(I - WW')G| / |G|."""
-        return relative_stationarity(self.point, self._gradient)
+        """Return |(I - WW')G| / |G|; F depends on WW' only, so W'G is symmetric and G - W G'W will do."""
+        norm = float(np.linalg.norm(self._gradient))
+        return self.slope / norm if norm != 0.0 else 0.0
+
+    @property
+    def slope(self) -> float:
+        """Return |G - W G'W|."""
+        return float(np.linalg.norm(self._tangent))
 
     def step(self) -> bool:
         """Move along the curve by the first acceptable step length; return whether one was found."""
-        curve = _CayleyCurve(self.point, self._gradient)
-        # E'(0) = -|A|^2 / 2 along the curve. |A|^2 = 2 |AW|^2 - |W'AW|^2, since A maps the complement of W to W;
-        # as a trace of products of U and V it would be lost to cancellation near a solution.
-        tangent = self._tangent
-        decrease = float(np.sum(tangent**2) - 0.5 * np.sum((self.point.T @ tangent) ** 2))
+        curve = CayleyCurve(self.point, self._gradient)
+        decrease = self._rule.slope(self.point, self._tangent)
         tau = self._tau
-        for _ in range(_MOST_BACKTRACKS):
+        for trial in range(1, self._rule.most_trials + 1):
             candidate = curve.at(tau)
             cost = -self._problem.value(candidate)
-            if cost <= self._reference - _SUFFICIENT_DECREASE * tau * decrease:
+            taken = self._rule.takes_last_trial and trial == self._rule.most_trials
+            if taken or cost <= self._reference - _SUFFICIENT_DECREASE * tau * decrease:
                 self._accept(candidate, cost)
                 return True
             tau *= _BACKTRACK
@@ -105,40 +139,79 @@ class _Search:
     def _accept(self, candidate: FloatArray, cost: float) -> None:
         gradient = -self._problem.gradient(candidate)
         tangent = _tangent(candidate, gradient)
-        self._tau = self._barzilai_borwein(candidate - self.point, tangent - self._tangent)
-        self.point, self._gradient, self._tangent = candidate, gradient, tangent
-        self._steps += 1
+        moved, turned = candidate - self.point, tangent - self._tangent
+        length = float(np.vdot(moved, moved))
+        self._tau = self._barzilai_borwein(length, float(np.vdot(moved, turned)), turned)
+        size = math.sqrt(length / len(moved))
+        self.changes.append((size, abs(cost - self._cost) / (abs(self._cost) + 1.0)))
+        self.point, self._gradient, self._tangent, self._cost = candidate, gradient, tangent, cost
+        self.steps += 1
         memory = _AVERAGING * self._memory + 1.0
         self._reference = (_AVERAGING * self._memory * self._reference + cost) / memory
         self._memory = memory
 
-    def _barzilai_borwein(self, moved: FloatArray, turned: FloatArray) -> float:
-        inner = abs(float(np.vdot(moved, turned)))
+    def _barzilai_borwein(self, length: float, product: float, turned: FloatArray) -> float:
+        inner = abs(product)
         if inner == 0.0:
             return self._tau
-        even = self._steps % 2 == 0
-        tau = float(np.vdot(moved, moved)) / inner if even else inner / float(np.vdot(turned, turned))
+        long = (self.steps % 2 == 0) == self._rule.first_is_long
+        tau = length / inner if long else inner / float(np.vdot(turned, turned))
         return min(max(tau, _STEP_BOUNDS[0]), _STEP_BOUNDS[1])
-
-
-class _CayleyCurve:
-    """Y(tau) through W with Y'(0) = -A W."""
-
-    def __init__(self, point: FloatArray, gradient: FloatArray) -> None:
-        self._point = point
-        self._left = np.hstack([gradient, point])
-        right = np.hstack([point, -gradient])
-        self._inner = right.T @ self._left
-        self._image = right.T @ point
-
-    def at(self, tau: float) -> FloatArray:
-        """Return the feasible point Y(tau)."""
-        system = np.eye(self._inner.shape[0]) + 0.5 * tau * self._inner
-        point = self._point - tau * (self._left @ np.linalg.solve(system, self._image))
-        return orthonormalised(point) if feasibility_error(point) > _ROUNDING else point
 
 
 def _tangent(point: FloatArray, gradient: FloatArray) -> FloatArray:
     """Return the gradient in the canonical metric, G - W G'W = A W."""
     result: FloatArray = gradient - point @ (gradient.T @ point)
     return result
+
+
+def _slope_along_curve(point: FloatArray, tangent: FloatArray) -> float:
+    # E'(0) = -|A|^2 / 2 along the curve. |A|^2 = 2 |AW|^2 - |W'AW|^2, since A maps the complement of W to W;
+    # as a trace of products of U and V it would be lost to cancellation near a solution.
+    return float(np.sum(tangent**2) - 0.5 * np.sum((point.T @ tangent) ** 2))
+
+
+def _stationary(search: _Search, tolerance: float) -> str:
+    return f"relative stationarity at most {tolerance:g}" if search.stationarity <= tolerance else ""
+
+
+# The thresholds of OptM: of |G - W G'W|, of the last changes of W and E; the factor and the length of their means.
+_SLOPE, _CHANGES, _SLACK, _WINDOW = 1e-6, (1e-6, 1e-12), 10.0, 5
+
+
+def _settled_as_published(search: _Search, tolerance: float) -> str:
+    if search.slope < _SLOPE:
+        return f"the gradient's norm is below {_SLOPE:g}"
+    last = search.changes[-_WINDOW:]
+    if not last:
+        return ""
+    if _below(last[-1], 1.0):
+        return "W and its cost settled"
+    size, gain = (sum(column) / len(last) for column in zip(*last, strict=True))
+    return f"W and its cost settled in the mean of {_WINDOW} steps" if _below((size, gain), _SLACK) else ""
+
+
+def _below(change: tuple[float, float], factor: float) -> bool:
+    return change[0] < factor * _CHANGES[0] and change[1] < factor * _CHANGES[1]
+
+
+_RULES = {
+    "converged": _Rule(
+        first_step=lambda slope: 0.1 / max(slope, np.finfo(float).tiny),
+        slope=_slope_along_curve,
+        most_trials=60,
+        takes_last_trial=False,
+        first_is_long=True,
+        most_steps=np.inf,
+        settled=_stationary,
+    ),
+    "published": _Rule(
+        first_step=lambda slope: 1e-3,
+        slope=lambda point, tangent: float(np.sum(tangent**2)),
+        most_trials=5,
+        takes_last_trial=True,
+        first_is_long=False,
+        most_steps=1000,
+        settled=_settled_as_published,
+    ),
+}

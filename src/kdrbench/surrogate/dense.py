@@ -24,13 +24,13 @@ import numpy as np
 from kdrbench.kernels import Pairing, RelativeGaussian, Term, terms_of
 from kdrbench.kernels.family import FloatArray, pairing_values
 from kdrbench.problems import TraceObjective
-from kdrbench.surrogate.evaluator import Evaluator
+from kdrbench.surrogate.evaluator import PairSums
 from kdrbench.surrogate.hessian import curvature_form
 
 _Elementwise = Callable[[Term, FloatArray], FloatArray]
 
 
-class DenseProblem(Evaluator):
+class DenseProblem(PairSums):
     """Oracles of a :class:`TraceObjective` in O(n^2) memory, O(n^2 q) time (O(n^2 d) for the surrogate)."""
 
     def __init__(self, objective: TraceObjective) -> None:

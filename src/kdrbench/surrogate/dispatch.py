@@ -6,8 +6,11 @@
 | panels | the same sums, block by block | n^2/2 (d + c) | n q + d^2 |
 | factored | monomial features; linear, squared, polynomial kernels | n m (d + q + c) + n d^2 | n q + k m d + d^2 |
 | low_rank | a factor of a Gaussian's kernel matrix, to the ``tolerance`` | n m (d + m) + n d^2 | n m + k m d + d^2 |
+| autograd | F as a formula, its derivatives by autograd; no surrogate | several times dense | n^2 |
+| pairwise_sum | a loop over pairs of samples | n^2 d^2, and n^2 steps of Python | n^2 |
 
-The first three are exact up to rounding, unless a tolerance allows single precision. The last is chosen only where a
+The last two are never chosen, only asked for: by rivals that are defined by them, and as oracles of the others. The
+first three are exact up to rounding, unless a tolerance allows single precision. ``low_rank`` is chosen only where a
 tolerance > 0 is given; its rank m is as large as the kernel and the tolerance make it, and panels take over where it
 would grow beyond a share of n. c stands for making and weighing one kernel value or one feature, measured in
 multiplications; there are m = C(q + p - 1, p - 1) features for degree p and k classes, or as many factors of Gamma

@@ -13,12 +13,14 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel, Term, restricted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective
+from kdrbench.surrogate.automatic import AutomaticProblem
 from kdrbench.surrogate.dense import DenseProblem
 from kdrbench.surrogate.dispatch import ROUGH_SAMPLES, ROUGH_TOLERANCE, Plan, largest_rank, plan
 from kdrbench.surrogate.evaluation import Evaluation
 from kdrbench.surrogate.evaluator import Evaluator
 from kdrbench.surrogate.factored import FactoredProblem
 from kdrbench.surrogate.low_rank import LowRankProblem
+from kdrbench.surrogate.pairwise_sum import PairwiseSumProblem
 from kdrbench.surrogate.panels import PanelProblem
 from kdrbench.surrogate.passes import Report
 from kdrbench.surrogate.row_space import RowSpace, row_space_of, spanning
@@ -38,11 +40,12 @@ class DispatchedProblem:
         self.counters = Counters()
         self.report: Report | None = None
         self.objective, self.evaluation = objective, evaluation
-        self._shared: dict[str, Evaluator] = {}
+        # By name, and whether it was asked for by that name: the options may then differ.
+        self._shared: dict[tuple[str, bool], Evaluator] = {}
         self._own: dict[str, Evaluator] = {}
         self._factor_too_large = False
-        # Who was asked in this one's place, or before it: results say so.
-        self._in_its_place: DispatchedProblem | None = None
+        # Who was asked last in this one's place, and in what words, or before it: results say so.
+        self._in_its_place: tuple[str, DispatchedProblem] | None = None
         self._before: DispatchedProblem | None = None
         # The row space, once it has been asked for.
         self._row_space: list[RowSpace | None] = []
@@ -65,9 +68,20 @@ class DispatchedProblem:
     def explain(self, n_components: int) -> str:
         """Say in one sentence how projections to ``n_components`` are evaluated, and why."""
         if self._in_its_place is not None:
-            return f"in the row space, {self._in_its_place.explain(n_components)}"
+            words, other = self._in_its_place
+            return words + other.explain(n_components)
         chosen = str(self._panels() if self._factor_too_large else self.plan(n_components))
         return chosen if self._before is None else f"{chosen}; approached through {self._before.explain(n_components)}"
+
+    def evaluated(self, evaluator: str) -> DispatchedProblem:
+        """Return the same problem, evaluated in the way named; counters and report are shared.
+
+        Raises ``InputError`` for an unknown evaluator, or one that the kernel does not allow.
+        """
+        other = build_problem(self.objective, replace(self.evaluation, evaluator=evaluator), self._shared)
+        other.counters, other.report = self.counters, self.report
+        self._in_its_place = ("", other)
+        return other
 
     def accuracy(self, n_components: int) -> float:
         """Return the relative stationarity to which the oracles are worth trusting; 0 where they are exact."""
@@ -116,7 +130,7 @@ class DispatchedProblem:
             return None
         smaller = DispatchedProblem(replace(self.objective, features=space.features), self.evaluation)
         smaller.counters, smaller.report = self.counters, self.report
-        self._in_its_place = smaller
+        self._in_its_place = ("in the row space, ", smaller)
         return smaller, space
 
     def _within(self) -> RowSpace | None:
@@ -126,6 +140,8 @@ class DispatchedProblem:
 
     def evaluator(self, projection: FloatArray) -> Evaluator:
         """Return who answers calls at W."""
+        if self._in_its_place is not None and not self._in_its_place[0]:
+            self._in_its_place = None
         if projection.ndim != 2 or len(projection) != self.n_features:
             raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
         chosen = self.plan(projection.shape[1])
@@ -144,12 +160,13 @@ class DispatchedProblem:
     def _made(self, chosen: Plan) -> Evaluator:
         name = chosen.evaluator
         if name not in self._own:
-            if name not in self._shared:
-                self._shared[name] = self._make(chosen)
-            self._own[name] = self._shared[name].fresh()
-            self._own[name].counters = self.counters
-        self._own[name].report = self.report
-        return self._own[name]
+            key = (name, self.evaluation.evaluator == name)
+            if key not in self._shared:
+                self._shared[key] = self._make(chosen)
+            self._own[name] = self._shared[key].fresh()
+        made = self._own[name]
+        made.counters, made.report = self.counters, self.report
+        return made
 
     def _make(self, chosen: Plan) -> Evaluator:
         asked, single = self.evaluation, chosen.single_precision
@@ -159,6 +176,8 @@ class DispatchedProblem:
             "panels": partial(PanelProblem, threads=asked.threads, single_precision=single),
             "factored": partial(FactoredProblem, threads=asked.threads, single_precision=single),
             "low_rank": partial(LowRankProblem, tolerance=asked.tolerance, threads=asked.threads, max_rank=largest),
+            "autograd": AutomaticProblem,
+            "pairwise_sum": PairwiseSumProblem,
         }
         return makers[chosen.evaluator](self.objective)
 
@@ -195,12 +214,20 @@ class DispatchedProblem:
         return self._made(self.plan(1)).initial_surrogate()
 
 
-def build_problem(objective: TraceObjective, evaluation: Evaluation | None = None) -> DispatchedProblem:
+def build_problem(
+    objective: TraceObjective,
+    evaluation: Evaluation | None = None,
+    shared: dict[tuple[str, bool], Evaluator] | None = None,
+) -> DispatchedProblem:
     """Return the oracles of ``objective``, evaluated as :func:`plan` says or as ``evaluation`` asks.
+
+    ``shared`` holds what was made of the same data and options before.
 
     Raises ``InputError`` for an evaluator that the kernel does not allow.
     """
     problem = DispatchedProblem(objective, evaluation or Evaluation())
+    if shared is not None:
+        problem._shared = shared
     if problem.evaluation.evaluator != "auto":
         # Refused now rather than at the first call.
         problem._made(problem.plan(1))

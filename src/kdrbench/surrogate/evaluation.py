@@ -8,7 +8,7 @@ from kdrbench.errors import InputError, is_number, is_whole, unknown_name
 
 # Sums in single precision are this near, with a margin of ten.
 SINGLE_PRECISION = 1e-5
-EVALUATORS = ("auto", "dense", "panels", "factored", "low_rank")
+EVALUATORS = ("auto", "dense", "panels", "factored", "low_rank", "autograd", "pairwise_sum")
 
 
 @dataclass(frozen=True)

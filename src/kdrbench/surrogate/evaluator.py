@@ -1,6 +1,9 @@
-"""What every way of evaluating a problem shares: counters, checks, and how sums over pairs become oracles.
+"""What the ways of evaluating a problem share: counters and checks, and how sums over pairs become oracles.
 
-With P = XW, V any columns and R = XZ, an evaluator says how to apply two operators at W,
+``Evaluator`` is the face of all of them; what one cannot answer it refuses. ``PairSums`` is the algebra of those that
+sum over all pairs of samples at once.
+
+With P = XW, V any columns and R = XZ, such an evaluator says how to apply two operators at W,
 
     sloped:  V -> G V  (dot)  or  2 (diag(G 1) - G) V  (difference),                G = Gamma * f'(beta),
     turned:  R -> the same of R, plus that of P with Gamma * f''(beta) * dbeta[Z] in place of G,
@@ -29,7 +32,7 @@ _CHUNK = 4096
 
 
 class Evaluator(ABC):
-    """Oracles of a problem on ``features`` (n x d)."""
+    """Oracles of a problem on ``features`` (n x d); raises ``InputError`` for those it does not have."""
 
     def __init__(self, features: FloatArray) -> None:
         self.counters = Counters()
@@ -60,6 +63,10 @@ class Evaluator(ABC):
     def rough(self, n_components: int) -> Problem | None:
         """Return ``None``: an evaluator knows no other."""
         return None
+
+    def evaluated(self, evaluator: str) -> Problem:
+        """Refuse: an evaluator knows no other."""
+        raise InputError(f"{type(self).__name__} cannot be evaluated as {evaluator!r}; make it with build_problem")
 
     def frozen(self, projection: FloatArray) -> Problem:
         """Return the problem itself: it does not choose anew at each W."""
@@ -100,19 +107,13 @@ class Evaluator(ABC):
         """Return the Euclidean Hessian at W applied to Z, d x q."""
         self.counters.hessian_vector += 1
         self._check(projection)
-        return self._back(self._turned(projection, self._features @ direction.astype(self._features.dtype, copy=False)))
+        return self._hessian_vector(projection, direction)
 
     def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq (see :mod:`.hessian`)."""
         self.counters.hessian += 1
         self._check(projection)
-        moved, q = self._features @ basis.astype(self._features.dtype, copy=False), projection.shape[1]
-        form = self._curvature_form(projection, moved)
-        own = 2.0 * self._quadratic(projection, moved)
-        for a in range(q):
-            form[:, a, :, a] += own
-        flat = form.reshape(basis.shape[1] * q, -1)
-        return 0.5 * (flat + flat.T)
+        return self._hessian(projection, basis)
 
     def surrogate(self, projection: FloatArray) -> FloatArray:
         """Return Phi(W), d x d and symmetric."""
@@ -142,19 +143,57 @@ class Evaluator(ABC):
         """Return F(W)."""
 
     @abstractmethod
+    def _gradient(self, projection: FloatArray) -> FloatArray:
+        """Return 2 Phi(W) W."""
+
+    @abstractmethod
+    def _initial_surrogate(self) -> FloatArray:
+        """Return Phi_0."""
+
+    def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        return self._value(projection), self._gradient(projection)
+
+    def _surrogate(self, projection: FloatArray) -> FloatArray:
+        raise self._lacking("surrogate")
+
+    def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        raise self._lacking("hessian_vector")
+
+    def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        raise self._lacking("hessian")
+
+    def _lacking(self, oracle: str) -> InputError:
+        return InputError(
+            f"{type(self).__name__} has no oracle {oracle}; choose another evaluator, or a solver that does without"
+        )
+
+
+class PairSums(Evaluator):
+    """Oracles from the two operators ``sloped`` and ``turned`` (see the module)."""
+
+    @abstractmethod
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return G V or its form for differences, n x (columns)."""
 
     def _gradient(self, projection: FloatArray) -> FloatArray:
         return self._back(self._sloped(projection, self._samples(projection)))
 
+    def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        return self._back(self._turned(projection, self._features @ direction.astype(self._features.dtype, copy=False)))
+
+    def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        moved, q = self._features @ basis.astype(self._features.dtype, copy=False), projection.shape[1]
+        form = self._curvature_form(projection, moved)
+        own = 2.0 * self._quadratic(projection, moved)
+        for a in range(q):
+            form[:, a, :, a] += own
+        flat = form.reshape(basis.shape[1] * q, -1)
+        return 0.5 * (flat + flat.T)
+
     def _samples(self, projection: FloatArray) -> FloatArray:
         """Return P = X W."""
         samples: FloatArray = self._features @ projection
         return samples
-
-    def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        return self._value(projection), self._gradient(projection)
 
     def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return V' sloped(V)."""
@@ -176,11 +215,3 @@ class Evaluator(ABC):
     @abstractmethod
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         """Return T of :mod:`.hessian`, an (m, q, m, q) array for V = ``moved`` (n x m)."""
-
-    @abstractmethod
-    def _surrogate(self, projection: FloatArray) -> FloatArray:
-        """Return Phi(W)."""
-
-    @abstractmethod
-    def _initial_surrogate(self) -> FloatArray:
-        """Return Phi_0."""

@@ -26,7 +26,7 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
-from kdrbench.surrogate.evaluator import Evaluator
+from kdrbench.surrogate.evaluator import PairSums
 from kdrbench.surrogate.feature_maps import monomial_features, n_monomials
 from kdrbench.surrogate.hessian import curvature_form
 from kdrbench.surrogate.initial import cleaned_degrees, initial_surrogate
@@ -43,7 +43,7 @@ def as_polynomial(kernel: object) -> Polynomial | None:
     return kernel if isinstance(kernel, Polynomial) else None
 
 
-class FactoredProblem(Evaluator):
+class FactoredProblem(PairSums):
     """Oracles of a :class:`TraceObjective` with a linear, squared or polynomial kernel.
 
     Raises ``InputError`` for another kernel.

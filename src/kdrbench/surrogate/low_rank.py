@@ -27,14 +27,14 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 from kdrbench.surrogate.bounded_factor import Factor, kernel_values, pivoted_cholesky
 from kdrbench.surrogate.evaluation import SINGLE_PRECISION
-from kdrbench.surrogate.evaluator import Evaluator
+from kdrbench.surrogate.evaluator import PairSums
 from kdrbench.surrogate.hessian import curvature_form
 from kdrbench.surrogate.initial import initial_surrogate
 from kdrbench.surrogate.pairs import single_precision_features
 from kdrbench.surrogate.weights import GammaSums, weighted_gram
 
 
-class LowRankProblem(Evaluator):
+class LowRankProblem(PairSums):
     """Approximate oracles of a :class:`TraceObjective` with a Gaussian kernel.
 
     ``tolerance`` bounds trace(K - BB')/n at every W, unless ``max_rank`` is reached before. Raises ``InputError`` for

@@ -19,7 +19,7 @@ import numpy as np
 from kdrbench.kernels import Pairing
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
-from kdrbench.surrogate.evaluator import Evaluator
+from kdrbench.surrogate.evaluator import PairSums
 from kdrbench.surrogate.hessian import curvature_form
 from kdrbench.surrogate.initial import initial_surrogate, slopes_are_one_number
 from kdrbench.surrogate.pairs import (
@@ -38,7 +38,7 @@ _Row = Callable[[int], Iterator[Block]]
 _Weights = Callable[[Block], FloatArray]
 
 
-class PanelProblem(Evaluator):
+class PanelProblem(PairSums):
     """Oracles of a :class:`TraceObjective` in memory linear in n; ``threads`` share the blocks.
 
     ``panel`` is the number of samples of a block, where it is not to be chosen.

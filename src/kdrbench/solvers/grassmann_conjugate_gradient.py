@@ -1,0 +1,45 @@
+"""Conjugate gradients on the Grassmann manifold, by pymanopt: the first-order method beside its trust regions.
+
+pymanopt's ``ConjugateGradient`` minimises -F over subspaces by the rule of Hestenes and Stiefel with an adaptive
+backtracking line search, given the problem's own gradient. Where its line search finds no lower cost, which near a
+solution is rounding's doing, the status is ``stalled``.
+
+Source: Townsend, Koep, Weichwald, "Pymanopt", JMLR 17, 2016.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Problem
+from kdrbench.solvers.base import Outcome
+from kdrbench.solvers.monitor import Monitor
+from kdrbench.solvers.options import require_positive
+from kdrbench.solvers.pymanopt_adapter import run_on_grassmann, stationary_to
+
+
+@dataclass(frozen=True)
+class GrassmannConjugateGradient:
+    """Conjugate gradients, ended at relative stationarity ``tolerance`` or ``max_iterations`` iterations."""
+
+    tolerance: float = 1e-6
+    max_iterations: int = 10_000
+    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
+    imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
+
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+        """Run pymanopt from ``start`` until it is stationary."""
+        from pymanopt.optimizers import ConjugateGradient
+
+        # pymanopt counts the start as an iteration here.
+        optimizer = ConjugateGradient(
+            max_iterations=self.max_iterations + 1, max_time=math.inf, min_gradient_norm=0.0, verbosity=0
+        )
+        return run_on_grassmann(optimizer, self.max_iterations, problem, start, monitor, stationary_to(self.tolerance))

@@ -1,0 +1,134 @@
+"""pymanopt's optimizers on the Grassmann manifold, given a problem's oracles and watched by a monitor.
+
+pymanopt minimises -F over subspaces. It asks for the gradient once at each iterate that it has accepted: there the
+monitor sees the iterate and the solver's rule is tested. All other calls ask the monitor too, since trust regions may
+reject one step after the other. pymanopt's own limits of time, step and gradient are off unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import PassStoppedError, Problem
+from kdrbench.problems.geometry import riemannian_gradient
+from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.monitor import Monitor
+from kdrbench.solvers.stiefel import feasibility_error, orthonormalised, relative_stationarity
+
+# Given W and the Euclidean gradient, says why the search is over; empty where it is not.
+Rule = Callable[[FloatArray, FloatArray], str]
+# pymanopt's retraction leaves rounding behind; a projection further off than this is orthonormalised again.
+_ROUNDING = 1e-13
+# Steps below this end pymanopt's line searches.
+_SMALLEST_STEP = 1e-10
+
+
+def stationary_to(tolerance: float) -> Rule:
+    """Return the rule |(I - WW')G| <= tolerance |G|."""
+
+    def rule(point: FloatArray, gradient: FloatArray) -> str:
+        reached = relative_stationarity(point, gradient) <= tolerance
+        return f"relative stationarity at most {tolerance:g}" if reached else ""
+
+    return rule
+
+
+def gradient_below(norm: float) -> Rule:
+    """Return pymanopt's rule |(I - WW')G| < norm, which depends on the units of F."""
+
+    def rule(point: FloatArray, gradient: FloatArray) -> str:
+        reached = float(np.linalg.norm(riemannian_gradient(point, gradient))) < norm
+        return f"the gradient's norm is below {norm:g}" if reached else ""
+
+    return rule
+
+
+def run_on_grassmann(
+    optimizer: Any, most_iterations: int, problem: Problem, start: FloatArray, monitor: Monitor, rule: Rule
+) -> Outcome:
+    """Run ``optimizer`` from ``start`` until the rule or the monitor ends it, or it ends by itself.
+
+    It ends by itself after ``most_iterations``, or has stalled when its last step had no length.
+    """
+    # Imported here: loading pymanopt takes longer than most solves; `imports` lets a bench do it beforehand.
+    import pymanopt
+    from pymanopt.manifolds import Grassmann
+
+    if start.shape[0] == start.shape[1]:
+        return Outcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
+    adapter = _Adapter(problem, monitor, rule)
+    manifold = Grassmann(*start.shape)
+    # The same sum; pymanopt's goes through an np.tensordot that costs ten times as much as what it adds up.
+    manifold.inner_product = lambda point, first, second: np.vdot(first, second)
+    wrap = pymanopt.function.numpy(manifold)
+    minimisation = pymanopt.Problem(
+        manifold,
+        wrap(adapter.cost),
+        euclidean_gradient=wrap(adapter.gradient),
+        euclidean_hessian=wrap(adapter.hessian_vector),
+    )
+    try:
+        result = optimizer.run(minimisation, initial_point=start)
+    except _Ended as ended:
+        return ended.outcome
+    stationarity = relative_stationarity(adapter.point, adapter.euclidean_gradient)
+    if result.step_size is not None and result.step_size < _SMALLEST_STEP:
+        message = f"no step decreases the cost; stationarity is {stationarity:.1e}"
+        return Outcome(_clean(adapter.point), Status.STALLED, message)
+    message = f"stationarity was {stationarity:.1e} after {most_iterations} iterations"
+    return Outcome(_clean(adapter.point), Status.MAX_ITERATIONS, message)
+
+
+class _Ended(Exception):  # noqa: N818 - not an error: the only way out of pymanopt's loop
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.message)
+        self.outcome = outcome
+
+
+class _Adapter:
+    """The problem's oracles with pymanopt's sign, and the tests made at each accepted iterate."""
+
+    def __init__(self, problem: Problem, monitor: Monitor, rule: Rule) -> None:
+        self._problem, self._monitor, self._rule = problem, monitor, rule
+        self.point: FloatArray = np.empty((0, 0))
+        self.euclidean_gradient: FloatArray = np.empty((0, 0))
+        self._evaluated: tuple[FloatArray, float] | None = None
+
+    def cost(self, point: FloatArray) -> float:
+        # Line searches leave it to the optimizer to ask again for the cost of the point they have found.
+        if self._evaluated is None or not np.array_equal(point, self._evaluated[0]):
+            self._ask()
+            self._evaluated = (point.copy(), -self._problem.value(point))
+        return self._evaluated[1]
+
+    def gradient(self, point: FloatArray) -> FloatArray:
+        # pymanopt asks again for the gradient with every Hessian product at the same point.
+        if not np.array_equal(point, self.point):
+            self._accept(point)
+        return -self.euclidean_gradient
+
+    def hessian_vector(self, point: FloatArray, direction: FloatArray) -> FloatArray:
+        self._ask()
+        return -self._problem.hessian_vector(point, direction)
+
+    def _ask(self) -> None:
+        """Leave when the monitor says so; ``solve`` returns the last iterate then."""
+        if not self._monitor.progress(0.0):
+            raise PassStoppedError
+
+    def _accept(self, point: FloatArray) -> None:
+        self.point, self.euclidean_gradient = point.copy(), self._problem.gradient(point)
+        if not np.isfinite(self.euclidean_gradient).all():
+            raise _Ended(Outcome(_clean(point), Status.STALLED, "the gradient is not finite"))
+        if reason := self._rule(point, self.euclidean_gradient):
+            raise _Ended(Outcome(_clean(point), Status.CONVERGED, reason))
+        if not self._monitor.keep_going(point):
+            raise _Ended(Outcome(_clean(point), self._monitor.stop_status, self._monitor.stop_message))
+
+
+def _clean(point: FloatArray) -> FloatArray:
+    return orthonormalised(point) if feasibility_error(point) > _ROUNDING else point.copy()

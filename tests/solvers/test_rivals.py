@@ -1,0 +1,379 @@
+"""The rivals' two variants: written-out references of the published ones, and what their theory promises."""
+
+import dataclasses
+from itertools import pairwise
+
+import numpy as np
+import pymanopt
+import pytest
+
+from helpers import Watcher, random_projection, random_samples, small_problem
+from kdrbench.errors import InputError
+from kdrbench.kernels import Pairing, UserKernel
+from kdrbench.paradigms import supervised_problem
+from kdrbench.problems.geometry import riemannian_gradient
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve, stiefel_cayley
+from kdrbench.solvers.cayley_curve import CayleyCurve
+from kdrbench.solvers.stiefel import feasibility_error, orthonormalised, relative_stationarity, subspace_turn
+from kdrbench.surrogate import Evaluation, build_problem
+
+KERNELS = ["gaussian", "polynomial", "linear", "squared", "multiquadric"]
+
+
+class Recorder(IterationMonitor):
+    """Keeps every iterate from which a solver went on."""
+
+    def __init__(self):
+        super().__init__()
+        self.iterates = []
+
+    def keep_going(self, iterate):
+        self.iterates.append(np.array(iterate() if callable(iterate) else iterate))
+        return super().keep_going(iterate)
+
+
+def recorded(problem, seed=4, n_components=2, **definition):
+    """Solve from a random start; return the result and all iterates, the last one too."""
+    recorder = Recorder()
+    start = make_start("random", problem, n_components, np.random.default_rng(seed))
+    result = solve(build_solver(definition), problem, start, recorder)
+    return result, [*recorder.iterates, result.projection]
+
+
+def tangent(problem, point):
+    gradient = -problem.gradient(point)
+    return gradient - point @ gradient.T @ point
+
+
+# SM
+
+
+def optm_steps(problem, point, count):
+    """The published curvilinear search with d x d matrices, as far as ``count`` steps."""
+    d = len(point)
+    tau, reference, memory, iterates = 1e-3, -problem.value(point), 1.0, [point]
+    for step in range(1, count + 1):
+        gradient = -problem.gradient(point)
+        skew = gradient @ point.T - point @ gradient.T
+        slope = np.linalg.norm(skew @ point) ** 2
+        for trial in range(1, 6):
+            candidate = np.linalg.solve(np.eye(d) + tau / 2 * skew, (np.eye(d) - tau / 2 * skew) @ point)
+            cost = -problem.value(candidate)
+            if cost <= reference - 1e-4 * tau * slope or trial == 5:
+                break
+            tau /= 10
+        moved, turned = candidate - point, tangent(problem, candidate) - tangent(problem, point)
+        inner = abs(np.vdot(moved, turned))
+        tau = np.vdot(moved, moved) / inner if step % 2 == 0 else inner / np.vdot(turned, turned)
+        reference = (0.85 * memory * reference + cost) / (0.85 * memory + 1)
+        memory = 0.85 * memory + 1
+        point = candidate
+        iterates.append(point)
+    return iterates
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_published_sm_is_the_authors_search(kernel, seed):
+    problem = small_problem(kernel)
+    result, iterates = recorded(problem, seed, method="stiefel_cayley", variant="published")
+    assert result.status is Status.CONVERGED
+    # Nonmonotone searches amplify rounding; it has had no time to grow within so many steps.
+    expected = optm_steps(problem, iterates[0], min(12, len(iterates) - 1))
+    for mine, reference in zip(iterates, expected, strict=False):
+        np.testing.assert_allclose(mine, reference, atol=1e-7)
+
+
+def optm_ends(problem, iterates):
+    """Which of the published criteria hold after the last of these iterates."""
+    costs = [-problem.value(point) for point in iterates]
+    sizes = [np.linalg.norm(b - a) / np.sqrt(len(a)) for a, b in pairwise(iterates)]
+    gains = [abs(b - a) / (abs(a) + 1) for a, b in pairwise(costs)]
+    slope = np.linalg.norm(tangent(problem, iterates[-1]))
+    ends = {"the gradient's norm is below 1e-06"} if slope < 1e-6 else set()
+    if sizes and sizes[-1] < 1e-6 and gains[-1] < 1e-12:
+        ends.add("W and its cost settled")
+    if sizes and np.mean(sizes[-5:]) < 1e-5 and np.mean(gains[-5:]) < 1e-11:
+        ends.add("W and its cost settled in the mean of 5 steps")
+    return ends
+
+
+def test_published_sm_stops_by_the_authors_criteria_and_not_before():
+    seen = set()
+    for kernel in KERNELS:
+        for scale in (1.0, 0.03):
+            features, labels = random_samples(n_features=8)
+            problem = supervised_problem(scale * features, labels, small_kernel(kernel))
+            for seed in range(4):
+                result, iterates = recorded(problem, seed, method="stiefel_cayley", variant="published")
+                assert result.status is Status.CONVERGED
+                assert result.message in optm_ends(problem, iterates)
+                for last in range(1, len(iterates)):
+                    assert not optm_ends(problem, iterates[:last])
+                seen.add(result.message)
+    assert len(seen) == 3
+
+
+def small_kernel(kernel):
+    return small_problem(kernel).objective.kernel
+
+
+def test_published_sm_takes_a_thousand_steps_at_most(monkeypatch):
+    rule = dataclasses.replace(stiefel_cayley._RULES["published"], settled=lambda search, tolerance: "")
+    monkeypatch.setitem(stiefel_cayley._RULES, "published", rule)
+    result, _ = recorded(small_problem("linear"), method="stiefel_cayley", variant="published")
+    assert result.status is Status.MAX_ITERATIONS
+    assert result.iterations == 1000
+    assert "after 1000 steps" in result.message
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_converged_sm_keeps_to_zhang_and_hagers_bound(kernel):
+    problem = small_problem(kernel)
+    _, iterates = recorded(problem, method="stiefel_cayley")
+    costs = [-problem.value(point) for point in iterates]
+    reference, memory = costs[0], 1.0
+    for cost in costs[1:]:
+        assert cost <= reference
+        reference, memory = (0.85 * memory * reference + cost) / (0.85 * memory + 1), 0.85 * memory + 1
+    assert len(costs) > 10
+
+
+@pytest.mark.parametrize("variant", ["converged", "published"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_each_iterate_of_sm_is_feasible_to_1e_12(kernel, variant):
+    problem = small_problem(kernel, n_features=30)
+    _, iterates = recorded(problem, n_components=5, method="stiefel_cayley", variant=variant)
+    assert max(map(feasibility_error, iterates)) <= 1e-12
+
+
+def test_a_point_off_the_manifold_is_orthonormalised_and_rounding_is_left():
+    point, gradient = random_projection(), random_projection(seed=5)
+    off = point * (1 + 1e-9)
+    assert feasibility_error(CayleyCurve(off, gradient).at(0.1)) < 1e-14
+    skew = gradient @ point.T - point @ gradient.T
+    expected = np.linalg.solve(np.eye(6) + 0.05 * skew, (np.eye(6) - 0.05 * skew) @ point)
+    curve = CayleyCurve(point, gradient).at(0.1)
+    np.testing.assert_allclose(curve, expected, atol=1e-14)
+    # QR would turn the columns that come from the curve by rounding: they are as they are.
+    assert not np.array_equal(curve, orthonormalised(curve))
+
+
+# DG
+
+
+def published_growth(problem, start):
+    """Dimension Growth as its papers and the OPC library have it."""
+    found, d = np.zeros((len(start), 0)), len(start)
+    for r in range(start.shape[1]):
+        column = start[:, r] - found @ (found.T @ start[:, r])
+        column /= np.linalg.norm(column)
+        while True:
+            grown = np.column_stack([found, column])
+            value, gradient = problem.value(grown), problem.gradient(grown)[:, -1]
+            across = (np.eye(d) - grown @ grown.T) @ gradient
+            direction, gamma = across / np.linalg.norm(across), 1.0
+            for _ in range(20):
+                trial = np.column_stack([found, np.sqrt(1 - gamma**2) * column + gamma * direction])
+                if problem.value(trial) >= value + 1e-4 * gamma * (gradient @ direction):
+                    break
+                gamma /= 2
+            else:
+                break
+            column = trial[:, -1]
+            if problem.value(trial) - value <= 1e-4 * abs(problem.value(trial)):
+                break
+        found = np.column_stack([found, column])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_published_dg_is_the_papers_growth(kernel, seed):
+    problem = small_problem(kernel, n_features=8)
+    result, _ = recorded(problem, seed, n_components=3, method="dimension_growth", variant="published")
+    start = make_start("random", problem, 3, np.random.default_rng(seed))
+    np.testing.assert_allclose(result.projection, published_growth(problem, start), atol=1e-8)
+
+
+class GrowthSpy:
+    """Remembers F at each point where a gradient is asked for: the accepted ones."""
+
+    def __init__(self, problem):
+        self._problem, self.values = problem, {}
+
+    def __getattr__(self, name):
+        return getattr(self._problem, name)
+
+    def gradient(self, basis):
+        self.values.setdefault(basis.shape[1], []).append(self._problem.value(basis))
+        return self._problem.gradient(basis)
+
+
+@pytest.mark.parametrize("variant", ["converged", "published"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_dg_never_decreases_f_along_a_column_and_ends_below_the_joint_optimum(kernel, variant):
+    problem = small_problem(kernel, n_features=8)
+    spy = GrowthSpy(problem)
+    result, _ = recorded(spy, n_components=3, method="dimension_growth", variant=variant)
+    assert sorted(spy.values) == [1, 2, 3]
+    assert len(spy.values[1]) > 3
+    for values in spy.values.values():
+        assert np.diff(values).min(initial=np.inf) > 0
+    joint = solve(build_solver({"method": "ism_safeguarded"}), problem, result.projection, IterationMonitor())
+    assert problem.value(result.projection) <= problem.value(joint.projection)
+
+
+# GM and conjugate gradients
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("derivatives", ["analytic", "autograd"])
+def test_accepted_iterates_of_gm_never_decrease_f(kernel, derivatives):
+    problem = small_problem(kernel, n_features=12)
+    watcher = Watcher(problem)
+    start = make_start("random", problem, 3, np.random.default_rng(4))
+    solve(build_solver({"method": "grassmann_trust_region", "derivatives": derivatives}), problem, start, watcher)
+    # pymanopt accepts steps that rounding hides: up to 1000 units of the last place.
+    assert np.diff(watcher.values).min() >= -1e3 * np.spacing(1.0) * max(np.abs(watcher.values))
+    assert len(watcher.values) > 3
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_iterates_of_conjugate_gradients_never_decrease_f(kernel):
+    problem = small_problem(kernel, n_features=12)
+    watcher = Watcher(problem)
+    start = make_start("random", problem, 3, np.random.default_rng(4))
+    result = solve(build_solver({"method": "grassmann_conjugate_gradient"}), problem, start, watcher)
+    assert np.diff(watcher.values).min() >= 0.0
+    assert relative_stationarity(result.projection, problem.gradient(result.projection)) <= 1e-6
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "multiquadric"])
+def test_published_gm_is_pymanopts_own_run_with_autograd(kernel):
+    problem = small_problem(kernel)
+    result, iterates = recorded(problem, method="grassmann_trust_region", variant="published")
+    assert result.status is Status.CONVERGED
+    assert result.message == "the gradient's norm is below 1e-06"
+    assert result.evaluation == "autograd: asked for"
+    norms = [np.linalg.norm(riemannian_gradient(point, problem.gradient(point))) for point in iterates]
+    assert norms[-1] < 1e-6 <= min(norms[:-2])
+    manifold = pymanopt.manifolds.Grassmann(6, 2)
+    stock = problem.fresh().evaluated("autograd").evaluator(iterates[0])._objective_at
+
+    @pymanopt.function.autograd(manifold)
+    def cost(point):
+        return -stock(point)
+
+    optimizer = pymanopt.optimizers.TrustRegions(verbosity=0)
+    expected = optimizer.run(pymanopt.Problem(manifold, cost), initial_point=iterates[0])
+    np.testing.assert_allclose(result.projection, expected.point, atol=1e-8)
+    # The first iterate is the start, and the last one was seen as it was accepted.
+    assert expected.iterations >= len(iterates) - 2
+
+
+def test_gm_does_no_oracle_call_twice():
+    problem = small_problem(n_features=12)
+    asked = {"value": [], "gradient": []}
+
+    class Spy(GrowthSpy):
+        def value(self, point):
+            asked["value"].append(point.tobytes())
+            return problem.value(point)
+
+        def gradient(self, point):
+            asked["gradient"].append(point.tobytes())
+            return problem.gradient(point)
+
+    for method in ("grassmann_trust_region", "grassmann_conjugate_gradient"):
+        recorded(Spy(problem), n_components=3, method=method)
+        for points in asked.values():
+            assert len(points) == len(set(points)) > 3
+            points.clear()
+
+
+class StopsInside(Recorder):
+    """Says no within a step, after a number of questions."""
+
+    stop_status, stop_message = Status.TIME_LIMIT, "stopped at the time limit"
+
+    def __init__(self, questions):
+        super().__init__()
+        self.questions = questions
+
+    def progress(self, share):
+        self.questions -= 1
+        return self.questions >= 0
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"method": "grassmann_trust_region"},
+        {"method": "grassmann_trust_region", "variant": "published"},
+        {"method": "grassmann_conjugate_gradient"},
+        {"method": "ism_2018"},
+    ],
+    ids=lambda definition: " ".join(definition.values()),
+)
+@pytest.mark.parametrize("questions", [0, 7, 30])
+def test_limits_work_between_iterates(definition, questions):
+    problem = small_problem()
+    monitor = StopsInside(questions)
+    start = make_start("random", problem, 2, np.random.default_rng(4))
+    result = solve(build_solver({**definition, "tolerance": 1e-12}), problem, start, monitor)
+    assert result.status is Status.TIME_LIMIT
+    assert monitor.questions == -1
+    np.testing.assert_array_equal(result.projection, monitor.iterates[-1] if monitor.iterates else start)
+
+
+def test_conjugate_gradients_that_stall_say_so_and_how_far_they_came():
+    result, iterates = recorded(small_problem(), method="grassmann_conjugate_gradient", tolerance=1e-15)
+    assert result.status is Status.STALLED
+    reached = relative_stationarity(result.projection, small_problem().gradient(result.projection))
+    assert result.message == f"no step decreases the cost; stationarity is {reached:.1e}"
+    assert reached < 1e-6
+    assert len(iterates) > 3
+
+
+# ISM of 2018
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_ism_of_2018_has_isms_iterates(kernel):
+    problem = small_problem(kernel)
+    result, iterates = recorded(problem, method="ism_2018")
+    expected, others = recorded(small_problem(kernel), method="ism")
+    assert (result.status, result.iterations, result.message) == (
+        expected.status,
+        expected.iterations,
+        expected.message,
+    )
+    assert len(iterates) == len(others)
+    assert max(subspace_turn(*pair) for pair in zip(iterates, others, strict=True)) < 1e-10
+    assert result.counters == expected.counters
+    assert result.evaluation == "pairwise_sum: asked for"
+
+
+# Options
+
+
+def test_unknown_variants_and_derivatives_are_named():
+    for method in ("dimension_growth", "stiefel_cayley", "grassmann_trust_region"):
+        with pytest.raises(InputError, match="unknown value of solver option variant: 'fast'; allowed: converged, pub"):
+            build_solver({"method": method, "variant": "fast"})
+    with pytest.raises(InputError, match="option derivatives: 'exact'; allowed: analytic, autograd"):
+        build_solver({"method": "grassmann_trust_region", "derivatives": "exact"})
+
+
+def test_published_gm_refuses_kernels_that_autograd_does_not_know():
+    features, labels = random_samples()
+    rational = UserKernel(lambda beta: 1 / (1 + beta), lambda beta: -1 / (1 + beta) ** 2, Pairing.DIFFERENCE)
+    problem = supervised_problem(features, labels, rational)
+    with pytest.raises(InputError, match=r"autograd knows linear, .*, not UserKernel; .*or analytic derivatives"):
+        recorded(problem, method="grassmann_trust_region", variant="published")
+    assert recorded(problem, method="grassmann_trust_region")[0].status is Status.CONVERGED
+    result, _ = recorded(
+        build_problem(problem.objective, Evaluation(evaluator="panels")), method="ism_2018", max_iterations=2
+    )
+    assert result.evaluation == "pairwise_sum: asked for"
