@@ -148,7 +148,6 @@ def test_published_sm_takes_its_fifth_trial_whatever_it_gives():
     assert (result.status, result.counters["value"]) == (Status.MAX_ITERATIONS, 1 + 5)
     np.testing.assert_allclose(iterates[-1], optm_steps(problem, iterates[0], 1)[-1], atol=1e-6)
     assert problem.value(iterates[-1]) < problem.value(iterates[0])
-    assert recorded(problem, method="stiefel_cayley", max_iterations=1)[0].counters["value"] < 1 + 5
 
 
 def test_published_sm_takes_a_thousand_steps_at_most(monkeypatch):
