@@ -2,6 +2,7 @@
 
 import dataclasses
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pymanopt
@@ -9,7 +10,7 @@ import pytest
 
 from helpers import Watcher, random_projection, random_samples, small_problem
 from kdrbench.errors import InputError
-from kdrbench.kernels import Pairing, UserKernel
+from kdrbench.kernels import Gaussian, Pairing, UserKernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems.geometry import riemannian_gradient
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve, stiefel_cayley
@@ -118,6 +119,37 @@ def small_kernel(kernel):
     return small_problem(kernel).objective.kernel
 
 
+@pytest.mark.parametrize(
+    ("slope", "changes", "message"),
+    [
+        (0.9e-6, [], "the gradient's norm is below 1e-06"),
+        (1.1e-6, [], ""),
+        (1.0, [(0.9e-6, 0.9e-12)], "W and its cost settled"),
+        (1.0, [(1.0, 1.0), (0.9e-6, 0.9e-12)], "W and its cost settled"),
+        (1.0, [(1.0, 1.0), (1.1e-6, 0.9e-12)], ""),
+        (1.0, [(1.0, 1.0), (0.9e-6, 1.1e-12)], ""),
+        (1.0, [(1.0, 1.0), *[(0.9e-5, 0.9e-11)] * 5], "W and its cost settled in the mean of 5 steps"),
+        (1.0, [(1.0, 1.0), *[(0.9e-5, 0.9e-11)] * 4], ""),
+        (1.0, [(0.9e-5, 0.9e-11)] * 2, "W and its cost settled in the mean of 5 steps"),
+        (1.0, [(1.1e-5, 0.9e-11)] * 5, ""),
+        (1.0, [(0.9e-5, 1.1e-11)] * 5, ""),
+    ],
+)
+def test_each_of_the_authors_thresholds_acts(slope, changes, message):
+    search = SimpleNamespace(slope=slope, changes=changes)
+    assert stiefel_cayley._settled_as_published(search, 1e-6) == message
+
+
+def test_published_sm_takes_its_fifth_trial_whatever_it_gives():
+    features, labels = random_samples()
+    # Steps of 1e-3 to 1e-7 are far too long for gradients of this size.
+    problem = supervised_problem(10.0 * features, labels, small_kernel("polynomial"))
+    result, iterates = recorded(problem, method="stiefel_cayley", variant="published", max_iterations=1)
+    assert (result.status, result.counters["value"]) == (Status.MAX_ITERATIONS, 1 + 5)
+    np.testing.assert_allclose(iterates[-1], optm_steps(problem, iterates[0], 1)[-1], atol=1e-6)
+    assert problem.value(iterates[-1]) < problem.value(iterates[0])
+
+
 def test_published_sm_takes_a_thousand_steps_at_most(monkeypatch):
     rule = dataclasses.replace(stiefel_cayley._RULES["published"], settled=lambda search, tolerance: "")
     monkeypatch.setitem(stiefel_cayley._RULES, "published", rule)
@@ -196,6 +228,16 @@ def test_published_dg_is_the_papers_growth(kernel, seed):
     np.testing.assert_allclose(result.projection, published_growth(problem, start), atol=1e-8)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_published_dg_tries_long_steps_again_each_time(seed):
+    # Where F has many maxima along a circle, a step that was cut short says nothing of the next one.
+    features, labels = random_samples(n_features=8)
+    problem = supervised_problem(features, labels, Gaussian(0.3))
+    result, _ = recorded(problem, seed, n_components=3, method="dimension_growth", variant="published")
+    start = make_start("random", problem, 3, np.random.default_rng(seed))
+    np.testing.assert_allclose(result.projection, published_growth(problem, start), atol=1e-6)
+
+
 class GrowthSpy:
     """Remembers F at each point where a gradient is asked for: the accepted ones."""
 
@@ -270,6 +312,20 @@ def test_published_gm_is_pymanopts_own_run_with_autograd(kernel):
     np.testing.assert_allclose(result.projection, expected.point, atol=1e-8)
     # The first iterate is the start, and the last one was seen as it was accepted.
     assert expected.iterations >= len(iterates) - 2
+
+
+@pytest.mark.parametrize(("variant", "most"), [("converged", 5000), ("published", 1000)])
+def test_published_gm_takes_a_thousand_iterations_at_most(variant, most, monkeypatch):
+    asked = []
+    original = pymanopt.optimizers.TrustRegions
+
+    def spy(**options):
+        asked.append(options)
+        return original(**options)
+
+    monkeypatch.setattr(pymanopt.optimizers, "TrustRegions", spy)
+    recorded(small_problem(), method="grassmann_trust_region", variant=variant, max_iterations=5000)
+    assert [options["max_iterations"] for options in asked] == [most]
 
 
 def test_gm_does_no_oracle_call_twice():
