@@ -1,12 +1,17 @@
 """The sources that a run depends on."""
 
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
+from kdrbench.bench import sources
+from kdrbench.bench.grid import Grid
 from kdrbench.bench.sources import sources_of
 from kdrbench.solvers import SOLVERS
 
+ROOT = Path(__file__).parents[2]
 SOLVER = """
 import numpy as np
 from my_tools.steps import step
@@ -85,3 +90,19 @@ def test_packages_that_a_solver_imports_when_it_runs_are_named():
 
 def test_a_module_that_is_not_there_is_nothing():
     assert sources_of(["no_such_module"]).modules == ()
+
+
+def test_another_version_of_a_package_is_another_batch_of_those_who_import_it(monkeypatch):
+    def batches():
+        config = yaml.safe_load((ROOT / "config.yaml").read_text())
+        return {batch.path: batch.sha256 for batch in Grid(config).batches()}
+
+    before, honest = batches(), sources.version
+    monkeypatch.setattr(sources, "version", lambda name: "9" if name == "pymanopt" else honest(name))
+    changed = {path for path, sha256 in batches().items() if sha256 != before[path]}
+    assert changed == {path for path in before if "/gm" in path}
+
+
+def test_no_solver_depends_on_another_through_what_all_share():
+    shared = set(sources_of(["kdrbench.bench.solver_job"]).modules)
+    assert not shared & {place.split(":")[0] for place in SOLVERS.values()}

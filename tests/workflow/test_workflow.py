@@ -97,6 +97,28 @@ def test_another_option_reruns_the_cells_of_that_solver(finished):
     assert finished.planned(references=references)["run_batch"] == 1
 
 
+def test_an_edited_solver_reruns_its_own_cells(tmp_path):
+    workflow = Workflow(tmp_path / "run")
+    workflow.environment["PYTHONPATH"] += f":{workflow.folder}"
+    code = workflow.folder / "mine.py"
+    code.write_text("from misbehaving import NeverEnds\n\n\nclass Mine(NeverEnds):\n    pass\n")
+    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": ["ism", "mine"], "references": []}
+    grid = {
+        "solvers": {"mine": {"method": "mine:Mine"}},
+        "limits": {"time_s": 0.2, "memory_mib": 256},
+        "experiments": {"table4_supervised": experiment},
+    }
+    done = workflow.run(**grid)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert workflow.planned(**grid) == {}
+    code.write_text("# As patient as ever.\n" + code.read_text().replace("    pass", '    """Nothing new."""\n\n    pass'))
+    assert workflow.planned(**grid) == {}
+    code.write_text(code.read_text() + "\n    version = 2\n")
+    done = workflow.run("--dry-run", **grid)
+    assert "solver=mine" in done.stdout + done.stderr
+    assert workflow.planned(**grid)["run_batch"] == 1
+
+
 def test_results_are_rebuilt_piecewise(copy):
     before = copy.records()
     (deleted,) = (copy.folder / "results/runs").rglob("ism/*.jsonl")

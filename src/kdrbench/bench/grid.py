@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from kdrbench import __version__
 from kdrbench.bench.config import NO_KERNEL, Config, check_config, method_of
 from kdrbench.bench.monitor import REFEREE_SHARE
+from kdrbench.bench.sources import Sources, sources_of
 from kdrbench.bench.supervisor import GRACE_S
 from kdrbench.datasets.registry import load_registry
 from kdrbench.references import build_reference
@@ -51,7 +51,8 @@ class Batch:
     seed: int
     threads: int
     evaluation: dict[str, Any]
-    kdrbench_version: str
+    sources_sha256: str
+    packages: dict[str, str]
 
     @property
     def folds_label(self) -> str:
@@ -90,6 +91,7 @@ class Grid:
     def __init__(self, config: Config) -> None:
         check_config(config)
         self.config = config
+        self._known_sources: dict[tuple[str, ...], Sources] = {}
         self._batches = {batch.path: batch for batch in self._expand()}
 
     @property
@@ -148,29 +150,40 @@ class Grid:
     def _solver_part(self, experiment: Config, kernel: str, solver: str) -> dict[str, Any]:
         definition = self.config["solvers"][solver]
         method = method_of(definition)
+        found = build_solver(method)
         return {
             "kind": Kind.SOLVER,
             "kernel": kernel,
             "kernel_definition": dict(self.config["kernels"][kernel]),
             "solver": solver,
             "solver_definition": method,
-            "solver_version": build_solver(method).version,
+            "solver_version": found.version,
             "start": definition.get("start", experiment["start"]),
             "evaluation": dict(experiment.get("evaluation", {})),
+            **self._sources(type(found).__module__, "kdrbench.bench.solver_job"),
         }
 
     def _reference_part(self, reference: str) -> dict[str, Any]:
         definition = dict(self.config["references"][reference])
+        found = build_reference(definition)
         return {
             "kind": Kind.REFERENCE,
             "kernel": NO_KERNEL,
             "kernel_definition": {},
             "solver": reference,
             "solver_definition": definition,
-            "solver_version": build_reference(definition).version,
+            "solver_version": found.version,
             "start": "",
             "evaluation": {},
+            **self._sources(type(found).__module__, "kdrbench.bench.reference_job"),
         }
+
+    def _sources(self, *modules: str) -> dict[str, Any]:
+        """Return what the results of a method depend on in code."""
+        if modules not in self._known_sources:
+            self._known_sources[modules] = sources_of(modules)
+        sources = self._known_sources[modules]
+        return {"sources_sha256": sources.sha256, "packages": sources.packages}
 
     def _fold_batches(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[Batch]:
         experiment, config = self.config["experiments"][name], self.config
@@ -186,6 +199,5 @@ class Grid:
                 folds=tuple(range(first, min(first + size, n_folds))),
                 seed=config["seed"],
                 threads=self.threads,
-                kdrbench_version=__version__,
                 **part,
             )

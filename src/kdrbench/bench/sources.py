@@ -19,6 +19,8 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 
 _PACKAGE = "kdrbench"
+# These say what is to be run and write down how it ended; nothing in them changes a result.
+_NO_PART_OF_RESULTS = frozenset({"kdrbench.bench.grid", "kdrbench.bench.execute"})
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -41,7 +43,7 @@ def sources_of(roots: Iterable[str]) -> Sources:
     waiting = sorted(set(roots))
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in found or name in _NO_PART_OF_RESULTS:
             continue
         path = _path_of(name)
         if path is None:

@@ -39,7 +39,7 @@ from kdrbench.paradigms.embedding import Degrees, cluster_rows, spectral_embeddi
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
 from kdrbench.problems.objective import check_features
 from kdrbench.solvers import IterationMonitor, Monitor, Solver, SolverResult, Status, solve
-from kdrbench.solvers.ism import eigenvalues_settled
+from kdrbench.solvers.stiefel import eigenvalues_settled
 from kdrbench.surrogate import Evaluation, build_problem
 from kdrbench.surrogate.gram import HollowGram, gram_operator
 

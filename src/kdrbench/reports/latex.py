@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -94,7 +95,7 @@ def compile_pdf(fragment: str, target: Path) -> None:
     """Typeset the fragment on a page of its own with pdflatex; raises ``TexError`` with TeX's first complaint."""
     if shutil.which("pdflatex") is None:
         raise TexError("pdflatex is not on the PATH; install a TeX with booktabs, or leave out the PDF")
-    page = _PAGE % {"table": fragment, "width": 42, "height": 21}
+    page = _PAGE % {"table": fragment, "width": _page_width(fragment), "height": 18}
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "table.tex"
         source.write_text(page, encoding="utf-8")
@@ -104,6 +105,12 @@ def compile_pdf(fragment: str, target: Path) -> None:
             complaints = [line for line in done.stdout.splitlines() if line.startswith("!")]
             raise TexError(f"pdflatex failed: {complaints[0] if complaints else done.stdout[-300:]}")
         write_bytes(target, source.with_suffix(".pdf").read_bytes())
+
+
+def _page_width(fragment: str) -> float:
+    """Return the centimetres that a page needs to show all columns in about the size of its caption."""
+    columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", fragment)
+    return 4.0 + 2.6 * len(columns[1]) if columns else 21.0
 
 
 def escape(text: str) -> str:

@@ -30,7 +30,7 @@ from kdrbench.solvers.base import Outcome, Status
 from kdrbench.solvers.in_row_space import run_in_row_space
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import require_one_of, require_positive
-from kdrbench.solvers.stiefel import leading_eigenvectors, subspace_turn
+from kdrbench.solvers.stiefel import eigenvalues_settled, leading_eigenvectors, subspace_turn
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,3 @@ def _eigenvectors_of_unprojected(problem: Problem, start: FloatArray, monitor: M
         return Outcome(start, monitor.stop_status, monitor.stop_message)
     _, projection = leading_eigenvectors(problem.surrogate(np.eye(start.shape[0])), start.shape[1])
     return Outcome(projection, Status.CONVERGED, "one eigendecomposition, with the kernel of the unprojected samples")
-
-
-def eigenvalues_settled(eigenvalues: FloatArray, previous: FloatArray, tolerance: float) -> bool:
-    """Return whether |lambda - previous| is at most ``tolerance`` times |previous|: the papers' stopping test."""
-    return bool(np.linalg.norm(eigenvalues - previous) <= tolerance * np.linalg.norm(previous))

@@ -35,11 +35,10 @@ from kdrbench.solvers.blended import BlendedProblem
 from kdrbench.solvers.correction import approach_through
 from kdrbench.solvers.curvature import DENSE_DIMENSION
 from kdrbench.solvers.in_row_space import run_in_row_space
-from kdrbench.solvers.ism import eigenvalues_settled
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.newton import NewtonSearch
 from kdrbench.solvers.options import require_positive
-from kdrbench.solvers.stiefel import leading_eigenvectors, subspace_turn
+from kdrbench.solvers.stiefel import eigenvalues_settled, leading_eigenvectors, subspace_turn
 
 # A turn of the subspace by less than this against the iterate before the last is a cycle of two.
 _CYCLE = 1e-6

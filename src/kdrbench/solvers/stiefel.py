@@ -52,6 +52,11 @@ def relative_stationarity(projection: FloatArray, gradient: FloatArray) -> float
     return float(np.linalg.norm(riemannian_gradient(projection, gradient))) / norm if norm != 0.0 else 0.0
 
 
+def eigenvalues_settled(eigenvalues: FloatArray, previous: FloatArray, tolerance: float) -> bool:
+    """Return whether |lambda - previous| is at most ``tolerance`` times |previous|: the papers' stopping test."""
+    return bool(np.linalg.norm(eigenvalues - previous) <= tolerance * np.linalg.norm(previous))
+
+
 def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
     """Return the ``count`` largest eigenvalues, descending, and their orthonormal eigenvectors.
 
