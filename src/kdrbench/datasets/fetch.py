@@ -25,13 +25,15 @@ class Sources:
     """Where files may come from: a ``mirror`` (folder or http(s) URL; KDRBENCH_MIRROR wins) and the ``cache``.
 
     ``cache`` is the user's cache folder if not named. ``attempts`` and ``pause_s`` say how often and how patiently a
-    failing download is tried. ``offline`` leaves out every address.
+    failing download is tried, ``timeout_s`` how long a silent server is waited for. ``offline`` leaves out every
+    address.
     """
 
     mirror: str | None = None
     cache: Path | None = None
     attempts: int = 4
     pause_s: float = 1.0
+    timeout_s: float = 30.0
     offline: bool = False
 
     @property
@@ -137,6 +139,7 @@ def _download(url: str, candidate: _Candidate, sources: Sources, accept: Accept)
         accept=None if candidate.sha256 else accept,
         attempts=sources.attempts,
         pause_s=sources.pause_s,
+        timeout_s=sources.timeout_s,
     )
     with _only_one(target):
         # Another process may have been here while this one waited.

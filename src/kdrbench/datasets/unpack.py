@@ -43,7 +43,8 @@ def decompress_lzw(packed: bytes, *, most_bytes: int = _MOST_BYTES) -> bytes:
     """
     if packed[:2] != b"\x1f\x9d" or len(packed) < 3 or not 9 <= packed[2] & 0x1F <= 16:
         raise ValueError("no header of compress")
-    widest, clears = packed[2] & 0x1F, bool(packed[2] & 0x80)
+    # A header that says 9 bits means 10, in compress itself and in gzip.
+    widest, clears = max(10, packed[2] & 0x1F), bool(packed[2] & 0x80)
     first = 257 if clears else 256
     words = [bytes((value,)) for value in range(256)] + [b""] * (first - 256)
     pieces: list[bytes] = []
