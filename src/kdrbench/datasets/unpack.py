@@ -41,10 +41,10 @@ def decompress_lzw(packed: bytes, *, most_bytes: int = _MOST_BYTES) -> bytes:
     Codes come in groups of eight of equal width; when the width grows or the table is cleared, the rest of the group
     is padding (Welch, A technique for high-performance data compression, Computer 17, 1984, and ncompress's files).
     """
-    if packed[:2] != b"\x1f\x9d" or len(packed) < 3 or not 9 <= packed[2] & 0x1F <= 16:
+    # Programs disagree on what a header of 9 bits means.
+    if packed[:2] != b"\x1f\x9d" or len(packed) < 3 or not 10 <= packed[2] & 0x1F <= 16:
         raise ValueError("no header of compress")
-    # A header that says 9 bits means 10, in compress itself and in gzip.
-    widest, clears = max(10, packed[2] & 0x1F), bool(packed[2] & 0x80)
+    widest, clears = packed[2] & 0x1F, bool(packed[2] & 0x80)
     first = 257 if clears else 256
     words = [bytes((value,)) for value in range(256)] + [b""] * (first - 256)
     pieces: list[bytes] = []
