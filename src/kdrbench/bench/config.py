@@ -105,9 +105,10 @@ def _check_experiment(place: str, experiment: Config, config: Config) -> None:
         if dataset not in registry:
             raise ConfigError(f"config: {place}.components: {unknown_name('data set', dataset, sorted(registry))}")
     for dataset in experiment["datasets"]:
-        if not registry[dataset].labelled or registry[dataset].kind != "features":
-            lack = "has no labels" if registry[dataset].kind == "features" else "is a kernel matrix without features"
-            raise ConfigError(f"config: {place}.datasets: data set {dataset!r} {lack}; experiments use both")
+        if lacks := registry[dataset].lacks:
+            raise ConfigError(
+                f"config: {place}.datasets: data set {dataset!r} has no {lacks}, which an experiment needs"
+            )
         _check_dataset(place, experiment, registry[dataset].n_features, registry[dataset].class_counts, dataset)
 
 

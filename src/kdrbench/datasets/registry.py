@@ -55,7 +55,7 @@ class DatasetEntry:
     notes: str = ""
     scaling: str = "Values as in the source; experiments standardise with training statistics."
     missing: str = "No value is missing."
-    differences: str = ""
+    differences: str = "None known."
     files: tuple[SourceFile, ...] = ()
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     labellings: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
@@ -71,9 +71,11 @@ class DatasetEntry:
         return tuple(self.classes.values())
 
     @property
-    def labelled(self) -> bool:
-        """Whether the samples have classes."""
-        return bool(self.classes)
+    def lacks(self) -> str:
+        """What a set must have for supervised experiments and has not: "features", "labels" or nothing."""
+        if self.kind != "features":
+            return "features"
+        return "" if self.classes else "labels"
 
 
 @cache
