@@ -8,6 +8,7 @@ import struct
 import tarfile
 import zipfile
 
+import numpy as np
 import pytest
 
 from kdrbench.datasets.archives import ArchiveLimits, read_archive
@@ -164,3 +165,21 @@ def test_archives_that_end_early_are_refused(tmp_path, share):
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(DataError, match="x is not a readable tar or zip archive: "):
         read_archive(path, everything)
+
+
+@pytest.mark.parametrize("write", [tar, zipped])
+def test_damaged_archives_are_read_or_refused_but_nothing_else(tmp_path, write):
+    members = [(f"m{number}", bytes(range(200)) * number) for number in range(8)]
+    path = write(tmp_path / "x", *members)
+    content, rng, refusals = path.read_bytes(), np.random.default_rng(0), []
+    for _ in range(200):
+        damaged = bytearray(content)
+        for place in rng.integers(0, len(content), 3):
+            damaged[place] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        try:
+            read_archive(path, everything)
+        except DataError as error:
+            refusals.append(str(error))
+    assert len(refusals) > 50
+    assert all(str(path) in refusal for refusal in refusals)

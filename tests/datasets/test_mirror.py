@@ -16,6 +16,7 @@ from kdrbench.datasets import load_dataset, load_registry
 from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.load import read_entry
 from kdrbench.errors import DataError
+from unix_compress import compress_lzw
 
 MIRROR = Path(os.environ.get("KDRBENCH_MIRROR", "/no mirror"))
 pytestmark = pytest.mark.skipif(
@@ -123,7 +124,10 @@ def repacked_faces(folder, change=None):
     """Pack the images anew, in another order and another folder, one pixel changed if asked for."""
     path = folder / "cmu-faces" / "faces_4.tar.gz"
     path.parent.mkdir(parents=True)
-    with tarfile.open(MIRROR / "cmu-faces" / "faces_4.tar.gz") as source, tarfile.open(path, "w:gz") as target:
+    with (
+        tarfile.open(MIRROR / "cmu-faces" / "faces_4.tar.gz") as source,
+        tarfile.open(path, "w:gz", compresslevel=1) as target,
+    ):
         for member in reversed([member for member in source if member.isreg()]):
             content = bytearray(source.extractfile(member).read())
             if member.name.endswith(change or "\0"):
@@ -140,6 +144,15 @@ def test_faces_packed_otherwise_pass_and_a_changed_pixel_does_not(tmp_path):
     assert dataset.content_sha256 == REGISTRY["face"].content_sha256
     with pytest.raises(DataError, match="'face' has values with SHA-256"):
         read_entry(REGISTRY["face"], repacked_faces(tmp_path / "b", "night_up_sad_open_4.pgm"))
+
+
+@pytest.mark.usefixtures("no_mirror")
+def test_musk_packed_as_uci_packs_it_passes(tmp_path):
+    path = tmp_path / "mirror" / "musk" / "clean2.data.Z"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(compress_lzw((MIRROR / "musk" / "clean2.data").read_bytes()))
+    sources = Sources(str(tmp_path / "mirror"), cache=tmp_path / "cache", offline=True)
+    assert read_entry(REGISTRY["musk2"], sources).content_sha256 == REGISTRY["musk2"].content_sha256
 
 
 def test_the_uci_files_and_scikit_learns_copies_agree_where_they_should():

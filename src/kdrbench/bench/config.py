@@ -106,9 +106,7 @@ def _check_experiment(place: str, experiment: Config, config: Config) -> None:
             raise ConfigError(f"config: {place}.components: {unknown_name('data set', dataset, sorted(registry))}")
     for dataset in experiment["datasets"]:
         if lacks := registry[dataset].lacks:
-            raise ConfigError(
-                f"config: {place}.datasets: data set {dataset!r} has no {lacks}, which an experiment needs"
-            )
+            raise ConfigError(f"config: {place}.datasets: data set {dataset!r} has no {lacks}; experiments need them")
         _check_dataset(place, experiment, registry[dataset].n_features, registry[dataset].class_counts, dataset)
 
 

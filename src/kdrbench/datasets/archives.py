@@ -38,8 +38,10 @@ def read_archive(path: Path, wanted: Callable[[str], bool], limits: ArchiveLimit
         if zipfile.is_zipfile(path):
             return _read_zip(path, wanted, guard)
         return _read_tar(path, wanted, guard)
-    except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, NotImplementedError, ValueError) as error:
-        # A DataError is neither of these; zlib's own error is met as one of them or below.
+    except DataError:
+        raise
+    except Exception as error:
+        # Which error it is depends on where in a broken file the reader of tar, zip, gzip or another packing stumbles.
         raise DataError(f"{path} is not a readable tar or zip archive: {error}") from error
 
 

@@ -67,7 +67,14 @@ def _read(entry: DatasetEntry, sources: Sources, build: Callable[[DatasetEntry, 
         _check_content(entry, data.content_sha256)
         return data
 
-    return parse([fetch_file(entry, file, sources, accept=lambda path: parse([path])) for file in entry.files])
+    accepted: dict[tuple[Path, ...], _Data] = {}
+
+    def accept(path: Path) -> None:
+        accepted[(path,)] = parse([path])
+
+    paths = tuple(fetch_file(entry, file, sources, accept=accept) for file in entry.files)
+    # What was parsed to be verified need not be parsed again.
+    return accepted[paths] if paths in accepted else parse(paths)
 
 
 def from_parsed(name: str, parsed: parsers.Parsed) -> Dataset:
