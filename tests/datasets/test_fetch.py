@@ -10,7 +10,7 @@ import pytest
 from kdrbench.datasets.fetch import Sources, fetch_file
 from kdrbench.datasets.load import read_entry
 from kdrbench.errors import DataError
-from serving import TABLE, cut, dripping, ranged, redirect, stalling, status, whole
+from serving import TABLE, cut, dripping, ranged, redirect, send, stalling, status, whole
 
 pytestmark = pytest.mark.usefixtures("no_mirror")
 CANONICAL = "/canonical/data.csv"
@@ -94,6 +94,17 @@ def test_only_the_missing_rest_is_asked_for(tiny, server, sources):
     (_, first), (_, second) = server.requests
     assert first is None
     assert second == "bytes=100000-"
+
+
+def test_a_server_that_packs_what_it_sends_is_asked_not_to(tiny, server, sources):
+    def obliging(handler):
+        if "gzip" in handler.headers.get("Accept-Encoding", ""):
+            send(handler, 200, gzip.compress(TABLE), {"Content-Encoding": "gzip"})
+        else:
+            whole(handler)
+
+    server.answers[CANONICAL] = [obliging]
+    assert fetch(tiny, sources).read_bytes() == TABLE
 
 
 def test_pieces_that_do_not_fit_are_thrown_away_and_fetched_again(tiny, server, sources, tmp_path):

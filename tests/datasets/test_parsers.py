@@ -1,13 +1,18 @@
 """Each format: what is read, and what is refused with the file, the line and the reason."""
 
 import gzip
+import hashlib
+import re
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
 
 from kdrbench.datasets import load_registry, parsers
+from kdrbench.datasets.fetch import Sources
+from kdrbench.datasets.load import read_entry
 from kdrbench.datasets.registry import read_registry
 from kdrbench.errors import DataError
 
@@ -200,6 +205,19 @@ def test_the_registry_is_sound():
             assert len(file.sha256) == 64 or name == "gyrb"
             assert not file.path.startswith("/")
             assert ".." not in file.path
+
+
+def test_the_set_of_the_documentation_can_be_added(tmp_path, no_mirror):
+    (text,) = re.findall(r"```toml\n(.*?)```", (Path(__file__).parents[2] / "docs" / "data.md").read_text(), re.S)
+    content = "".join(f"{row},{row % 9},0.5,{row % 2 + 1}\n" for row in range(140)) + "140,?,1,1\n"
+    (tmp_path / "seeds").mkdir()
+    write(tmp_path / "seeds", content, "seeds.csv")
+    sha256 = hashlib.sha256(content.encode()).hexdigest()
+    entry = read_registry(text.replace('sha256 = "..."', f'sha256 = "{sha256}"'))["seeds"]
+    dataset = read_entry(entry, Sources(str(tmp_path), cache=tmp_path / "cache", offline=True))
+    assert dataset.feature_names == ("area", "perimeter")
+    assert dataset.class_names == ("Kama", "Rosa")
+    assert dataset.features[3].tolist() == [3, 0.5]
 
 
 def test_likes_and_series_of_a_registry():
