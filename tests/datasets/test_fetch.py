@@ -88,6 +88,16 @@ def test_a_server_that_falls_silent_is_asked_again_for_the_rest(tiny, server, so
     assert server.requests[1][1] is not None
 
 
+def test_a_silent_server_is_waited_for_as_long_as_it_is_said(tiny, server, sources, monkeypatch):
+    import requests
+
+    asked, get = [], requests.get
+    monkeypatch.setattr(requests, "get", lambda *words, **options: asked.append(options) or get(*words, **options))
+    server.answers[CANONICAL] = [whole]
+    fetch(tiny, dataclasses.replace(sources, timeout_s=7.5))
+    assert [options["timeout"] for options in asked] == [7.5]
+
+
 def test_only_the_missing_rest_is_asked_for(tiny, server, sources):
     server.answers[CANONICAL] = [cut(100_000), ranged]
     fetch(tiny, sources)

@@ -3,6 +3,7 @@
 import gzip
 import shutil
 import subprocess
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -70,6 +71,21 @@ def test_broken_files_are_refused(tmp_path, content, words):
     path.write_bytes(content)
     with pytest.raises(DataError, match=words):
         read_unpacked(path)
+
+
+def test_bombs_are_not_unpacked_to_their_end(tmp_path):
+    path = tmp_path / "bomb"
+    n_bytes = 30 * 2**20
+    for packed in (gzip.compress(bytes(n_bytes)), compress_lzw(bytes(10**6))):
+        path.write_bytes(packed)
+        tracemalloc.start()
+        with pytest.raises(DataError, match="unpacks to more than 1000 bytes"):
+            read_unpacked(path, most_bytes=1000)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < n_bytes / 10
+    # The word that crosses the limit is the last one; words of zeros grow by one each.
+    assert 1000 < len(decompress_lzw(packed, most_bytes=1000)) < 1100
 
 
 def test_damaged_codes_give_other_bytes_or_a_value_error():
