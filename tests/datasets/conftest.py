@@ -15,8 +15,10 @@ from serving import N_ROWS, TABLE, status
 
 
 @pytest.fixture
-def server():
+def server(monkeypatch):
     """Serve ``answers``: by path a list of answers, one a request, the last one again and again."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
     answers, requests = {}, []
 
     class Handler(http.server.BaseHTTPRequestHandler):

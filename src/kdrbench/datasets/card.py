@@ -54,5 +54,5 @@ def _classes(counts: Mapping[str, int]) -> str:
 def _source(file: SourceFile) -> Fact:
     if not file.sha256:
         return Fact("Source", f"the user's file {file.path} in a mirror folder")
-    other = " (packed otherwise: verified by its content)" if file.repackaged else ""
+    other = " or other bytes with the same content" if file.repackaged else ""
     return Fact("Source", f"{file.path}, SHA-256 {file.sha256}{other}", (*file.urls, *file.repackaged))
