@@ -66,6 +66,11 @@ class DatasetEntry:
         return not self.files
 
     @property
+    def generated(self) -> bool:
+        """Whether the set is made by a seeded generator."""
+        return "seed" in self.options and self.bundled
+
+    @property
     def class_counts(self) -> tuple[int, ...]:
         """The number of samples of each class, in the order of the class names."""
         return tuple(self.classes.values())
