@@ -55,7 +55,7 @@ class DatasetEntry:
     notes: str = ""
     scaling: str = "Values as in the source; experiments standardise with training statistics."
     missing: str = "No value is missing."
-    differences: str = "None known."
+    differences: str = "None are known."
     files: tuple[SourceFile, ...] = ()
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     labellings: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
