@@ -31,7 +31,7 @@ def test_prepare_writes_a_data_set(tmp_path):
 def test_an_error_is_one_sentence_and_exit_code_two(tmp_path):
     done = kdrbench("prepare", "wines", "--out", tmp_path / "wines.npz")
     assert done.returncode == 2
-    assert done.stderr == "kdrbench: unknown data set 'wines'; allowed: cancer, wdbc, wine. Did you mean 'wine'?\n"
+    assert re.fullmatch(r"kdrbench: unknown data set 'wines'; allowed: .*\. Did you mean 'wine'\?\n", done.stderr)
     assert not list(tmp_path.iterdir())
 
 
@@ -44,7 +44,7 @@ def test_a_limit_of_zero_is_refused_before_anything_runs(tmp_path):
 
 def test_commands_are_described():
     listed = kdrbench("--help").stdout
-    for command in ("prepare", "batch", "freeze-config", "merge", "table", "typeset", "figure", "where"):
+    for command in ("prepare", "data", "batch", "freeze-config", "merge", "table", "typeset", "figure", "where"):
         assert re.search(rf"^  {command} +\w", listed, re.M)
 
 

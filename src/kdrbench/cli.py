@@ -20,6 +20,17 @@ _FILE = click.Path(path_type=Path)
 class _Group(click.Group):
     """A group whose commands end with one sentence and exit code 2 on an error the user can mend."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), "data"])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name != "data":
+            return super().get_command(ctx, cmd_name)
+        # The group stands beside what it works with, and is imported when it is asked for.
+        from kdrbench.datasets.commands import data
+
+        return data
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 
-def write_bytes(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """Write ``content`` to ``path``, making its folder; a reader sees the old file or the whole new one.
+@contextmanager
+def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+    """Give a stream whose content becomes ``path`` when the block ends, and is thrown away when it raises.
 
     ``durable=False`` leaves out the flush to disk: the file then survives a killed process, not a power cut.
     """
@@ -17,7 +21,7 @@ def write_bytes(path: Path, content: bytes, *, durable: bool = True) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
+            yield stream
             stream.flush()
             if durable:
                 os.fsync(stream.fileno())
@@ -27,6 +31,15 @@ def write_bytes(path: Path, content: bytes, *, durable: bool = True) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def write_bytes(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Write ``content`` to ``path``, making its folder; a reader sees the old file or the whole new one.
+
+    ``durable`` as in :func:`replacing`.
+    """
+    with replacing(path, durable=durable) as stream:
+        stream.write(content)
 
 
 def drop_unfinished(path: Path) -> None:

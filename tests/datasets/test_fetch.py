@@ -1,81 +1,269 @@
-"""Fetching, with a real HTTP server on loopback where a network is needed."""
+"""Fetching from a mirror and over HTTP: whole and verified, or not at all."""
 
 import dataclasses
-import hashlib
-import http.server
-import threading
+import gzip
+import io
+import sys
 
 import pytest
 
-from kdrbench.datasets import load_registry
-from kdrbench.datasets.fetch import fetch_file
+from kdrbench.datasets.fetch import Sources, fetch_file
+from kdrbench.datasets.load import read_entry
 from kdrbench.errors import DataError
+from serving import TABLE, cut, dripping, ranged, redirect, send, stalling, status, whole
 
-CONTENT = b"1,2,3\n"
-ENTRY = dataclasses.replace(
-    load_registry()["cancer"], name="tiny", file="tiny/data.csv", sha256=hashlib.sha256(CONTENT).hexdigest()
-)
+pytestmark = pytest.mark.usefixtures("no_mirror")
+CANONICAL = "/canonical/data.csv"
+
+
+def never(path):
+    raise AssertionError("bytes with a known hash need no look at their content")
+
+
+def fetch(entry, sources, accept=never):
+    return fetch_file(entry, entry.files[0], sources, accept=accept)
+
+
+def kept(folder):
+    """Return all files below a folder but the empty ones that processes lock."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
 
 
 @pytest.fixture
-def server(tmp_path):
-    """Serve the folder ``served`` and return its URL."""
-    folder = tmp_path / "served"
+def sources(tmp_path):
+    return Sources(cache=tmp_path / "cache", pause_s=0.0)
+
+
+def put(folder, content=TABLE, name="data.csv"):
     (folder / "tiny").mkdir(parents=True)
-    (folder / "tiny" / "data.csv").write_bytes(CONTENT)
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *args):
-            super().__init__(*args, directory=folder)
-
-        def log_message(self, *args):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{running.server_address[1]}"
-        running.shutdown()
+    (folder / "tiny" / name).write_bytes(content)
+    return str(folder)
 
 
-@pytest.fixture(autouse=True)
-def _no_mirror_of_the_users(monkeypatch):
-    monkeypatch.delenv("KDRBENCH_MIRROR", raising=False)
+def test_canonical_address_is_asked_without_a_mirror_and_only_once(tiny, server, sources, tmp_path):
+    server.answers[CANONICAL] = [whole]
+    path = fetch(tiny, sources)
+    assert path == tmp_path / "cache" / "tiny" / "data.csv"
+    assert path.read_bytes() == TABLE
+    assert fetch(tiny, sources) == path
+    assert server.requests == [(CANONICAL, None)]
+    assert kept(tmp_path / "cache") == ["data.csv"]
 
 
-def test_canonical_address_is_asked_without_a_mirror(server, tmp_path):
-    entry = dataclasses.replace(ENTRY, urls=(f"{server}/tiny/data.csv",))
-    path = fetch_file(entry, cache=tmp_path / "cache")
-    assert path.read_bytes() == CONTENT
-    assert tmp_path / "cache" in path.parents
+def test_mirror_folder_comes_first_and_the_environment_before_the_argument(tiny, tmp_path, monkeypatch, sources):
+    mirror = put(tmp_path / "mirror")
+    found = fetch(tiny, dataclasses.replace(sources, mirror=mirror))
+    assert found == tmp_path / "mirror" / "tiny" / "data.csv"
+    monkeypatch.setenv("KDRBENCH_MIRROR", mirror)
+    assert fetch(tiny, dataclasses.replace(sources, mirror="/no/such/mirror")) == found
 
 
-def test_mirror_folder_comes_first(tmp_path, monkeypatch):
-    (tmp_path / "mirror" / "tiny").mkdir(parents=True)
-    (tmp_path / "mirror" / "tiny" / "data.csv").write_bytes(CONTENT)
-    assert fetch_file(ENTRY, mirror=str(tmp_path / "mirror")) == tmp_path / "mirror" / "tiny" / "data.csv"
-    monkeypatch.setenv("KDRBENCH_MIRROR", str(tmp_path / "mirror"))
-    assert fetch_file(ENTRY, mirror="/no/such/mirror").read_bytes() == CONTENT
+def test_mirror_may_be_an_address(tiny, server, sources):
+    server.answers["/mirror/tiny/data.csv"] = [whole]
+    assert fetch(tiny, dataclasses.replace(sources, mirror=f"{server.url}/mirror/")).read_bytes() == TABLE
+    assert server.requests == [("/mirror/tiny/data.csv", None)]
 
 
-def test_mirror_may_be_an_address(server, tmp_path):
-    assert fetch_file(ENTRY, mirror=server + "/", cache=tmp_path / "cache").read_bytes() == CONTENT
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param([dripping], id="slow"),
+        pytest.param([status(500), whole], id="500 then 200"),
+        pytest.param([status(503), status(429), status(500), whole], id="three passing errors"),
+        pytest.param([cut(100_000), whole], id="cut, then a server without ranges"),
+        pytest.param([cut(100_000), ranged], id="cut, then the rest"),
+        pytest.param([cut(100_000), cut(100_000), cut(100_000), ranged], id="in four pieces"),
+        pytest.param([redirect("/elsewhere")], id="redirect"),
+    ],
+)
+def test_difficult_servers_give_the_whole_file_in_the_end(tiny, server, sources, tmp_path, script):
+    server.answers.update({CANONICAL: script, "/elsewhere": [whole]})
+    assert fetch(tiny, sources).read_bytes() == TABLE
+    assert kept(tmp_path / "cache") == ["data.csv"]
 
 
-def test_wrong_bytes_are_never_used(server, tmp_path):
-    wrong = dataclasses.replace(ENTRY, sha256="0" * 64, urls=(f"{server}/tiny/data.csv",))
-    mirror = tmp_path / "served"
-    with pytest.raises(DataError, match=r"SHA-256 is .* not 000.*; http://127.* \(ValueError: "):
-        fetch_file(wrong, mirror=str(mirror), cache=tmp_path / "cache")
-    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+def test_a_server_that_falls_silent_is_asked_again_for_the_rest(tiny, server, sources):
+    server.answers[CANONICAL] = [stalling(100_000), ranged]
+    assert fetch(tiny, dataclasses.replace(sources, timeout_s=0.5)).read_bytes() == TABLE
+    assert server.requests[1][1] is not None
 
 
-def test_a_missing_source_names_all_that_was_tried_and_the_way_out(server, tmp_path):
-    entry = dataclasses.replace(ENTRY, urls=(f"{server}/gone.csv",))
+def test_a_silent_server_is_waited_for_as_long_as_it_is_said(tiny, server, sources, monkeypatch):
+    import requests
+
+    asked, get = [], requests.get
+    monkeypatch.setattr(requests, "get", lambda *words, **options: asked.append(options) or get(*words, **options))
+    server.answers[CANONICAL] = [whole]
+    fetch(tiny, dataclasses.replace(sources, timeout_s=7.5))
+    assert [options["timeout"] for options in asked] == [7.5]
+
+
+def test_only_the_missing_rest_is_asked_for(tiny, server, sources):
+    server.answers[CANONICAL] = [cut(100_000), ranged]
+    fetch(tiny, sources)
+    (_, first), (_, second) = server.requests
+    assert first is None
+    assert second == "bytes=100000-"
+
+
+def test_a_server_that_packs_what_it_sends_is_asked_not_to(tiny, server, sources):
+    def obliging(handler):
+        if "gzip" in handler.headers.get("Accept-Encoding", ""):
+            send(handler, 200, gzip.compress(TABLE), {"Content-Encoding": "gzip"})
+        else:
+            whole(handler)
+
+    server.answers[CANONICAL] = [obliging]
+    assert fetch(tiny, sources).read_bytes() == TABLE
+
+
+def test_pieces_that_do_not_fit_are_thrown_away_and_fetched_again(tiny, server, sources, tmp_path):
+    server.answers[CANONICAL] = [cut(100_000, b"x" * len(TABLE)), ranged, whole]
+    assert fetch(tiny, sources).read_bytes() == TABLE
+    assert [asked for _, asked in server.requests] == [None, "bytes=100000-", None]
+    assert kept(tmp_path / "cache") == ["data.csv"]
+
+
+@pytest.mark.parametrize("surplus", [0, 7])
+def test_a_part_as_long_as_the_file_or_longer_is_fetched_again(tiny, server, sources, surplus):
+    server.answers[CANONICAL] = [status(500)]
+    with pytest.raises(DataError):
+        fetch(tiny, dataclasses.replace(sources, attempts=1))
+    server.answers[CANONICAL] = [cut(100_000), status(500)]
+    with pytest.raises(DataError):
+        fetch(tiny, dataclasses.replace(sources, attempts=2))
+    (part,) = sources.cache.rglob("*.part")
+    assert part.stat().st_size == 100_000
+    part.write_bytes(b"y" * (len(TABLE) + surplus))
+    server.answers[CANONICAL] = [ranged]
+    assert fetch(tiny, sources).read_bytes() == TABLE
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ([status(404)], "HTTPError: 404 Client Error"),
+        ([status(500)], "HTTPError: 500 Server Error"),
+        ([cut(1000, TABLE), status(404)], "HTTPError: 404"),
+        ([lambda handler: whole(handler, TABLE[:-1])], r"ValueError: SHA256 hash of downloaded file \(data\.csv\)"),
+        ([lambda handler: whole(handler, TABLE.replace(b"1,1,b", b"1,2,b"))], "does not match the known hash"),
+        ([lambda handler: None], "ConnectionError"),
+        ([redirect(CANONICAL)], "TooManyRedirects"),
+    ],
+)
+def test_what_cannot_be_had_whole_is_not_there_at_all(tiny, server, sources, tmp_path, script, words):
+    server.answers[CANONICAL] = script
+    with pytest.raises(DataError, match=words) as caught:
+        fetch(tiny, sources)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "cache" / "tiny" / "data.csv").exists()
+
+
+def test_errors_that_stay_are_not_asked_for_again(tiny, server, sources):
+    for code, times in ((404, 1), (403, 1), (500, 4), (429, 4)):
+        server.requests.clear()
+        server.answers[CANONICAL] = [status(code)]
+        with pytest.raises(DataError):
+            fetch(tiny, sources)
+        assert len(server.requests) == times
+
+
+def test_pauses_double(tiny, server, sources, monkeypatch):
+    from kdrbench.datasets import download
+
+    pauses = []
+    monkeypatch.setattr(download.time, "sleep", pauses.append)
+    server.answers[CANONICAL] = [status(500)]
+    with pytest.raises(DataError):
+        fetch(tiny, dataclasses.replace(sources, pause_s=0.5))
+    assert pauses == [0.5, 1.0, 2.0]
+
+
+def test_a_damaged_file_in_the_cache_is_replaced(tiny, server, sources, tmp_path):
+    put(tmp_path / "cache", TABLE[:1000])
+    server.answers[CANONICAL] = [whole]
+    assert fetch(tiny, sources).read_bytes() == TABLE
+
+
+def test_a_missing_source_names_all_that_was_tried_and_the_way_out(tiny, server, sources, tmp_path):
+    mirror = put(tmp_path / "mirror", b"other")
     with pytest.raises(DataError) as caught:
-        fetch_file(entry, mirror=str(tmp_path / "nowhere"), cache=tmp_path / "cache")
+        fetch(tiny, dataclasses.replace(sources, mirror=mirror))
     message = str(caught.value)
     assert message.startswith("data set 'tiny' could not be fetched; tried: ")
-    assert f"{tmp_path}/nowhere/tiny/data.csv (No such file or directory)" in message
-    assert f"{server}/gone.csv (HTTPError: 404" in message
+    assert f"{mirror}/tiny/data.csv (SHA-256 is " in message
+    assert f"{server.url}{CANONICAL} (HTTPError: 404" in message
     assert message.endswith("KDRBENCH_MIRROR to a folder or URL that holds tiny/data.csv")
-    assert "\n" not in message
+
+
+def test_offline_asks_no_address(tiny, server, sources, tmp_path):
+    with pytest.raises(DataError, match=r"tried: no source, for no mirror is named\. Set data\.mirror"):
+        fetch(tiny, dataclasses.replace(sources, offline=True))
+    assert not server.requests
+
+
+def repackaged(entry, server):
+    """Return the entry with an address that gives its table gzipped, in bytes nobody has a hash of."""
+    file = dataclasses.replace(entry.files[0], urls=(), repackaged=(f"{server.url}/old/data.csv.gz",))
+    return dataclasses.replace(entry, files=(file,))
+
+
+def test_another_packing_is_verified_by_its_content(tiny, server, sources, tmp_path):
+    entry = repackaged(tiny, server)
+    packed = gzip.compress(TABLE)
+    server.answers["/old/data.csv.gz"] = [cut(30_000, packed), lambda handler: ranged(handler, packed)]
+    assert read_entry(entry, sources).content_sha256 == tiny.content_sha256
+    assert kept(tmp_path / "cache") == ["data.csv.gz"]
+    assert (tmp_path / "cache" / "tiny" / "data.csv.gz").read_bytes() == packed
+    read_entry(entry, sources)
+    assert len(server.requests) == 2  # both for the first reading
+
+
+def test_another_packing_in_a_mirror_folder_does_as_well(tiny, server, sources, tmp_path):
+    mirror = put(tmp_path / "mirror", gzip.compress(TABLE), "data.csv.gz")
+    read_entry(repackaged(tiny, server), dataclasses.replace(sources, mirror=mirror))
+    assert not server.requests
+
+
+@pytest.mark.parametrize("place", ["server", "mirror", "cache"])
+def test_a_changed_byte_in_another_packing_is_noticed(tiny, server, sources, tmp_path, place):
+    entry = repackaged(tiny, server)
+    changed = gzip.compress(TABLE.replace(b"\n20,6,a\n", b"\n20,5,a\n"))
+    assert len(changed) != len(gzip.compress(TABLE)) or changed != gzip.compress(TABLE)
+    if place == "server":
+        server.answers["/old/data.csv.gz"] = [lambda handler: whole(handler, changed)]
+    else:
+        put(tmp_path / place, changed, "data.csv.gz")
+        sources = dataclasses.replace(sources, mirror=str(tmp_path / "mirror"), offline=place == "cache")
+    with pytest.raises(DataError, match=r"'tiny' has values with SHA-256 .* the registry says"):
+        read_entry(entry, sources)
+    if place != "cache":
+        assert kept(tmp_path / "cache") == []
+
+
+def test_what_comes_half_and_has_no_hash_is_not_used(tiny, server, sources, tmp_path):
+    packed = gzip.compress(TABLE)
+    # No Content-Length: only the content tells that something is missing.
+    server.answers["/old/data.csv.gz"] = [lambda handler: without_length(handler, packed[:-50_000])]
+    with pytest.raises(DataError, match="cannot be read"):
+        read_entry(repackaged(tiny, server), sources)
+    assert kept(tmp_path / "cache") == []
+
+
+def without_length(handler, content):
+    handler.send_response(200)
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
+def test_progress_is_shown_on_a_terminal_only(tiny, server, sources, monkeypatch, stream, shown):
+    server.answers[CANONICAL] = [whole]
+    monkeypatch.setattr(sys, "stderr", stream)
+    fetch(tiny, sources)
+    assert ("data.csv" in stream.getvalue()) is shown

@@ -35,3 +35,66 @@ def test_bad_features_are_refused():
         Standardiser.fit(np.empty((0, 3)))
     with pytest.raises(InputError, match=r"expected n x 2 features as fitted, got shape \(4, 3\)"):
         Standardiser.fit(np.eye(4, 2)).transform(np.eye(4, 3))
+
+
+def random_features(seed):
+    rng = np.random.default_rng(seed)
+    n, d = rng.integers(2, 40), rng.integers(1, 8)
+    return rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-3, 3, d) + rng.uniform(-5, 5, d)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_units_and_origins_of_features_do_not_matter(seed):
+    features = random_features(seed)
+    standard = Standardiser.fit(features).transform(features)
+    # Powers of two and a shift of zero change no bit; other units change rounding only.
+    exact = features * 2.0 ** np.random.default_rng(seed).integers(-200, 200, features.shape[1])
+    np.testing.assert_array_equal(Standardiser.fit(exact).transform(exact), standard)
+    moved = 1000.0 * features + features.std(axis=0) * 1e3
+    np.testing.assert_allclose(Standardiser.fit(moved).transform(moved), standard, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_standardising_twice_changes_nothing_and_the_order_of_samples_does_not_matter(seed):
+    features = random_features(seed)
+    standard = Standardiser.fit(features).transform(features)
+    np.testing.assert_allclose(Standardiser.fit(standard).transform(standard), standard, rtol=1e-9, atol=1e-12)
+    order = np.random.default_rng(seed).permutation(len(features))
+    shuffled = Standardiser.fit(features[order]).transform(features)
+    np.testing.assert_allclose(shuffled, standard, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_test_samples_have_no_part_in_the_fit(seed):
+    features = random_features(seed)
+    fitted = Standardiser.fit(features)
+    kept = fitted.mean.copy(), fitted.scale.copy()
+    new = 100.0 + 7.0 * features[:1]
+    np.testing.assert_array_equal(fitted.transform(new), (new - fitted.mean) / fitted.scale)
+    np.testing.assert_array_equal((fitted.mean, fitted.scale), kept)
+    np.testing.assert_allclose(fitted.mean, features.mean(axis=0), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(fitted.scale, features.std(axis=0), rtol=1e-12)
+
+
+def test_input_is_not_changed_and_result_is_contiguous():
+    features = random_features(0)
+    copy = features.copy()
+    result = Standardiser.fit(features).transform(features)
+    np.testing.assert_array_equal(features, copy)
+    assert result.flags.c_contiguous
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e160, 1e300])
+def test_huge_and_tiny_features_are_standardised_as_others(size):
+    features = np.random.default_rng(0).standard_normal((30, 2))
+    expected = Standardiser.fit(features).transform(features)
+    np.testing.assert_allclose(Standardiser.fit(size * features).transform(size * features), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e300, 1e-300, 5e-324])
+def test_constant_features_of_any_size_are_zero_and_reported(value):
+    features = np.column_stack([np.full(7, value), np.arange(7.0)])
+    fitted = Standardiser.fit(features)
+    assert fitted.constant.tolist() == [True, False]
+    assert np.all(fitted.transform(features)[:, 0] == 0.0)
+    assert fitted.scale[0] == 1.0

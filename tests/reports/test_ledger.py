@@ -226,6 +226,8 @@ def test_html_shows_table_ledger_and_reasons_and_asks_no_other_host():
     assert "-1311\u00b126" in cells
     assert '<span class="verdict reproduced">reproduced</span>' in cells
     assert "A table of 100% &amp; more_or_less." in page
+    assert page.count("<details>") == len({row.dataset for row in ledger})
+    assert "178 samples, 13 features" in page
     assert not re.findall(r'(?:src|href)="(?!data:)', page)
 
 

@@ -111,7 +111,9 @@ def test_an_edited_solver_reruns_its_own_cells(tmp_path):
     done = workflow.run(**grid)
     assert done.returncode == 0, done.stdout + done.stderr
     assert workflow.planned(**grid) == {}
-    code.write_text("# As patient as ever.\n" + code.read_text().replace("    pass", '    """Nothing new."""\n\n    pass'))
+    code.write_text(
+        "# As patient as ever.\n" + code.read_text().replace("    pass", '    """Nothing new."""\n\n    pass')
+    )
     assert workflow.planned(**grid) == {}
     code.write_text(code.read_text() + "\n    version = 2\n")
     done = workflow.run("--dry-run", **grid)

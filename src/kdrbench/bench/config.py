@@ -128,6 +128,8 @@ def _check_experiment(place: str, experiment: Config, config: Config) -> None:
         if dataset not in registry:
             raise ConfigError(f"config: {place}.components: {unknown_name('data set', dataset, sorted(registry))}")
     for dataset in experiment["datasets"]:
+        if lacks := registry[dataset].lacks:
+            raise ConfigError(f"config: {place}.datasets: data set {dataset!r} has no {lacks}; experiments need them")
         _check_dataset(place, experiment, registry[dataset].n_features, registry[dataset].class_counts, dataset)
 
 

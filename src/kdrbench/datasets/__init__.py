@@ -1,17 +1,23 @@
 """Data sets by name: where they come from, how they are verified, parsed and standardised."""
 
 from kdrbench.datasets import synthetic
-from kdrbench.datasets.dataset import Dataset, check_dataset, load_prepared, save_prepared
-from kdrbench.datasets.load import load_dataset
-from kdrbench.datasets.registry import DatasetEntry, load_registry
+from kdrbench.datasets.dataset import Dataset, Labelling, check_dataset, load_prepared, save_prepared
+from kdrbench.datasets.kernel_set import KernelSet, check_kernel_set
+from kdrbench.datasets.load import load_dataset, load_kernel_set
+from kdrbench.datasets.registry import DatasetEntry, SourceFile, load_registry
 from kdrbench.datasets.standardise import Standardiser
 
 __all__ = [
     "Dataset",
     "DatasetEntry",
+    "KernelSet",
+    "Labelling",
+    "SourceFile",
     "Standardiser",
     "check_dataset",
+    "check_kernel_set",
     "load_dataset",
+    "load_kernel_set",
     "load_prepared",
     "load_registry",
     "save_prepared",

@@ -2,72 +2,168 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import logging
 import os
-import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from kdrbench.datasets.registry import DatasetEntry
+from kdrbench.datasets.download import ResumingDownloader
+from kdrbench.datasets.registry import DatasetEntry, SourceFile
 from kdrbench.errors import DataError
 
 MIRROR_VARIABLE = "KDRBENCH_MIRROR"
-_RETRIES = 2
+Accept = Callable[[Path], object]
 
 
-def fetch_file(entry: DatasetEntry, *, mirror: str | None = None, cache: Path | None = None) -> Path:
-    """Return the path of the entry's file, its SHA-256 verified.
+@dataclass(frozen=True)
+class Sources:
+    """Where files may come from: a ``mirror`` (folder or http(s) URL; KDRBENCH_MIRROR wins) and the ``cache``.
 
-    Tried in this order: the mirror (environment variable KDRBENCH_MIRROR, else ``mirror``; a folder or an
-    http(s) URL holding ``entry.file``), then ``entry.urls``. Downloads go to ``cache`` (default: the user's
-    cache folder) and appear there only when verified.
+    ``cache`` is the user's cache folder if not named. ``attempts`` and ``pause_s`` say how often and how patiently a
+    failing download is tried, ``timeout_s`` how long a silent server is waited for. ``offline`` leaves out every
+    address.
+    """
+
+    mirror: str | None = None
+    cache: Path | None = None
+    attempts: int = 4
+    pause_s: float = 1.0
+    timeout_s: float = 30.0
+    offline: bool = False
+
+    @property
+    def mirror_name(self) -> str:
+        """The mirror as given, or empty."""
+        return (os.environ.get(MIRROR_VARIABLE) or self.mirror or "").rstrip("/")
+
+    @property
+    def mirror_folder(self) -> Path | None:
+        """The mirror if it is a folder."""
+        name = self.mirror_name
+        return Path(name).expanduser() if name and not _is_url(name) else None
+
+    @property
+    def cache_folder(self) -> Path:
+        """The folder that downloads are kept in."""
+        import pooch
+
+        return self.cache or Path(pooch.os_cache("kdrbench"))
+
+
+class _Candidate(NamedTuple):
+    """A form of the file: its path below mirror and cache, its SHA-256 ('' if only the content is known), addresses."""
+
+    path: str
+    sha256: str
+    urls: tuple[str, ...]
+
+
+def fetch_file(entry: DatasetEntry, file: SourceFile, sources: Sources, *, accept: Accept) -> Path:
+    """Return the path of a verified copy of one file of an entry.
+
+    Tried in this order: a mirror folder, the cache, a mirror's address, the canonical addresses. Bytes with a
+    registered SHA-256 are verified by it; others by ``accept``, which parses a file and raises ``DataError`` when the
+    content is not the registered one. Downloads appear in the cache only when verified.
 
     Raises ``DataError`` naming the data set, each source tried with its fault, and how to point to a mirror.
     """
-    mirror = os.environ.get(MIRROR_VARIABLE) or mirror
-    faults: list[str] = []
-    if mirror and not _is_url(mirror):
-        path = Path(mirror).expanduser() / entry.file
-        fault = _fault_of(path, entry.sha256)
-        if not fault:
-            return path
-        faults.append(f"{path} ({fault})")
-    addresses = [f"{mirror.rstrip('/')}/{entry.file}"] if mirror and _is_url(mirror) else []
-    for url in [*addresses, *entry.urls]:
-        try:
-            return _download(url, entry, cache)
-        except Exception as error:
-            faults.append(f"{url} ({type(error).__name__}: {_first_line(error)})")
-    tried = "; ".join(faults)
+    found, faults = find_file(file, sources, accept=accept)
+    if found:
+        return found
+    for candidate in [] if sources.offline else _candidates(file):
+        mirror = [f"{sources.mirror_name}/{candidate.path}"] if _is_url(sources.mirror_name) else []
+        for url in [*mirror, *candidate.urls]:
+            try:
+                return _download(url, candidate, sources, accept)
+            except Exception as error:
+                faults.append(f"{url} ({type(error).__name__}: {_first_line(error)})")
+    tried = "; ".join(faults) or "no source, for no mirror is named"
+    # A file of one's own cannot be fetched from anywhere: the entry's notes say how to come by it.
+    ending = "" if file.sha256 else f". {entry.notes}"
     raise DataError(
         f"data set {entry.name!r} could not be fetched; tried: {tried}. Set data.mirror in the config or the "
-        f"environment variable {MIRROR_VARIABLE} to a folder or URL that holds {entry.file}"
+        f"environment variable {MIRROR_VARIABLE} to a folder or URL that holds {file.path}{ending}"
     )
 
 
-def _download(url: str, entry: DatasetEntry, cache: Path | None) -> Path:
+def find_file(file: SourceFile, sources: Sources, *, accept: Accept) -> tuple[Path | None, list[str]]:
+    """Return a verified copy in a mirror folder or the cache, if there is one, and the faults of those that are not."""
+    faults = []
+    for folder, is_cache in ((sources.mirror_folder, False), (sources.cache_folder, True)):
+        for candidate in _candidates(file) if folder else []:
+            path = (folder or Path()) / candidate.path
+            fault = _fault_of(path, candidate.sha256, accept)
+            if not fault:
+                return path, []
+            if not is_cache or path.exists():
+                faults.append(f"{path} ({fault})")
+    return None, list(dict.fromkeys(faults))
+
+
+def _candidates(file: SourceFile) -> list[_Candidate]:
+    repackaged = [_Candidate(file.path_of(url), "", (url,)) for url in file.repackaged]
+    return [_Candidate(file.path, file.sha256, file.urls), *repackaged]
+
+
+def _fault_of(path: Path, sha256: str, accept: Accept) -> str | None:
+    try:
+        if not sha256:
+            # The open says in the system's words why a file is not there.
+            path.open("rb").close()
+            accept(path)
+            return None
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+    except DataError as error:
+        return _first_line(error)
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return None if found == sha256 else f"SHA-256 is {found}, not {sha256}"
+
+
+def _download(url: str, candidate: _Candidate, sources: Sources, accept: Accept) -> Path:
     import pooch
 
     # pooch announces each download on standard error, which belongs to the caller's own messages.
     pooch.get_logger().setLevel(logging.ERROR)
-    manager = pooch.create(
-        path=cache or pooch.os_cache("kdrbench"),
-        base_url="",
-        registry={entry.file: f"sha256:{entry.sha256}"},
-        urls={entry.file: url},
-        retry_if_failed=_RETRIES,
+    target = sources.cache_folder / candidate.path
+    # A part belongs to one address: pieces of different packagings must not be joined.
+    part = target.with_name(f"{target.name}.{hashlib.sha256(url.encode()).hexdigest()[:8]}.part")
+    downloader = ResumingDownloader(
+        part,
+        accept=None if candidate.sha256 else accept,
+        attempts=sources.attempts,
+        pause_s=sources.pause_s,
+        timeout_s=sources.timeout_s,
     )
-    downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=30)
-    return Path(manager.fetch(entry.file, downloader=downloader))
+    with _only_one(target):
+        # Another process may have been here while this one waited.
+        if not _fault_of(target, candidate.sha256, accept):
+            return target
+        target.unlink(missing_ok=True)
+        known = f"sha256:{candidate.sha256}" if candidate.sha256 else None
+        manager = pooch.create(sources.cache_folder, "", registry={candidate.path: known}, urls={candidate.path: url})
+        try:
+            return Path(manager.fetch(candidate.path, downloader=downloader))
+        except (ValueError, DataError):
+            # Pieces of different versions of a file do not fit together: once more, from the beginning.
+            if not downloader.resumed:
+                raise
+            return Path(manager.fetch(candidate.path, downloader=downloader))
 
 
-def _fault_of(path: Path, sha256: str) -> str | None:
-    try:
-        with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        return error.strerror or type(error).__name__
-    return None if found == sha256 else f"SHA-256 is {found}, not {sha256}"
+@contextmanager
+def _only_one(target: Path) -> Iterator[None]:
+    """Let one process at a time download a file; the system takes the lock back from a killed one."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.with_name(f".{target.name}.lock").open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
 
 
 def _is_url(mirror: str) -> bool:

@@ -2,55 +2,130 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.datasets import parsers
-from kdrbench.datasets.dataset import Dataset, check_dataset
-from kdrbench.datasets.fetch import fetch_file
+from kdrbench.datasets.dataset import Dataset, Labelling, check_dataset
+from kdrbench.datasets.fetch import Sources, fetch_file
+from kdrbench.datasets.kernel_set import KernelSet, check_kernel_set
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import DataError, unknown_name
 
+_Data = TypeVar("_Data", Dataset, KernelSet)
+
 
 def load_dataset(name: str, *, mirror: str | None = None) -> Dataset:
-    """Fetch if need be, verify and parse a data set.
+    """Fetch if need be, verify and parse a data set; its features are float64 and C-contiguous.
 
     ``mirror`` is a folder or http(s) URL that is asked before the canonical source.
 
-    Raises ``DataError`` when the name is unknown, no source answers, or the data are not the registered ones.
+    Raises ``DataError`` when the name is unknown or names a kernel, no source answers, or the data are not the
+    registered ones.
     """
+    entry = find_entry(name)
+    if entry.kind != "features":
+        raise DataError(f"data set {name!r} is a kernel matrix without features; load_kernel_set reads it")
+    return read_entry(entry, Sources(mirror))
+
+
+def load_kernel_set(name: str, *, mirror: str | None = None) -> KernelSet:
+    """Do the same as :func:`load_dataset` for a set that is a kernel matrix."""
+    entry = find_entry(name)
+    if entry.kind != "kernel":
+        raise DataError(f"data set {name!r} has features and is no kernel matrix; load_dataset reads it")
+    return read_kernel_entry(entry, Sources(mirror))
+
+
+def find_entry(name: str) -> DatasetEntry:
+    """Return the registered entry; ``DataError`` naming the nearest one otherwise."""
     registry = load_registry()
     if name not in registry:
         raise DataError(unknown_name("data set", name, sorted(registry)))
-    entry = registry[name]
+    return registry[name]
+
+
+def read_entry(entry: DatasetEntry, sources: Sources) -> Dataset:
+    """Fetch, parse and check an entry with features."""
+    return _read(entry, sources, _as_dataset)
+
+
+def read_kernel_entry(entry: DatasetEntry, sources: Sources) -> KernelSet:
+    """Fetch, parse and check an entry that is a kernel."""
+    return _read(entry, sources, _as_kernel_set)
+
+
+def _read(entry: DatasetEntry, sources: Sources, build: Callable[[DatasetEntry, parsers.Parsed], _Data]) -> _Data:
     parser = getattr(parsers, entry.parser)
-    parsed = parser() if entry.bundled else parser(fetch_file(entry, mirror=mirror))
-    dataset = from_parsed(name, parsed)
-    check_dataset(dataset)
-    _check_registered(dataset, entry)
-    return dataset
+
+    def parse(paths: Sequence[Path]) -> _Data:
+        data = build(entry, parser(*paths, **entry.options))
+        _check_content(entry, data.content_sha256)
+        return data
+
+    accepted: dict[tuple[Path, ...], _Data] = {}
+
+    def accept(path: Path) -> None:
+        accepted[(path,)] = parse([path])
+
+    paths = tuple(fetch_file(entry, file, sources, accept=accept) for file in entry.files)
+    # What was parsed to be verified need not be parsed again.
+    return accepted[paths] if paths in accepted else parse(paths)
 
 
 def from_parsed(name: str, parsed: parsers.Parsed) -> Dataset:
     """Code the labels by sorted class name and make the features contiguous float64."""
-    classes, codes = np.unique(np.asarray(parsed.labels), return_inverse=True)
+    codes, class_names = _coded(parsed.labels)
     return Dataset(
         name=name,
         features=np.ascontiguousarray(parsed.features, dtype=np.float64),
-        labels=codes.astype(np.int64),
+        labels=codes,
         feature_names=tuple(str(feature) for feature in parsed.feature_names),
-        class_names=tuple(str(label) for label in classes),
+        class_names=class_names,
+        labellings=tuple(Labelling(key, *_coded(labels)) for key, labels in parsed.labellings.items()),
     )
 
 
-def _check_registered(dataset: Dataset, entry: DatasetEntry) -> None:
-    shape, counts = dataset.features.shape, tuple(np.bincount(dataset.labels).tolist())
-    if shape != (entry.n_samples, entry.n_features) or counts != entry.class_counts:
-        raise DataError(
-            f"data set {entry.name!r} has shape {shape} and class counts {counts}; the registry says "
-            f"{(entry.n_samples, entry.n_features)} and {entry.class_counts}"
-        )
-    if dataset.content_sha256 != entry.content_sha256:
-        raise DataError(
-            f"data set {entry.name!r} has values with SHA-256 {dataset.content_sha256}; the registry says "
-            f"{entry.content_sha256}"
-        )
+def _coded(labels: Sequence[object]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    classes, codes = np.unique(np.asarray(labels), return_inverse=True)
+    return codes.astype(np.int64), tuple(str(label) for label in classes)
+
+
+def _as_dataset(entry: DatasetEntry, parsed: parsers.Parsed) -> Dataset:
+    dataset = from_parsed(entry.name, parsed)
+    check_dataset(dataset)
+    _check_registered(entry, "shape", dataset.features.shape, (entry.n_samples, entry.n_features))
+    _check_registered(entry, "classes", _counts(dataset.class_names, dataset.labels), entry.classes)
+    found = {label.name: _counts(label.class_names, label.codes) for label in dataset.labellings}
+    _check_registered(entry, "labellings", found, entry.labellings)
+    return dataset
+
+
+def _as_kernel_set(entry: DatasetEntry, parsed: parsers.Parsed) -> KernelSet:
+    codes, class_names = _coded(parsed.labels)
+    kernel = np.ascontiguousarray(parsed.features, dtype=np.float64)
+    data = KernelSet(entry.name, kernel, codes, class_names)
+    check_kernel_set(data)
+    _check_registered(entry, "shape", kernel.shape, (entry.n_samples, entry.n_features))
+    # In a file of one's own the classes have whatever names one gives them.
+    sizes = sorted(_counts(class_names, codes).values())
+    _check_registered(entry, "class sizes", sizes, sorted(entry.class_counts))
+    return data
+
+
+def _counts(names: tuple[str, ...], codes: NDArray[np.int64]) -> dict[str, int]:
+    return dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
+
+
+def _check_registered(entry: DatasetEntry, what: str, found: object, registered: object) -> None:
+    if found != registered:
+        raise DataError(f"data set {entry.name!r} has {what} {found}; the registry says {registered}")
+
+
+def _check_content(entry: DatasetEntry, found: str) -> None:
+    if entry.content_sha256:
+        _check_registered(entry, "values with SHA-256", found, entry.content_sha256)

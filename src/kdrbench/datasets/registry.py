@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file: its ``path`` in a mirror and in the cache, ``urls`` of the same bytes, and their ``sha256``.
+
+    ``repackaged`` are addresses of the same content in other bytes (packed otherwise): what comes from there is
+    accepted if the parsed arrays have the entry's content hash. A file without ``sha256`` is the user's own.
+    """
+
+    path: str
+    sha256: str = ""
+    urls: tuple[str, ...] = ()
+    repackaged: tuple[str, ...] = ()
+
+    def path_of(self, url: str) -> str:
+        """Return the path in a mirror and in the cache of what a ``repackaged`` address gives."""
+        return str(PurePosixPath(self.path).parent / PurePosixPath(url).name)
 
 
 @dataclass(frozen=True)
 class DatasetEntry:
     """What is known of a data set before it is read.
 
-    ``label`` stands in tables, ``title`` is the full name. ``parser`` names a function of
-    :mod:`kdrbench.datasets.parsers`. A downloaded set has ``file`` (its path in a mirror), ``urls`` and
-    ``sha256`` of the file's bytes; a bundled one has none of the three. ``content_sha256`` pins the parsed
-    values of either. ``class_counts`` is in the order of sorted labels.
+    ``label`` stands in tables, ``title`` is the full name. ``kind`` is "features" or "kernel". ``parser`` names a
+    function of :mod:`kdrbench.datasets.parsers`, called with the paths of ``files`` and with ``options``; a bundled
+    or generated set has no files. ``content_sha256`` pins the parsed values, empty for a user's file.
+    ``classes`` holds the sorted class names and their numbers of samples, empty without labels; ``labellings`` the
+    same of further labels. ``scaling``, ``missing`` and ``differences`` (from the papers) are for the data card.
     """
 
     name: str
@@ -24,28 +47,83 @@ class DatasetEntry:
     parser: str
     n_samples: int
     n_features: int
-    class_counts: tuple[int, ...]
+    classes: Mapping[str, int]
     content_sha256: str
     licence: str
     citation: str
+    kind: str = "features"
     notes: str = ""
-    file: str = ""
-    urls: tuple[str, ...] = ()
-    sha256: str = ""
+    scaling: str = "Values as in the source; experiments standardise with training statistics."
+    missing: str = "No value is missing."
+    differences: str = "None are known."
+    files: tuple[SourceFile, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    labellings: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def bundled(self) -> bool:
-        """Whether the set ships inside scikit-learn and needs no network."""
-        return not self.file
+        """Whether the set needs no file: it ships inside scikit-learn or is generated."""
+        return not self.files
+
+    @property
+    def generated(self) -> bool:
+        """Whether the set is made by a seeded generator."""
+        return "seed" in self.options and self.bundled
+
+    @property
+    def class_counts(self) -> tuple[int, ...]:
+        """The number of samples of each class, in the order of the class names."""
+        return tuple(self.classes.values())
+
+    @property
+    def lacks(self) -> str:
+        """What a set must have for supervised experiments and has not: "features", "labels" or nothing."""
+        if self.kind != "features":
+            return "features"
+        return "" if self.classes else "labels"
 
 
 @cache
 def load_registry() -> dict[str, DatasetEntry]:
     """Return every registered data set by name."""
     text = files("kdrbench.datasets").joinpath("registry.toml").read_text(encoding="utf-8")
-    return {name: _entry(name, values) for name, values in tomllib.loads(text).items()}
+    return read_registry(text)
 
 
-def _entry(name: str, values: dict[str, object]) -> DatasetEntry:
-    tuples = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-    return DatasetEntry(name=name, **tuples)  # type: ignore[arg-type]
+def read_registry(text: str) -> dict[str, DatasetEntry]:
+    """Return the entries of a registry in TOML.
+
+    A table with ``like`` takes what it does not say from an earlier one. A table with ``series`` (a size and a content
+    hash for each) stands for one entry a size, named ``<table>-<size>``, its classes equally frequent.
+    """
+    resolved: dict[str, dict[str, Any]] = {}
+    entries: dict[str, DatasetEntry] = {}
+    for name, own in tomllib.loads(text).items():
+        values = resolved[name] = {**resolved.get(own.get("like", ""), {}), **own}
+        values.pop("like", None)
+        if "series" not in values:
+            entries[name] = _entry(name, values)
+        for size, sha256 in values.get("series", {}).items():
+            entries[f"{name}-{size}"] = _entry(f"{name}-{size}", _of_size(values, int(size), sha256))
+    return entries
+
+
+def _of_size(values: dict[str, Any], size: int, sha256: str) -> dict[str, Any]:
+    names = list(values["classes"])
+    counts = [size // len(names) + (code < size % len(names)) for code in range(len(names))]
+    own = {
+        "label": f"{values['label']} {size}",
+        "n_samples": size,
+        "classes": dict(zip(names, counts, strict=True)),
+        "content_sha256": sha256,
+        "options": {**values["options"], "n": size},
+    }
+    return {key: value for key, value in {**values, **own}.items() if key != "series"}
+
+
+def _entry(name: str, values: dict[str, Any]) -> DatasetEntry:
+    sources = [
+        SourceFile(file["path"], file.get("sha256", ""), tuple(file.get("urls", ())), tuple(file.get("repackaged", ())))
+        for file in values.get("files", ())
+    ]
+    return DatasetEntry(name=name, **{**values, "files": tuple(sources)})

@@ -7,6 +7,8 @@ from importlib.resources import files
 
 import pandas as pd
 
+from kdrbench.datasets.card import facts_of
+from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, TableLayout, dataset_label, kernel_label, solver_label
 from kdrbench.reports.ledger import LedgerRow
 
@@ -37,7 +39,12 @@ def render_html(layout: TableLayout, ledger: list[LedgerRow], runs: pd.DataFrame
         statuses=sorted(runs["status"].unique()),
         endings=endings,
         surroundings=_surroundings(runs),
+        cards=[(load_registry()[name].title, facts_of(load_registry()[name])) for name in _datasets(layout)],
     )
+
+
+def _datasets(layout: TableLayout) -> list[str]:
+    return list(dict.fromkeys(dataset for dataset, _, _ in layout.lines))
 
 
 def _surroundings(runs: pd.DataFrame) -> str:

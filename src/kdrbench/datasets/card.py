@@ -1,0 +1,58 @@
+"""What a reader must know of a data set, from the registry alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kdrbench.datasets.registry import DatasetEntry, SourceFile
+
+
+class Fact(NamedTuple):
+    """A line of a data card; ``links`` are addresses that belong to it."""
+
+    name: str
+    text: str
+    links: tuple[str, ...] = ()
+
+
+def facts_of(entry: DatasetEntry) -> list[Fact]:
+    """Return the lines of the data card, those that have nothing to say left out."""
+    size = f"{entry.n_samples} samples, {entry.n_features} features"
+    facts = [
+        Fact("Name", entry.name),
+        Fact("Size", size if entry.kind == "features" else f"a kernel matrix of {entry.n_samples} samples"),
+        Fact("Classes", _classes(entry.classes)),
+        *(Fact(f"Labelling {name!r}", _classes(counts)) for name, counts in entry.labellings.items()),
+        Fact("Scaling", entry.scaling),
+        Fact("Missing values", entry.missing),
+        Fact("Notes", entry.notes),
+        Fact("Differences from the papers", entry.differences),
+        Fact("Licence", entry.licence),
+        Fact("Citation", entry.citation),
+        *(_source(file) for file in entry.files),
+        Fact("SHA-256 of the content", entry.content_sha256 or "not registered"),
+    ]
+    return [fact for fact in facts if fact.text]
+
+
+def render_markdown(entry: DatasetEntry) -> str:
+    """Return the data card as Markdown."""
+    lines = [f"# {entry.title}", ""]
+    for fact in facts_of(entry):
+        lines.append(f"- **{fact.name}**: {fact.text}")
+        lines.extend(f"  - <{link}>" for link in fact.links)
+    return "\n".join(lines)
+
+
+def _classes(counts: Mapping[str, int]) -> str:
+    if not counts:
+        return "none: the samples have no labels"
+    return f"{len(counts)}: " + ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def _source(file: SourceFile) -> Fact:
+    if not file.sha256:
+        return Fact("Source", f"the user's file {file.path} in a mirror folder")
+    other = " or other bytes with the same content" if file.repackaged else ""
+    return Fact("Source", f"{file.path}, SHA-256 {file.sha256}{other}", (*file.urls, *file.repackaged))

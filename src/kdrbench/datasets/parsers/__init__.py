@@ -1,0 +1,32 @@
+"""From a source to arrays: one small function a format, named in the registry.
+
+A parser takes the paths of the entry's verified files, in the registry's order, and the entry's options by name; a
+bundled or generated set has no files. Whatever is wrong with a file is a ``DataError`` that names it.
+"""
+
+from kdrbench.datasets.parsers.bundled import bundled_wdbc, bundled_wine
+from kdrbench.datasets.parsers.delimited import table, table_and_labels
+from kdrbench.datasets.parsers.faces import cmu_faces
+from kdrbench.datasets.parsers.generated import four_gaussians, gyrb_standin, moons, scaling
+from kdrbench.datasets.parsers.idx import idx_images
+from kdrbench.datasets.parsers.image import unique_colours
+from kdrbench.datasets.parsers.kernel import labelled_kernel
+from kdrbench.datasets.parsers.matlab import matlab_arrays
+from kdrbench.datasets.parsers.parsed import Parsed
+
+__all__ = [
+    "Parsed",
+    "bundled_wdbc",
+    "bundled_wine",
+    "cmu_faces",
+    "four_gaussians",
+    "gyrb_standin",
+    "idx_images",
+    "labelled_kernel",
+    "matlab_arrays",
+    "moons",
+    "scaling",
+    "table",
+    "table_and_labels",
+    "unique_colours",
+]

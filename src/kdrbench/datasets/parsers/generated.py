@@ -1,0 +1,42 @@
+"""Sets that are made, not read: seeded, so that everybody has the same ones.
+
+Values are rounded to six decimals: mathematical libraries differ in the last bits, and the hash of the content must
+not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kdrbench.datasets import synthetic
+from kdrbench.datasets.parsers.parsed import Parsed
+
+_DECIMALS = 6
+
+
+def moons(*, n: int, seed: int) -> Parsed:
+    """Make two pairs of moons, see :func:`kdrbench.datasets.synthetic.two_pairs_of_moons`."""
+    features, labels = synthetic.two_pairs_of_moons(n, np.random.default_rng(seed))
+    further = {"second pair": labels[:, 1].tolist()}
+    return Parsed(features.round(_DECIMALS), labels[:, 0].tolist(), ["x1", "y1", "x2", "y2"], further)
+
+
+def four_gaussians(*, n: int, seed: int) -> Parsed:
+    """Make four Gaussians with two labellings, see :func:`kdrbench.datasets.synthetic.gaussians_on_a_rectangle`."""
+    features, labels = synthetic.gaussians_on_a_rectangle(n, np.random.default_rng(seed))
+    further = {"short side": labels[:, 1].tolist()}
+    return Parsed(features.round(_DECIMALS), labels[:, 0].tolist(), ["long side", "short side", "noise"], further)
+
+
+def scaling(*, n: int, seed: int) -> Parsed:
+    """Take the first n samples of one endless set, see :func:`kdrbench.datasets.synthetic.growing`."""
+    features, labels = synthetic.growing(n, np.random.default_rng(seed))
+    names = [f"x{number}" for number in range(1, features.shape[1] + 1)]
+    return Parsed(features.round(_DECIMALS), labels.tolist(), names)
+
+
+def gyrb_standin(*, seed: int) -> Parsed:
+    """Make a kernel of simulated sequences, see :func:`kdrbench.datasets.synthetic.species_kernel`."""
+    kernel, labels = synthetic.species_kernel((10, 31, 11), np.random.default_rng(seed))
+    names = [f"sequence {number}" for number in range(1, len(kernel) + 1)]
+    return Parsed(kernel, [f"species {code + 1}" for code in labels], names)

@@ -1,0 +1,140 @@
+"""`kdrbench data`: what it prints and how it ends; data cards."""
+
+import dataclasses
+
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.cli import main
+from kdrbench.datasets import load_registry
+from kdrbench.datasets.card import facts_of, render_markdown
+
+REGISTRY = load_registry()
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, no_mirror):
+    """Run a command with an empty cache and no mirror."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def call(*words):
+        return CliRunner().invoke(main, ["data", *map(str, words)])
+
+    return call
+
+
+def mirror_with(folder, entry, content=b""):
+    for file in entry.files:
+        (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file.path).write_bytes(content)
+    return folder
+
+
+def test_list_says_of_every_set_where_it_is(run, tmp_path):
+    mirror = mirror_with(tmp_path / "mirror", REGISTRY["iris"])
+    mirror_with(tmp_path / "cache" / "kdrbench", REGISTRY["glass"])
+    done = run("list", "--mirror", mirror)
+    assert done.exit_code == 0
+    head, *lines = done.output.splitlines()
+    assert head.split() == ["name", "n", "d", "classes", "where", "licence"]
+    rows = {line.split()[0]: line.split(maxsplit=4) for line in lines}
+    assert list(rows) == list(REGISTRY)
+    assert rows["iris"][1:] == ["150", "4", "3", "mirror       CC BY 4.0"]
+    assert rows["glass"][4].startswith("cached")
+    assert rows["wine"][4].startswith("bundled")
+    assert rows["moons"][4].startswith("generated")
+    assert rows["mnist"][4].startswith("to download")
+    assert rows["flower"][3] == "-"
+    assert rows["gyrb"][2:4] == ["kernel", "3"]
+    assert rows["gyrb"][4].startswith("to supply")
+
+
+def test_verify_reads_what_is_here_and_says_what_is_wrong(run, tmp_path):
+    done = run("verify", "wine", "gyrb-standin")
+    assert (done.exit_code, done.stdout) == (0, "wine: verified\ngyrb-standin: verified\n")
+    done = run("verify")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [f"{name}: verified" for name, entry in REGISTRY.items() if entry.bundled]
+    mirror = mirror_with(tmp_path / "mirror", REGISTRY["iris"], b"damaged")
+    done = run("verify", "iris", "wine", "--mirror", mirror)
+    assert done.exit_code == 2
+    assert done.stdout == "wine: verified\n"
+    assert done.stderr.startswith("kdrbench: data set 'iris' could not be fetched; tried: ")
+    assert "SHA-256 is" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "http" not in done.stderr.split("Set data.mirror")[0]
+
+
+def test_fetch_puts_verified_files_into_the_cache(run, tmp_path, server, tiny, monkeypatch):
+    from serving import whole
+
+    registry = {"tiny": tiny, "gyrb": REGISTRY["gyrb"]}
+    for module in ("load", "inventory"):
+        monkeypatch.setattr(f"kdrbench.datasets.{module}.load_registry", lambda: registry)
+    server.answers["/canonical/data.csv"] = [whole]
+    assert run("list").stdout.splitlines()[1].split()[4:6] == ["to", "download"]
+    done = run("fetch")
+    assert (done.exit_code, done.stdout) == (0, "tiny: verified\n")
+    assert (tmp_path / "cache" / "kdrbench" / "tiny" / "data.csv").is_file()
+    assert run("list").stdout.splitlines()[1].split()[4] == "cached"
+    server.answers.clear()
+    assert run("verify", "tiny").stdout == "tiny: verified\n"
+
+
+def test_fetch_of_a_users_kernel_ends_with_how_to_supply_it(run):
+    done = run("fetch", "gyrb")
+    assert done.exit_code == 2
+    assert "no source, for no mirror is named" in done.stderr
+    assert "gyrb-standin needs no file." in done.stderr
+
+
+@pytest.mark.parametrize("words", [("card", "wines"), ("fetch", "wines"), ("verify", "wine", "wines")])
+def test_unknown_sets_end_with_one_sentence_and_exit_code_two(run, words):
+    done = run(*words)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("kdrbench: unknown data set 'wines'; allowed: ")
+    assert done.stderr.endswith("Did you mean 'wine'?\n")
+    assert not done.stdout
+
+
+def test_card_holds_every_fact_of_the_registry(run):
+    done = run("card", "cancer")
+    assert done.exit_code == 0
+    entry = REGISTRY["cancer"]
+    assert done.output == render_markdown(entry) + "\n"
+    for fact in (
+        "# Breast Cancer Wisconsin (Original)",
+        "- **Size**: 683 samples, 9 features",
+        "- **Classes**: 2: benign 444, malignant 239",
+        "683 of 699 remain",
+        "cancer-137",
+        "CC BY 4.0",
+        entry.citation,
+        f"  - <{entry.files[0].urls[0]}>",
+        entry.files[0].sha256,
+        entry.content_sha256,
+    ):
+        assert fact in done.output
+
+
+def test_cards_say_what_is_special():
+    cards = {name: render_markdown(entry) for name, entry in REGISTRY.items()}
+    assert "labelling 'pose': 4: left 157, right 155, straight 156, up 156" in cards["face"].replace("**", "").lower()
+    assert "or other bytes with the same content" in cards["musk2"]
+    assert "cannot be recovered" in cards["digits"]
+    assert "Classes**: none: the samples have no labels" in cards["flower"]
+    assert "a kernel matrix of 52 samples" in cards["gyrb"]
+    assert "gyrb/gyrb.csv in a mirror folder" in cards["gyrb"]
+    assert "Synthetic" in cards["gyrb-standin"]
+    assert "Zeros stand for missing values" in cards["pima"]
+    for name, card in cards.items():
+        assert "**Differences from the papers**" in card, name
+        assert "**Missing values**" in card, name
+        assert "**Scaling**" in card, name
+
+
+def test_what_a_set_does_not_say_has_no_line():
+    bare = dataclasses.replace(REGISTRY["wine"], notes="", differences="")
+    names = [fact.name for fact in facts_of(bare)]
+    assert "Notes" not in names
+    assert "Differences from the papers" not in names

@@ -1,0 +1,107 @@
+"""Downloads by several processes, by one that is killed, and onto a disk that is full."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from kdrbench.datasets.fetch import Sources, fetch_file
+from serving import TABLE, dripping, ranged, stalling, whole
+
+pytestmark = pytest.mark.usefixtures("no_mirror")
+CANONICAL = "/canonical/data.csv"
+# A process of its own that fetches the tiny file: arguments are its URL, SHA-256, cache and a limit of file sizes.
+SCRIPT = """
+import resource, sys, types
+from pathlib import Path
+from kdrbench.datasets import SourceFile
+from kdrbench.datasets.fetch import Sources, fetch_file
+url, sha256, cache, most = sys.argv[1:]
+if int(most):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(most), int(most)))
+file = SourceFile("tiny/data.csv", sha256, urls=(url,))
+entry = types.SimpleNamespace(name="tiny", files=(file,), notes="")
+try:
+    print(fetch_file(entry, file, Sources(cache=Path(cache), pause_s=0.0), accept=None))
+except Exception as error:
+    sys.exit(f"{type(error).__name__}: {error}")
+"""
+
+
+def start(tiny, cache, most=0):
+    file = tiny.files[0]
+    arguments = [file.urls[0], file.sha256, str(cache), str(most)]
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(process):
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def kept(folder):
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+
+
+def test_two_processes_at_once_download_once_and_both_have_the_file(tiny, server, tmp_path):
+    server.answers[CANONICAL] = [dripping]
+    for code, out, err in map(finish, [start(tiny, tmp_path), start(tiny, tmp_path)]):
+        assert (code, out.strip()) == (0, str(tmp_path / "tiny" / "data.csv")), err
+    assert server.requests == [(CANONICAL, None)]
+    assert (tmp_path / "tiny" / "data.csv").read_bytes() == TABLE
+    assert kept(tmp_path) == ["data.csv"]
+
+
+def test_a_killed_download_leaves_nothing_in_place_and_is_gone_on_with(tiny, server, tmp_path):
+    server.answers[CANONICAL] = [stalling(300_000), ranged]
+    process = start(tiny, tmp_path)
+    try:
+        wait_for_a_part(process, tmp_path)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert "data.csv" not in kept(tmp_path)
+    (part,) = tmp_path.rglob("*.part")
+    size = part.stat().st_size
+    path = fetch_file(tiny, tiny.files[0], Sources(cache=tmp_path, pause_s=0.0), accept=None)
+    assert path.read_bytes() == TABLE
+    assert server.requests[-1] == (CANONICAL, f"bytes={size}-")
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def wait_for_a_part(process, folder):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        if any(path.stat().st_size for path in folder.rglob("*.part")):
+            return
+        time.sleep(0.01)
+    pytest.fail("the download never began")
+
+
+def test_a_limit_of_file_sizes_is_one_sentence_and_leaves_nothing(tiny, server, tmp_path):
+    server.answers[CANONICAL] = [whole]
+    code, _, err = finish(start(tiny, tmp_path, most=100_000))
+    assert code == 1
+    assert err.startswith("DataError: data set 'tiny' could not be fetched; tried: ")
+    assert "File too large" in err
+    assert kept(tmp_path) == []
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(tiny, server, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("SKIPPED LOUDLY: no small disk can be mounted here, so a full one is not tested")
+    try:
+        server.answers[CANONICAL] = [whole]
+        code, _, err = finish(start(tiny, disk))
+        assert code == 1
+        assert "No space left on device" in err
+        assert kept(disk) == []
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
