@@ -45,9 +45,9 @@ class Timed:
         return sum(self.result.counters.values())
 
 
-def problems() -> Iterator[tuple[str, int, Problem]]:
-    """Yield name, q and problem of each cell."""
-    for dataset_name, q in CELLS:
+def problems(cells: tuple[tuple[str, int], ...] = CELLS) -> Iterator[tuple[str, int, Problem]]:
+    """Yield name, q and problem of each cell, data set by data set, with the two kernels of the table."""
+    for dataset_name, q in cells:
         try:
             dataset = load_dataset(dataset_name)
         except DataError as error:

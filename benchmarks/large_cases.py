@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from mnist import mirror, mnist
+from real_data import mnist, standardised
 
 from kdrbench.kernels import Gaussian, Kernel, Linear, Multiquadric, Polynomial, Squared
 from kdrbench.kernels.bandwidth import median_distance
@@ -80,12 +80,7 @@ def load(name: str) -> tuple[FloatArray, FloatArray, int]:
         features = rng.standard_normal((n_samples, n_features))
         features += (1.5 * rng.standard_normal((10, n_features)))[labels]
         return features, labels, q
-    folder = mirror("authors-face")
-    if folder is None:
-        raise SystemExit("KDRBENCH_MIRROR names no folder with authors-face/")
-    features = np.loadtxt(folder / "facial_624x960.csv", delimiter=",")
-    labels = np.loadtxt(folder / "facial_true_labels_624x960.csv", delimiter=",").astype(int)
-    return (features - features.mean(axis=0)) / features.std(axis=0), labels, 20
+    return *standardised("face"), 20
 
 
 def kernel_of(case: Case, features: FloatArray, q: int) -> Kernel:

@@ -7,19 +7,18 @@
 eigenvectors, whose making is inside the time. CPU milliseconds are medians of solves in turn; what takes longer than 20
 seconds is stopped there and printed as a bound. ``overhead``: seconds a rival spends beyond its oracles, as a share of
 the oracles' own. ``stock``: GM against pymanopt's TrustRegions as it comes, with the same formula of F under autograd.
-Cells of data sets that cannot be had are left out; there is no loader for Car.
+Cells of data sets that cannot be had are left out.
 """
 
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from ism_cells import problems as table_problems
-from mnist import mirror
+from ism_cells import problems
 
 from kdrbench.datasets import synthetic
 from kdrbench.kernels import build_kernel
@@ -30,6 +29,8 @@ from kdrbench.solvers import IterationMonitor, SolverResult, Status, build_solve
 from kdrbench.solvers.certificate import certify
 
 LIMIT_S, REPEATS = 20.0, 5
+# With the papers' numbers of components.
+CELLS = (("wine", 4), ("cancer", 5), ("face", 20), ("car", 4))
 VARIANTS: dict[str, dict[str, Any]] = {
     "ISM": {"method": "ism"},
     "DG": {"method": "dimension_growth", "variant": "published", "start": "random"},
@@ -115,25 +116,11 @@ def solved(problem: Any, q: int, definition: dict[str, Any], start: str | None =
     return Solved(result, time.process_time() - cpu, time.perf_counter() - wall)
 
 
-def cells() -> Iterator[tuple[str, int, Problem]]:
-    """Yield name, q and problem: Wine, Cancer, and Face where the mirror has it."""
-    yield from (cell for cell in table_problems() if not cell[0].startswith("wdbc"))
-    if (folder := mirror("authors-face")) is None:
-        print("face is left out: KDRBENCH_MIRROR names no folder with authors-face/")
-        return
-    features = np.loadtxt(folder / "facial_624x960.csv", delimiter=",")
-    labels = np.loadtxt(folder / "facial_true_labels_624x960.csv", delimiter=",").astype(int)
-    features = (features - features.mean(axis=0)) / features.std(axis=0)
-    for family in ("gaussian", "polynomial"):
-        kernel = build_kernel({"family": family}, features, 20)
-        yield f"face, q = 20, {family}", 20, supervised_problem(features, labels, kernel)
-
-
 def print_cells() -> None:
     """Print one line a cell and variant."""
     print("| cell | solver | cost | stationarity | curvature | calls | ms | ended |")
     print("|---|---|---|---|---|---|---|---|")
-    for cell, q, problem in cells():
+    for cell, q, problem in problems(CELLS):
         # The first solve of each shows what takes long, and is the warm-up of the rest.
         first = {name: solved(problem.fresh(), q, definition) for name, definition in VARIANTS.items()}
         short = [name for name, one in first.items() if one.cpu_s < 2.0]
@@ -195,7 +182,7 @@ def print_stock() -> None:
     """Print GM beside pymanopt's own run, from the same random start."""
     print("| cell | cost, stock | cost, GM | not above | s, stock | s, GM | times as fast | to stock's own norm |")
     print("|---|---|---|---|---|---|---|---|")
-    for cell, q, problem in (cell for cell in table_problems() if not cell[0].startswith("wdbc")):
+    for cell, q, problem in problems(CELLS[:2]):
         start = make_start("random", problem, q, np.random.default_rng(0))
         times: dict[str, list[float]] = {"stock": [], "GM": [], "published": []}
         for _ in range(REPEATS):
