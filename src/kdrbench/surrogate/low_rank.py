@@ -68,6 +68,8 @@ class LowRankProblem(PairSums):
         twin = self.fresh()
         twin.counters, twin.report = self.counters, self.report
         twin._pivots = self._at(projection).pivots
+        # Two factors at a time are too many: who is frozen is asked from here on.
+        self._forget()
         return twin
 
     def suffices_at(self, projection: FloatArray) -> bool:
@@ -100,13 +102,12 @@ class LowRankProblem(PairSums):
         # (C * dbeta) V for V = (P, 1), dbeta_ij = own_i + own_j - 2 sum_a (p_ia r_ja + r_ia p_ja).
         own = 2.0 * np.einsum("ij,ij->i", samples, moved)[:, None]
         targets = np.hstack([samples, np.ones((n, 1))])
-        crossed = [(part[:, :, None] * targets[:, None, :]).reshape(n, -1) for part in (moved, samples)]
-        through = self._curved(projection, np.hstack([targets, own * targets, *crossed]))
-        plain, owned = through[:, : q + 1], through[:, q + 1 : 2 * (q + 1)]
-        by_moved, by_samples = through[:, 2 * (q + 1) :].reshape(n, 2, q, q + 1).transpose(1, 0, 2, 3)
-        turned: FloatArray = own * plain + owned
-        turned -= 2.0 * np.einsum("na,nab->nb", samples, by_moved)
-        turned -= 2.0 * np.einsum("na,nab->nb", moved, by_samples)
+        through = self._curved(projection, np.hstack([targets, own * targets]))
+        turned: FloatArray = own * through[:, : q + 1] + through[:, q + 1 :]
+        # One after the other: each takes q (q + 1) columns.
+        for part, other in ((moved, samples), (samples, moved)):
+            crossed = (part[:, :, None] * targets[:, None, :]).reshape(n, -1)
+            turned -= 2.0 * np.einsum("na,nab->nb", other, self._curved(projection, crossed).reshape(n, q, q + 1))
         return self._sloped(projection, moved) + 2.0 * (turned[:, -1:] * samples - turned[:, :-1])
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
@@ -143,6 +144,8 @@ class LowRankProblem(PairSums):
 
     def _at(self, projection: FloatArray) -> _Point:
         if self._point is None or not np.array_equal(self._point.projection, projection):
+            # The old factor is as large as the new one.
+            self._forget()
             samples = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
             # Squared distances are differences of squares; degrees and products are blind to an offset.
             samples -= samples.mean(axis=0)
