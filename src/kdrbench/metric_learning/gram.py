@@ -69,7 +69,7 @@ class SamplePairs:
         Raises ``InputError`` for a function whose values are not a finite m x n array.
         """
         shape = (len(self._left), len(self._right))
-        if not (isinstance(kernel, Combination) or hasattr(kernel, "pairing")):
+        if callable(kernel):
             return _checked(kernel(self._left, self._right), shape)
         total: FloatArray = np.zeros(shape)
         for term in terms_of(kernel):

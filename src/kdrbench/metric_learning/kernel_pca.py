@@ -55,8 +55,8 @@ def kernel_pca(gram: FloatArray, n_components: int | None = None) -> KernelPCA:
     K need be positive semidefinite only once centred; a constant added to it changes nothing. Eigenvalues up to
     1e-12 of the largest, or up to the rounding errors of K itself, count as zero.
 
-    Raises ``InputError`` for a K that is not square, symmetric and finite, has a negative eigenvalue once centred, or is
-    constant, and for ``n_components`` that is not an integer >= 1.
+    Raises ``InputError`` for a K that is not square, symmetric and finite, has a negative eigenvalue once centred, or
+    is constant, and for ``n_components`` that is not an integer >= 1.
     """
     if n_components is not None and (not is_whole(n_components) or n_components < 1):
         raise InputError(f"n_components must be None or an integer >= 1, got {n_components!r}")
@@ -88,4 +88,6 @@ def _check_symmetric(gram: FloatArray) -> None:
         raise InputError(f"a training kernel must be a finite square matrix, got shape {gram.shape}")
     asymmetry, largest = float(np.abs(gram - gram.T).max()), float(np.abs(gram).max())
     if asymmetry > 1e-8 * largest:
-        raise InputError(f"a training kernel must be symmetric; entries differ from their mirror by up to {asymmetry:.3g}")
+        raise InputError(
+            f"a training kernel must be symmetric; entries differ from their mirror by up to {asymmetry:.3g}"
+        )

@@ -68,7 +68,7 @@ def kdne(
     if not is_number(epsilon) or epsilon < 0:
         raise InputError(f"epsilon must be a finite number >= 0, got {epsilon!r}")
     codes = checked_classes(gram, labels)
-    n_samples, spectrum = len(gram), np.linalg.eigvalsh(gram)
+    n_samples, spectrum = len(gram), np.asarray(np.linalg.eigvalsh(gram), dtype=np.float64)
     rank = int(np.count_nonzero(spectrum > rank_threshold(spectrum, float(np.abs(gram).max()))))
     condition = float(spectrum[-1] / max(abs(spectrum[0]), np.finfo(np.float64).tiny))
     form = gram @ (0.5 * laplacian(dne_weights(kernel_distances(gram), codes, n_neighbours))) @ gram
@@ -86,7 +86,8 @@ def kdne(
 def _singular(rank: int, n_samples: int, condition: float) -> str:
     return (
         f"KDNE's generalised eigenproblem is singular: the kernel has rank {rank} of {n_samples} "
-        f"(condition {condition:.3g}), so that some eigenvalues are undetermined; set epsilon > 0, or use the KPCA trick"
+        f"(condition {condition:.3g}), so that some eigenvalues are undetermined; set epsilon > 0, or use the "
+        "KPCA trick"
     )
 
 

@@ -36,9 +36,7 @@ class LMNN:
         """
         codes, scale = checked_classes(features, labels), inverse_scale(features)
         scaled = scale * (features - features.mean(axis=0))
-        objective = lmnn_objective(
-            scaled, codes, self.n_neighbours, push=self.push, regularisation=self.regularisation
-        )
+        objective = lmnn_objective(scaled, codes, self.n_neighbours, push=self.push, regularisation=self.regularisation)
         learned: FloatArray = scale * descend(objective, np.eye(features.shape[1]), self.max_iterations)
         return learned
 
@@ -86,7 +84,7 @@ def descend(objective: LMNNObjective, start: FloatArray, max_iterations: int, *,
         value, gradient = objective.value_and_gradient(flat.reshape(start.shape))
         return value, gradient.ravel()
 
-    options = {"maxiter": max_iterations, "maxfun": 20 * max_iterations}
+    options: dict[str, float] = {"maxiter": max_iterations, "maxfun": 20 * max_iterations}
     if precise:
         options |= {"ftol": 0.0, "gtol": 0.0, "maxcor": 30}
     found = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", options=options)

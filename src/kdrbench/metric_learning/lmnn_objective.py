@@ -47,9 +47,9 @@ class LMNNObjective:
     def lower_bound(self, projection: FloatArray) -> float:
         """Return a number that f without smoothing is nowhere below, near its minimum if A is near the optimum.
 
-        f(M) >= <B, M> + sum_t a_t (1 + <C_t, M>) for all multipliers 0 <= a_t <= c of the triples t, where B is the part
-        that is linear in M and C_t = x_ij x_ij' - x_il x_il'. So sum_t a_t is a bound if B + sum_t a_t C_t is positive
-        semidefinite. Taken are the derivatives c h' at A, times the largest share in [0, 1] for which it is.
+        f(M) >= <B, M> + sum_t a_t (1 + <C_t, M>) for all multipliers 0 <= a_t <= c of the triples t, where B is the
+        part that is linear in M and C_t = x_ij x_ij' - x_il x_il'. So sum_t a_t is a bound if B + sum_t a_t C_t is
+        positive semidefinite. Taken are the derivatives c h' at A, times the largest share in [0, 1] for which it is.
         """
         _, weights, multipliers = self._weights(projection)
         linear = self._form(self._pulls()) + self.regularisation * np.eye(self.features.shape[1])

@@ -62,7 +62,9 @@ def nearest_among(squared: FloatArray, allowed: NDArray[np.bool_], n_neighbours:
     return [row[:count] for row, count in zip(order, counts, strict=True)]
 
 
-def predict_by_neighbours(squared: FloatArray, labels: NDArray[np.generic], n_neighbours: int = 1) -> NDArray[np.generic]:
+def predict_by_neighbours(
+    squared: FloatArray, labels: NDArray[np.generic], n_neighbours: int = 1
+) -> NDArray[np.generic]:
     """Return the majority label among the nearest of n labelled samples for each row of ``squared`` (m x n).
 
     Of labels with equally many votes the one whose first vote is nearer wins.
