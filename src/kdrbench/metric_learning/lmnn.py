@@ -13,6 +13,9 @@ from kdrbench.metric_learning.lmnn_objective import LMNNObjective, lmnn_objectiv
 
 # Widths of the smoothed hinge, each started where the one before ended: the first is the margin itself.
 _SMOOTHINGS = 10.0 ** -np.arange(0.0, 9.0)
+# At most so many directions are added at each width, by such shares of tr M.
+_ESCAPES = 10
+_STEP_SIZES = 10.0 ** -np.arange(0.0, 9.0)
 
 
 @dataclass(frozen=True)
@@ -59,14 +62,15 @@ def lmnn_optimum(objective: LMNNObjective, tolerance: float = 1e-6, max_iteratio
     """Minimise f until the proved relative gap is at most ``tolerance``, or rounding ends it; the gap tells which.
 
     The hinge has a kink, where L-BFGS stalls and no single subgradient proves anything. It is smoothed, less and less;
-    the smoothed derivatives are then multipliers of the dual problem (see :meth:`LMNNObjective.lower_bound`).
-    ``max_iterations`` is for each smoothing.
+    the smoothed derivatives are then multipliers of the dual problem (see :meth:`LMNNObjective.lower_bound`). A singular
+    A may be stationary where M is not optimal; it is left along the direction that M lacks. ``max_iterations`` is for
+    each descent.
     """
     projection: FloatArray = np.eye(objective.features.shape[1])
     best = LMNNOptimum(projection, objective.value_and_gradient(projection)[0], 0.0)
     for smoothing in _SMOOTHINGS:
         smoothed = replace(objective, smoothing=float(smoothing))
-        projection = descend(smoothed, projection, max_iterations, precise=True)
+        projection = _minimise(smoothed, projection, tolerance, max_iterations)
         value, bound = objective.value_and_gradient(projection)[0], smoothed.lower_bound(projection)
         if value < best.value:
             best = replace(best, projection=projection, value=value)
@@ -74,6 +78,35 @@ def lmnn_optimum(objective: LMNNObjective, tolerance: float = 1e-6, max_iteratio
         if best.relative_gap <= tolerance:
             break
     return best
+
+
+def _minimise(objective: LMNNObjective, start: FloatArray, tolerance: float, max_iterations: int) -> FloatArray:
+    """Return A after descents, each but the first from where a direction was added."""
+    projection = descend(objective, start, max_iterations, precise=True)
+    for _ in range(_ESCAPES):
+        value = objective.value_and_gradient(projection)[0]
+        wider = _with_lacking_direction(objective, projection)
+        if wider is None:
+            break
+        projection = descend(objective, wider, max_iterations, precise=True)
+        if objective.value_and_gradient(projection)[0] > value * (1 - 0.1 * tolerance):
+            break
+    return projection
+
+
+def _with_lacking_direction(objective: LMNNObjective, projection: FloatArray) -> FloatArray | None:
+    """Return A of M + t vv' for the v along which f falls most steeply, or None where it falls along none."""
+    value, metric = objective.value_and_gradient(projection)[0], projection @ projection.T
+    slopes, directions = np.linalg.eigh(objective.slope(projection))
+    if slopes[0] >= 0:
+        return None
+    lacking = np.outer(directions[:, 0], directions[:, 0])
+    for size in _STEP_SIZES * max(float(np.trace(metric)), 1e-12):
+        values, vectors = np.linalg.eigh(metric + size * lacking)
+        wider: FloatArray = vectors * np.sqrt(np.maximum(values, 0.0))
+        if objective.value_and_gradient(wider)[0] < value:
+            return wider
+    return None
 
 
 def descend(objective: LMNNObjective, start: FloatArray, max_iterations: int, *, precise: bool = False) -> FloatArray:

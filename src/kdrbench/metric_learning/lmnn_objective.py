@@ -44,6 +44,10 @@ class LMNNObjective:
         gradient += 2.0 * self.regularisation * projection
         return value, gradient
 
+    def slope(self, projection: FloatArray) -> FloatArray:
+        """Return the (sub)gradient of f by M at AA' (D x D); where A is optimal it is positive semidefinite."""
+        return self._form(self._weights(projection)[1]) + self.regularisation * np.eye(self.features.shape[1])
+
     def lower_bound(self, projection: FloatArray) -> float:
         """Return a number that f without smoothing is nowhere below, near its minimum if A is near the optimum.
 
