@@ -6,6 +6,7 @@ from helpers import random_samples
 from kdrbench.errors import InputError
 from kdrbench.metric_learning import DNE, LMNN, NCA, dne_weights, learn_map, nca_objective, squared_distances
 from kdrbench.metric_learning.learner import inverse_scale, laplacian, target_neighbours
+from metric_definitions import dne_weights_by_loops, nca_by_loops
 
 LEARNERS = [NCA(), LMNN(), DNE()]
 
@@ -13,22 +14,6 @@ LEARNERS = [NCA(), LMNN(), DNE()]
 def small(seed=0, n_samples=14, n_features=3):
     features, labels = random_samples(seed, n_samples=n_samples, n_features=n_features)
     return features, labels
-
-
-def nearest_by_loops(features, i, candidates, k):
-    order = sorted(candidates, key=lambda j: (round(float(np.sum((features[i] - features[j]) ** 2)), 12), j))
-    return order[:k]
-
-
-def dne_weights_by_loops(features, labels, k):
-    n = len(labels)
-    weights = np.zeros((n, n))
-    for i in range(n):
-        for j in nearest_by_loops(features, i, [j for j in range(n) if labels[j] != labels[i]], k):
-            weights[i, j] = weights[j, i] = -1.0
-        for j in nearest_by_loops(features, i, [j for j in range(n) if j != i and labels[j] == labels[i]], k):
-            weights[i, j] = weights[j, i] = 1.0
-    return weights
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -53,14 +38,6 @@ def test_dne_without_a_negative_eigenvalue_keeps_the_smallest():
         DNE(1, n_components=3).fit(features, np.tile([0, 1], 8))
 
 
-def nca_by_loops(projection, features, labels):
-    n, total = len(labels), 0.0
-    for i in range(n):
-        terms = [0.0 if j == i else np.exp(-np.sum(((features[i] - features[j]) @ projection) ** 2)) for j in range(n)]
-        total -= sum(term for term, label in zip(terms, labels, strict=True) if label == labels[i]) / sum(terms)
-    return total
-
-
 def test_ncas_objective_is_its_definition_and_its_gradient_the_derivative():
     features, labels = small()
     rng = np.random.default_rng(1)
@@ -80,7 +57,7 @@ def test_nca_is_scikit_learns_from_the_identity_on_scaled_features():
     assert np.mean(pairs) == pytest.approx(1.0, rel=1e-13)
     model = NeighborhoodComponentsAnalysis(init="identity", max_iter=50).fit(rows, labels)
     learned = NCA().fit(features, labels)
-    value, gradient = nca_objective(learned / scale, rows, labels)
+    value, _ = nca_objective(learned / scale, rows, labels)
     assert value == pytest.approx(nca_objective(model.components_.T, rows, labels)[0], rel=1e-10)
     assert value < nca_objective(np.eye(3), rows, labels)[0] - 0.1
 

@@ -62,8 +62,8 @@ def lmnn_optimum(objective: LMNNObjective, tolerance: float = 1e-6, max_iteratio
     """Minimise f until the proved relative gap is at most ``tolerance``, or rounding ends it; the gap tells which.
 
     The hinge has a kink, where L-BFGS stalls and no single subgradient proves anything. It is smoothed, less and less;
-    the smoothed derivatives are then multipliers of the dual problem (see :meth:`LMNNObjective.lower_bound`). A singular
-    A may be stationary where M is not optimal; it is left along the direction that M lacks. ``max_iterations`` is for
+    the smoothed derivatives are then multipliers of the dual problem (see :meth:`LMNNObjective.lower_bound`). Where a
+    singular A is stationary though M is not optimal, the direction that M lacks is added. ``max_iterations`` is for
     each descent.
     """
     projection: FloatArray = np.eye(objective.features.shape[1])
