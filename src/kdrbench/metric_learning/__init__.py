@@ -11,6 +11,7 @@ from kdrbench.metric_learning.lmnn import LMNN, LMNNOptimum, lmnn_optimum
 from kdrbench.metric_learning.lmnn_objective import LMNNObjective, lmnn_objective
 from kdrbench.metric_learning.nca import NCA, nca_objective
 from kdrbench.metric_learning.neighbours import nearest, predict_by_neighbours, squared_distances
+from kdrbench.metric_learning.registry import LEARNERS, build_learner
 from kdrbench.metric_learning.selection import (
     best_of,
     cross_validated_kernel,
@@ -22,6 +23,7 @@ from kdrbench.metric_learning.selection import (
 
 __all__ = [
     "DNE",
+    "LEARNERS",
     "LMNN",
     "NCA",
     "RANK_TOLERANCE",
@@ -40,6 +42,7 @@ __all__ = [
     "aligned_kernel",
     "alignment_target",
     "best_of",
+    "build_learner",
     "cross_validated_kernel",
     "dne_weights",
     "fit_in_coordinates",

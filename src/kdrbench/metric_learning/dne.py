@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 
 from kdrbench.errors import InputError, is_whole
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import check_n_neighbours, checked_classes, laplacian, target_neighbours
+from kdrbench.metric_learning.learner import check_count, checked_classes, laplacian, target_neighbours
 from kdrbench.metric_learning.neighbours import IntArray, nearest_among, squared_distances
 
 # An eigenvalue is negative if it is below minus this share of the largest magnitude.
@@ -68,7 +68,7 @@ def dne_weights(squared: FloatArray, codes: IntArray, n_neighbours: int) -> Floa
 
     Neighbours are those in the space where the distances are taken: a kernelised DNE has them in the feature space.
     """
-    check_n_neighbours(n_neighbours)
+    check_count("n_neighbours", n_neighbours)
     weights = np.zeros_like(squared)
     for row, columns in enumerate(nearest_among(squared, codes[:, None] != codes, n_neighbours)):
         weights[row, columns] = weights[columns, row] = -1.0

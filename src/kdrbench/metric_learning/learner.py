@@ -52,10 +52,10 @@ def checked_classes(features: FloatArray, labels: NDArray[np.generic]) -> IntArr
     return np.asarray(codes, dtype=np.intp)
 
 
-def check_n_neighbours(n_neighbours: int) -> None:
+def check_count(name: str, value: object) -> None:
     """Raise ``InputError`` unless it is an integer >= 1."""
-    if not is_whole(n_neighbours) or n_neighbours < 1:
-        raise InputError(f"n_neighbours must be an integer >= 1, got {n_neighbours!r}")
+    if not is_whole(value) or value < 1:  # type: ignore[operator]
+        raise InputError(f"{name} must be an integer >= 1, got {value!r}")
 
 
 def target_neighbours(squared: FloatArray, codes: IntArray, n_neighbours: int) -> list[IntArray]:

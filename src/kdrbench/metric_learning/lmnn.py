@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import checked_classes, inverse_scale
+from kdrbench.metric_learning.learner import check_count, checked_classes, inverse_scale
 from kdrbench.metric_learning.lmnn_objective import LMNNObjective, lmnn_objective
 
 # Widths of the smoothed hinge, each started where the one before ended: the first is the margin itself.
@@ -37,6 +37,7 @@ class LMNN:
 
         Raises ``InputError`` with one class, no class of two samples, samples that all coincide, or bad options.
         """
+        check_count("max_iterations", self.max_iterations)
         codes, scale = checked_classes(features, labels), inverse_scale(features)
         scaled = scale * (features - features.mean(axis=0))
         objective = lmnn_objective(scaled, codes, self.n_neighbours, push=self.push, regularisation=self.regularisation)

@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError, eigh
 
 from kdrbench.errors import InputError, is_number
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import check_n_neighbours, laplacian, target_neighbours
+from kdrbench.metric_learning.learner import check_count, laplacian, target_neighbours
 from kdrbench.metric_learning.neighbours import IntArray, squared_distances
 
 
@@ -119,7 +119,7 @@ def lmnn_objective(
 
     Raises ``InputError`` for options out of range and when no class has two samples.
     """
-    check_n_neighbours(n_neighbours)
+    check_count("n_neighbours", n_neighbours)
     for name, option in (("push", push), ("regularisation", regularisation)):
         if not is_number(option) or option < 0:
             raise InputError(f"LMNN's {name} must be a finite number >= 0, got {option!r}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import checked_classes, inverse_scale, laplacian
+from kdrbench.metric_learning.learner import check_count, checked_classes, inverse_scale, laplacian
 from kdrbench.metric_learning.neighbours import IntArray, squared_distances
 
 
@@ -32,6 +32,7 @@ class NCA:
         """Return A (D x D) for ``features`` (n x D); ``InputError`` with one class or samples that all coincide."""
         from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
+        check_count("max_iterations", self.max_iterations)
         codes, scale = checked_classes(features, labels), inverse_scale(features)
         model = NeighborhoodComponentsAnalysis(init="identity", max_iter=self.max_iterations)
         # About the mean: NCA knows differences only, and scikit-learn computes them from products.
