@@ -1,0 +1,205 @@
+"""Kernel versions of NCA, LMNN and DNE as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kdrbench.errors import InputError, unknown_name
+from kdrbench.kernels import Combination, Polynomial
+from kdrbench.kernels.family import FloatArray
+from kdrbench.metric_learning import (
+    AnyKernel,
+    KPCATrick,
+    Learner,
+    SamplePairs,
+    aligned_kernel,
+    build_learner,
+    cross_validated_kernel,
+    gaussian_grid,
+    polynomial_grid,
+    scaled_gaussian,
+)
+
+_SELECTIONS = ("alignment", "cross_validation")
+_OPTIONS = {"gaussian": {"sigma": 1.0}, "polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
+
+
+class KernelMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Learn a metric of feature vectors in which classes are near themselves: kernel NCA, kernel LMNN, kernel DNE.
+
+    By the KPCA trick: the learner's linear map A of the coordinates z(x) of feature vectors. ``transform`` gives
+    A'z(x), whose Euclidean distances are the learned ones, for instance for ``KNeighborsClassifier``. The features are
+    taken as they are.
+
+    Parameters
+    ----------
+    learner : {"nca", "lmnn", "dne"} or learner
+        Name, or an object whose ``fit(features, labels)`` returns a map (D x d).
+    learner_params : dict or None
+        Options of a named learner, for instance ``{"n_neighbours": 5}``.
+    kernel : {"gaussian", "polynomial", "precomputed"}, kernel or callable
+        ``gaussian`` is exp(-|x - y|^2 / (2 n_features sigma^2)), ``polynomial`` (scale x'y + offset)^degree. With
+        ``precomputed``, X is the kernel between samples and the training samples. A function takes two arrays of
+        samples and returns their kernel matrix.
+    kernel_params : dict or None
+        Options of a named kernel: ``sigma`` (1.0), or ``degree`` (2), ``offset`` (1.0), ``scale`` (1.0).
+    selection : {"alignment", "cross_validation"} or None
+        How the kernel is chosen from the labels among ``candidates``: as their combination that is most aligned with
+        them (one quadratic program), or as the one with the best accuracy of the nearest neighbour (slower by the
+        number of candidates times ``n_folds``, and often more accurate). ``None`` takes ``kernel`` as it is.
+    candidates : list of kernels or None
+        ``None``: 21 Gaussians with sigma from 0.01 to 1000, or polynomials of degree 1 to 5, as ``kernel`` says.
+    n_components : int or None
+        Number of largest KPCA components to learn on; ``None`` keeps all. Fewer are quicker, with another result.
+    n_folds : int
+        Folds of the cross validation.
+    random_state : int, RandomState or None
+        Shuffles samples before they are dealt to folds; used for nothing else.
+
+    Attributes
+    ----------
+    kernel_ :
+        The kernel used; ``None`` for a precomputed one.
+    map_ : kdrbench.metric_learning.KernelMap
+        KPCA and the learned map.
+    classes_ : ndarray
+        The labels seen.
+    selection_ :
+        :class:`kdrbench.metric_learning.Alignment`, or accuracies (candidates x folds); ``None`` without selection.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    References
+    ----------
+    Chatpatanasiri, Korsrilabutr, Tangchanachaianan, Kijsirikul, "A new kernelization framework for Mahalanobis distance
+    learning algorithms", Neurocomputing 73, 2010.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from kdrbench.estimators import KernelMetricLearner
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = make_pipeline(KernelMetricLearner("lmnn"), KNeighborsClassifier(1)).fit(X[:100], y[:100])
+    >>> bool(model.score(X[100:], y[100:]) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        learner: str | Learner = "lmnn",
+        *,
+        learner_params: Mapping[str, Any] | None = None,
+        kernel: str | AnyKernel = "gaussian",
+        kernel_params: Mapping[str, Any] | None = None,
+        selection: str | None = "alignment",
+        candidates: Sequence[AnyKernel] | None = None,
+        n_components: int | None = None,
+        n_folds: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.learner_params = learner_params
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.selection = selection
+        self.candidates = candidates
+        self.n_components = n_components
+        self.n_folds = n_folds
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> KernelMetricLearner:
+        """Learn from X (n_samples x n_features, or the kernel n_samples x n_samples) and class labels y.
+
+        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or a kernel that is not
+        positive semidefinite.
+        """
+        features, labels = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        check_classification_targets(labels)
+        self.classes_ = np.unique(labels)
+        learner = build_learner(self.learner, self.learner_params)
+        if self.selection is not None and self.selection not in _SELECTIONS:
+            raise InputError(unknown_name("selection", self.selection, list(_SELECTIONS)) + " None selects nothing.")
+        self.selection_: Any = None
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            self._refuse_choices("a precomputed kernel")
+            kernel: str | AnyKernel = "precomputed"
+        elif self.selection is None:
+            kernel = self._given(features.shape[1])
+        else:
+            kernel, self.selection_ = self._selected(learner, features, labels)
+        self.kernel_ = None if isinstance(kernel, str) else kernel
+        self.map_ = KPCATrick(kernel, learner, self.n_components).fit(features, labels)
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return A'z(x), n_samples x d."""
+        check_is_fitted(self)
+        return self.map_.transform(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+
+    def _given(self, n_features: int) -> AnyKernel:
+        if self.candidates is not None:
+            raise InputError("candidates are for selection='alignment' or 'cross_validation'; selection is None")
+        if not isinstance(self.kernel, str):
+            if self.kernel_params:
+                raise InputError("kernel_params belong to a named kernel; a kernel object has its own")
+            return self.kernel
+        if self.kernel not in _OPTIONS:
+            raise InputError(unknown_name("kernel", self.kernel, [*_OPTIONS, "precomputed"]))
+        given = self.kernel_params or {}
+        for option in given:
+            if option not in _OPTIONS[self.kernel]:
+                raise InputError(
+                    unknown_name(f"option of kernel {self.kernel!r}:", option, list(_OPTIONS[self.kernel]))
+                )
+        options: dict[str, Any] = {**_OPTIONS[self.kernel], **given}
+        return Polynomial(**options) if self.kernel == "polynomial" else scaled_gaussian(options["sigma"], n_features)
+
+    def _selected(self, learner: Learner, features: FloatArray, labels: NDArray[np.generic]) -> tuple[AnyKernel, Any]:
+        if self.kernel_params:
+            raise InputError("kernel_params are chosen by selection; set selection=None to give them")
+        pairs, candidates = SamplePairs(features, features), self._candidates(features.shape[1])
+        if self.selection == "alignment":
+            if any(callable(kernel) or isinstance(kernel, Combination) for kernel in candidates):
+                raise InputError(
+                    "alignment combines single kernels of kdrbench.kernels; select others by cross_validation"
+                )
+            return aligned_kernel(candidates, pairs, labels)  # type: ignore[arg-type]
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        return cross_validated_kernel(candidates, learner, pairs, labels, rng, n_folds=self.n_folds)
+
+    def _candidates(self, n_features: int) -> Sequence[AnyKernel]:
+        if self.candidates is not None:
+            return self.candidates
+        if self.kernel == "gaussian":
+            return gaussian_grid(n_features)
+        if self.kernel == "polynomial":
+            return polynomial_grid()
+        raise InputError(
+            f"selection needs candidates where the kernel is {self.kernel!r}; give a list of kernels, or selection=None"
+        )
+
+    def _refuse_choices(self, kind: str) -> None:
+        if self.selection is not None or self.candidates is not None or self.kernel_params:
+            raise InputError(
+                f"{kind} leaves nothing to select: set selection=None, without candidates or kernel_params"
+            )
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.map_.projection.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags

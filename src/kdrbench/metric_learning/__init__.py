@@ -1,0 +1,65 @@
+"""Learners of Mahalanobis distances, their kernel versions by the KPCA trick, and the choice of the kernel."""
+
+from kdrbench.metric_learning.alignment import Alignment, align, aligned_kernel, alignment_target, local_pairs
+from kdrbench.metric_learning.dne import DNE, dne_weights
+from kdrbench.metric_learning.gram import AnyKernel, SamplePairs, scaled_gaussian
+from kdrbench.metric_learning.kernel_pca import RANK_TOLERANCE, KernelPCA, kernel_pca
+from kdrbench.metric_learning.kernel_trick import KDNESolution, KNCAPoint, kdne, knca
+from kdrbench.metric_learning.kpca_trick import KernelMap, KPCATrick, fit_in_coordinates
+from kdrbench.metric_learning.learner import Learner, learn_map
+from kdrbench.metric_learning.lmnn import LMNN, LMNNOptimum, lmnn_optimum
+from kdrbench.metric_learning.lmnn_objective import LMNNObjective, lmnn_objective
+from kdrbench.metric_learning.nca import NCA, nca_objective
+from kdrbench.metric_learning.neighbours import nearest, predict_by_neighbours, squared_distances
+from kdrbench.metric_learning.registry import LEARNERS, build_learner
+from kdrbench.metric_learning.selection import (
+    best_of,
+    cross_validated_kernel,
+    fold_parts,
+    gaussian_grid,
+    polynomial_grid,
+    stratified_folds,
+)
+
+__all__ = [
+    "DNE",
+    "LEARNERS",
+    "LMNN",
+    "NCA",
+    "RANK_TOLERANCE",
+    "Alignment",
+    "AnyKernel",
+    "KDNESolution",
+    "KNCAPoint",
+    "KPCATrick",
+    "KernelMap",
+    "KernelPCA",
+    "LMNNObjective",
+    "LMNNOptimum",
+    "Learner",
+    "SamplePairs",
+    "align",
+    "aligned_kernel",
+    "alignment_target",
+    "best_of",
+    "build_learner",
+    "cross_validated_kernel",
+    "dne_weights",
+    "fit_in_coordinates",
+    "fold_parts",
+    "gaussian_grid",
+    "kdne",
+    "kernel_pca",
+    "knca",
+    "learn_map",
+    "lmnn_objective",
+    "lmnn_optimum",
+    "local_pairs",
+    "nca_objective",
+    "nearest",
+    "polynomial_grid",
+    "predict_by_neighbours",
+    "scaled_gaussian",
+    "squared_distances",
+    "stratified_folds",
+]

@@ -1,0 +1,98 @@
+"""What a learner of Mahalanobis distances is, and what all of them ask of their samples."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.errors import InputError, is_whole
+from kdrbench.kernels.family import FloatArray
+from kdrbench.metric_learning.neighbours import IntArray, nearest_among
+
+
+class Learner(Protocol):
+    """Learns the map A (D x d) of the distance |A'x - A'y|, that is M = AA'; whatever does so can be kernelised."""
+
+    def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+        """Return A for ``features`` (n x D) and their n class labels."""
+        ...
+
+
+def learn_map(learner: Learner, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+    """Return the learner's map; ``InputError`` unless it is a finite array of D rows."""
+    learned = np.asarray(learner.fit(features, labels), dtype=np.float64)
+    if learned.ndim != 2 or learned.shape[0] != features.shape[1] or learned.shape[1] < 1:
+        raise InputError(
+            f"fit of {type(learner).__name__} must return a map of shape ({features.shape[1]}, d), d >= 1; "
+            f"it returned shape {learned.shape}"
+        )
+    if not np.isfinite(learned).all():
+        raise InputError(f"fit of {type(learner).__name__} returned a map that is not finite; scale the features")
+    return learned
+
+
+def checked_classes(features: FloatArray, labels: NDArray[np.generic]) -> IntArray:
+    """Return the class codes 0, 1, ... of the samples.
+
+    Raises ``InputError`` for arrays of unequal length, values that are not finite, and fewer than two classes.
+    """
+    labels = np.asarray(labels)
+    if features.ndim != 2 or labels.shape != (len(features),):
+        raise InputError(
+            f"expected features of shape (n, D) and n labels; got shapes {features.shape} and {labels.shape}"
+        )
+    if not np.isfinite(features).all():
+        count = int((~np.isfinite(features)).sum())
+        raise InputError(f"features hold {count} NaN or infinite values; remove or impute them")
+    names, codes = np.unique(labels, return_inverse=True)
+    if len(names) < 2:
+        raise InputError(f"a metric is learned from at least 2 classes; got {len(names)}: {names.tolist()}")
+    return np.asarray(codes, dtype=np.intp)
+
+
+def check_count(name: str, value: object) -> None:
+    """Raise ``InputError`` unless it is an integer >= 1."""
+    if not is_whole(value) or value < 1:  # type: ignore[operator]
+        raise InputError(f"{name} must be an integer >= 1, got {value!r}")
+
+
+def target_neighbours(squared: FloatArray, codes: IntArray, n_neighbours: int) -> list[IntArray]:
+    """Return for each sample its nearest others of the same class.
+
+    A class with no more than ``n_neighbours`` samples gives those there are: rare classes are no reason to refuse the
+    others, and a sample alone in its class has no target.
+
+    Raises ``InputError`` when no class has two samples.
+    """
+    if len(np.unique(codes)) == len(codes):
+        raise InputError(f"no class has 2 samples among these {len(codes)}, so no sample has a target neighbour")
+    same = codes[:, None] == codes
+    np.fill_diagonal(same, False)
+    return nearest_among(squared, same, n_neighbours)
+
+
+def inverse_scale(features: FloatArray) -> float:
+    """Return s such that the mean squared distance of the pairs i < j of rows of s times ``features`` is one.
+
+    NCA's and LMNN's objectives have a unit of length: without a common scale their starts would mean different things
+    for different kernels.
+
+    Raises ``InputError`` when all samples coincide.
+    """
+    centred = features - features.mean(axis=0)
+    # The mean over pairs is twice the variance, with n - 1.
+    largest = float(np.abs(centred).max(initial=0.0))
+    if largest <= 1e-14 * float(np.abs(features).max(initial=0.0)):
+        raise InputError(f"all {len(features)} samples coincide; no metric tells them apart")
+    mean_square = 2.0 * float(np.square(centred / largest).sum()) / (len(features) - 1)
+    return float(1.0 / (largest * np.sqrt(mean_square)))
+
+
+def laplacian(weights: FloatArray) -> FloatArray:
+    """Return S with X'SX = sum_ij w_ij (x_i - x_j)(x_i - x_j)' for any ``weights`` w (n x n)."""
+    both = weights + weights.T
+    result: FloatArray = -both
+    result[np.diag_indices(len(both))] += both.sum(axis=1)
+    return result

@@ -1,0 +1,76 @@
+"""Nearest neighbours under one tie rule, which learners, selection and classification share.
+
+On data with few distinct values most nearest neighbours are tied: on Balance 73 % of the test points have several, and
+the rule that picks one of them alone moves the accuracy of 1-NN from .68 to .88. Distances that are equal by arithmetic
+must therefore stay equal after rounding errors, in whatever coordinates they are computed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.errors import InputError, is_whole
+from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
+
+IntArray = NDArray[np.intp]
+
+# Squared distances closer than this share of the largest in their row are tied.
+TIE_TOLERANCE = 1e-9
+
+
+def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return |left_i - right_j|^2 for the rows of ``left`` (m x d) and ``right`` (n x d), m x n."""
+    # About the mean, so that features far from zero lose no digits.
+    centre = right.mean(axis=0)
+    return pairing_block(Pairing.DIFFERENCE, left - centre, right - centre)
+
+
+def in_tie_units(squared: FloatArray) -> FloatArray:
+    """Return squared distances (m x n) as whole numbers of 1e-9 times the largest finite one in their row.
+
+    By rows, so that a neighbour does not depend on which other samples are asked about with it. Infinite distances
+    stay so.
+    """
+    finite = np.where(np.isfinite(squared), squared, 0.0)
+    unit = TIE_TOLERANCE * finite.max(axis=1, initial=0.0, keepdims=True)
+    unit[unit == 0.0] = 1.0
+    rounded: FloatArray = np.round(squared / unit)
+    return rounded
+
+
+def nearest(squared: FloatArray, n_neighbours: int) -> IntArray:
+    """Return for each row of ``squared`` (m x n) the columns of its nearest, nearest first; of ties the first column.
+
+    Raises ``InputError`` unless 1 <= n_neighbours <= n.
+    """
+    if not is_whole(n_neighbours) or not 1 <= n_neighbours <= squared.shape[1]:
+        raise InputError(
+            f"n_neighbours must be an integer between 1 and the {squared.shape[1]} samples to choose from, "
+            f"got {n_neighbours!r}"
+        )
+    rounded = in_tie_units(squared)
+    if n_neighbours == 1:
+        return np.asarray(rounded.argmin(axis=1)[:, None], dtype=np.intp)
+    return np.asarray(np.argsort(rounded, axis=1, kind="stable")[:, :n_neighbours], dtype=np.intp)
+
+
+def nearest_among(squared: FloatArray, allowed: NDArray[np.bool_], n_neighbours: int) -> list[IntArray]:
+    """Return for each row the columns of its nearest among those ``allowed`` (m x n), fewer where fewer are allowed."""
+    order = np.argsort(in_tie_units(np.where(allowed, squared, np.inf)), axis=1, kind="stable")
+    counts = np.minimum(allowed.sum(axis=1), n_neighbours)
+    return [row[:count] for row, count in zip(order, counts, strict=True)]
+
+
+def predict_by_neighbours(
+    squared: FloatArray, labels: NDArray[np.generic], n_neighbours: int = 1
+) -> NDArray[np.generic]:
+    """Return the majority label among the nearest of n labelled samples for each row of ``squared`` (m x n).
+
+    Of labels with equally many votes the one whose first vote is nearer wins.
+    """
+    votes = labels[nearest(squared, n_neighbours)]
+    if n_neighbours == 1:
+        return np.asarray(votes[:, 0])
+    counts = (votes[:, :, None] == votes[:, None, :]).sum(axis=2)
+    return np.asarray(votes[np.arange(len(votes)), counts.argmax(axis=1)])

@@ -1,0 +1,184 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from helpers import random_samples
+from kdrbench.errors import InputError
+from kdrbench.kernels import Gaussian, Polynomial
+from kdrbench.kernels.family import Pairing
+from kdrbench.metric_learning import (
+    SamplePairs,
+    align,
+    aligned_kernel,
+    alignment_target,
+    gaussian_grid,
+    local_pairs,
+    scaled_gaussian,
+    squared_distances,
+)
+
+
+def grams_of(n_samples=30, seed=0, kernels=None):
+    features, labels = random_samples(seed, n_samples=n_samples)
+    pairs = SamplePairs(features, features)
+    return [pairs.gram(kernel) for kernel in kernels or gaussian_grid(6)], labels, pairs
+
+
+def normalised(grams):
+    return [gram / np.trace(gram) * len(gram) for gram in grams]
+
+
+def target_by_loops(labels):
+    p = len(set(labels.tolist()))
+    return np.array([[1.0 if a == b else -1.0 / (p - 1) for b in labels] for a in labels])
+
+
+def test_the_target_is_the_papers():
+    labels = np.array([0, 1, 2, 0, 1])
+    np.testing.assert_allclose(alignment_target(labels), target_by_loops(labels))
+    # For two classes it is yy'.
+    signs = np.array([1.0, -1.0, 1.0])
+    np.testing.assert_array_equal(alignment_target((signs > 0).astype(int)), np.outer(signs, signs))
+
+
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_quadratic_program_is_solved(seed, centred):
+    # KKT of min v'Mv - 2v'b over v >= 0, and the kernel that a general optimiser finds from other starts.
+    grams, labels, _ = grams_of(seed=seed)
+    centring = np.eye(30) - 1 / 30 if centred else np.eye(30)
+    vectors = np.array([(centring @ gram @ centring).ravel() for gram in normalised(grams)])
+    target = (centring @ target_by_loops(labels) @ centring).ravel()
+    found = align(grams, labels, centred=centred)
+    fitted = found.weights @ vectors
+    # Weights come with sum one; the program's own length is the best multiple.
+    weights = found.weights * (fitted @ target) / (fitted @ fitted)
+    slope = 2 * (vectors @ (weights @ vectors) - vectors @ target)
+    size = np.linalg.norm(vectors, axis=1) * np.linalg.norm(target)
+    assert (slope >= -1e-10 * size).all()
+    assert np.abs(slope[weights > 0] / size[weights > 0]).max() <= 1e-10
+    assert found.weights.min() >= 0
+    assert found.weights.sum() == pytest.approx(1.0)
+    assert found.alignment == pytest.approx(fitted @ target / np.linalg.norm(fitted) / np.linalg.norm(target))
+
+    def program(v):
+        rest = v @ vectors - target
+        return rest @ rest, 2 * vectors @ rest
+
+    def solved():
+        rng = np.random.default_rng(seed)
+        options = {"method": "L-BFGS-B", "jac": True, "bounds": [(0, None)] * 21}
+        for _ in range(3):
+            yield minimize(program, rng.random(21), options={"maxiter": 5000, "ftol": 0, "gtol": 1e-12}, **options)
+
+    best = program(weights)[0]
+    for other in solved():
+        assert other.fun >= best * (1 - 1e-12)
+        # Weights are not unique, the kernel is: strong convexity in it bounds the difference by that of the values.
+        difference = np.linalg.norm(other.x @ vectors - weights @ vectors)
+        assert difference <= np.sqrt(max(other.fun - best, 0.0)) + 1e-6 * np.linalg.norm(target)
+        assert difference <= 1e-3 * np.linalg.norm(target)
+
+
+def test_no_combination_drawn_at_random_is_more_aligned():
+    grams, labels, _ = grams_of()
+    found = align(grams, labels)
+    target, rng = target_by_loops(labels), np.random.default_rng(0)
+    for _ in range(200):
+        gram = sum(w * g for w, g in zip(rng.exponential(size=21) ** 4, normalised(grams), strict=True))
+        assert np.vdot(gram, target) / np.linalg.norm(gram) / np.linalg.norm(target) <= found.alignment + 1e-12
+
+
+def test_the_aligned_kernel_is_the_combination_with_a_trace_of_n():
+    grams, labels, pairs = grams_of(kernels=[scaled_gaussian(0.5, 6), Polynomial(2), scaled_gaussian(3.0, 6)])
+    kernels = [scaled_gaussian(0.5, 6), Polynomial(2), scaled_gaussian(3.0, 6)]
+    kernel, found = aligned_kernel(kernels, pairs, np.array(["a", "b", "c"])[labels])
+    assert np.trace(pairs.gram(kernel)) == pytest.approx(30.0, rel=1e-12)
+    expected = sum(w * gram for w, gram in zip(align(grams, labels).weights, normalised(grams), strict=True))
+    np.testing.assert_allclose(pairs.gram(kernel), expected, atol=1e-12)
+    # Kernels without weight are not computed for test samples.
+    assert len(kernel.terms) == (found.weights > 0).sum()
+
+
+def test_units_of_a_kernel_do_not_matter():
+    grams, labels, _ = grams_of(kernels=[scaled_gaussian(0.5, 6), scaled_gaussian(2.0, 6)])
+    first = align(grams, labels).weights
+    np.testing.assert_allclose(align([1e9 * grams[0], 1e-9 * grams[1]], labels).weights, first, rtol=1e-9)
+
+
+def test_degenerate_families_are_said():
+    grams, labels, _ = grams_of()
+    found = align(grams, labels)
+    # Bandwidths of 300 and 1000 are one kernel for rounding, those of 0.01 and 0.02 are the identity.
+    assert found.rank < 21
+    one = align(grams[:3], labels)
+    assert one.identity_share == pytest.approx(1.0)
+    assert one.rank == 1
+    twins = align([grams[8], grams[8], grams[12]], labels)
+    alone = align([grams[8], grams[12]], labels)
+    assert (twins.rank, alone.rank) == (2, 2)
+    assert twins.alignment == pytest.approx(alone.alignment, rel=1e-12)
+    assert alone.identity_share == 0.0
+    assert align([grams[0], grams[12]], labels).identity_share == align([grams[0], grams[12]], labels).weights[0]
+
+
+def test_what_cannot_be_aligned_is_refused():
+    grams, labels, pairs = grams_of(12)
+    with pytest.raises(InputError, match="needs at least one kernel of 12 x 12 samples; got shapes"):
+        align([], labels)
+    with pytest.raises(InputError, match=r"got shapes \[\(3, 3\)\]"):
+        align([np.eye(3)], labels)
+    with pytest.raises(InputError, match=r"kernel 1 has the trace 0; it must be > 0"):
+        align([grams[5], np.zeros((12, 12))], labels)
+    # Of classes of equal size the target sums to zero: b = <11', T> = 0.
+    with pytest.raises(InputError, match=r"no kernel is positively aligned with the labels \(b <= 0"):
+        align([np.ones((12, 12))], labels)
+    with pytest.raises(InputError, match="at least 2 classes"):
+        aligned_kernel([Gaussian(1.0)], pairs, np.zeros(12))
+
+
+def test_local_pairs_are_those_of_near_neighbours():
+    features, labels = random_samples(n_samples=15)
+    squared = squared_distances(features, features)
+    near = local_pairs(squared, labels, 2)
+    by_loops = np.zeros((15, 15), dtype=bool)
+    for i in range(15):
+        for same in (True, False):
+            others = [j for j in range(15) if j != i and (labels[i] == labels[j]) == same]
+            for j in sorted(others, key=lambda j: squared[i, j])[:2]:
+                by_loops[i, j] = by_loops[j, i] = True
+    np.testing.assert_array_equal(near, by_loops)
+
+
+def clusters(seed):
+    """Two classes of many narrow clusters each, placed at random: near neighbours tell the class, distances do not."""
+    rng = np.random.default_rng(seed)
+    centres = 4.0 * rng.standard_normal((16, 2))
+    which = np.tile(np.arange(16), 15)
+    return centres[which] + 0.25 * rng.standard_normal((240, 2)), which % 2
+
+
+def mean_bandwidth(kernel):
+    weights = np.array([term.weight for term in kernel.terms])
+    return np.exp(weights @ np.log([term.kernel.sigma for term in kernel.terms]) / weights.sum())
+
+
+def test_alignment_of_near_pairs_differs_where_classes_have_many_clusters():
+    features, labels = clusters(0)
+    pairs = SamplePairs(features, features)
+    near = local_pairs(pairs.beta(Pairing.DIFFERENCE), labels)
+    whole, found = aligned_kernel(gaussian_grid(2), pairs, labels)
+    local, chosen = aligned_kernel(gaussian_grid(2), pairs, labels, among=near)
+    # On near pairs the kernel that is aligned to them is the better one, on all pairs the other.
+    target = alignment_target(labels)
+
+    def cosine(kernel, among):
+        gram = pairs.gram(kernel)[among]
+        return gram @ target[among] / np.linalg.norm(gram) / np.linalg.norm(target[among])
+
+    everything = np.ones_like(near)
+    assert cosine(local, near) == pytest.approx(chosen.alignment)
+    assert cosine(whole, everything) == pytest.approx(found.alignment)
+    assert cosine(local, near) > cosine(whole, near) + 0.01
+    assert cosine(whole, everything) > cosine(local, everything) + 0.01
+    assert mean_bandwidth(local) != pytest.approx(mean_bandwidth(whole), rel=0.1)

@@ -1,0 +1,220 @@
+import numpy as np
+import pytest
+
+from helpers import random_samples
+from kdrbench.datasets import load_dataset
+from kdrbench.errors import InputError
+from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
+from kdrbench.kernels.family import Pairing
+from kdrbench.metric_learning import (
+    DNE,
+    LMNN,
+    NCA,
+    KPCATrick,
+    SamplePairs,
+    fit_in_coordinates,
+    kernel_pca,
+    scaled_gaussian,
+    squared_distances,
+)
+from kdrbench.metric_learning.kernel_trick import kernel_distances
+
+
+def laplace(left, right):
+    return np.exp(-np.abs(left[:, None, :] - right).sum(axis=2))
+
+
+KERNELS = {
+    "gaussian": scaled_gaussian(0.7, 6),
+    "wide": scaled_gaussian(1000.0, 6),
+    "near identity": scaled_gaussian(0.01, 6),
+    "polynomial": Polynomial(2),
+    "function": laplace,
+    "combination": Combination((Term(0.3, scaled_gaussian(1.0, 6)), Term(2.0, Polynomial(3)))),
+}
+
+
+def samples():
+    features, labels = random_samples(n_samples=30)
+    return features, labels, random_samples(seed=9, n_samples=11)[0]
+
+
+def test_the_scaled_gaussian_is_the_papers():
+    features, _, others = samples()
+    gram = SamplePairs(others, features).gram(scaled_gaussian(0.7, 6))
+    by_loops = [[np.exp(-np.sum((x - y) ** 2) / (2 * 6 * 0.7**2)) for y in features] for x in others]
+    np.testing.assert_allclose(gram, by_loops, rtol=1e-13)
+    with pytest.raises(InputError, match="sigma must be a finite number > 0, got 0"):
+        scaled_gaussian(0, 6)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_gram_up_to_a_constant_is_the_gram_once_centred(name):
+    features, _, _ = samples()
+    pairs = SamplePairs(features, features)
+    exact, shifted = pairs.gram(KERNELS[name]), pairs.gram(KERNELS[name], up_to_constant=True)
+    np.testing.assert_allclose(np.ptp(exact - shifted), 0.0, atol=1e-15 * len(exact) * np.abs(exact).max())
+    assert (name in ("gaussian", "wide", "near identity", "combination")) == (shifted[0, 0] != exact[0, 0])
+
+
+def test_parts_of_pairs_share_what_is_computed():
+    features, _, _ = samples()
+    pairs = SamplePairs(features, features)
+    whole = pairs.gram(KERNELS["gaussian"])
+    rows, columns = np.array([3, 1]), np.array([0, 5, 7])
+    part = pairs.subset(rows, columns)
+    np.testing.assert_array_equal(part.gram(KERNELS["gaussian"]), whole[np.ix_(rows, columns)])
+    np.testing.assert_array_equal(part.gram(laplace), laplace(features, features)[np.ix_(rows, columns)])
+    assert pairs.beta(Pairing.DOT) is pairs.beta(Pairing.DOT)
+    assert pairs.n_features == 6
+
+
+@pytest.mark.parametrize("name", ["gaussian", "near identity", "polynomial", "function", "combination"])
+def test_distances_of_coordinates_are_those_of_feature_vectors(name):
+    # Proposition 3.
+    features, _, _ = samples()
+    gram = SamplePairs(features, features).gram(KERNELS[name])
+    coordinates = kernel_pca(gram).transform(gram)
+    distances = kernel_distances(gram)
+    np.testing.assert_allclose(
+        squared_distances(coordinates, coordinates), distances, rtol=0, atol=1e-13 * distances.max()
+    )
+    np.testing.assert_allclose(coordinates.mean(axis=0), 0.0, atol=1e-12 * np.abs(coordinates).max())
+
+
+def test_coordinates_are_uncorrelated_and_largest_first():
+    features, _, _ = samples()
+    gram = SamplePairs(features, features).gram(KERNELS["gaussian"])
+    found = kernel_pca(gram)
+    coordinates = found.transform(gram)
+    np.testing.assert_allclose(coordinates.T @ coordinates, np.diag(found.values), atol=1e-12 * found.values[0])
+    assert (np.diff(found.values) <= 0).all()
+    first = kernel_pca(gram, n_components=4)
+    np.testing.assert_array_equal(first.transform(gram), coordinates[:, :4])
+    assert kernel_pca(gram, n_components=1000).values.shape == found.values.shape
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_training_sample_has_its_coordinates_again(name):
+    features, labels, _ = samples()
+    fitted = KPCATrick(KERNELS[name], DNE()).fit(features, labels)
+    pairs = SamplePairs(features, features)
+    coordinates = fitted.coordinates.transform(pairs.gram(KERNELS[name], up_to_constant=True))
+    alone = np.vstack([fitted.transform(row[None, :]) for row in features])
+    expected = coordinates @ fitted.projection
+    np.testing.assert_allclose(alone, expected, atol=1e-10 * np.abs(coordinates).max())
+    np.testing.assert_allclose(fitted.transform(features[::-1]), expected[::-1], atol=1e-10 * np.abs(coordinates).max())
+
+
+def test_of_the_linear_kernel_coordinates_are_principal_components():
+    features, _, others = samples()
+    found = kernel_pca(SamplePairs(features, features).gram(Linear()))
+    centre = features.mean(axis=0)
+    vectors = np.linalg.svd(features - centre)[2].T
+    mine = found.transform(SamplePairs(others, features).gram(Linear()))
+    np.testing.assert_allclose(np.abs(mine), np.abs((others - centre) @ vectors), atol=1e-12)
+
+
+def test_wide_gaussians_keep_no_noise():
+    # Of iris 4 components of first order and 10 of second one are left at sigma = 1000, and no noise.
+    features = load_dataset("iris").features
+    pairs = SamplePairs(features, features)
+    assert len(kernel_pca(pairs.gram(scaled_gaussian(1000.0, 4), up_to_constant=True)).values) == 14
+    # From K itself the smallest are lost in rounding, and the rank says so.
+    assert 4 <= len(kernel_pca(pairs.gram(scaled_gaussian(1000.0, 4))).values) < 14
+
+
+def test_a_constant_added_to_the_kernel_changes_nothing():
+    features, labels, others = samples()
+    plain = KPCATrick(KERNELS["polynomial"], NCA()).fit(features, labels)
+    shifted = KPCATrick(lambda a, b: (a @ b.T + 1) ** 2 + 5.0, NCA()).fit(features, labels)
+    distances = squared_distances(plain.transform(others), plain.transform(features))
+    again = squared_distances(shifted.transform(others), shifted.transform(features))
+    np.testing.assert_allclose(again, distances, atol=1e-6 * distances.max())
+
+
+@pytest.mark.parametrize("learner", [NCA(), LMNN(), DNE()])
+@pytest.mark.parametrize("name", ["gaussian", "polynomial", "function"])
+def test_precomputed_kernels_and_shared_coordinates_give_the_same(name, learner):
+    features, labels, others = samples()
+    fitted = KPCATrick(KERNELS[name], learner).fit(features, labels)
+    gram, cross = (SamplePairs(rows, features).gram(KERNELS[name], up_to_constant=True) for rows in (features, others))
+    given = KPCATrick("precomputed", learner).fit(gram, labels)
+    np.testing.assert_array_equal(given.transform(cross), fitted.transform(others))
+    shared = fit_in_coordinates(learner, gram, labels)
+    np.testing.assert_array_equal(shared.transform_gram(cross), fitted.transform(others))
+    # A test sample may be asked about alone.
+    np.testing.assert_allclose(
+        fitted.transform(others[:1]), fitted.transform(others)[:1], atol=1e-10 * np.abs(fitted.projection).max()
+    )
+
+
+def test_truncation_keeps_the_largest_components():
+    features, labels, _ = samples()
+    fitted = KPCATrick(KERNELS["gaussian"], DNE(n_components=2), n_components=5).fit(features, labels)
+    assert fitted.projection.shape == (5, 2)
+
+
+@pytest.mark.parametrize("learner", [NCA(), LMNN(), DNE()])
+def test_far_samples_have_finite_coordinates(learner):
+    features, labels, _ = samples()
+    fitted = KPCATrick(KERNELS["gaussian"], learner).fit(features, labels)
+    far = fitted.transform(np.full((2, 6), 1e150) * [[1], [-1]])
+    assert np.isfinite(far).all()
+    # Infinitely far the kernel is zero, wherever that is.
+    np.testing.assert_array_equal(far[0], far[1])
+    with np.errstate(over="ignore"), pytest.raises(InputError, match=r"float64 of shape \(1, 30\): scale the features"):
+        KPCATrick(KERNELS["polynomial"], learner).fit(features, labels).transform(np.full((1, 6), 1e200))
+
+
+def test_kernels_that_are_positive_only_once_centred_are_allowed():
+    features = samples()[0]
+    gram = SamplePairs(features, features).gram(Multiquadric(1.0))
+    assert np.linalg.eigvalsh(gram)[0] < -1
+    assert len(kernel_pca(gram).values) == 29
+
+
+def test_a_kernel_that_is_not_positive_is_refused_by_its_most_negative_eigenvalue():
+    features, labels, _ = samples()
+
+    def sigmoid(left, right):
+        return np.tanh(left @ right.T - 1.0)
+
+    centring = np.eye(30) - 1 / 30
+    smallest = np.linalg.eigvalsh(centring @ sigmoid(features, features) @ centring)[0]
+    with pytest.raises(InputError, match=f"most negative eigenvalue is {smallest:.6g} "):
+        KPCATrick(sigmoid, DNE()).fit(features, labels)
+
+
+@pytest.mark.parametrize(
+    ("gram", "message"),
+    [
+        (np.ones((3, 2)), r"a training kernel must be a finite square matrix, got shape \(3, 2\)"),
+        (np.full((3, 3), np.nan), "must be a finite square matrix"),
+        (np.array([[1.0, 0.5], [0.2, 1.0]]), "must be symmetric; entries differ from their mirror by up to 0.3"),
+        (np.ones((3, 3)), "the kernel is constant on these 3 samples"),
+        (np.zeros((3, 3)), "the kernel is constant on these 3 samples"),
+    ],
+)
+def test_matrices_that_are_no_kernels_are_refused(gram, message):
+    with pytest.raises(InputError, match=message):
+        KPCATrick("precomputed", DNE()).fit(gram, np.arange(3)[: len(gram)] % 2)
+
+
+def test_what_else_is_refused():
+    features, labels, _ = samples()
+    with pytest.raises(InputError, match=r"must be 'precomputed', a kernel of kdrbench\.kernels or a function"):
+        KPCATrick("rbf", DNE()).fit(features, labels)
+    with pytest.raises(InputError, match="n_components must be None or an integer >= 1, got 0"):
+        KPCATrick(Gaussian(1.0), DNE(), n_components=0).fit(features, labels)
+    with pytest.raises(InputError, match="features hold 180 NaN"):
+        KPCATrick(Gaussian(1.0), DNE()).fit(np.full((30, 6), np.nan), labels)
+    fitted = KPCATrick(Gaussian(1.0), DNE()).fit(features, labels)
+    with pytest.raises(InputError, match=r"expected features with 6 columns, got shape \(2, 5\)"):
+        fitted.transform(np.ones((2, 5)))
+    with pytest.raises(InputError, match=r"the 30 training samples, m x 30; got shape \(2, 5\)"):
+        fitted.transform_gram(np.ones((2, 5)))
+    with pytest.raises(
+        InputError, match=r"must be a finite real array of shape \(30, 30\); got float64 of shape \(30,"
+    ):
+        KPCATrick(lambda a, b: np.ones(len(a)), DNE()).fit(features, labels)

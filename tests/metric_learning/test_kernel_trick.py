@@ -1,0 +1,158 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from helpers import random_samples
+from kdrbench.errors import InputError
+from kdrbench.kernels import Polynomial
+from kdrbench.metric_learning import (
+    DNE,
+    SamplePairs,
+    fit_in_coordinates,
+    kdne,
+    kernel_pca,
+    knca,
+    lmnn_objective,
+    lmnn_optimum,
+    nca_objective,
+    scaled_gaussian,
+    squared_distances,
+)
+from metric_definitions import dne_weights_by_loops, nca_by_loops
+
+
+def centred_gram(kernel, features):
+    gram = SamplePairs(features, features).gram(kernel)
+    centring = np.eye(len(gram)) - 1 / len(gram)
+    return centring @ gram @ centring
+
+
+def samples(n_samples=24):
+    features, labels = random_samples(n_samples=n_samples)
+    return features, labels, SamplePairs(features, features).gram(scaled_gaussian(0.7, 6))
+
+
+def test_kdne_solves_its_generalised_eigenproblem():
+    _, labels, gram = samples()
+    solved = kdne(gram, labels)
+    values, vectors = np.linalg.eigh(gram)
+    weights = dne_weights_by_loops(vectors * np.sqrt(values), labels, 3)
+    form = gram @ (np.diag(weights.sum(axis=1)) - weights) @ gram
+    np.testing.assert_allclose(form @ solved.dual, gram @ solved.dual * solved.values, atol=1e-9 * np.abs(form).max())
+    np.testing.assert_allclose(solved.dual.T @ gram @ solved.dual, np.eye(len(solved.values)), atol=1e-10)
+    assert (solved.values < 0).all()
+    assert (solved.rank, solved.singular) == (24, False)
+    assert solved.condition == pytest.approx(np.linalg.cond(gram), rel=1e-6)
+
+
+def test_the_kpca_tricks_optimum_is_the_kernel_tricks_for_kdne():
+    # Theorem 1 (and 2): equal values of the objective, and equal learned distances.
+    _, labels, gram = samples()
+    dual, primal = kdne(gram, labels), fit_in_coordinates(DNE(), gram, labels)
+    mine, other = primal.transform_gram(gram), gram @ dual.dual
+    assert mine.shape == other.shape
+    expected = squared_distances(other, other)
+    np.testing.assert_allclose(squared_distances(mine, mine), expected, atol=1e-9 * expected.max())
+
+
+@pytest.mark.parametrize("regularisation", [0.0, 0.3])
+def test_knca_is_its_definition_and_its_gradients_the_derivatives(regularisation):
+    # Proposition 1, and the sign that Eq. 6 lacks.
+    _, labels, gram = samples(15)
+    rng = np.random.default_rng(0)
+    dual, change = rng.standard_normal((2, 15, 3))
+
+    def value(at):
+        return nca_by_loops(at, gram, labels) + regularisation * np.trace(at.T @ gram @ at)
+
+    point = knca(dual, gram, labels, regularisation=regularisation)
+    assert point.value == pytest.approx(value(dual), rel=1e-12)
+    slope = (value(dual + 1e-5 * change) - value(dual - 1e-5 * change)) / 2e-5
+    assert np.vdot(point.gradient, change) == pytest.approx(slope, rel=1e-6)
+    # df/dA = Phi V: in orthonormal coordinates Z of all feature vectors, A = Z'U.
+    values, vectors = np.linalg.eigh(gram)
+    coordinates = vectors * np.sqrt(values)
+    gradient = nca_objective(coordinates.T @ dual, coordinates, labels)[1]
+    gradient += 2 * regularisation * coordinates.T @ dual
+    np.testing.assert_allclose(coordinates.T @ point.direction, gradient, atol=1e-12 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("regularisation", [0.0, 0.05])
+def test_descents_of_both_tricks_coincide_for_knca(regularisation):
+    # Theorems 1 to 3: the same objective, and |A|_HS = |A|_F; from equal starts equal descents, so equal optima.
+    features, labels, _ = samples(15)
+    gram = centred_gram(scaled_gaussian(0.7, 6), features)
+    found = kernel_pca(gram)
+    coordinates = found.transform(gram)
+    dual = np.random.default_rng(0).standard_normal((15, 2))
+    primal = coordinates.T @ dual
+    start = knca(dual, gram, labels, regularisation=regularisation).value
+    for _ in range(200):
+        dual = dual - 0.1 * knca(dual, gram, labels, regularisation=regularisation).direction
+        value, gradient = nca_objective(primal, coordinates, labels)
+        primal = primal - 0.1 * (gradient + 2 * regularisation * primal)
+        point = knca(dual, gram, labels, regularisation=regularisation)
+        value = nca_objective(primal, coordinates, labels)[0] + regularisation * np.square(primal).sum()
+        assert point.value == pytest.approx(value, rel=1e-9)
+    assert value < start - 1.0
+    np.testing.assert_allclose(coordinates @ primal, gram @ dual, atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [scaled_gaussian(0.7, 6), Polynomial(2)], ids=["gaussian", "polynomial"])
+def test_regularised_klmnn_has_one_optimum_by_either_trick(kernel):
+    # Theorem 3, on a convex problem: the dual optimum is found by another optimiser in other variables.
+    features, labels, _ = samples(12)
+    gram = centred_gram(kernel, features)
+    found = kernel_pca(gram)
+    squared = squared_distances(found.transform(gram), found.transform(gram))
+    scale = 1.0 / np.sqrt(squared.mean())
+    primal = lmnn_objective(scale * found.transform(gram), labels, 2, regularisation=4.0)
+    optimum = lmnn_optimum(primal, tolerance=1e-5)
+    assert optimum.relative_gap <= 1e-5
+
+    gram = scale**2 * gram
+    rows = lmnn_objective(gram, labels, 2, squared=squared)
+
+    def dual(flat):
+        at = flat.reshape(12, 12)
+        value, gradient = rows.value_and_gradient(at)
+        return value + 4.0 * np.vdot(at, gram @ at), (gradient + 8.0 * gram @ at).ravel()
+
+    starts = [np.random.default_rng(seed).standard_normal(144) / 4 for seed in range(3)]
+    best = min(minimize(dual, start, jac=True, options={"maxiter": 2000}).fun for start in starts)
+    assert best >= optimum.lower_bound * (1 - 1e-12)
+    # A method for smooth functions stops at kinks, near the optimum.
+    assert best == pytest.approx(optimum.value, rel=1e-2)
+
+
+def test_a_singular_kernel_is_refused_and_epsilon_or_the_kpca_trick_help():
+    # Proposition 2. The kernel x'y + 1 of six features has rank 7.
+    features, labels = random_samples(n_samples=30)
+    gram = SamplePairs(features, features).gram(Polynomial(1))
+    message = r"singular: the kernel has rank 7 of 30 \(condition .*set epsilon > 0, or use the KPCA trick"
+    with pytest.raises(InputError, match=message):
+        kdne(gram, labels)
+    primal = fit_in_coordinates(DNE(), gram, labels).transform_gram(gram)
+    expected = squared_distances(primal, primal)
+    errors = []
+    for epsilon in (1e-4, 1e-7, 1e-10):
+        solved = kdne(gram, labels, epsilon=epsilon, n_components=primal.shape[1])
+        assert solved.singular
+        other = squared_distances(gram @ solved.dual, gram @ solved.dual)
+        errors.append(np.abs(other - expected).max() / expected.max())
+    # The ridge is another problem, and the same one in the limit.
+    assert errors[0] > errors[1]
+    assert errors[0] < 1e-2
+    assert errors[1] < 1e-5
+
+
+def test_what_kdne_refuses():
+    _, labels, gram = samples()
+    with pytest.raises(InputError, match="epsilon must be a finite number >= 0, got -1"):
+        kdne(gram, labels, epsilon=-1)
+    with pytest.raises(InputError, match="at least 2 classes"):
+        kdne(gram, np.zeros(24))
+    # One sample twice.
+    twice = np.r_[0, 0, 1:24]
+    with pytest.raises(InputError, match="rank 24 of 25"):
+        kdne(gram[np.ix_(twice, twice)], labels[twice])

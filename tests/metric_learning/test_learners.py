@@ -1,0 +1,162 @@
+import numpy as np
+import pytest
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
+from helpers import random_samples
+from kdrbench.errors import InputError
+from kdrbench.metric_learning import DNE, LMNN, NCA, dne_weights, learn_map, nca_objective, squared_distances
+from kdrbench.metric_learning.learner import inverse_scale, laplacian, target_neighbours
+from metric_definitions import dne_weights_by_loops, nca_by_loops
+
+LEARNERS = [NCA(), LMNN(), DNE()]
+
+
+def small(seed=0, n_samples=14, n_features=3):
+    features, labels = random_samples(seed, n_samples=n_samples, n_features=n_features)
+    return features, labels
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_dne_is_what_its_definition_says(k):
+    features, labels = small()
+    weights = dne_weights_by_loops(features, labels, k)
+    np.testing.assert_array_equal(dne_weights(squared_distances(features, features), labels, k), weights)
+    matrix = features.T @ (np.diag(weights.sum(axis=1)) - weights) @ features
+    learned = DNE(k).fit(features, labels)
+    values = np.linalg.eigvalsh(matrix)
+    np.testing.assert_allclose(learned.T @ learned, np.eye(learned.shape[1]), atol=1e-12)
+    np.testing.assert_allclose(matrix @ learned, learned * values[: learned.shape[1]], atol=1e-11)
+    assert learned.shape[1] == max(1, (values < -1e-9 * np.abs(values).max()).sum())
+
+
+def test_dne_without_a_negative_eigenvalue_keeps_the_smallest():
+    # Samples of a class are far apart, and each coincides with one of the other class: no direction lowers the trace.
+    features = np.repeat(10.0 * np.random.default_rng(0).standard_normal((8, 2)), 2, axis=0)
+    assert DNE(1).fit(features, np.tile([0, 1], 8)).shape == (2, 1)
+    assert DNE(1, n_components=2).fit(features, np.tile([0, 1], 8)).shape == (2, 2)
+    with pytest.raises(InputError, match="n_components must be None or an integer between 1 and the 2 features, got 3"):
+        DNE(1, n_components=3).fit(features, np.tile([0, 1], 8))
+
+
+def test_ncas_objective_is_its_definition_and_its_gradient_the_derivative():
+    features, labels = small()
+    rng = np.random.default_rng(1)
+    projection, direction = rng.standard_normal((3, 2)), rng.standard_normal((3, 2))
+    value, gradient = nca_objective(projection, features, labels)
+    assert value == pytest.approx(nca_by_loops(projection, features, labels), rel=1e-13)
+    ahead, behind = (nca_by_loops(projection + step * direction, features, labels) for step in (1e-5, -1e-5))
+    # The error of central differences is some 1e-10, the square of the step.
+    assert np.vdot(gradient, direction) == pytest.approx((ahead - behind) / 2e-5, rel=1e-7)
+
+
+def test_nca_is_scikit_learns_from_the_identity_on_scaled_features():
+    features, labels = small()
+    scale = inverse_scale(features)
+    rows = scale * features
+    pairs = [np.sum((rows[i] - rows[j]) ** 2) for i in range(14) for j in range(i)]
+    assert np.mean(pairs) == pytest.approx(1.0, rel=1e-13)
+    model = NeighborhoodComponentsAnalysis(init="identity", max_iter=50).fit(rows, labels)
+    learned = NCA().fit(features, labels)
+    value, _ = nca_objective(learned / scale, rows, labels)
+    assert value == pytest.approx(nca_objective(model.components_.T, rows, labels)[0], rel=1e-10)
+    assert value < nca_objective(np.eye(3), rows, labels)[0] - 0.1
+
+
+def test_a_laplacian_sums_over_pairs():
+    features, _ = small()
+    weights = np.random.default_rng(0).standard_normal((14, 14))
+    by_loops = sum(
+        weights[i, j] * np.outer(features[i] - features[j], features[i] - features[j])
+        for i in range(14)
+        for j in range(14)
+    )
+    np.testing.assert_allclose(features.T @ laplacian(weights) @ features, by_loops, atol=1e-12)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_the_metric_does_not_depend_on_where_the_data_are_nor_on_their_unit(learner):
+    features, labels = small(n_samples=30)
+    metric = learner.fit(features, labels)
+    distances = squared_distances(features @ metric, features @ metric)
+    moved = learner.fit(1e3 * features + 5e4, labels)
+    again = squared_distances(1e3 * features @ moved, 1e3 * features @ moved)
+    # Rounding of the moved features, 1e-14 relative, is carried on through 50 iterations.
+    np.testing.assert_allclose(again / again.max(), distances / distances.max(), atol=1e-6)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_rotated_features_have_the_same_metric(learner):
+    features, labels = small(n_samples=30)
+    rotation = np.linalg.qr(np.random.default_rng(5).standard_normal((3, 3)))[0]
+    first, second = learner.fit(features, labels), learner.fit(features @ rotation, labels)
+    np.testing.assert_allclose(rotation @ second @ second.T @ rotation.T, first @ first.T, atol=1e-7)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_names_of_classes_do_not_matter(learner):
+    features, labels = small()
+    np.testing.assert_array_equal(
+        learner.fit(features, np.array(["x", "a", "m"])[labels]), learner.fit(features, labels)
+    )
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_small_classes_use_the_neighbours_they_have(learner):
+    features, _ = small()
+    # One sample, two samples, and the rest: with k = 3 the first has no target, the second one.
+    labels = np.array([0, 1, 1] + [2] * 11)
+    neighbours = target_neighbours(squared_distances(features, features), labels, 3)
+    assert [len(row) for row in neighbours] == [0, 1, 1] + [3] * 11
+    assert np.isfinite(learn_map(learner, features, labels)).all()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_repeated_samples_are_at_distance_zero_and_no_harm(learner):
+    features, labels = small()
+    assert np.isfinite(learn_map(learner, np.repeat(features, 3, axis=0), np.repeat(labels, 3))).all()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(
+    ("features", "labels", "message"),
+    [
+        (np.eye(4), np.zeros(4), r"learned from at least 2 classes; got 1: \[0.0\]"),
+        (np.eye(4), np.arange(3), r"n labels; got shapes \(4, 4\) and \(3,\)"),
+        (np.full((4, 2), np.nan), np.arange(4) % 2, "features hold 8 NaN or infinite values"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused(learner, features, labels, message):
+    with pytest.raises(InputError, match=message):
+        learner.fit(features, labels)
+
+
+@pytest.mark.parametrize("learner", [LMNN(), DNE()])
+def test_targets_need_a_class_of_two(learner):
+    with pytest.raises(InputError, match="no class has 2 samples among these 4"):
+        learner.fit(np.eye(4), np.arange(4))
+    with pytest.raises(InputError, match="n_neighbours must be an integer >= 1, got 0"):
+        type(learner)(n_neighbours=0).fit(np.eye(4), np.arange(4) % 2)
+
+
+@pytest.mark.parametrize("learner", [LMNN(), NCA()])
+@pytest.mark.parametrize("value", [0.0, 7.7])
+def test_samples_that_all_coincide_are_refused(learner, value):
+    with pytest.raises(InputError, match="all 6 samples coincide"):
+        learner.fit(np.full((6, 2), value), np.arange(6) % 2)
+
+
+class Bad:
+    def __init__(self, learned):
+        self.learned = learned
+
+    def fit(self, features, labels):
+        return self.learned
+
+
+def test_a_learner_of_ones_own_must_return_a_map():
+    features, labels = small()
+    np.testing.assert_array_equal(learn_map(Bad(np.ones((3, 1))), features, labels), np.ones((3, 1)))
+    with pytest.raises(InputError, match=r"fit of Bad must return a map of shape \(3, d\).* returned shape \(2, 3\)"):
+        learn_map(Bad(np.ones((2, 3))), features, labels)
+    with pytest.raises(InputError, match="returned a map that is not finite"):
+        learn_map(Bad(np.full((3, 3), np.inf)), features, labels)
