@@ -28,12 +28,17 @@ def build_method(
     found = _load(kind, method, registered)
     _check_contract(kind, method, found, contract)
     options = {key: value for key, value in definition.items() if key != "method"}
-    defaults = {field.name: field.default for field in fields(found) if field.default is not MISSING}
+    defaults = {field.name: field.default for field in fields(found)}
     for option, value in options.items():
         if option not in defaults:
             raise InputError(unknown_name(f"option of {kind} method {method!r}:", option, sorted(defaults)))
-        _check_type(kind, option, value, defaults[option])
-    return found(**options)
+        # Of options without a default value, or with none, the method itself knows the type.
+        if defaults[option] is not MISSING and defaults[option] is not None:
+            _check_type(kind, option, value, defaults[option])
+    try:
+        return found(**options)
+    except TypeError as error:
+        raise InputError(f"{kind} method {method!r} does not take these options: {error}") from error
 
 
 def _load(kind: str, method: object, registered: Mapping[str, str]) -> type:
@@ -45,7 +50,7 @@ def _load(kind: str, method: object, registered: Mapping[str, str]) -> type:
     module, name = place.split(":", 1)
     try:
         found: type = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError, SyntaxError) as error:
         raise InputError(f"{kind} method {method!r} cannot be loaded: {error}; is it on the PYTHONPATH?") from error
     return found
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kdrbench.bench import progress
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.progress import progress_of, seconds_left
 from kdrbench.bench.record import append_record
@@ -27,7 +28,8 @@ def grid():
 
 
 def row(batch, fold, **values):
-    return record(experiment=batch.experiment, dataset=batch.dataset, solver=batch.solver, fold=fold, **values)
+    axes = {"experiment": batch.experiment, "dataset": batch.dataset, "solver": batch.solver, "fold": fold}
+    return record(**axes, batch_sha256=batch.sha256, **values)
 
 
 @pytest.fixture
@@ -77,3 +79,17 @@ def test_lines(grid, results):
         "6 of 12 runs ended (3 converged, 1 at the time limit, 2 failed), 1 running, about 38.7s left",
     ]
     assert "folds 0-3 begun, held by no process here" in list(progress_lines(progress_of(grid, results)))[1]
+
+
+def test_rows_of_another_batch_do_not_count(grid, results):
+    config = dict(grid.config) | {"seed": 1}
+    assert [one.left for one in progress_of(Grid(config), results)] == [4, 4, 4]
+
+
+def test_a_lock_of_the_same_number_on_another_device_is_another_lock(grid, results, monkeypatch):
+    _, sm, _ = grid.batches()
+    (results / ".state" / f"{sm.path}.lock").touch()
+    inode = (results / ".state" / f"{sm.path}.lock").stat().st_ino
+    (results / "locks").write_text(f"1: FLOCK  ADVISORY  WRITE 1 fe:ed:{inode} 0 EOF\n")
+    monkeypatch.setattr(progress, "_LOCKS", results / "locks")
+    assert [one.running for one in progress_of(grid, results)] == [None] * 3

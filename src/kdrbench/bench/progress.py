@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from statistics import fmean
 
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.bench.monitor import read_trace
-from kdrbench.bench.record import RunRecord, read_records
+from kdrbench.bench.record import RecordError, RunRecord, read_records
 from kdrbench.bench.state import BatchFiles
 
 _LOCKS = Path("/proc/locks")
@@ -49,38 +50,58 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
     return [_progress(batch, results, held) for batch in grid.batches()]
 
 
-def _progress(batch: Batch, results: Path, held: set[int]) -> BatchProgress:
+def _progress(batch: Batch, results: Path, held: set[tuple[int, int, int]]) -> BatchProgress:
     records = results / "runs" / f"{batch.path}.jsonl"
     files = BatchFiles(records, results / "traces" / f"{batch.path}.jsonl", results / ".state" / batch.path)
-    if records.exists():
-        return BatchProgress(batch, tuple(read_records(records)), None, begun=False)
-    ended = tuple(read_records(files.rows))
+    # Once more after the unfinished work: it may have been finished in between.
+    for path in (records, files.rows, records):
+        ended = tuple(row for row in _rows(path) if row.batch_sha256 == batch.sha256)
+        if ended:
+            break
+    if len(ended) == len(batch.folds):
+        return BatchProgress(batch, ended, None, begun=False)
     running = None
-    if _inode(files.lock) in held:
+    if _place(files.lock) in held:
         following = [fold for fold in batch.folds if fold not in {record.fold for record in ended}]
         running = _running(files, following[0]) if following else None
     return BatchProgress(batch, ended, running, begun=files.state.exists())
 
 
+def _rows(path: Path) -> list[RunRecord]:
+    try:
+        return read_records(path)
+    except (FileNotFoundError, RecordError):
+        # Moved away while it was looked at, or of another version of kdrbench: the batch will be run again.
+        return []
+
+
 def _running(files: BatchFiles, fold: int) -> Running:
-    trace = read_trace(files.run(fold).trace)
+    try:
+        trace = read_trace(files.run(fold).trace)
+    except FileNotFoundError:
+        trace = []
     costs = [cost for _, cost, _ in trace]
     return Running(fold, trace[-1][0] if trace else 0.0, min(costs) if costs else None)
 
 
-def _held_locks() -> set[int]:
-    """Return the inodes that processes of this machine hold locks on; looking at them must not take one."""
+def _held_locks() -> set[tuple[int, int, int]]:
+    """Return device and inode of each lock that this machine's processes hold; looking at them must not take one."""
     try:
         lines = _LOCKS.read_text(encoding="ascii").splitlines()
     except OSError:
         return set()
     # 1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF; those that wait have an arrow after the number.
     places = [line.split()[-3] for line in lines if " FLOCK " in line and "->" not in line]
-    return {int(place.rpartition(":")[2]) for place in places}
+    parts = [place.split(":") for place in places]
+    return {(int(major, 16), int(minor, 16), int(inode)) for major, minor, inode in parts}
 
 
-def _inode(path: Path) -> int | None:
-    return path.stat().st_ino if path.exists() else None
+def _place(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return os.major(found.st_dev), os.minor(found.st_dev), found.st_ino
 
 
 def seconds_left(progress: Iterable[BatchProgress]) -> float | None:

@@ -3,7 +3,8 @@
 Snakemake does not see that an imported module has changed. So each batch carries the hash of every module of this
 project that its method can reach, and the versions of the installed packages that those modules import. Sources are
 read, not run: a module is reached by an import statement anywhere in it, and through a package only the module that
-defines the name is. Comments and docstrings do not count.
+defines the name is. Comments and docstrings do not count. Names in strings, as those of the registries of methods, are
+not followed: a method of the user's that builds another by its name has to import it too.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 
 _PACKAGE = "kdrbench"
-# These say what is to be run and write down how it ended; nothing in them changes a result.
-_NO_PART_OF_RESULTS = frozenset({"kdrbench.bench.grid", "kdrbench.bench.execute"})
+# This says what is to be run; it is in the batch itself.
+_NO_PART_OF_RESULTS = frozenset({"kdrbench.bench.grid"})
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -99,13 +100,22 @@ def _path_of(module: str) -> Path | None:
         candidates = (place.with_suffix(".py"), place / "__init__.py")
         return next((path for path in candidates if path.is_file()), None)
     top = module.partition(".")[0]
-    if top in sys.stdlib_module_names or top in _installed():
+    if top in sys.stdlib_module_names:
         return None
     try:
-        spec = importlib.util.find_spec(module)
+        # Of the top first: looking for a part imports the whole, and what is installed need not be.
+        found = _source(top)
+        return _source(module) if found is not None and module != top else found
     except (ImportError, ValueError):
         return None
-    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+def _source(module: str) -> Path | None:
+    """Return the file of a module outside this project, unless it was installed."""
+    spec = importlib.util.find_spec(module)
+    path = Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+    installed = path is not None and {"site-packages", "dist-packages"} & set(path.parts)
+    return None if installed else path
 
 
 def _versions(foreign: set[str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -46,11 +47,19 @@ def shell_prefix(workflow: Any) -> str:
 def data_to_await(batch: Batch) -> list[str]:
     """Return the prepared data file that a batch has to wait for.
 
-    None where the batch is done and only its data file is gone: Snakemake reruns whatever depends on a file
+    None where this very batch is done and only its data file is gone: Snakemake reruns whatever depends on a file
     that is made again, even an `ancient` one, and a batch names the SHA-256 of its data anyhow.
     """
-    data, records = f"results/data/{batch.dataset}.npz", f"results/runs/{batch.path}.jsonl"
-    return [] if Path(records).exists() and not Path(data).exists() else [data]
+    data, records = f"results/data/{batch.dataset}.npz", Path(f"results/runs/{batch.path}.jsonl")
+    return [] if not Path(data).exists() and _made_for(batch, records) else [data]
+
+
+def _made_for(batch: Batch, records: Path) -> bool:
+    try:
+        first = records.read_text(encoding="utf-8").partition("\n")[0]
+        return bool(json.loads(first)["batch_sha256"] == batch.sha256)
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def tex_reports(grid: Grid) -> list[str]:

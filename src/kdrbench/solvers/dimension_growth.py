@@ -93,7 +93,7 @@ class DimensionGrowth:
     max_iterations: int = 1000
     variant: str = "converged"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
@@ -153,11 +153,11 @@ class _Column:
 
     def settled(self, tolerance: float) -> bool:
         """Return whether the column is stationary, or its last step gained next to nothing."""
+        if self._gain <= self._rule.smallest_gain(tolerance) * abs(self._value):
+            return True
         basis = self.grown()
         gradient = self._problem.gradient(basis)[:, -1]
         self._ascent = outside(basis, gradient)
-        if self._gain <= self._rule.smallest_gain(tolerance) * abs(self._value):
-            return True
         return bool(np.linalg.norm(self._ascent) <= self._rule.smallest_slope(tolerance) * np.linalg.norm(gradient))
 
     def step(self) -> bool:
@@ -169,14 +169,14 @@ class _Column:
 
     def _search(self, direction: FloatArray, slope: float) -> bool:
         """Move along the great circle by the first gamma that increases F enough; false if none does."""
-        origin, step = self._vector, self._rule.first_trial(self._step)
+        step = self._rule.first_trial(self._step)
         while step > self._rule.smallest_step:
-            turned = outside(self._found, np.sqrt(1.0 - step**2) * origin + step * direction)
-            self._vector = turned / np.linalg.norm(turned)
-            value = self._problem.value(self.grown())
+            turned = outside(self._found, np.sqrt(1.0 - step**2) * self._vector + step * direction)
+            candidate = turned / np.linalg.norm(turned)
+            value = self._problem.value(np.column_stack([self._found, candidate]))
             if value >= self._value + _SUFFICIENT_INCREASE * step * slope:
-                self._value, self._step = value, step
+                # Not before: whoever is stopped within a pass is asked for the last column that was accepted.
+                self._vector, self._value, self._step = candidate, value, step
                 return True
             step *= _BACKTRACK
-        self._vector = origin
         return False

@@ -31,6 +31,7 @@ _ALLOWED = (Linear, Squared, Polynomial, Gaussian, Multiquadric)
 class AutomaticProblem(Evaluator):
     """Value, gradient and Hessian products by autograd; Phi_0 as everywhere, since no derivative at a W is in it.
 
+    Where beta is rounding beside the squares of samples, a multiquadric of offset near zero may be no number.
     Phi itself is no derivative of F, and the Hessian on many directions would be as many products: both are refused.
 
     Raises ``InputError`` for kernels other than linear, squared, polynomial, Gaussian, multiquadric and their conic
@@ -38,10 +39,12 @@ class AutomaticProblem(Evaluator):
     """
 
     def __init__(self, objective: TraceObjective) -> None:
-        super().__init__(objective.features)
+        self._terms = terms_of(objective.kernel)
+        differences = all(term.kernel.pairing is Pairing.DIFFERENCE for term in self._terms)
+        # Squared distances are differences of squares, which an offset would swallow.
+        super().__init__(objective.features - objective.features.mean(axis=0) if differences else objective.features)
         self._objective = objective
         self._gamma = objective.gamma.dense()
-        self._terms = terms_of(objective.kernel)
         for term in self._terms:
             if not isinstance(term.kernel, _ALLOWED):
                 raise InputError(

@@ -53,7 +53,7 @@ class DispatchedProblem:
     def fresh(self) -> DispatchedProblem:
         """Return the same problem with its own counters and nothing remembered of earlier points."""
         twin = DispatchedProblem(self.objective, self.evaluation)
-        twin._shared, twin._row_space = self._shared, self._row_space
+        twin._shared = self._shared
         return twin
 
     @property
@@ -124,6 +124,9 @@ class DispatchedProblem:
 
     def in_row_space(self, projection: FloatArray) -> tuple[DispatchedProblem, RowSpace] | None:
         """Return the problem in coordinates of the row space that span W, sharing the counters, and those."""
+        if self.evaluation.evaluator == "pairwise_sum":
+            # The slow original has a d x d matrix for each pair, however large d is.
+            return None
         within = self._within()
         space = None if within is None else spanning(within, projection)
         if space is None:
@@ -140,8 +143,7 @@ class DispatchedProblem:
 
     def evaluator(self, projection: FloatArray) -> Evaluator:
         """Return who answers calls at W."""
-        if self._in_its_place is not None and not self._in_its_place[0]:
-            self._in_its_place = None
+        self._in_its_place = None
         if projection.ndim != 2 or len(projection) != self.n_features:
             raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
         chosen = self.plan(projection.shape[1])
