@@ -13,7 +13,7 @@ from kdrbench.bench.batch import Surroundings, run_batch
 from kdrbench.bench.fold import make_fold
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.reference_job import make_classification_job
+from kdrbench.bench.reference_job import make_reference_job
 from kdrbench.bench.state import BatchFiles
 from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.datasets import load_dataset
@@ -113,7 +113,7 @@ def test_every_fit_of_a_fold_has_the_same_randomness_and_no_other_fold_has_it():
     draws = []
     for number in (0, 0, 1):
         fold = make_fold(dataset, number, 10, batch.seed)
-        job = make_classification_job(batch, build_reference({"method": "svm"}), number, fold)
+        job = make_reference_job(batch, build_reference({"method": "svm"}), number, fold)
         draws.append([job.rng().integers(2**62) for _ in range(2)])
     assert draws[0] == draws[1] == [draws[0][0]] * 2
     assert draws[2] != draws[0]

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kdrbench.bench.config import Config
+from kdrbench.bench.experiment import Config
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.errors import ConfigError
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from kdrbench.bench.config import NO_KERNEL, Config
+from kdrbench.bench.config import NO_KERNEL
+from kdrbench.bench.experiment import Config
 from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.ledger import LedgerRow
 

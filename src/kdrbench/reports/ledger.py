@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kdrbench.bench.config import NO_KERNEL, Config
+from kdrbench.bench.config import NO_KERNEL
+from kdrbench.bench.experiment import Config
 from kdrbench.reports.published import check_published, find_published
 from kdrbench.reports.summary import METRICS, Cell, summarise
 from kdrbench.reports.verdict import Verdict, judge
