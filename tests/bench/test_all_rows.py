@@ -1,12 +1,10 @@
 """Supervised batches on all rows: the protocol of ISM+, Table 5, whose errors are training errors."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-import yaml
 from sklearn.svm import SVC
 
+from configs import whole_config
 from helpers import needs_authors_cancer
 from kdrbench.bench.batch import Surroundings, run_batch
 from kdrbench.bench.fold import Fold, make_subset, whole
@@ -16,11 +14,9 @@ from kdrbench.bench.quality import Metric, metric_of, projected_quality, quality
 from kdrbench.bench.state import BatchFiles
 from kdrbench.datasets import load_dataset
 
-ROOT = Path(__file__).parents[2]
-
 
 def records_of(dataset, q, tmp_path, *, solvers=(), references=()):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = whole_config()
     experiment = {
         "title": "All rows.",
         "paradigm": "supervised",

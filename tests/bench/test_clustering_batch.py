@@ -1,13 +1,12 @@
 """Batches of alternations and of clustering references, well-behaved and not."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from sklearn.metrics import mutual_info_score
 
+from configs import whole_config
 from kdrbench.bench.batch import Surroundings, fold_of, run_batch
 from kdrbench.bench.clustering_job import make_clustering_job
 from kdrbench.bench.grid import Grid
@@ -22,7 +21,6 @@ from kdrbench.solvers import IterationMonitor, build_solver, make_start
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 from kdrbench.surrogate import Evaluation
 
-ROOT = Path(__file__).parents[2]
 LIMITS = Limits(time_s=5.0, memory_mib=512)
 REPEAT_FOR_S = 0.05
 EXPERIMENT = {
@@ -38,13 +36,13 @@ EXPERIMENT = {
 
 
 def batch_of(method, **changes):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = whole_config()
     config |= {"run": ["e"], "solvers": {"it": {"method": method}}, "experiments": {"e": EXPERIMENT | changes}}
     return Grid(config).batches()[0]
 
 
 def reference_batch(method, **changes):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = whole_config()
     config |= {"run": ["e"], "solvers": {"s": {"method": "ism"}}, "references": {"it": {"method": method}}}
     config["experiments"] = {"e": EXPERIMENT | {"solvers": ["s"], "references": ["it"]} | changes}
     return Grid(config).batches()[-1]

@@ -1,15 +1,13 @@
 import copy
-from pathlib import Path
 
 import pytest
-import yaml
 
+from configs import table_4_config, whole_config
 from kdrbench.bench.config import check_config
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.errors import ConfigError
 
-ROOT = Path(__file__).parents[2]
-CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
+CONFIG = table_4_config()
 
 
 def changed(path, value):
@@ -189,7 +187,23 @@ def test_an_experiment_may_do_without_references():
 
 
 def test_the_projects_own_configuration_is_valid():
-    check_config(CONFIG)
+    check_config(whole_config())
+
+
+def test_the_whole_grid_is_that_of_the_papers():
+    grid = Grid(whole_config())
+    assert len({batch.path for batch in grid.batches()}) == len(grid.batches())
+    runs = {name: sum(len(batch.folds) for batch in grid.batches(name)) for name in grid.experiments}
+    assert runs == {
+        # data sets x (kernels x solvers + references) x folds
+        "table4_supervised": 4 * (2 * 8 + 3) * 10,
+        "table4_unsupervised": 4 * (2 * 8 + 2),
+        "table4_unsupervised_142": 2 * 5 * 10,
+        "table5_supervised": 4 * 4 * 2 * 10,
+        "table5_unsupervised": 4 * 4 * 2,
+        "ismplus_table5": 4 * (9 + 3),
+        "ismplus_table6": 4 * (9 + 2),
+    }
 
 
 def test_grid_covers_every_fold_of_every_cell_once():

@@ -1,14 +1,13 @@
 """Batches of references, well-behaved and not."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from sklearn.decomposition import PCA
 from sklearn.svm import SVC
 
+from configs import table_4_config
 from kdrbench.bench.batch import Surroundings, run_batch
 from kdrbench.bench.fold import make_fold
 from kdrbench.bench.grid import Grid
@@ -19,13 +18,12 @@ from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.datasets import load_dataset
 from kdrbench.references import REFERENCES, build_reference
 
-ROOT = Path(__file__).parents[2]
 LIMITS = Limits(time_s=1.0, memory_mib=256)
 REPEAT_FOR_S = 0.05
 
 
 def batch_of(method, *, folds=1, kept=None):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = table_4_config()
     config["references"] = {"it": {"method": method}}
     experiment = config["experiments"]["table4_supervised"]
     experiment |= {"datasets": ["wine"], "references": ["it"], "folds_per_job": folds}

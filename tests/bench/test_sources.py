@@ -1,17 +1,15 @@
 """The sources that a run depends on."""
 
 import sys
-from pathlib import Path
 
 import pytest
-import yaml
 
+from configs import table_4_config
 from kdrbench.bench import sources
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.sources import sources_of
 from kdrbench.solvers import SOLVERS
 
-ROOT = Path(__file__).parents[2]
 SOLVER = """
 import numpy as np
 from my_tools.steps import step
@@ -94,7 +92,7 @@ def test_a_module_that_is_not_there_is_nothing():
 
 def test_another_version_of_a_package_is_another_batch_of_those_who_import_it(monkeypatch):
     def batches():
-        config = yaml.safe_load((ROOT / "config.yaml").read_text())
+        config = table_4_config()
         return {batch.path: batch.sha256 for batch in Grid(config).batches()}
 
     before, honest = batches(), sources.version

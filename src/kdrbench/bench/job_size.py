@@ -3,7 +3,7 @@
 Starting a job takes some seconds, so cheap runs share one; dear ones get a job each, so that they run side by side and
 an interruption loses little. A run is reckoned at
 
-    evaluations * pairs * (d + q) * 2 operations,   2e9 of them a second,
+    evaluations * pairs * (d + q) * 2 operations,   1e10 of them a second,
 
 pairs being n^2, or n * d where the kernel is linear or squared, whose problems have exact factors; evaluations are
 those that a method usually needs, to an order of magnitude (a method of the user's own counts as a rival). All runs of
@@ -15,7 +15,7 @@ from __future__ import annotations
 from kdrbench.bench.experiment import Config
 
 AUTO = "auto"
-_OPERATIONS_PER_S = 2e9
+_OPERATIONS_PER_S = 1e10
 _JOB_S = 300.0
 _FACTORED = ("linear", "squared")
 _REFERENCE = 1.0
