@@ -15,11 +15,8 @@ from kdrbench.bench.quality import normalised_mutual_information
 from kdrbench.bench.state import BatchFiles
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import InputError
-from kdrbench.kernels import Gaussian, Polynomial, median_distance
-from kdrbench.paradigms import ReducedObjective, build_task
 from kdrbench.solvers import IterationMonitor, build_solver, make_start
 from kdrbench.solvers.base import FEASIBILITY_BOUND
-from kdrbench.surrogate import Evaluation
 
 LIMITS = Limits(time_s=5.0, memory_mib=512)
 REPEAT_FOR_S = 0.05
@@ -139,49 +136,6 @@ def test_without_degrees_the_record_says_so_and_its_cost_is_the_alternations(fil
     start = make_start("surrogate", task.first_problem(job.kernel), 4, np.random.default_rng(0))
     learned = task.learn(job.kernel, job.solver, start, IterationMonitor)
     assert record.cost == pytest.approx(-learned.objective, rel=1e-10)
-
-
-@pytest.mark.parametrize("settings", [{}, {"centred": False}, {"degrees": "none"}])
-@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
-def test_the_reduced_objective_is_the_alternations_after_each_round(kernel, settings):
-    batch = batch_of("ism")
-    features = fold_of(batch, load_dataset("wine"), 0).train_features
-    chosen = Gaussian(median_distance(features)) if kernel == "gaussian" else Polynomial(3, 1.0, 0.25)
-    evaluation = Evaluation()
-    for rounds in (1, 2, 3):
-        parameters = {"n_clusters": 3, "max_rounds": rounds, "tolerance": 1e-12, **settings}
-        task = build_task("unsupervised", parameters, features, None, evaluation=evaluation)
-        start = make_start("surrogate", task.first_problem(chosen), 4, np.random.default_rng(0))
-        learned = task.learn(chosen, build_solver({"method": "ism"}), start, IterationMonitor)
-        used = learned.clustering.uses_degrees
-        reduced = ReducedObjective(task.alternation, features, chosen, uses_degrees=used)
-        assert reduced.value(learned.projection) == pytest.approx(learned.objective, rel=1e-10)
-        assert np.abs(reduced.embedding(learned.projection).T @ learned.clustering.embedding).max() > 0.99
-        assert reduced.fresh() is reduced
-
-
-def test_the_reduced_gradient_is_the_derivative_where_u_is_the_maximiser():
-    # Without degrees U(W) maximises the objective, so that its own change does not count (the envelope theorem).
-    features = fold_of(batch_of("ism"), load_dataset("wine"), 0).train_features
-    task = build_task("unsupervised", {"n_clusters": 3, "degrees": "none"}, features, None)
-    reduced = ReducedObjective(task.alternation, features, Gaussian(median_distance(features)))
-    rng = np.random.default_rng(0)
-    projection = np.linalg.qr(rng.standard_normal((13, 4)))[0]
-    direction, step = rng.standard_normal((13, 4)), 1e-5
-    difference = (reduced.value(projection + step * direction) - reduced.value(projection - step * direction)) / (
-        2 * step
-    )
-    # Central differences: the error is of order step^2, and of rounding over step, 1e-15 * 40 / 1e-5.
-    assert np.vdot(reduced.gradient(projection), direction) == pytest.approx(difference, rel=1e-6)
-
-
-def test_degrees_once_missing_are_given_up_by_the_reduced_objective_too():
-    features = fold_of(batch_of("ism"), load_dataset("wine"), 0).train_features
-    task = build_task("unsupervised", {"n_clusters": 3}, features, None)
-    kernel = Polynomial(3, 0.0, 1.0)
-    reduced = ReducedObjective(task.alternation, features, kernel)
-    reduced.round_ended(np.eye(13)[:, :1])
-    assert not reduced.uses_degrees
 
 
 def test_nmi_is_by_the_geometric_mean():
