@@ -9,8 +9,8 @@ N = H (semi-supervised), labellings to be avoided with mu < 0 (alternative clust
 2. U: the k leading eigenvectors of D^-1/2 K_XW D^-1/2 (or of H times it times H) with D from the new W.
 
 It begins with U of the unprojected kernel and W from Phi_0 with D = I, and ends when the eigenvalues of step 2 change
-by at most ``tolerance`` of those before: ISM's own test. With 0.01 the costs of ISM+ Table 6 on Wine and Cancer
-come out to all digits that are known; on Face they do not. Where D^-1/2 does not exist (see :func:`.degree_scaling`), D
+by at most ``tolerance`` of those before: ISM's own test. With 0.01 the costs of ISM+ Table 6 on Wine, Cancer and Face
+come out to all digits that are known. Where D^-1/2 does not exist (see :func:`.degree_scaling`), D
 is the identity from there on, and the result says so.
 
 With centring, and with D in both steps or in none, each step maximises the objective for a fixed D; where a new D comes
