@@ -3,8 +3,10 @@
 import csv
 import io
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from configs import whole_config
 from kdrbench.reports.comparison import NO_EXPERIMENT, compare, comparison_csv, comparison_html, shares
@@ -111,6 +113,20 @@ def test_what_no_experiment_has_or_no_run_finished_is_not_run(comparisons):
     assert (limited.ours, limited.verdict) == ("> 2s", "not run")
     assert limited.why.startswith("time limit")
     assert found(comparisons, "5", "wine", "ism", "cost").ours == "not run"
+
+
+def test_a_mean_over_several_runs_has_an_interval_and_one_run_has_none(comparisons):
+    assert found(comparisons, "6", "wine", "ism", "cost").low is None
+    several = [1.0, 2.0, 4.0, 9.0]
+    runs = pd.DataFrame(
+        [
+            run("wine", "ism", fold, experiment="six", quality_metric="nmi", split="subsets", cost=cost)
+            for fold, cost in enumerate(several)
+        ]
+    )
+    one = found(compare(runs, CONFIG), "6", "wine", "ism", "cost")
+    interval = stats.t.interval(0.95, 3, loc=np.mean(several), scale=stats.sem(several))
+    assert (one.low, one.high) == pytest.approx(interval, rel=1e-12)
 
 
 def test_shares_count_each_number_once(comparisons):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
@@ -14,6 +15,7 @@ import pandas as pd
 from kdrbench.bench.experiment import Config
 from kdrbench.reports.ledger import LedgerRow, make_ledger
 from kdrbench.reports.published import find_published, published_name, published_numbers
+from kdrbench.reports.summary import Cell
 from kdrbench.reports.verdict import Verdict
 
 NO_EXPERIMENT = "no experiment that was run has this cell"
@@ -26,7 +28,8 @@ class Comparison:
     """One published number, the experiment that has its cell, and what became of it.
 
     A number of which several experiments have the cell stands once for each, that named first in the configuration
-    first; ``first`` marks the one that counts.
+    first; ``first`` marks the one that counts. ``low`` to ``high`` is the 95 % interval of Student's t for our mean, if
+    it is over several runs; folds share training rows, so of them it is a rough one.
     """
 
     paper: str
@@ -41,6 +44,8 @@ class Comparison:
     ours: str
     mean: float | None
     std: float | None
+    low: float | None
+    high: float | None
     runs: int
     verdict: Verdict
     why: str
@@ -80,6 +85,7 @@ def _compared(axes: dict[str, str], ours: dict[tuple[str, ...], list[tuple[str, 
 
 def _comparison(axes: dict[str, str], experiment: str, row: LedgerRow | None, *, first: bool) -> Comparison:
     number, cell = find_published(**axes), row.ours if row else None
+    low, high = _interval(cell) if cell else (None, None)
     return Comparison(
         paper=axes["paper"],
         table=axes["table"],
@@ -93,12 +99,24 @@ def _comparison(axes: dict[str, str], experiment: str, row: LedgerRow | None, *,
         ours=cell.text if cell else "",
         mean=cell.mean if cell else None,
         std=cell.std if cell else None,
+        low=low,
+        high=high,
         runs=cell.folds if cell else 0,
         verdict=row.verdict if row else Verdict.NOT_RUN,
         why=row.why if row else NO_EXPERIMENT,
         experiment=experiment,
         first=first,
     )
+
+
+def _interval(cell: Cell) -> tuple[float, float] | tuple[None, None]:
+    if cell.mean is None or cell.std is None or cell.counted < 2:
+        return None, None
+    from scipy.stats import t
+
+    # The spread of the cell is that of the population: over n - 1 it gives the standard error.
+    half = float(t.ppf(0.975, cell.counted - 1)) * cell.std / math.sqrt(cell.counted - 1)
+    return cell.mean - half, cell.mean + half
 
 
 def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
