@@ -9,7 +9,14 @@ min_version("9.19")
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from kdrbench.bench.workflow import data_to_await, load_grid, shell_prefix, tex_reports
+from kdrbench.bench.workflow import (
+    data_to_await,
+    load_grid,
+    records_of,
+    reports_of,
+    shell_prefix,
+    traces_of,
+)
 
 
 configfile: str(Path(workflow.basedir) / "config.yaml")
@@ -20,7 +27,7 @@ shell.prefix(shell_prefix(workflow))
 
 
 wildcard_constraints:
-    experiment="[A-Za-z0-9_-]+",
+    experiment="|".join(GRID.experiments),
     dataset="[A-Za-z0-9_-]+",
     kernel="[A-Za-z0-9_-]+",
     solver="[A-Za-z0-9_-]+",
@@ -29,30 +36,30 @@ wildcard_constraints:
 
 # Short, or in want of a network: on a cluster these run where Snakemake does.
 localrules:
+    all,
+    demo,
+    table4,
+    table5,
+    ismplus,
+    reports,
     prepare_data,
     freeze_config,
+    merge_experiment,
     merge_runs,
     table,
     typeset_table,
+    published_vs_ours,
     figure_cost_against_time,
-
-
-rule all:
-    default_target: True
-    input:
-        expand(
-            "reports/{experiment}.{kind}",
-            experiment=GRID.experiments,
-            kind=["tex", "html", "csv"],
-        ),
-        expand(
-            "reports/figures/{experiment}_cost_against_time.{kind}",
-            experiment=GRID.experiments,
-            kind=["pdf", "png"],
-        ),
-        tex_reports(GRID),
 
 
 include: "rules/data.smk"
 include: "rules/ikdr.smk"
 include: "rules/report.smk"
+include: "rules/targets.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        rules.reports.input,
+        "results/runs.csv",

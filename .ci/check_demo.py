@@ -1,4 +1,4 @@
-"""Check that the demo's table has every cell and that each of its runs has a row and a trace."""
+"""Check that the demo's tables have every cell and that each of its runs has a row and a trace."""
 
 import csv
 import json
@@ -10,19 +10,21 @@ config = json.loads(Path("results/config.json").read_text(encoding="utf-8"))
 faults = []
 for name in config["run"]:
     experiment = config["experiments"][name]
+    quality = "nmi" if experiment["paradigm"] == "unsupervised" else "accuracy"
+    runs_of_a_cell = experiment.get("folds", 1)
     axes = [experiment[key] for key in ("datasets", "kernels", "solvers")]
     cells = {
         (dataset, kernel, solver, metric)
         for dataset in axes[0]
         for kernel in axes[1]
         for solver in axes[2]
-        for metric in ("time_s", "cost", "accuracy")
+        for metric in ("time_s", "cost", quality)
     }
     cells |= {
         (dataset, "none", reference, metric)
         for dataset in axes[0]
         for reference in experiment.get("references", [])
-        for metric in ("time_s", "accuracy")
+        for metric in ("time_s", quality)
     }
     with Path(f"reports/{name}.csv").open(encoding="utf-8", newline="") as stream:
         shown = {
@@ -31,14 +33,16 @@ for name in config["run"]:
     faults += [f"no cell {cell}" for cell in sorted(cells - set(shown))]
     faults += [f"empty cell {cell}" for cell, row in shown.items() if row["ours"] in {"", "not run", "N/A", "failed"}]
     faults += [
-        f"{row['folds']} of {experiment['folds']} folds in {cell}"
+        f"{row['folds']} of {runs_of_a_cell} runs in {cell}"
         for cell, row in shown.items()
-        if int(row["folds"]) != experiment["folds"]
+        if int(row["folds"]) != runs_of_a_cell
     ]
     kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
     paths = [Path(f"reports/{name}.{kind}") for kind in kinds]
     paths += [Path(f"reports/figures/{name}_cost_against_time.{kind}") for kind in ("pdf", "png")]
     faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
+paths = [Path(f"reports/published_vs_ours.{kind}") for kind in ("csv", "html")]
+faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
 with Path("results/runs.csv").open(encoding="utf-8", newline="") as stream:
     runs = list(csv.DictReader(stream))
 faults += [f"no trace {run['trace_file']}" for run in runs if not Path("results/traces", run["trace_file"]).exists()]

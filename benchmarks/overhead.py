@@ -65,7 +65,9 @@ def _batch() -> Batch:
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     config["solvers"] = {"start": {"method": "overhead:ReturnsItsStart"}}
     experiment = config["experiments"]["table4_supervised"]
-    experiment |= {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["start"], "folds": MANY}
+    experiment |= {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["start"]}
+    experiment |= {"folds": MANY, "folds_per_job": MANY}
+    config |= {"run": ["table4_supervised"], "experiments": {"table4_supervised": experiment}}
     return Grid(config).batches()[0]
 
 

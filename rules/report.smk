@@ -11,10 +11,26 @@ rule freeze_config:
         "python -m kdrbench freeze-config --config {params.config:q} --out {output:q} > {log:q} 2>&1"
 
 
+# An experiment's own rows, so that its table waits for no other experiment.
+rule merge_experiment:
+    input:
+        config="results/config.json",
+        records=lambda wildcards: records_of(GRID, wildcards.experiment),
+    output:
+        "results/merged/{experiment}.csv",
+    log:
+        "results/logs/merged/{experiment}.log",
+    conda:
+        "../envs/report.yaml"
+    shell:
+        "python -m kdrbench merge {input.config:q} results/runs --experiment {wildcards.experiment:q}"
+        " --out {output:q} > {log:q} 2>&1"
+
+
 rule merge_runs:
     input:
         config="results/config.json",
-        records=[f"results/runs/{batch.path}.jsonl" for batch in GRID.batches()],
+        records=records_of(GRID),
     output:
         "results/runs.csv",
     log:
@@ -28,7 +44,7 @@ rule merge_runs:
 rule table:
     input:
         config="results/config.json",
-        runs="results/runs.csv",
+        runs="results/merged/{experiment}.csv",
         figure="reports/figures/{experiment}_cost_against_time.png",
     output:
         "reports/{experiment}.tex",
@@ -60,14 +76,27 @@ rule typeset_table:
         "python -m kdrbench typeset {input:q} --out {output:q} > {log:q} 2>&1"
 
 
-rule figure_cost_against_time:
+rule published_vs_ours:
     input:
         config="results/config.json",
         runs="results/runs.csv",
-        traces=lambda wildcards: [
-            f"results/traces/{batch.path}.jsonl"
-            for batch in GRID.batches(wildcards.experiment)
-        ],
+    output:
+        "reports/published_vs_ours.csv",
+        report("reports/published_vs_ours.html", category="Published and ours"),
+    log:
+        "results/logs/reports/published_vs_ours.log",
+    conda:
+        "../envs/report.yaml"
+    shell:
+        "python -m kdrbench published-vs-ours --config {input.config:q} --runs {input.runs:q}"
+        " --out reports/published_vs_ours > {log:q} 2>&1"
+
+
+rule figure_cost_against_time:
+    input:
+        config="results/config.json",
+        runs="results/merged/{experiment}.csv",
+        traces=lambda wildcards: traces_of(GRID, wildcards.experiment),
     output:
         "reports/figures/{experiment}_cost_against_time.pdf",
         report(

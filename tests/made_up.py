@@ -12,6 +12,7 @@ def run(dataset, solver, fold, **columns):
     hints = typing.get_type_hints(RunRecord)
     blank = {field.name: BLANK.get(hints[field.name]) for field in dataclasses.fields(RunRecord)}
     axes = {"dataset": dataset, "kernel": "gaussian", "solver": solver, "fold": fold, "status": "converged"}
+    axes |= {"paradigm": "supervised", "split": "folds"}
     numbers = {"time_s": 0.02, "cost": -1311.0, "quality": 0.95, "quality_metric": "accuracy", "time_limit_s": 2.0}
     place = {"experiment": "e", "trace_file": f"{dataset}-{solver}.jsonl"}
     return blank | axes | numbers | place | columns

@@ -253,6 +253,26 @@ class FailsToPredict(PredictsTooFew):
 
 
 @dataclass(frozen=True)
+class FailsToCluster:
+    task: ClassVar[ReferenceTask] = ReferenceTask.CLUSTERING
+    version: ClassVar[int] = 1
+    imports: ClassVar[tuple[str, ...]] = ()
+
+    def cluster(self, features, n_clusters, n_components, rng):
+        raise ZeroDivisionError("no sample is nearest")
+
+
+class ClustersTooFew(FailsToCluster):
+    def cluster(self, features, n_clusters, n_components, rng):
+        return np.zeros(2, dtype=int)
+
+
+class ClustersForEver(FailsToCluster):
+    def cluster(self, features, n_clusters, n_components, rng):
+        ctypes.PyDLL(None).sleep(600)
+
+
+@dataclass(frozen=True)
 class OfNoTask(MisbehavingReference):
     task: ClassVar[str] = "regression"
 

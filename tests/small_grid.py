@@ -34,6 +34,7 @@ def overlay(**changes):
         "folds_per_job": 2,
     }
     return {
+        "run": ["table4_supervised"],
         "limits": {"time_s": LIMIT_S, "memory_mib": 256},
         "timing": {"repeat_for_s": 0.01},
         "solvers": {name: {"method": f"misbehaving:{name}"} for name in [*BAD, "IsTerminated"]},

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from configs import whole_config
 from kdrbench import __version__
 from kdrbench.bench.config import check_config, load_schema
+from kdrbench.bench.fold import Split
+from kdrbench.bench.grid import Grid
 from kdrbench.solvers import STARTS
 from kdrbench.surrogate import EVALUATORS
 
@@ -46,6 +49,17 @@ def test_the_demo_laid_over_the_configuration_is_valid():
 
 def test_schema_and_code_name_the_same_starts():
     assert load_schema()["$defs"]["start"]["enum"] == sorted(STARTS)
+
+
+def test_schema_and_code_name_the_same_splits():
+    assert load_schema()["$defs"]["experiment"]["properties"]["split"]["enum"] == list(Split)
+
+
+def test_the_table_of_experiments_is_that_of_the_configuration():
+    text = (ROOT / "docs" / "experiments.md").read_text()
+    said = {name: int(runs) for name, runs in re.findall(r"^\| `(\w+)` \|.*\| (\d+) \|$", text, re.M)}
+    grid = Grid(whole_config())
+    assert said == {name: sum(len(batch.folds) for batch in grid.batches(name)) for name in grid.experiments}
 
 
 def test_schema_and_code_name_the_same_evaluators():

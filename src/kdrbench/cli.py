@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,19 +18,28 @@ from kdrbench.errors import KdrbenchError
 _FILE = click.Path(path_type=Path)
 
 
+# Commands that stand beside what they work with, imported when they are asked for.
+_ELSEWHERE = {
+    "data": "kdrbench.datasets.commands",
+    "figure": "kdrbench.reports.commands",
+    "published-vs-ours": "kdrbench.reports.commands",
+    "table": "kdrbench.reports.commands",
+    "typeset": "kdrbench.reports.commands",
+    "where": "kdrbench.reports.commands",
+}
+
+
 class _Group(click.Group):
     """A group whose commands end with one sentence and exit code 2 on an error the user can mend."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), "data"])
+        return sorted([*super().list_commands(ctx), *_ELSEWHERE])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name != "data":
+        if cmd_name not in _ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        # The group stands beside what it works with, and is imported when it is asked for.
-        from kdrbench.datasets.commands import data
-
-        return data
+        command: click.Command = getattr(import_module(_ELSEWHERE[cmd_name]), cmd_name.replace("-", "_"))
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -131,15 +141,16 @@ def freeze_config(text: str, out: Path) -> None:
 @main.command()
 @click.argument("config", type=_FILE)
 @click.argument("records", type=_FILE)
+@click.option("--experiment", default=None, help="Merge the records of this experiment only.")
 @click.option("--out", type=_FILE, required=True, help="The CSV table to write.")
-def merge(config: Path, records: Path, out: Path) -> None:
+def merge(config: Path, records: Path, experiment: str | None, out: Path) -> None:
     """Merge the records that CONFIG expects below the folder RECORDS; a missing run is an error."""
     import json
 
     from kdrbench.bench.grid import Grid
     from kdrbench.bench.record import merge_records
 
-    batches = Grid(json.loads(config.read_text(encoding="utf-8"))).batches()
+    batches = Grid(json.loads(config.read_text(encoding="utf-8"))).batches(experiment)
     paths = [records / f"{batch.path}.jsonl" for batch in batches]
     merged = merge_records(paths, [axes for batch in batches for axes in batch.axes], out)
     click.echo(f"{len(merged)} runs -> {out}")
@@ -170,76 +181,3 @@ def status(results: Path, watch: float | None) -> None:
         if not watch or not any(one.left for one in progress):
             return
         time.sleep(watch)
-
-
-@main.command()
-@click.argument("experiment")
-@click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
-@click.option("--runs", type=_FILE, required=True, help="The merged table of runs.")
-@click.option("--figure", type=_FILE, required=True, help="The PNG figure that the page embeds.")
-@click.option("--out", type=_FILE, required=True, help="Folder to write to.")
-def table(experiment: str, config: Path, runs: Path, figure: Path, out: Path) -> None:
-    """Write the table of EXPERIMENT as .tex, .html and .csv."""
-    import json
-
-    from kdrbench.files import write_text
-    from kdrbench.reports.html import render_html
-    from kdrbench.reports.latex import render_latex
-    from kdrbench.reports.layout import lay_out
-    from kdrbench.reports.ledger import make_ledger
-    from kdrbench.reports.spreadsheet import render_csv
-    from kdrbench.reports.summary import read_runs
-
-    definition = json.loads(config.read_text(encoding="utf-8"))["experiments"][experiment]
-    chosen = read_runs(runs, experiment)
-    ledger = make_ledger(chosen, definition)
-    layout = lay_out(ledger, definition)
-    write_text(out / f"{experiment}.tex", render_latex(layout))
-    write_text(out / f"{experiment}.csv", render_csv(ledger))
-    write_text(out / f"{experiment}.html", render_html(layout, ledger, chosen, figure.read_bytes()))
-
-
-@main.command()
-@click.argument("fragment", type=_FILE)
-@click.option("--out", type=_FILE, required=True, help="The PDF to write.")
-def typeset(fragment: Path, out: Path) -> None:
-    """Typeset the LaTeX table FRAGMENT on a page of its own."""
-    from kdrbench.reports.latex import compile_pdf
-
-    compile_pdf(fragment.read_text(encoding="utf-8"), out)
-
-
-@main.command()
-@click.argument("experiment")
-@click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
-@click.option("--runs", type=_FILE, required=True, help="The merged table of runs.")
-@click.option("--traces", type=_FILE, required=True, help="Folder of traces.")
-@click.option("--out", type=_FILE, required=True, help="Path of the figure without extension.")
-def figure(experiment: str, config: Path, runs: Path, traces: Path, out: Path) -> None:
-    """Draw cost against time of EXPERIMENT as .pdf and .png."""
-    import json
-
-    from kdrbench.files import write_bytes
-    from kdrbench.reports.cost_against_time import draw_cost_against_time, render
-    from kdrbench.reports.summary import read_runs
-
-    definition = json.loads(config.read_text(encoding="utf-8"))["experiments"][experiment]
-    drawing = draw_cost_against_time(read_runs(runs, experiment), traces, definition)
-    for kind in ("pdf", "png"):
-        write_bytes(out.parent / f"{out.name}.{kind}", render(drawing, kind))
-
-
-@main.command()
-@click.argument("runs", type=_FILE)
-@click.argument("reports", type=_FILE)
-def where(runs: Path, reports: Path) -> None:
-    """Say how the runs ended and where tables and figures lie."""
-    import csv
-    from collections import Counter
-
-    with runs.open(encoding="utf-8", newline="") as stream:
-        endings = Counter(row["status"] for row in csv.DictReader(stream))
-    click.echo(f"{endings.total()} runs: " + ", ".join(f"{count} {name}" for name, count in sorted(endings.items())))
-    for kind, folder in (("table", reports), ("figure", reports / "figures")):
-        for path in sorted(folder.glob("*.*")):
-            click.echo(f"{kind}: {path}")

@@ -1,13 +1,12 @@
 """Batches of real runs, well-behaved and not."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
-import yaml
 
+from configs import table_4_config
 from kdrbench.bench.batch import Surroundings, run_batch
 from kdrbench.bench.fold import make_fold
 from kdrbench.bench.grid import Grid
@@ -23,13 +22,12 @@ from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 from kdrbench.surrogate import DenseProblem, Evaluation, build_problem
 
-ROOT = Path(__file__).parents[2]
 LIMITS = Limits(time_s=1.0, memory_mib=256)
 REPEAT_FOR_S = 0.05
 
 
 def batch_of(method, *, folds=1, kernel="gaussian", evaluation=None):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = table_4_config()
     config["solvers"] = {"it": {"method": method}}
     experiment = config["experiments"]["table4_supervised"]
     experiment |= {"datasets": ["wine"], "kernels": [kernel], "solvers": ["it"], "folds_per_job": folds}
@@ -226,7 +224,7 @@ def test_records_are_checked_when_read(files):
     line = record.to_json()
     assert RunRecord.from_json(line) == record
     for change, message in (
-        ({"schema_version": 99}, "schema version 99, this kdrbench reads 3"),
+        ({"schema_version": 99}, "schema version 99, this kdrbench reads 4"),
         ({"status": "fine"}, "unknown status 'fine'; allowed: converged"),
         ({"cost": "low"}, "column cost holds 'low'"),
         ({"colour": 1}, "columns differ from the schema in: colour"),

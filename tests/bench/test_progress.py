@@ -3,11 +3,10 @@
 import dataclasses
 import fcntl
 import json
-from pathlib import Path
 
 import pytest
-import yaml
 
+from configs import table_4_config
 from kdrbench.bench import progress
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.progress import progress_of, seconds_left
@@ -15,12 +14,10 @@ from kdrbench.bench.record import append_record
 from kdrbench.reports.progress import progress_lines
 from made_up import record
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture
 def grid():
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = table_4_config()
     experiment = config["experiments"]["table4_supervised"]
     experiment |= {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism", "sm", "gm"], "references": []}
     experiment |= {"folds": 4, "folds_per_job": 4}

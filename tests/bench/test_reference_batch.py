@@ -1,31 +1,29 @@
 """Batches of references, well-behaved and not."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from sklearn.decomposition import PCA
 from sklearn.svm import SVC
 
+from configs import table_4_config
 from kdrbench.bench.batch import Surroundings, run_batch
 from kdrbench.bench.fold import make_fold
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.reference_job import make_classification_job
+from kdrbench.bench.reference_job import make_reference_job
 from kdrbench.bench.state import BatchFiles
 from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.datasets import load_dataset
 from kdrbench.references import REFERENCES, build_reference
 
-ROOT = Path(__file__).parents[2]
 LIMITS = Limits(time_s=1.0, memory_mib=256)
 REPEAT_FOR_S = 0.05
 
 
 def batch_of(method, *, folds=1, kept=None):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = table_4_config()
     config["references"] = {"it": {"method": method}}
     experiment = config["experiments"]["table4_supervised"]
     experiment |= {"datasets": ["wine"], "references": ["it"], "folds_per_job": folds}
@@ -113,7 +111,7 @@ def test_every_fit_of_a_fold_has_the_same_randomness_and_no_other_fold_has_it():
     draws = []
     for number in (0, 0, 1):
         fold = make_fold(dataset, number, 10, batch.seed)
-        job = make_classification_job(batch, build_reference({"method": "svm"}), number, fold)
+        job = make_reference_job(batch, build_reference({"method": "svm"}), number, fold)
         draws.append([job.rng().integers(2**62) for _ in range(2)])
     assert draws[0] == draws[1] == [draws[0][0]] * 2
     assert draws[2] != draws[0]

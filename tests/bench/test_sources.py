@@ -1,17 +1,15 @@
 """The sources that a run depends on."""
 
 import sys
-from pathlib import Path
 
 import pytest
-import yaml
 
+from configs import table_4_config
 from kdrbench.bench import sources
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.sources import sources_of
 from kdrbench.solvers import SOLVERS
 
-ROOT = Path(__file__).parents[2]
 SOLVER = """
 import numpy as np
 from my_tools.steps import step
@@ -94,7 +92,7 @@ def test_a_module_that_is_not_there_is_nothing():
 
 def test_another_version_of_a_package_is_another_batch_of_those_who_import_it(monkeypatch):
     def batches():
-        config = yaml.safe_load((ROOT / "config.yaml").read_text())
+        config = table_4_config()
         return {batch.path: batch.sha256 for batch in Grid(config).batches()}
 
     before, honest = batches(), sources.version
@@ -103,6 +101,17 @@ def test_another_version_of_a_package_is_another_batch_of_those_who_import_it(mo
     assert changed == {path for path in before if "/gm" in path}
 
 
-def test_no_solver_depends_on_another_through_what_all_share():
-    shared = set(sources_of(["kdrbench.bench.solver_job"]).modules)
+@pytest.mark.parametrize("job", ["solver_job", "clustering_job"])
+def test_no_solver_depends_on_another_through_what_all_share(job):
+    shared = set(sources_of([f"kdrbench.bench.{job}"]).modules)
     assert not shared & {place.split(":")[0] for place in SOLVERS.values()}
+
+
+def test_clusterings_depend_on_what_judges_them_and_supervised_runs_do_not():
+    clustering, supervised = (
+        set(sources_of([f"kdrbench.bench.{job}"]).modules) for job in ("clustering_job", "solver_job")
+    )
+    own = {"kdrbench.bench.clustering_job", "kdrbench.bench.rounds", "kdrbench.paradigms.reduced"}
+    assert own <= clustering
+    assert not own & supervised
+    assert {"kdrbench.bench.fold", "kdrbench.bench.quality"} <= clustering & supervised

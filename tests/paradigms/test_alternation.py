@@ -108,17 +108,12 @@ def test_clusters_differ_from_each_of_several_given_labellings(given, expected, 
 
 @needs_mirror
 @pytest.mark.parametrize(
-    ("name", "n_clusters", "q", "cost", "nmi"), [("wine", 3, 4, -39.082, 0.878), ("cancer137", 2, 2, -33.299, 0.862)]
+    ("name", "n_clusters", "q", "cost", "nmi"),
+    [("wine", 3, 4, -39.082, 0.878), ("cancer-137", 2, 2, -33.299, 0.862), ("face", 20, 20, -171.018, 0.952)],
 )
 def test_unsupervised_costs_of_ism_plus_table_6(name, n_clusters, q, cost, nmi):
-    if name == "wine":
-        dataset = load_dataset("wine")
-        features, labels = dataset.features, dataset.labels
-    else:
-        part = "breast_30.00{}validation.csv"
-        features = read("authors-cancer", part.format("_"))
-        labels = read("authors-cancer", part.format("_label_"))
-    features = standardised(features)
+    dataset = load_dataset(name)
+    features, labels = standardised(dataset.features), dataset.labels
     found = clustered(features, Gaussian(median_distance(features)), n_clusters, q, degrees="embedding")
     assert found.status is Status.CONVERGED
     assert -found.objective == pytest.approx(cost, abs=0.0006)

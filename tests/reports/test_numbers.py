@@ -1,6 +1,6 @@
 import pytest
 
-from kdrbench.reports.numbers import duration, percentage, quantity
+from kdrbench.reports.numbers import agreement, duration, percentage, quantity
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,8 @@ def test_quantities(mean, std, text):
 def test_percentages():
     assert percentage(0.972, 0.037) == "97.2% \u00b1 3.7%"
     assert percentage(1.0) == "100.0%"
+
+
+def test_agreements():
+    assert agreement(0.8784, 0.01) == "0.878 \u00b1 0.010"
+    assert agreement(1.0) == "1.000"

@@ -1,12 +1,13 @@
 import csv
 import hashlib
+import tomllib
 from collections import Counter
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-from kdrbench.reports.published import find_published
+from kdrbench.reports.published import find_published, published_numbers
 
 TEXT = files("kdrbench.reports").joinpath("published.csv").read_text(encoding="utf-8")
 ROWS = list(csv.DictReader(TEXT.splitlines()))
@@ -62,3 +63,24 @@ def test_numbers_come_in_our_units():
     assert published("wine", "gaussian", "gm", "time_s").value == 1008.0
     assert published("mnist", "gaussian", "dg", "time_s").status == "time_limit"
     assert published("iris", "gaussian", "ism", "cost") is None
+
+
+def test_every_reading_holds_for_some_printed_number():
+    text = files("kdrbench.reports").joinpath("readings.toml").read_text(encoding="utf-8")
+    readings = tomllib.loads(text)["reading"]
+    assert len(readings) > 20
+    for reading in readings:
+        place = {name: value for name, value in reading.items() if name not in ("scale", "why")}
+        assert any(all(row[name] == value for name, value in place.items()) for row in ROWS), place
+        assert reading["why"]
+
+
+def test_cells_in_which_nothing_is_printed_are_no_numbers():
+    table = {"paper": "ismplus", "table": "6", "setting": "unsupervised"}
+    numbers = published_numbers(**table)
+    assert {axes["method"] for axes in numbers if axes["metric"] == "cost"} == {"ism", "ism2018", "dg", "sm", "gm"}
+    assert {axes["method"] for axes in numbers} >= {"pca", "none"}
+    # A printed bound is one.
+    bound = {"setting": "supervised", "dataset": "mnist", "kernel": "gaussian", "method": "dg", "metric": "time_s"}
+    four = published_numbers(paper="neurips2019", table="4", setting="supervised")
+    assert {"paper": "neurips2019", "table": "4", **bound} in four

@@ -70,6 +70,70 @@ def test_table_and_figure_are_complete(finished):
     assert (reports / "table4_supervised.pdf").exists() == (shutil.which("pdflatex") is not None)
 
 
+def test_published_numbers_stand_beside_ours(finished):
+    reports = finished.folder / "reports"
+    with (reports / "published_vs_ours.csv").open() as stream:
+        rows = {(row["dataset"], row["kernel"], row["method"], row["metric"]): row for row in csv.DictReader(stream)}
+    # All of the part of Table 4 that the experiment names, but for what is printed as not available.
+    assert len(rows) == 4 * 2 * 4 * 3 - 8
+    cost = rows["wine", "gaussian", "ism", "cost"]
+    assert (cost["published"], cost["experiment"]) == ("-1311\u00b126", "table4_supervised")
+    assert cost["ours"].startswith("-")
+    assert rows["mnist", "gaussian", "ism", "cost"]["verdict"] == "not run"
+    said = (finished.folder / "results/logs/reports/published_vs_ours.log").read_text()
+    assert said.splitlines()[-1].startswith("neurips2019: 88 numbers: ")
+
+
+def test_reports_can_be_asked_for_by_name(finished, tmp_path):
+    planned = Workflow(tmp_path / "run").planned("table4")
+    assert (planned["table4"], planned["table"], planned["merge_experiment"]) == (1, 1, 1)
+    # What one table shows waits for no other.
+    assert not {"merge_runs", "published_vs_ours", "all"} & set(planned)
+    done = finished.run("--dry-run", "demo")
+    assert done.returncode != 0
+    assert "no experiment of `run` begins with 'demo'; it lists: table4_supervised." in done.stdout + done.stderr
+
+
+CLUSTER_STATUS = {"ism": "converged", "Raises": "failed", "Sleeps": "time_limit", "NeverEnds": "time_limit"}
+
+
+def test_an_unsupervised_experiment_runs_with_solvers_that_go_wrong_inside(tmp_path):
+    workflow = Workflow(tmp_path / "run")
+    experiment = {
+        "title": "Clusters.",
+        "published": {"paper": "ismplus", "table": "6", "setting": "unsupervised"},
+        "paradigm": "unsupervised",
+        "datasets": ["wine"],
+        "kernels": ["gaussian"],
+        "solvers": list(CLUSTER_STATUS),
+        "references": ["pca_spectral_clustering", "ClustersForEver"],
+        "components": {"wine": 4},
+        "split": "none",
+        "start": "surrogate",
+    }
+    references = overlay()["references"] | {"ClustersForEver": {"method": "misbehaving:ClustersForEver"}}
+    solvers = overlay()["solvers"] | {"NeverEnds": {"method": "misbehaving:NeverEnds"}}
+    changes = {"run": ["clusters"], "solvers": solvers, "references": references}
+    done = workflow.run(**changes, experiments={"clusters": experiment})
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = workflow.records()
+    found = {name: rows[0].status for name, rows in records.items()}
+    assert found == CLUSTER_STATUS | {"pca_spectral_clustering": "converged", "ClustersForEver": "time_limit"}
+    for solver in CLUSTER_STATUS:
+        (trace,) = (workflow.folder / "results/traces").rglob(f"{solver}/*.jsonl")
+        assert trace.read_text()
+        assert records[solver][0].cost is not None
+    with (workflow.folder / "reports/clusters.csv").open() as stream:
+        rows = {(row["solver"], row["metric"]): row for row in csv.DictReader(stream)}
+    assert (rows["ism", "cost"]["ours"], rows["ism", "cost"]["verdict"]) == ("-39.082", "reproduced")
+    assert (rows["ism", "nmi"]["ours"], rows["ism", "nmi"]["verdict"]) == ("0.878", "reproduced")
+    assert rows["pca_spectral_clustering", "nmi"]["ours"] == "0.835"
+    assert rows["Raises", "time_s"]["ours"] == "failed"
+    assert rows["NeverEnds", "time_s"]["ours"] == rows["ClustersForEver", "time_s"]["ours"] == "> 1.5s"
+    assert (workflow.folder / "reports/figures/clusters_cost_against_time.png").exists()
+    assert workflow.planned(**changes, experiments={"clusters": experiment}) == {}
+
+
 def test_merged_table_has_every_row(finished):
     with (finished.folder / "results/runs.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -155,8 +219,10 @@ def test_a_mistyped_name_is_one_sentence_before_any_job(tmp_path):
     done = workflow.run("--dry-run", experiments={"table4_supervised": experiment})
     assert done.returncode != 0
     assert (
-        "config: experiments.table4_supervised.kernels: unknown kernel 'gausian'; allowed: gaussian, linear, "
-        "polynomial, squared. Did you mean 'gaussian'?" in done.stdout + done.stderr
+        "config: experiments.table4_supervised.kernels: unknown kernel 'gausian'; allowed: gaussian, "
+        "gaussian_polynomial, linear, multiquadric, polynomial, squared. Did you mean 'gaussian'?"
+        in done.stdout
+        + done.stderr
     )
     assert not (workflow.folder / "results").exists()
 

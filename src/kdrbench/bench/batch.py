@@ -10,23 +10,24 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
+from kdrbench.bench.clustering_job import make_clustering_job
 from kdrbench.bench.execute import Job, RunFiles, execute
-from kdrbench.bench.fold import Fold, make_fold
+from kdrbench.bench.fold import Fold, Split, make_fold, make_subset, whole
 from kdrbench.bench.grid import Batch, Kind
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.outcome import RunOutcome, judge
 from kdrbench.bench.pauses import Pauses
 from kdrbench.bench.provenance import provenance
 from kdrbench.bench.record import SCHEMA_VERSION, RunRecord, append_record
-from kdrbench.bench.reference_job import make_classification_job
+from kdrbench.bench.reference_job import make_reference_job
 from kdrbench.bench.solver_job import make_solver_job
 from kdrbench.bench.state import BatchFiles, claimed, publish
 from kdrbench.bench.supervisor import End, Ending, supervise
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
-from kdrbench.references import Classification, build_reference
+from kdrbench.references import build_reference
 from kdrbench.solvers import build_solver
 
 CONTAMINATED_RATIO = 1.1
@@ -67,18 +68,28 @@ def run_batch(batch: Batch, dataset: Dataset, around: Surroundings, files: Batch
 def _job_maker(batch: Batch, limits: Limits) -> JobMaker:
     """Build the batch's method, load what it needs, and return what makes its job on a fold."""
     if batch.kind is Kind.REFERENCE:
-        # The check of the configuration has refused references of other tasks.
-        reference = cast("Classification", build_reference(batch.solver_definition))
+        reference = build_reference(batch.solver_definition)
         _load(reference.imports)
-        return partial(make_classification_job, batch, reference)
+        return partial(make_reference_job, batch, reference)
     solver = build_solver(batch.solver_definition)
     _load(getattr(solver, "imports", ()))
-    return partial(make_solver_job, batch, solver, limits.memory_mib)
+    if batch.paradigm == "supervised":
+        return partial(make_solver_job, batch, solver, limits.memory_mib)
+    return partial(make_clustering_job, batch, solver, limits.memory_mib)
 
 
 def _load(modules: Iterable[str]) -> None:
     for module in modules:
         import_module(module)
+
+
+def fold_of(batch: Batch, dataset: Dataset, number: int) -> Fold:
+    """Return the samples of the batch's run ``number``."""
+    if batch.split is Split.FOLDS:
+        return make_fold(dataset, number, batch.n_folds, batch.seed)
+    if batch.n_rows is not None:
+        return make_subset(dataset, number, batch.n_rows, batch.seed)
+    return whole(dataset)
 
 
 def _run_fold(
@@ -91,7 +102,7 @@ def _run_fold(
     shared_columns: dict[str, Any],
 ) -> RunRecord:
     """Supervise one run and describe it, whatever became of it."""
-    fold = make_fold(dataset, number, batch.n_folds, batch.seed)
+    fold = fold_of(batch, dataset, number)
     job = make_job(number, fold)
     run, limits = files.run(number), around.limits
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -103,6 +114,8 @@ def _run_fold(
         kernel=batch.kernel,
         solver=batch.solver,
         fold=number,
+        paradigm=batch.paradigm,
+        split=str(batch.split),
         seed=batch.seed,
         **outcome.columns(),
         wall_s=ending.wall_s,

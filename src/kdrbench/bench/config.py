@@ -9,17 +9,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from kdrbench.datasets.registry import load_registry
+from kdrbench.bench.experiment import Config, check_experiment
 from kdrbench.errors import ConfigError, InputError, unknown_name
 from kdrbench.kernels import check_definition
-from kdrbench.references import ReferenceTask, build_reference
+from kdrbench.references import build_reference
 from kdrbench.solvers.registry import build_solver
 
-Config = Mapping[str, Any]
 # In place of a kernel's name, where a method has none.
 NO_KERNEL = "none"
-# What a reference must be for to stand beside a paradigm's solvers.
-_TASKS = {"supervised": ReferenceTask.CLASSIFICATION}
 
 
 @cache
@@ -50,7 +47,7 @@ def check_config(config: Config) -> None:
         if name not in config["experiments"]:
             raise ConfigError(f"config: run: {unknown_name('experiment', name, sorted(config['experiments']))}")
     for name, experiment in config["experiments"].items():
-        _check_experiment(f"experiments.{name}", experiment, config)
+        check_experiment(f"experiments.{name}", experiment, config)
 
 
 def _check_schema(config: Config) -> None:
@@ -91,6 +88,7 @@ def _in_words(error: Any) -> str:
         "minimum": f"at least {wanted}",
         "exclusiveMinimum": f"greater than {wanted}",
         "minItems": f"a list of at least {wanted} name(s)",
+        "anyOf": "'auto' or an integer of at least 1",
         "uniqueItems": "a list without repetitions",
         "pattern": "a name of letters, digits, '-' and '_'",
     }
@@ -110,54 +108,3 @@ def _check_names_apart(config: Config) -> None:
         raise ConfigError(f"config: kernels.{NO_KERNEL}: the name stands for the lack of a kernel; give it another")
     if shared := sorted(set(config["solvers"]) & set(config.get("references", {}))):
         raise ConfigError(f"config: references.{shared[0]}: a solver has this name too; give one of them another")
-
-
-def _check_experiment(place: str, experiment: Config, config: Config) -> None:
-    registry = load_registry()
-    for key, kind, allowed in (
-        ("datasets", "data set", registry),
-        ("kernels", "kernel", config["kernels"]),
-        ("solvers", "solver", config["solvers"]),
-        ("references", "reference", config.get("references", {})),
-    ):
-        for name in experiment.get(key, []):
-            if name not in allowed:
-                raise ConfigError(f"config: {place}.{key}: {unknown_name(kind, name, sorted(allowed))}")
-    _check_references(place, experiment, config)
-    for dataset in experiment["components"]:
-        if dataset not in registry:
-            raise ConfigError(f"config: {place}.components: {unknown_name('data set', dataset, sorted(registry))}")
-    for dataset in experiment["datasets"]:
-        if lacks := registry[dataset].lacks:
-            raise ConfigError(f"config: {place}.datasets: data set {dataset!r} has no {lacks}; experiments need them")
-        _check_dataset(place, experiment, registry[dataset].n_features, registry[dataset].class_counts, dataset)
-
-
-def _check_references(place: str, experiment: Config, config: Config) -> None:
-    wanted = _TASKS[experiment["paradigm"]]
-    tasks = {name: build_reference(definition).task for name, definition in config.get("references", {}).items()}
-    for name in experiment.get("references", []):
-        if tasks[name] != wanted:
-            fitting = ", ".join(sorted(other for other, task in tasks.items() if task == wanted))
-            raise ConfigError(
-                f"config: {place}.references: {name!r} is a reference of {tasks[name]}; this experiment is "
-                f"{experiment['paradigm']}, where these fit: {fitting or 'none that is defined'}"
-            )
-
-
-def _check_dataset(
-    place: str, experiment: Config, n_features: int, class_counts: tuple[int, ...], dataset: str
-) -> None:
-    components = experiment["components"].get(dataset)
-    if components is None:
-        raise ConfigError(f"config: {place}.components names no number of components for data set {dataset!r}")
-    if components > n_features:
-        raise ConfigError(
-            f"config: {place}.components.{dataset} is {components}; data set {dataset!r} has {n_features} features, "
-            f"so it must be between 1 and {n_features}"
-        )
-    if experiment["folds"] > max(class_counts):
-        raise ConfigError(
-            f"config: {place}.folds is {experiment['folds']}; the largest class of data set {dataset!r} has "
-            f"{max(class_counts)} samples, so it must be at most that"
-        )

@@ -42,7 +42,7 @@ class RunFiles:
 
     @property
     def predictions(self) -> Path:
-        """Labels that a reference gave to the test samples."""
+        """Labels that a reference gave to the samples it is judged on."""
         return self.folder / "predictions.npy"
 
     @property
@@ -61,6 +61,8 @@ class Finished:
     iterations: int | None = None
     counters: dict[str, int] = field(default_factory=dict)
     evaluation: str | None = None
+    rounds: int | None = None
+    uses_degrees: bool | None = None
 
 
 class Job(Protocol):
@@ -114,6 +116,8 @@ def _work_and_time(job: Job, repeat_for_s: float, limits: Limits, pauses: Pauses
         "iterations": done.iterations,
         "counters": done.counters,
         "evaluation": done.evaluation,
+        "rounds": done.rounds,
+        "uses_degrees": done.uses_degrees,
     }
     _hand_over(files, result, [clock.wall_s], [clock.cpu_s])
     if status is not Status.TIME_LIMIT and clock.wall_s < repeat_for_s:

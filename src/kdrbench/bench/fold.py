@@ -1,28 +1,51 @@
-"""The data of one fold, with everything that is fitted fitted on its training part."""
+"""The data of one run, with everything that is fitted fitted on its training part."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.bench.seeds import seed_of
+from kdrbench.bench.seeds import rng_of, seed_of
 from kdrbench.datasets import Dataset, Standardiser
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 
 
+class Split(StrEnum):
+    """What the runs of a cell are made on.
+
+    ``folds``: the training parts of a cross validation, judged on the test parts; ``none``: all rows, once, without a
+    test part; ``subsets``: repeated draws of some of the rows, without a test part either.
+    """
+
+    FOLDS = "folds"
+    NONE = "none"
+    SUBSETS = "subsets"
+
+
 @dataclass(frozen=True)
 class Fold:
-    """Standardised training and test samples with their class codes."""
+    """Standardised training and test samples with their class codes; the test part may be empty."""
 
     train_features: FloatArray
     train_labels: NDArray[np.int64]
     test_features: FloatArray
     test_labels: NDArray[np.int64]
     n_constant_features: int
+
+    @property
+    def judged_features(self) -> FloatArray:
+        """The samples that a result is judged on: the test part, or the training part where there is none."""
+        return self.test_features if len(self.test_labels) else self.train_features
+
+    @property
+    def judged_labels(self) -> NDArray[np.int64]:
+        """Their class codes."""
+        return self.test_labels if len(self.test_labels) else self.train_labels
 
 
 def make_fold(dataset: Dataset, number: int, n_folds: int, seed: int) -> Fold:
@@ -47,6 +70,24 @@ def make_fold(dataset: Dataset, number: int, n_folds: int, seed: int) -> Fold:
         # Some class has fewer members than there are folds: allowed here, see above.
         warnings.simplefilter("ignore", UserWarning)
         train, test = list(splitter.split(dataset.features, dataset.labels))[number]
+    return _parted(dataset, train, test)
+
+
+def whole(dataset: Dataset) -> Fold:
+    """Return all rows, in their order, without a test part."""
+    return _parted(dataset, np.arange(len(dataset.labels)), np.arange(0))
+
+
+def make_subset(dataset: Dataset, number: int, n_rows: int, seed: int) -> Fold:
+    """Return ``n_rows`` rows drawn without replacement, without a test part.
+
+    The draw depends on the data set's name, its ``number`` and the seed alone.
+    """
+    rows = rng_of("subset", dataset.name, number, seed).permutation(len(dataset.labels))[:n_rows]
+    return _parted(dataset, np.sort(rows), np.arange(0))
+
+
+def _parted(dataset: Dataset, train: NDArray[np.int64], test: NDArray[np.int64]) -> Fold:
     standardiser = Standardiser.fit(dataset.features[train])
     return Fold(
         train_features=standardiser.transform(dataset.features[train]),

@@ -10,13 +10,19 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from kdrbench.bench.config import NO_KERNEL, Config, check_config, method_of
+from kdrbench.bench.config import NO_KERNEL, check_config, method_of
+from kdrbench.bench.experiment import Config, parameters_of, rows_of, runs_of, split_of
+from kdrbench.bench.fold import Split
+from kdrbench.bench.job_size import AUTO, runs_per_job
 from kdrbench.bench.monitor import REFEREE_SHARE
 from kdrbench.bench.sources import Sources, sources_of
 from kdrbench.bench.supervisor import GRACE_S
 from kdrbench.datasets.registry import load_registry
 from kdrbench.references import build_reference
 from kdrbench.solvers.registry import build_solver
+
+# What makes the job of a solver, by paradigm.
+_JOBS = {"supervised": "kdrbench.bench.solver_job", "unsupervised": "kdrbench.bench.clustering_job"}
 
 
 class Kind(StrEnum):
@@ -30,13 +36,15 @@ class Kind(StrEnum):
 class Batch:
     """One job: consecutive folds of one (experiment, data set, kernel, solver), with all the configuration decides.
 
-    A reference stands in place of the solver, with the kernel ``none``, no start and no evaluation.
+    With the split ``subsets`` a fold is a draw of ``n_rows`` rows, with ``none`` the only one is all. A reference
+    stands in place of the solver, with the kernel ``none``, no start and no evaluation.
     Limits and repeats are not part of a batch: changing one must not rerun what has ended.
     """
 
     kind: Kind
     experiment: str
     paradigm: str
+    parameters: dict[str, Any]
     dataset: str
     data_sha256: str
     kernel: str
@@ -45,7 +53,9 @@ class Batch:
     solver_definition: dict[str, Any]
     solver_version: int
     n_components: int
+    split: Split
     n_folds: int
+    n_rows: int | None
     folds: tuple[int, ...]
     start: str
     seed: int
@@ -77,7 +87,8 @@ class Batch:
     def from_json(cls, text: str) -> Batch:
         """Read what :meth:`to_json` wrote."""
         values = json.loads(text)
-        return cls(**{**values, "kind": Kind(values["kind"]), "folds": tuple(values["folds"])})
+        read = {"kind": Kind(values["kind"]), "split": Split(values["split"]), "folds": tuple(values["folds"])}
+        return cls(**{**values, **read})
 
     @property
     def sha256(self) -> str:
@@ -143,9 +154,9 @@ class Grid:
             for dataset in experiment["datasets"]:
                 for kernel in experiment["kernels"]:
                     for solver in experiment["solvers"]:
-                        yield from self._fold_batches(name, dataset, self._solver_part(experiment, kernel, solver))
+                        yield from self._batches_of(name, dataset, self._solver_part(experiment, kernel, solver))
                 for reference in experiment.get("references", []):
-                    yield from self._fold_batches(name, dataset, self._reference_part(reference))
+                    yield from self._batches_of(name, dataset, self._reference_part(reference))
 
     def _solver_part(self, experiment: Config, kernel: str, solver: str) -> dict[str, Any]:
         definition = self.config["solvers"][solver]
@@ -160,7 +171,7 @@ class Grid:
             "solver_version": found.version,
             "start": definition.get("start", experiment["start"]),
             "evaluation": dict(experiment.get("evaluation", {})),
-            **self._sources(type(found).__module__, "kdrbench.bench.solver_job"),
+            **self._sources(type(found).__module__, _JOBS[experiment["paradigm"]]),
         }
 
     def _reference_part(self, reference: str) -> dict[str, Any]:
@@ -185,17 +196,22 @@ class Grid:
         sources = self._known_sources[modules]
         return {"sources_sha256": sources.sha256, "packages": sources.packages}
 
-    def _fold_batches(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[Batch]:
-        experiment, config = self.config["experiments"][name], self.config
-        n_folds, size = experiment["folds"], experiment["folds_per_job"]
+    def _batches_of(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[Batch]:
+        experiment, config, entry = self.config["experiments"][name], self.config, load_registry()[dataset]
+        n_folds, n_rows, q = runs_of(experiment), rows_of(experiment, dataset), experiment["components"][dataset]
+        asked, paradigm = experiment.get("folds_per_job", AUTO), experiment["paradigm"]
+        size = runs_per_job(asked, n_folds, n_rows or entry.n_samples, entry.n_features, q, part, paradigm)
         for first in range(0, n_folds, size):
             yield Batch(
                 experiment=name,
-                paradigm=experiment["paradigm"],
+                paradigm=paradigm,
+                parameters=parameters_of(experiment, dataset),
                 dataset=dataset,
-                data_sha256=load_registry()[dataset].content_sha256,
-                n_components=experiment["components"][dataset],
+                data_sha256=entry.content_sha256,
+                n_components=q,
+                split=split_of(experiment),
                 n_folds=n_folds,
+                n_rows=n_rows,
                 folds=tuple(range(first, min(first + size, n_folds))),
                 seed=config["seed"],
                 threads=self.threads,

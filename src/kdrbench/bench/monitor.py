@@ -7,7 +7,7 @@ import json
 import math
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from kdrbench.bench.pauses import Pauses
 from kdrbench.errors import InputError, KdrbenchError
 from kdrbench.files import write_bytes
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
 from kdrbench.solvers import Status
 from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.monitor import Iterate
@@ -105,6 +104,27 @@ class TimedMonitor:
         """Note the checked result; nothing to note here."""
 
 
+class Judge(Protocol):
+    """What the referee asks: cost and gradient of an iterate. Every problem is one."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of rows of a projection."""
+        ...
+
+    def fresh(self) -> Judge:
+        """Return one whose calls are not counted as the solver's."""
+        ...
+
+    def value(self, projection: FloatArray) -> float:
+        """Return F(W)."""
+        ...
+
+    def gradient(self, projection: FloatArray) -> FloatArray:
+        """Return its gradient at W."""
+        ...
+
+
 class Referee(TimedMonitor):
     """A timed monitor that also writes a trace and keeps the last iterate on disk, off the solver's clock.
 
@@ -116,7 +136,7 @@ class Referee(TimedMonitor):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Judge,
         n_components: int,
         time_limit_s: float,
         trace: Path,

@@ -31,6 +31,8 @@ class RunOutcome:
     iterations: int | None = None
     counters: dict[str, int] | None = None
     evaluation: str | None = None
+    rounds: int | None = None
+    uses_degrees: bool | None = None
 
     def columns(self) -> dict[str, Any]:
         """Return the record columns of this outcome."""
@@ -44,6 +46,8 @@ class RunOutcome:
             "cpu_s": self.cpu_s,
             "iterations": self.iterations,
             "evaluation": self.evaluation,
+            "rounds": self.rounds,
+            "uses_degrees": self.uses_degrees,
             **{f"{name}_calls": counters.get(name) for name in _COUNTED},
         }
 

@@ -15,7 +15,7 @@ from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_text
 from kdrbench.solvers.status import Status
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 class RecordError(KdrbenchError):
@@ -30,9 +30,11 @@ class RunRecord:
     interquartile range); ``wall_s`` is the supervised process from fork to end. ``contaminated`` marks a run whose
     wall time exceeds its CPU time by more than a tenth: it shared its core. A run killed at its time limit has
     ``time_s`` equal to the limit; one that ended without a result has the time of its last trace line.
-    ``evaluation`` says how the problem was evaluated, and why.
-    ``cost`` to ``stationarity`` belong to the last orthonormal projection the referee saw; of a reference, whose
-    ``kernel`` is ``none``, only the quality is known.
+    ``evaluation`` says how the problem was evaluated, and why. Clusterings have the number of their ``rounds``,
+    ``iterations`` over all of them, no counts of calls, and say whether their degrees existed (``uses_degrees``).
+    ``quality`` is what ``quality_metric`` says: accuracy on the ``n_test`` test samples, or, where there are none, the
+    error on the training samples; of clusterings the NMI with the classes. ``cost`` to ``stationarity`` belong to the
+    last orthonormal projection the referee saw; of a reference (``kernel``: ``none``) only the quality is known.
     """
 
     schema_version: int
@@ -41,6 +43,8 @@ class RunRecord:
     kernel: str
     solver: str
     fold: int
+    paradigm: str
+    split: str
     seed: int
     status: str
     message: str
@@ -57,6 +61,8 @@ class RunRecord:
     hessian_calls: int | None
     surrogate_calls: int | None
     evaluation: str | None
+    rounds: int | None
+    uses_degrees: bool | None
     cost: float | None
     quality_metric: str
     quality: float | None

@@ -1,12 +1,14 @@
-"""A reference on one fold: fitted under the clock, judged by its labels of the test samples."""
+"""A reference on one fold: fitted under the clock, judged by the labels it gives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.bench.execute import Finished, RunFiles
 from kdrbench.bench.fold import Fold
@@ -14,10 +16,10 @@ from kdrbench.bench.grid import Batch
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.monitor import BenchFaultError, TimedMonitor, read_array, save_array
 from kdrbench.bench.pauses import Pauses
-from kdrbench.bench.quality import Judgement
+from kdrbench.bench.quality import Judgement, Metric, metric_of, normalised_mutual_information, quality_of_labels
 from kdrbench.bench.seeds import rng_of
 from kdrbench.errors import InputError
-from kdrbench.references import Classification, Classifier
+from kdrbench.references import Classification, Classifier, Clustering, ReferenceTask
 from kdrbench.solvers import Status
 
 
@@ -31,20 +33,13 @@ class ClassificationJob:
     fold: Fold
 
     def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
-        """Fit, then label the test samples while the clock stands.
+        """Fit, then label the samples it is judged on while the clock stands.
 
-        Raises ``InputError`` unless there is one label for each test sample.
+        Raises ``InputError`` unless there is one label for each of them.
         """
         monitor = TimedMonitor(limits.time_s, pauses)
-        labels = np.asarray(self._fit(monitor).predict(self.fold.test_features))
-        if labels.shape != self.fold.test_labels.shape:
-            raise InputError(
-                f"the reference predicted labels of shape {labels.shape} for {len(self.fold.test_labels)} samples"
-            )
-        try:
-            save_array(files.predictions, labels)
-        except OSError as error:
-            raise BenchFaultError(f"the predictions cannot be written: {error}") from error
+        labels = self._fit(monitor).predict(self.fold.judged_features)
+        _hand_in(labels, len(self.fold.judged_labels), files)
         return Finished(monitor, Status.CONVERGED, "fitted")
 
     def again(self, limits: Limits, pauses: Pauses) -> TimedMonitor:
@@ -54,10 +49,10 @@ class ClassificationJob:
         return monitor
 
     def judged(self, files: RunFiles) -> Judgement:
-        """Return the share of test samples that were labelled rightly; a reference has no cost."""
+        """Return accuracy or error of the labels; a reference has no cost."""
         labels = read_array(files.predictions)
-        share = None if labels is None else float(np.mean(labels == self.fold.test_labels))
-        return Judgement("accuracy", quality=share)
+        quality = None if labels is None else quality_of_labels(labels, self.fold)
+        return Judgement(metric_of(self.fold), quality=quality)
 
     def _fit(self, monitor: TimedMonitor) -> Classifier:
         rng, fold = self.rng(), self.fold
@@ -68,7 +63,67 @@ class ClassificationJob:
             monitor.end()
 
 
-def make_classification_job(batch: Batch, reference: Classification, number: int, fold: Fold) -> ClassificationJob:
-    """Return the batch's job on fold ``number``; every fit has the same randomness, and so have all references."""
+@dataclass(frozen=True)
+class ClusteringJob:
+    """The rows of one run, the reference that clusters them, and what makes the generator of every time it does."""
+
+    reference: Clustering
+    n_clusters: int
+    n_components: int
+    rng: Callable[[], np.random.Generator]
+    fold: Fold
+
+    def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
+        """Cluster.
+
+        Raises ``InputError`` unless there is one cluster for each sample.
+        """
+        monitor = TimedMonitor(limits.time_s, pauses)
+        _hand_in(self._cluster(monitor), len(self.fold.train_labels), files)
+        return Finished(monitor, Status.CONVERGED, "clustered")
+
+    def again(self, limits: Limits, pauses: Pauses) -> TimedMonitor:
+        """Cluster once more."""
+        monitor = TimedMonitor(limits.time_s, pauses)
+        self._cluster(monitor)
+        return monitor
+
+    def judged(self, files: RunFiles) -> Judgement:
+        """Return the agreement of clusters and classes; a reference has no cost."""
+        clusters = read_array(files.predictions)
+        if clusters is None:
+            return Judgement(Metric.NMI)
+        return Judgement(Metric.NMI, quality=normalised_mutual_information(self.fold.train_labels, clusters))
+
+    def _cluster(self, monitor: TimedMonitor) -> NDArray[Any]:
+        rng, features = self.rng(), self.fold.train_features
+        monitor.begin()
+        try:
+            return self.reference.cluster(features, self.n_clusters, self.n_components, rng)
+        finally:
+            monitor.end()
+
+
+def make_reference_job(
+    batch: Batch, reference: Classification | Clustering, number: int, fold: Fold
+) -> ClassificationJob | ClusteringJob:
+    """Return the batch's job on fold ``number``; every fit has the same randomness, and so have all references.
+
+    The check of the configuration has refused references of other tasks than the paradigm's.
+    """
     rng = partial(rng_of, "reference", batch.dataset, number, batch.seed)
-    return ClassificationJob(reference, batch.n_components, rng, fold)
+    if reference.task == ReferenceTask.CLUSTERING:
+        n_clusters = batch.parameters["n_clusters"]
+        return ClusteringJob(cast("Clustering", reference), n_clusters, batch.n_components, rng, fold)
+    return ClassificationJob(cast("Classification", reference), batch.n_components, rng, fold)
+
+
+def _hand_in(labels: NDArray[Any], n_samples: int, files: RunFiles) -> None:
+    """Write the labels that a reference is judged by; ``InputError`` unless there is one for each sample."""
+    given = np.asarray(labels)
+    if given.shape != (n_samples,):
+        raise InputError(f"the reference predicted labels of shape {given.shape} for {n_samples} samples")
+    try:
+        save_array(files.predictions, given)
+    except OSError as error:
+        raise BenchFaultError(f"the predictions cannot be written: {error}") from error

@@ -1,4 +1,4 @@
-"""A solver on one fold: solved under the referee, judged by the last projection that the referee passed."""
+"""A solver on one fold, supervised: solved under the referee, judged by the last projection that the referee passed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdrbench.bench.grid import Batch
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.monitor import Referee, TimedMonitor, read_array
 from kdrbench.bench.pauses import Pauses
-from kdrbench.bench.quality import Judgement, held_out_accuracy
+from kdrbench.bench.quality import Judgement, metric_of, projected_quality
 from kdrbench.bench.seeds import rng_of
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
@@ -57,10 +57,10 @@ class SolverJob:
         """
         projection, problem = read_array(files.projection), self.exact.fresh()
         if projection is None:
-            return Judgement("accuracy")
+            return Judgement(metric_of(self.fold))
         return Judgement(
-            "accuracy",
-            quality=held_out_accuracy(projection, self.fold),
+            metric_of(self.fold),
+            quality=projected_quality(projection, self.fold),
             cost=-problem.value(projection),
             feasibility=feasibility_error(projection),
             stationarity=relative_stationarity(projection, problem.gradient(projection)),
@@ -82,7 +82,7 @@ def make_solver_job(batch: Batch, solver: Solver, memory_mib: float, number: int
 
 
 def _problem(batch: Batch, fold: Fold, evaluation: Evaluation) -> Problem:
-    task = build_task(batch.paradigm, {}, fold.train_features, fold.train_labels, evaluation=evaluation)
+    task = build_task(batch.paradigm, batch.parameters, fold.train_features, fold.train_labels, evaluation=evaluation)
     kernel = build_kernel(batch.kernel_definition, fold.train_features, batch.n_components, task.alignment_target)
     return task.first_problem(kernel)
 

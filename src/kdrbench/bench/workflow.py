@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kdrbench.bench.config import Config
+from kdrbench.bench.experiment import Config
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.errors import ConfigError
 
@@ -62,8 +62,29 @@ def _made_for(batch: Batch, records: Path) -> bool:
         return False
 
 
-def tex_reports(grid: Grid) -> list[str]:
-    """Return the typeset tables to make: all where a TeX is installed, else none."""
-    if shutil.which("pdflatex") is None:
-        return []
-    return [f"reports/{experiment}.pdf" for experiment in grid.experiments]
+def records_of(grid: Grid, experiment: str | None = None) -> list[str]:
+    """Return the files of records of one experiment, or of all."""
+    return [f"results/runs/{batch.path}.jsonl" for batch in grid.batches(experiment)]
+
+
+def traces_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the files of traces of one experiment."""
+    return [f"results/traces/{batch.path}.jsonl" for batch in grid.batches(experiment)]
+
+
+def reports_of(grid: Grid, target: str = "") -> list[str]:
+    """Return tables and figures of the experiments whose names begin with ``target``; typeset where a TeX is installed.
+
+    Lets Snakemake end with one sentence when there is none.
+    """
+    from snakemake.exceptions import WorkflowError
+
+    chosen = [name for name in grid.experiments if name.startswith(target)]
+    if not chosen:
+        raise WorkflowError(
+            f"no experiment of `run` begins with {target!r}; it lists: {', '.join(grid.experiments)}. Those of the "
+            "demo come with --configfile config.demo.yaml"
+        )
+    kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
+    tables = [f"reports/{name}.{kind}" for name in chosen for kind in kinds]
+    return tables + [f"reports/figures/{name}_cost_against_time.{kind}" for name in chosen for kind in ("pdf", "png")]

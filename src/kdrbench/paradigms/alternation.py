@@ -9,8 +9,8 @@ N = H (semi-supervised), labellings to be avoided with mu < 0 (alternative clust
 2. U: the k leading eigenvectors of D^-1/2 K_XW D^-1/2 (or of H times it times H) with D from the new W.
 
 It begins with U of the unprojected kernel and W from Phi_0 with D = I, and ends when the eigenvalues of step 2 change
-by at most ``tolerance`` of those before: ISM's own test. With 0.01 the costs of ISM+ Table 6 on Wine and Cancer
-come out to all digits that are known; on Face they do not. Where D^-1/2 does not exist (see :func:`.degree_scaling`), D
+by at most ``tolerance`` of those before: ISM's own test. With 0.01 the costs of ISM+ Table 6 on Wine, Cancer and Face
+come out to all digits that are known. Where D^-1/2 does not exist (see :func:`.degree_scaling`), D
 is the identity from there on, and the result says so.
 
 With centring, and with D in both steps or in none, each step maximises the objective for a fixed D; where a new D comes
@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,25 +83,30 @@ class Round:
 class Clustering:
     """The outcome of an alternation.
 
-    ``labels`` are k-means clusters of the rows of ``embedding`` (n x k). ``problem`` is the one that W solved last
-    (with U and D of the round before), ``result`` the solver's result on it. ``uses_degrees`` is false where D^-1/2 did
-    not exist or was not asked for.
+    ``labels`` are k-means clusters of the rows of ``embedding`` (n x k), made when they are first asked for.
+    ``problem`` is the one that W solved last (with U and D of the round before), ``result`` the solver's result on it.
+    ``uses_degrees`` is false where D^-1/2 did not exist or was not asked for.
     """
 
     projection: FloatArray
     embedding: FloatArray
-    labels: NDArray[Any]
     rounds: tuple[Round, ...]
     status: Status
     message: str
     problem: Problem
     result: SolverResult
     uses_degrees: bool
+    seed: int = 0
 
     @property
     def objective(self) -> float:
         """The objective at the end."""
         return self.rounds[-1].objective
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """The clusters."""
+        return cluster_rows(self.embedding, self.seed)
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,7 @@ class Alternation:
         asked, degrees = evaluation or Evaluation(), Degrees(self.degrees != "none")
         gram = gram_operator(kernel, features, asked, rank=_FIRST_RANK)
         scaling = degrees.scaling(gram) if self.degrees == "both" else None
-        return FirstStep(self._embedding(gram, scaling, asked)[1], degrees.in_use)
+        return FirstStep(self.embedding(gram, scaling, asked)[1], degrees.in_use)
 
     def first_problem(
         self,
@@ -155,7 +161,7 @@ class Alternation:
         """Return the problem of the first round, whose Phi_0 gives the start: U from the unprojected kernel, D = I."""
         self._check(features, guidance)
         begun = first or self.first_step(features, kernel, evaluation)
-        return build_problem(TraceObjective(features, kernel, _gamma(begun.embedding, guidance, None)), evaluation)
+        return build_problem(TraceObjective(features, kernel, gamma_of(begun.embedding, guidance, None)), evaluation)
 
     def run(
         self,
@@ -184,7 +190,7 @@ class Alternation:
         rounds: list[Round] = []
         status, message = Status.MAX_ITERATIONS, f"eigenvalues had not settled after {self.max_rounds} rounds"
         for _ in range(self.max_rounds):
-            gamma = _gamma(embedding, guidance, self._held(scaling))
+            gamma = gamma_of(embedding, guidance, self.held(scaling))
             problem = build_problem(TraceObjective(features, kernel, gamma), asked)
             result = solve(solver, problem, projection, monitor())
             projection = result.projection
@@ -193,8 +199,8 @@ class Alternation:
             scaling = current
             if before is not None and current is not None and len(rounds) >= self.damp_after:
                 scaling = np.sqrt(before * current)
-            eigenvalues, embedding = self._embedding(gram, scaling, asked, embedding)
-            gamma = _gamma(embedding, guidance, self._held(current))
+            eigenvalues, embedding = self.embedding(gram, scaling, asked, embedding)
+            gamma = gamma_of(embedding, guidance, self.held(current))
             objective = float(np.vdot(gram.applied(gamma.factor), gamma.factor * gamma.weights))
             rounds.append(Round(objective, eigenvalues, result.status, result.iterations))
             if len(rounds) > 1 and eigenvalues_settled(eigenvalues, rounds[-2].eigenvalues, self.tolerance):
@@ -202,17 +208,8 @@ class Alternation:
                 break
         if status is Status.CONVERGED and result.status is not Status.CONVERGED:
             status, message = result.status, f"in the last round: {result.message}"
-        return Clustering(
-            projection=projection,
-            embedding=embedding,
-            labels=cluster_rows(embedding, seed),
-            rounds=tuple(rounds),
-            status=status,
-            message=message,
-            problem=problem,
-            result=result,
-            uses_degrees=degrees.in_use,
-        )
+        used = degrees.in_use
+        return Clustering(projection, embedding, tuple(rounds), status, message, problem, result, used, seed)
 
     def _check(self, features: FloatArray, guidance: Sequence[Guidance]) -> None:
         check_features(features)
@@ -225,19 +222,20 @@ class Alternation:
                     "both must describe the same samples in the same order"
                 )
 
-    def _embedding(
+    def embedding(
         self, gram: HollowGram, scaling: FloatArray | None, asked: Evaluation, start: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
+        """Return eigenvalues and U of step 2 for a kernel matrix and D^-1/2."""
         return spectral_embedding(
             gram, self.n_clusters, scaling=scaling, centred=self.centred, start=start, tolerance=asked.tolerance
         )
 
-    def _held(self, scaling: FloatArray | None) -> FloatArray | None:
-        """Return the scaling of step 1."""
+    def held(self, scaling: FloatArray | None) -> FloatArray | None:
+        """Return the D^-1/2 of step 1."""
         return scaling if self.degrees == "both" else None
 
 
-def _gamma(embedding: FloatArray, guidance: Sequence[Guidance], scaling: FloatArray | None) -> FactoredGamma:
+def gamma_of(embedding: FloatArray, guidance: Sequence[Guidance], scaling: FloatArray | None) -> FactoredGamma:
     """Return N (U U' + sum mu Y Y') N' in factors."""
     factors, weights = [], []
     for term in (Guidance(1.0, embedding), *guidance):

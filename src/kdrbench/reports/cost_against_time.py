@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
-from kdrbench.bench.config import Config
+from kdrbench.bench.experiment import Config
 from kdrbench.reports.layout import dataset_label, is_converged, kernel_label, method_label, solver_label
 from kdrbench.reports.summary import COMPLETED
 from kdrbench.solvers import Status

@@ -12,8 +12,9 @@ from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, TableLayout, dataset_label, kernel_label, solver_label
 from kdrbench.reports.ledger import LedgerRow
 
-_VERDICT_RULES = (
-    "Reproduced: the means differ by no more than two standard errors of their difference. Close: costs within 5 %, "
+VERDICT_RULES = (
+    "Reproduced: within the rounding of the printed number, or the means differ by no more than two standard errors of "
+    "their difference. Close: costs within 5 %, "
     "shares within 0.05, times within a factor of 3. Not run: no number, or runs hit a limit or failed."
 )
 
@@ -34,7 +35,7 @@ def render_html(layout: TableLayout, ledger: list[LedgerRow], runs: pd.DataFrame
         ledger=ledger,
         metric_titles=METRIC_TITLES,
         no_cell=NO_CELL,
-        verdict_rules=_VERDICT_RULES,
+        verdict_rules=VERDICT_RULES,
         figure=base64.b64encode(figure_png).decode("ascii"),
         statuses=sorted(runs["status"].unique()),
         endings=endings,

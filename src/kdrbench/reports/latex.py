@@ -131,9 +131,9 @@ def _line(cells: list[str]) -> str:
 
 
 def _legend(layout: TableLayout) -> str:
-    legend = "Mean \u00b1 standard deviation over the folds; best of each group in bold."
+    legend = layout.legend
     if layout.notes:
-        legend += " \u2020: some folds did not converge; stopped ones count with their last iterate, "
+        legend += " \u2020: some runs did not converge; stopped ones count with their last iterate, "
         legend += "failed ones not at all: "
         legend += "; ".join(layout.notes) + "."
     return legend

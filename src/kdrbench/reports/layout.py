@@ -10,15 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from kdrbench.bench.config import NO_KERNEL, Config
+from kdrbench.bench.config import NO_KERNEL
+from kdrbench.bench.experiment import Config, split_of
+from kdrbench.bench.fold import Split
 from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.ledger import LedgerRow
 
+# What the numbers of a cell are.
+_LEGENDS = {
+    Split.FOLDS: "Mean \u00b1 standard deviation over the folds; best of each group in bold.",
+    Split.NONE: "One run on all rows; errors, if any, are those on the same rows; best of each group in bold.",
+    Split.SUBSETS: "Mean \u00b1 standard deviation over random subsets of the rows; best of each group in bold.",
+}
 CONVERGED = "converged"
 _SUFFIX = f"_{CONVERGED}"
 # What the table calls the columns beside them.
 _OTHERS = "as published"
-METRIC_TITLES = {"time_s": "Time", "cost": "Cost", "accuracy": "Accuracy", "nmi": "NMI"}
+METRIC_TITLES = {"time_s": "Time", "cost": "Cost", "accuracy": "Accuracy", "nmi": "NMI", "error": "Training error"}
 
 
 # What a cell shows that no run could fill.
@@ -63,6 +71,7 @@ class TableLayout:
     groups: list[ColumnGroup]
     lines: list[tuple[str, str, list[LedgerRow | None]]]
     notes: list[str]
+    legend: str
 
     @property
     def variants(self) -> list[tuple[str, int]]:
@@ -78,7 +87,7 @@ def dataset_label(name: str) -> str:
 
 def kernel_label(name: str) -> str:
     """Return the kernel's name as tables and figures print it; methods without one are references."""
-    return "References" if name == NO_KERNEL else name.capitalize()
+    return "References" if name == NO_KERNEL else name.capitalize().replace("_", " + ")
 
 
 def solver_label(name: str) -> str:
@@ -111,11 +120,11 @@ def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:
                 by_axes.get((dataset, metric, group.kernel, solver)) for group in groups for solver in group.solvers
             ]
             lines.append((dataset, metric, cells))
-    return TableLayout(experiment["title"], groups, lines, _notes(ledger))
+    return TableLayout(experiment["title"], groups, lines, _notes(ledger), _LEGENDS[split_of(experiment)])
 
 
 def _notes(ledger: list[LedgerRow]) -> list[str]:
-    """Return one sentence for each cell with folds that did not converge."""
+    """Return one sentence for each cell with runs that did not converge."""
     return [
         f"{dataset_label(row.dataset)}, {kernel_label(row.kernel)}, {solver_label(row.solver)}: {row.ours.note}"
         for row in ledger

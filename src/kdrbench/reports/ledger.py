@@ -6,19 +6,17 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kdrbench.bench.config import NO_KERNEL, Config
-from kdrbench.reports.published import check_published, find_published
+from kdrbench.bench.config import NO_KERNEL
+from kdrbench.bench.experiment import Config, split_of
+from kdrbench.bench.fold import Split
+from kdrbench.bench.quality import Metric
+from kdrbench.reports.published import check_published, find_published, published_name
 from kdrbench.reports.summary import METRICS, Cell, summarise
 from kdrbench.reports.verdict import Verdict, judge
 
+# Of these the highest is the best, of all else the lowest.
+_HIGHEST = (Metric.ACCURACY, Metric.NMI)
 _METRICS_OF_REFERENCES = tuple(metric for metric in METRICS if metric != "cost")
-# The published numbers name references by what is done before the classifier or clustering.
-_PUBLISHED_REFERENCES = {
-    "svm": "none",
-    "pca_svm": "pca",
-    "spectral_clustering": "none",
-    "pca_spectral_clustering": "pca",
-}
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,8 @@ def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
     if "published" in experiment:
         check_published(**experiment["published"])
     cells = summarise(runs)
-    names = {metric: _metric_name(metric, runs) for metric in METRICS}
+    names = {metric: _metric_name(metric, runs, experiment) for metric in METRICS}
+    groups: list[tuple[str, list[str], tuple[str, ...]]]
     groups = [(kernel, experiment["solvers"], METRICS) for kernel in experiment["kernels"]]
     groups.append((NO_KERNEL, experiment.get("references", []), _METRICS_OF_REFERENCES))
     rows = []
@@ -57,7 +56,7 @@ def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
                 row_cells = {
                     solver: cells.get((dataset, kernel, solver), {}).get(metric, _absent(metric)) for solver in solvers
                 }
-                best = _best(metric, row_cells)
+                best = _best(metric, row_cells, lowest=names[metric] not in _HIGHEST)
                 for solver, cell in row_cells.items():
                     rows.append(_row(experiment, dataset, kernel, solver, names[metric], cell, solver in best))
     return rows
@@ -66,10 +65,9 @@ def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
 def _row(experiment: Config, dataset: str, kernel: str, solver: str, metric: str, cell: Cell, best: bool) -> LedgerRow:
     published = None
     if table := experiment.get("published"):
-        axes = {"dataset": dataset, "kernel": kernel, "method": solver, "metric": metric}
-        if kernel == NO_KERNEL:
-            axes |= {"kernel": "", "method": _PUBLISHED_REFERENCES.get(solver, solver)}
-        published = find_published(**table, **axes)
+        ours = {"dataset": dataset, "kernel": kernel, "method": solver}
+        axes = {axis: published_name(axis, name) for axis, name in ours.items()}
+        published = find_published(**table, **axes, metric=metric)
     verdict = judge(published, cell)
     reasons = [cell.note] if cell.note else []
     if published and published.why:
@@ -87,15 +85,15 @@ def _row(experiment: Config, dataset: str, kernel: str, solver: str, metric: str
     )
 
 
-def _best(metric: str, cells: dict[str, Cell]) -> set[str]:
-    """Return the solvers whose cell reads the same as the best one's: lowest, but highest for quality.
+def _best(metric: str, cells: dict[str, Cell], *, lowest: bool) -> set[str]:
+    """Return the solvers whose cell reads the same as the best one's.
 
     Means over fewer folds than there are do not compete.
     """
     known = {solver: cell for solver, cell in cells.items() if cell.mean is not None and cell.counted == cell.folds}
     if not known:
         return set()
-    sign = -1.0 if metric == "quality" else 1.0
+    sign = 1.0 if lowest else -1.0
     winner = min(known.values(), key=lambda cell: sign * (cell.mean or 0.0))
     shown = _mean_text(winner)
     return {solver for solver, cell in known.items() if _mean_text(cell) == shown}
@@ -110,8 +108,13 @@ def _absent(metric: str) -> Cell:
     return Cell(metric, None, None, "not run", "", 0, 0, complete=False)
 
 
-def _metric_name(metric: str, runs: pd.DataFrame) -> str:
+def _metric_name(metric: str, runs: pd.DataFrame, experiment: Config) -> str:
+    """Return ``metric``, or what quality is: as the runs say, or as the experiment promises where there are none."""
     if metric != "quality":
         return metric
     names = runs["quality_metric"].unique()
-    return str(names[0]) if len(names) else "quality"
+    if len(names):
+        return str(names[0])
+    if experiment.get("paradigm") == "unsupervised":
+        return Metric.NMI
+    return Metric.ACCURACY if split_of(experiment) is Split.FOLDS else Metric.ERROR

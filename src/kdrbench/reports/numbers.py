@@ -21,6 +21,12 @@ def percentage(mean: float, std: float | None = None) -> str:
     return text if std is None else f"{text} {PLUS_MINUS} {100 * std:.1f}%"
 
 
+def agreement(mean: float, std: float | None = None) -> str:
+    """Return an agreement between 0 and 1 with three decimals: ``0.878``."""
+    text = f"{mean:.3f}"
+    return text if std is None else f"{text} {PLUS_MINUS} {std:.3f}"
+
+
 def quantity(mean: float, std: float | None = None) -> str:
     """Return a number rounded to two digits of its spread: ``-1311 \u00b1 26``, ``(-1.894 \u00b1 0.054)e6``."""
     exponent = math.floor(math.log10(abs(mean))) if mean else 0

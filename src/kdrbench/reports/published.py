@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +12,19 @@ from typing import Any
 
 from kdrbench.errors import InputError
 
+# What we call otherwise than the published numbers do.
+_NAMES = {
+    "dataset": {"cancer-137": "cancer"},
+    "kernel": {"gaussian_polynomial": "gaussian+polynomial", "none": ""},
+    "method": {
+        "ism_2018": "ism2018",
+        # References are named by what is done before the classifier or the clustering.
+        "svm": "none",
+        "pca_svm": "pca",
+        "spectral_clustering": "none",
+        "pca_spectral_clustering": "pca",
+    },
+}
 _AXES = ("paper", "table", "setting", "dataset", "kernel", "method", "metric")
 
 
@@ -27,6 +41,19 @@ class PublishedNumber:
     value: float | None
     std: float | None
     why: str
+
+    @property
+    def rounding(self) -> float:
+        """Half a unit of the last digit printed, in the unit of ``value``; 0 where no digits are known.
+
+        "-39.1" stands for what lies within 0.05 of it, "16.7m" for what lies within 3 s, "0%" within half a per cent.
+        """
+        found = re.search(r"-?[0-9]+(?:[.]([0-9]+))?", self.text)
+        if found is None or self.value is None:
+            return 0.0
+        printed = float(found[0])
+        unit = abs(self.value / printed) if printed else (0.01 if "%" in self.text else 1.0)
+        return 0.5 * unit * 10.0 ** -len(found[1] or "")
 
 
 def find_published(**axes: str) -> PublishedNumber | None:
@@ -45,6 +72,24 @@ def find_published(**axes: str) -> PublishedNumber | None:
         std=float(row["std"]) * scale if row["std"] else None,
         why="; ".join(rule["why"] for rule in rules),
     )
+
+
+def published_name(axis: str, ours: str) -> str:
+    """Return how the published numbers call our ``dataset``, ``kernel`` or ``method``."""
+    return _NAMES[axis].get(ours, ours)
+
+
+def published_numbers(**table: str) -> list[dict[str, str]]:
+    """Return the axes of every number printed in the named paper, table and setting, in print order.
+
+    Cells in which no number is printed ("N/A", "-") are left out.
+    """
+    wanted = tuple(table[name] for name in _AXES[:3])
+    return [
+        dict(zip(_AXES, axes, strict=True))
+        for axes, row in _rows().items()
+        if axes[:3] == wanted and row["status"] != "not_available"
+    ]
 
 
 def check_published(**table: str) -> None:

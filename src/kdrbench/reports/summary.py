@@ -9,16 +9,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kdrbench.bench.fold import Split
+from kdrbench.bench.quality import Metric
 from kdrbench.reports import numbers
 from kdrbench.solvers import Status
 
 COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
+METRICS = ("time_s", "cost", "quality")
+# Quality is printed by what it is.
 _FORMATS: dict[str, Callable[[float, float | None], str]] = {
     "time_s": numbers.duration,
     "cost": numbers.quantity,
-    "quality": numbers.percentage,
+    Metric.ACCURACY: numbers.percentage,
+    Metric.ERROR: numbers.percentage,
+    Metric.NMI: numbers.agreement,
 }
-METRICS = tuple(_FORMATS)
 
 
 @dataclass(frozen=True)
@@ -41,9 +46,14 @@ class Cell:
     complete: bool
 
 
+def read_all_runs(path: Path) -> pd.DataFrame:
+    """Read a merged table."""
+    return pd.read_csv(path, keep_default_na=True, dtype={"message": str, "cores": str})
+
+
 def read_runs(path: Path, experiment: str) -> pd.DataFrame:
-    """Read the merged table and keep one experiment's runs."""
-    runs = pd.read_csv(path, keep_default_na=True, dtype={"message": str, "cores": str})
+    """Read a merged table and keep one experiment's runs."""
+    runs = read_all_runs(path)
     return runs[runs["experiment"] == experiment].reset_index(drop=True)
 
 
@@ -65,7 +75,14 @@ def _cell(metric: str, group: pd.DataFrame) -> Cell:
         return Cell(metric, None, None, bound or "N/A", note, folds, counted, complete=False)
     mean, std = float(np.mean(values)), float(np.std(values))
     complete = counted == folds and not bound
-    return Cell(metric, mean, std, _FORMATS[metric](mean, std), note, folds, counted, complete)
+    shown = _FORMATS[str(group["quality_metric"].iloc[0]) if metric == "quality" else metric]
+    # One run has no spread to show.
+    text = shown(mean, std if folds > 1 else None)
+    return Cell(metric, mean, std, text, note, folds, counted, complete)
+
+
+def _runs(group: pd.DataFrame) -> str:
+    return "folds" if (group["split"] == Split.FOLDS).all() else "runs"
 
 
 def _unfinished(group: pd.DataFrame) -> tuple[str, str]:
@@ -81,6 +98,7 @@ def _unfinished(group: pd.DataFrame) -> tuple[str, str]:
         (Status.SKIPPED, "skipped"),
     ):
         if count := int(counts.get(str(status), 0)):
-            notes.append(f"{count} of {len(group)} folds: {status.value.replace('_', ' ')}")
+            which = f"{count} of {len(group)} {_runs(group)}: " if len(group) > 1 else ""
+            notes.append(which + status.value.replace("_", " "))
             bound = words or bound
     return "; ".join(notes), bound

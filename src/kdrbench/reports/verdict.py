@@ -1,7 +1,7 @@
 """What a published number and ours have to do with each other.
 
-reproduced    the means differ by no more than two standard errors of their difference, each mean being over as
-              many folds as ours
+reproduced    the difference is within the rounding of the printed number, or the means differ by no more than two
+              standard errors of their difference, each mean being over as many folds as ours
 close         costs within 5 % of each other, shares within 0.05, times within a factor of 3
 differs       neither; or ours ended where the papers print a bound
 not run       we have no number, or runs hit a limit or failed
@@ -40,7 +40,9 @@ def judge(published: PublishedNumber | None, ours: Cell) -> Verdict:
     if published.status != "ok":
         return Verdict.DIFFERS
     spread = math.hypot(published.std or 0.0, ours.std or 0.0)
-    if abs(ours.mean - published.value) <= 2.0 * spread / math.sqrt(ours.folds):
+    allowed = max(2.0 * spread / math.sqrt(ours.folds), published.rounding)
+    # A difference of just the rounding may come out larger by a rounding of its own.
+    if abs(ours.mean - published.value) <= allowed * (1.0 + 1e-9):
         return Verdict.REPRODUCED
     return Verdict.CLOSE if _close(ours.metric, published.value, ours.mean) else Verdict.DIFFERS
 

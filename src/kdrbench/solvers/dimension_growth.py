@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -114,8 +115,9 @@ class DimensionGrowth:
                     unsettled.append(f"column {number} had not settled after {steps} steps")
                     status = Status.MAX_ITERATIONS
                     break
-                if not monitor.keep_going(column.completed):
-                    return Outcome(column.completed(), monitor.stop_status, monitor.stop_message)
+                iterate = partial(_completed, column.grown(), start)
+                if not monitor.keep_going(iterate):
+                    return Outcome(iterate(), monitor.stop_status, monitor.stop_message)
                 if not column.step():
                     if not rule.ends_with_its_search:
                         unsettled.append(f"no step increases F along column {number}")
@@ -139,17 +141,6 @@ class _Column:
     def grown(self) -> FloatArray:
         """Return the columns found and the newest one."""
         return np.column_stack([self._found, self._vector])
-
-    def completed(self) -> FloatArray:
-        """Return a feasible d x q projection that begins with the grown columns."""
-        grown = self.grown()
-        missing = self._start.shape[1] - grown.shape[1]
-        if not missing:
-            return grown
-        # Of q candidates at least q - r are independent of the r grown columns.
-        remainder = self._start - grown @ (grown.T @ self._start)
-        directions = np.linalg.svd(remainder, full_matrices=False)[0][:, :missing]
-        return orthonormalised(np.column_stack([grown, directions]))
 
     def settled(self, tolerance: float) -> bool:
         """Return whether the column is stationary, or its last step gained next to nothing."""
@@ -175,8 +166,18 @@ class _Column:
             candidate = turned / np.linalg.norm(turned)
             value = self._problem.value(np.column_stack([self._found, candidate]))
             if value >= self._value + _SUFFICIENT_INCREASE * step * slope:
-                # Not before: whoever is stopped within a pass is asked for the last column that was accepted.
                 self._vector, self._value, self._step = candidate, value, step
                 return True
             step *= _BACKTRACK
         return False
+
+
+def _completed(grown: FloatArray, start: FloatArray) -> FloatArray:
+    """Return a feasible d x q projection that begins with the grown columns."""
+    missing = start.shape[1] - grown.shape[1]
+    if not missing:
+        return grown
+    # Of q candidates at least q - r are independent of the r grown columns.
+    remainder = start - grown @ (grown.T @ start)
+    directions = np.linalg.svd(remainder, full_matrices=False)[0][:, :missing]
+    return orthonormalised(np.column_stack([grown, directions]))

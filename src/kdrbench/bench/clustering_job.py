@@ -1,0 +1,141 @@
+"""A solver inside an alternation on one set of rows: clustered under the referee, judged by the last projection.
+
+The clock covers the alternation: the embedding of the unprojected kernel, the start, every solve and every U step. It
+does not cover k-means, which belongs to the judge, as the SVM of supervised runs does. The trace holds the objective of
+:class:`.ReducedObjective`: that which the alternation has after the U step that follows an iterate.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from kdrbench.bench.execute import Finished, RunFiles
+from kdrbench.bench.fold import Fold
+from kdrbench.bench.grid import Batch
+from kdrbench.bench.limits import Limits
+from kdrbench.bench.monitor import Referee, TimedMonitor, read_array
+from kdrbench.bench.pauses import Pauses
+from kdrbench.bench.quality import Judgement, Metric, normalised_mutual_information
+from kdrbench.bench.rounds import OutOfTimeError, Rounds
+from kdrbench.bench.seeds import rng_of
+from kdrbench.errors import InputError
+from kdrbench.kernels import Combination, Kernel, build_kernel
+from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms import Learned, ReducedObjective, build_task, cluster_rows
+from kdrbench.paradigms.task import ClusteringTask
+from kdrbench.problems import Problem
+from kdrbench.solvers import Solver, Status, make_start
+from kdrbench.solvers.base import check_oracles
+from kdrbench.solvers.stiefel import feasibility_error, relative_stationarity
+from kdrbench.surrogate import Evaluation
+
+
+@dataclass(frozen=True)
+class SolverClusteringJob:
+    """Rows, what is to be learned of them, the solver inside, and how problems may be evaluated."""
+
+    batch: Batch
+    solver: Solver
+    kernel: Kernel | Combination
+    fold: Fold
+    evaluation: Evaluation
+    number: int
+
+    def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
+        """Alternate under the referee."""
+        judge, q = self.objective(), self.batch.n_components
+        referee = Referee(judge, q, limits.time_s, files.trace, files.projection, pauses)
+        try:
+            learned = self._alternate(referee, judge)
+        except OutOfTimeError:
+            return Finished(referee, Status.TIME_LIMIT, referee.stop_message, referee.iterations)
+        found = learned.clustering
+        if found is None:
+            raise InputError(f"the task of paradigm {self.batch.paradigm!r} returned no clustering")
+        return Finished(
+            referee,
+            learned.status,
+            learned.message,
+            learned.iterations,
+            evaluation=learned.result.evaluation,
+            rounds=len(found.rounds),
+            uses_degrees=found.uses_degrees,
+        )
+
+    def again(self, limits: Limits, pauses: Pauses) -> TimedMonitor:
+        """Alternate without a referee."""
+        monitor = TimedMonitor(limits.time_s, pauses)
+        with suppress(OutOfTimeError):
+            self._alternate(monitor, None)
+        return monitor
+
+    def judged(self, files: RunFiles) -> Judgement:
+        """Evaluate the last projection the referee passed, if there is one: its objective and its clusters."""
+        projection = read_array(files.projection)
+        if projection is None:
+            return Judgement(Metric.NMI)
+        objective = self.objective(uses_degrees=_used_degrees(files))
+        clusters = cluster_rows(objective.embedding(projection))
+        return Judgement(
+            Metric.NMI,
+            quality=normalised_mutual_information(self.fold.train_labels, clusters),
+            cost=-objective.value(projection),
+            feasibility=feasibility_error(projection),
+            stationarity=relative_stationarity(projection, objective.gradient(projection)),
+        )
+
+    def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:
+        """Return the objective by which the referee judges: exact, however the solver evaluates."""
+        exact = replace(self.evaluation, evaluator="auto", tolerance=0.0)
+        task = self._task()
+        return ReducedObjective(
+            task.alternation, task.features, self.kernel, task.guidance, evaluation=exact, uses_degrees=uses_degrees
+        )
+
+    def _alternate(self, monitor: TimedMonitor, judge: ReducedObjective | None) -> Learned:
+        """Cluster with one clock over all rounds; ``judge`` is told how they end, while it stands."""
+        task = self._task()
+        monitor.begin()
+        try:
+            start = self._start(task.first_problem(self.kernel))
+            rounds = Rounds(monitor, judge.round_ended if judge else None)
+            rounds.ended(start)
+            return task.learn(self.kernel, self.solver, start, rounds)
+        finally:
+            monitor.end()
+
+    def _task(self) -> ClusteringTask:
+        batch, features = self.batch, self.fold.train_features
+        task = build_task(batch.paradigm, batch.parameters, features, None, evaluation=self.evaluation)
+        if not isinstance(task, ClusteringTask):
+            raise InputError(f"paradigm {batch.paradigm!r} is no clustering; this job clusters")
+        return task
+
+    def _start(self, problem: Problem) -> FloatArray:
+        rng = rng_of("start", self.batch.dataset, self.number, self.batch.seed)
+        return make_start(self.batch.start, problem, self.batch.n_components, rng)
+
+
+def make_clustering_job(
+    batch: Batch, solver: Solver, memory_mib: float, number: int, fold: Fold
+) -> SolverClusteringJob:
+    """Return the batch's job on run ``number``.
+
+    Raises ``InputError`` when the problems lack an oracle that the solver requires.
+    """
+    evaluation = Evaluation(**batch.evaluation, threads=batch.threads, memory_mib=memory_mib)
+    kernel = build_kernel(batch.kernel_definition, fold.train_features, batch.n_components)
+    # Oracles depend on kernel and evaluation, not on Gamma; that of the classes needs no alternation to be made.
+    known = build_task("supervised", {}, fold.train_features, fold.train_labels, evaluation=evaluation)
+    check_oracles(solver, known.first_problem(kernel))
+    return SolverClusteringJob(batch, solver, kernel, fold, evaluation, number)
+
+
+def _used_degrees(files: RunFiles) -> bool:
+    """Return whether the alternation used degrees to its end; assumed of one that did not come there."""
+    if not files.result.exists():
+        return True
+    said = json.loads(files.result.read_text(encoding="utf-8")).get("uses_degrees")
+    return said is not False

@@ -1,0 +1,132 @@
+"""One experiment of the configuration: the checks that a schema cannot make, and what it leaves to defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kdrbench.bench.fold import Split
+from kdrbench.datasets.registry import DatasetEntry, load_registry
+from kdrbench.errors import ConfigError, InputError, unknown_name
+from kdrbench.paradigms import build_task
+from kdrbench.references import ReferenceTask, build_reference
+
+Config = Mapping[str, Any]
+_SUPERVISED, _UNSUPERVISED = "supervised", "unsupervised"
+# What a reference must be for to stand beside a paradigm's solvers.
+_TASKS = {_SUPERVISED: ReferenceTask.CLASSIFICATION, _UNSUPERVISED: ReferenceTask.CLUSTERING}
+
+
+def split_of(experiment: Config) -> Split:
+    """Return what the experiment's runs are made on."""
+    return Split(experiment.get("split", Split.FOLDS))
+
+
+def runs_of(experiment: Config) -> int:
+    """Return how many runs a cell has: its folds, its subsets, or one on all rows."""
+    return int(experiment.get("folds", 1))
+
+
+def rows_of(experiment: Config, dataset: str) -> int | None:
+    """Return how many rows are drawn for each run, or ``None`` where none are drawn."""
+    return experiment["rows"][dataset] if split_of(experiment) is Split.SUBSETS else None
+
+
+def parameters_of(experiment: Config, dataset: str) -> dict[str, Any]:
+    """Return the task's parameters; as many clusters as there are classes, where no other number is named."""
+    parameters = dict(experiment.get("paradigm_params", {}))
+    if experiment["paradigm"] == _SUPERVISED:
+        return parameters
+    return {"n_clusters": len(load_registry()[dataset].class_counts), **parameters}
+
+
+def check_experiment(place: str, experiment: Config, config: Config) -> None:
+    """Raise ``ConfigError`` for the first fault of the experiment called ``place``."""
+    registry = load_registry()
+    for key, kind, allowed in (
+        ("datasets", "data set", registry),
+        ("kernels", "kernel", config["kernels"]),
+        ("solvers", "solver", config["solvers"]),
+        ("references", "reference", config.get("references", {})),
+        ("components", "data set", registry),
+        ("rows", "data set", registry),
+    ):
+        for name in experiment.get(key, []):
+            if name not in allowed:
+                raise ConfigError(f"config: {place}.{key}: {unknown_name(kind, name, sorted(allowed))}")
+    _check_references(place, experiment, config)
+    _check_split(place, experiment)
+    for dataset in experiment["datasets"]:
+        if lacks := registry[dataset].lacks:
+            raise ConfigError(f"config: {place}.datasets: data set {dataset!r} has no {lacks}; experiments need them")
+        _check_dataset(place, experiment, registry[dataset])
+        _check_parameters(place, experiment, dataset)
+
+
+def _check_references(place: str, experiment: Config, config: Config) -> None:
+    wanted = _TASKS[experiment["paradigm"]]
+    tasks = {name: build_reference(definition).task for name, definition in config.get("references", {}).items()}
+    for name in experiment.get("references", []):
+        if tasks[name] != wanted:
+            fitting = ", ".join(sorted(other for other, task in tasks.items() if task == wanted))
+            raise ConfigError(
+                f"config: {place}.references: {name!r} is a reference of {tasks[name]}; this experiment is "
+                f"{experiment['paradigm']}, where these fit: {fitting or 'none that is defined'}"
+            )
+
+
+def _check_split(place: str, experiment: Config) -> None:
+    """Check the split, and that ``folds`` and ``rows`` stand where they mean something."""
+    split, folds = split_of(experiment), experiment.get("folds")
+    if split is Split.FOLDS and experiment["paradigm"] == _UNSUPERVISED:
+        raise ConfigError(
+            f"config: {place}.split is 'folds'; clusters of training rows say nothing of test rows, so an unsupervised "
+            "experiment needs split: none (all rows, once) or subsets"
+        )
+    if split is Split.NONE and folds not in (None, 1):
+        raise ConfigError(f"config: {place}.folds is {folds}; with split: none all rows are used once, so leave it out")
+    if split is not Split.NONE and folds is None:
+        raise ConfigError(f"config: the key 'folds' is missing in {place}; split: {split} needs it")
+    if split is Split.FOLDS and runs_of(experiment) < 2:
+        raise ConfigError(f"config: {place}.folds is {folds}; it must be at least 2")
+    if split is not Split.SUBSETS and "rows" in experiment:
+        raise ConfigError(f"config: {place}.rows stands with split: {split}; only split: subsets draws rows")
+
+
+def _check_dataset(place: str, experiment: Config, entry: DatasetEntry) -> None:
+    components, dataset = experiment["components"].get(entry.name), entry.name
+    if components is None:
+        raise ConfigError(f"config: {place}.components names no number of components for data set {dataset!r}")
+    if components > entry.n_features:
+        raise ConfigError(
+            f"config: {place}.components.{dataset} is {components}; data set {dataset!r} has {entry.n_features} "
+            f"features, so it must be between 1 and {entry.n_features}"
+        )
+    split = split_of(experiment)
+    if split is Split.FOLDS and experiment["folds"] > max(entry.class_counts):
+        raise ConfigError(
+            f"config: {place}.folds is {experiment['folds']}; the largest class of data set {dataset!r} has "
+            f"{max(entry.class_counts)} samples, so it must be at most that"
+        )
+    if split is Split.SUBSETS:
+        rows = experiment.get("rows", {}).get(dataset)
+        if rows is None:
+            raise ConfigError(f"config: {place}.rows names no number of rows for data set {dataset!r}")
+        if rows > entry.n_samples:
+            raise ConfigError(
+                f"config: {place}.rows.{dataset} is {rows}; data set {dataset!r} has {entry.n_samples} samples, so it "
+                f"must be between 2 and {entry.n_samples}"
+            )
+
+
+def _check_parameters(place: str, experiment: Config, dataset: str) -> None:
+    if experiment["paradigm"] == _SUPERVISED:
+        if experiment.get("paradigm_params"):
+            raise ConfigError(f"config: {place}.paradigm_params: supervised experiments have no parameters")
+        return
+    try:
+        build_task(experiment["paradigm"], parameters_of(experiment, dataset), np.zeros((2, 1)), None)
+    except InputError as error:
+        raise ConfigError(f"config: {place}.paradigm_params: {error}") from error

@@ -1,0 +1,101 @@
+"""The commands that make tables, figures and lists of runs. Each imports what it needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("experiment")
+@click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
+@click.option("--runs", type=_FILE, required=True, help="The merged table of runs.")
+@click.option("--figure", type=_FILE, required=True, help="The PNG figure that the page embeds.")
+@click.option("--out", type=_FILE, required=True, help="Folder to write to.")
+def table(experiment: str, config: Path, runs: Path, figure: Path, out: Path) -> None:
+    """Write the table of EXPERIMENT as .tex, .html and .csv."""
+    import json
+
+    from kdrbench.files import write_text
+    from kdrbench.reports.html import render_html
+    from kdrbench.reports.latex import render_latex
+    from kdrbench.reports.layout import lay_out
+    from kdrbench.reports.ledger import make_ledger
+    from kdrbench.reports.spreadsheet import render_csv
+    from kdrbench.reports.summary import read_runs
+
+    definition = json.loads(config.read_text(encoding="utf-8"))["experiments"][experiment]
+    chosen = read_runs(runs, experiment)
+    ledger = make_ledger(chosen, definition)
+    layout = lay_out(ledger, definition)
+    write_text(out / f"{experiment}.tex", render_latex(layout))
+    write_text(out / f"{experiment}.csv", render_csv(ledger))
+    write_text(out / f"{experiment}.html", render_html(layout, ledger, chosen, figure.read_bytes()))
+
+
+@click.command()
+@click.argument("fragment", type=_FILE)
+@click.option("--out", type=_FILE, required=True, help="The PDF to write.")
+def typeset(fragment: Path, out: Path) -> None:
+    """Typeset the LaTeX table FRAGMENT on a page of its own."""
+    from kdrbench.reports.latex import compile_pdf
+
+    compile_pdf(fragment.read_text(encoding="utf-8"), out)
+
+
+@click.command()
+@click.argument("experiment")
+@click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
+@click.option("--runs", type=_FILE, required=True, help="The merged table of runs.")
+@click.option("--traces", type=_FILE, required=True, help="Folder of traces.")
+@click.option("--out", type=_FILE, required=True, help="Path of the figure without extension.")
+def figure(experiment: str, config: Path, runs: Path, traces: Path, out: Path) -> None:
+    """Draw cost against time of EXPERIMENT as .pdf and .png."""
+    import json
+
+    from kdrbench.files import write_bytes
+    from kdrbench.reports.cost_against_time import draw_cost_against_time, render
+    from kdrbench.reports.summary import read_runs
+
+    definition = json.loads(config.read_text(encoding="utf-8"))["experiments"][experiment]
+    drawing = draw_cost_against_time(read_runs(runs, experiment), traces, definition)
+    for kind in ("pdf", "png"):
+        write_bytes(out.parent / f"{out.name}.{kind}", render(drawing, kind))
+
+
+@click.command("published-vs-ours")
+@click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
+@click.option("--runs", type=_FILE, required=True, help="The merged table of all runs.")
+@click.option("--out", type=_FILE, required=True, help="Path of the list without extension.")
+def published_vs_ours(config: Path, runs: Path, out: Path) -> None:
+    """Write every published number beside ours as .csv and .html, and say what share of them is met."""
+    import json
+
+    from kdrbench.files import write_text
+    from kdrbench.reports.comparison import compare, comparison_csv, comparison_html, shares
+    from kdrbench.reports.html import VERDICT_RULES
+    from kdrbench.reports.summary import read_all_runs
+
+    comparisons = compare(read_all_runs(runs), json.loads(config.read_text(encoding="utf-8")))
+    write_text(out.parent / f"{out.name}.csv", comparison_csv(comparisons))
+    write_text(out.parent / f"{out.name}.html", comparison_html(comparisons, VERDICT_RULES))
+    click.echo("\n".join(shares(comparisons)))
+
+
+@click.command()
+@click.argument("runs", type=_FILE)
+@click.argument("reports", type=_FILE)
+def where(runs: Path, reports: Path) -> None:
+    """Say how the runs ended and where tables and figures lie."""
+    import csv
+    from collections import Counter
+
+    with runs.open(encoding="utf-8", newline="") as stream:
+        endings = Counter(row["status"] for row in csv.DictReader(stream))
+    click.echo(f"{endings.total()} runs: " + ", ".join(f"{count} {name}" for name, count in sorted(endings.items())))
+    for kind, folder in (("table", reports), ("figure", reports / "figures")):
+        for path in sorted(folder.glob("*.*")):
+            click.echo(f"{kind}: {path}")

@@ -1,0 +1,155 @@
+"""Every published number of the tables that experiments reproduce, beside ours: one list over all experiments."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, fields
+from importlib.resources import files
+
+import pandas as pd
+
+from kdrbench.bench.experiment import Config
+from kdrbench.reports.ledger import LedgerRow, make_ledger
+from kdrbench.reports.published import find_published, published_name, published_numbers
+from kdrbench.reports.summary import Cell
+from kdrbench.reports.verdict import Verdict
+
+NO_EXPERIMENT = "no experiment that was run has this cell"
+# What shares are counted of, in the order in which they are printed.
+_COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.NOT_RUN)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One published number, the experiment that has its cell, and what became of it.
+
+    A number of which several experiments have the cell stands once for each, that named first in the configuration
+    first; ``first`` marks the one that counts. ``low`` to ``high`` is the 95 % interval of Student's t for our mean, if
+    it is over several runs; folds share training rows, so of them it is a rough one.
+    """
+
+    paper: str
+    table: str
+    setting: str
+    dataset: str
+    kernel: str
+    method: str
+    metric: str
+    published: str
+    published_value: float | None
+    ours: str
+    mean: float | None
+    std: float | None
+    low: float | None
+    high: float | None
+    runs: int
+    verdict: Verdict
+    why: str
+    experiment: str
+    first: bool
+
+
+def compare(runs: pd.DataFrame, config: Config) -> list[Comparison]:
+    """Return the published numbers of all tables that the experiments of ``run`` name, in print order."""
+    ours: dict[tuple[str, ...], list[tuple[str, LedgerRow]]] = {}
+    tables: list[dict[str, str]] = []
+    for name in config["run"]:
+        experiment = config["experiments"][name]
+        table = experiment.get("published")
+        if table is None:
+            continue
+        if table not in tables:
+            tables.append(table)
+        for row in make_ledger(runs[runs["experiment"] == name], experiment):
+            ours.setdefault(_key(table, row), []).append((name, row))
+    return [found for table in tables for axes in published_numbers(**table) for found in _compared(axes, ours)]
+
+
+def _key(table: Config, row: LedgerRow) -> tuple[str, ...]:
+    place = (table["paper"], table["table"], table["setting"])
+    names = {"dataset": row.dataset, "kernel": row.kernel, "method": row.solver}
+    return (*place, *(published_name(axis, name) for axis, name in names.items()), row.metric)
+
+
+def _compared(axes: dict[str, str], ours: dict[tuple[str, ...], list[tuple[str, LedgerRow]]]) -> Iterator[Comparison]:
+    found = ours.get(tuple(axes.values()), [])
+    if not found:
+        yield _comparison(axes, "", None, first=True)
+    for count, (experiment, row) in enumerate(found):
+        yield _comparison(axes, experiment, row, first=count == 0)
+
+
+def _comparison(axes: dict[str, str], experiment: str, row: LedgerRow | None, *, first: bool) -> Comparison:
+    number, cell = find_published(**axes), row.ours if row else None
+    low, high = _interval(cell) if cell else (None, None)
+    return Comparison(
+        paper=axes["paper"],
+        table=axes["table"],
+        setting=axes["setting"],
+        dataset=axes["dataset"],
+        kernel=axes["kernel"],
+        method=axes["method"],
+        metric=axes["metric"],
+        published=number.text if number else "",
+        published_value=number.value if number else None,
+        ours=cell.text if cell else "",
+        mean=cell.mean if cell else None,
+        std=cell.std if cell else None,
+        low=low,
+        high=high,
+        runs=cell.folds if cell else 0,
+        verdict=row.verdict if row else Verdict.NOT_RUN,
+        why=row.why if row else NO_EXPERIMENT,
+        experiment=experiment,
+        first=first,
+    )
+
+
+def _interval(cell: Cell) -> tuple[float, float] | tuple[None, None]:
+    if cell.mean is None or cell.std is None or cell.counted < 2:
+        return None, None
+    from scipy.stats import t
+
+    # The spread of the cell is that of the population: over n - 1 it gives the standard error.
+    half = float(t.ppf(0.975, cell.counted - 1)) * cell.std / math.sqrt(cell.counted - 1)
+    return cell.mean - half, cell.mean + half
+
+
+def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
+    """Yield a line for each table and for each paper: how many of its numbers are reproduced, close and so on."""
+    counted = [one for one in comparisons if one.first]
+    for paper in dict.fromkeys(one.paper for one in counted):
+        of_paper = [one for one in counted if one.paper == paper]
+        for table, setting in dict.fromkeys((one.table, one.setting) for one in of_paper):
+            part = [one.verdict for one in of_paper if (one.table, one.setting) == (table, setting)]
+            yield f"{paper}, Table {table}, {setting}: {_in_words(part)}"
+        yield f"{paper}: {_in_words([one.verdict for one in of_paper])}"
+
+
+def _in_words(verdicts: list[Verdict]) -> str:
+    counts = Counter(verdicts)
+    parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / len(verdicts):.0%})" for verdict in _COUNTED]
+    return f"{len(verdicts)} numbers: " + ", ".join(parts)
+
+
+def comparison_csv(comparisons: list[Comparison]) -> str:
+    """Return one line a comparison."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(field.name for field in fields(Comparison))
+    writer.writerows(astuple(one) for one in comparisons)
+    return buffer.getvalue()
+
+
+def comparison_html(comparisons: list[Comparison], verdict_rules: str) -> str:
+    """Return the list as one self-contained page."""
+    import jinja2
+
+    source = files("kdrbench.reports").joinpath("comparison.html.j2").read_text(encoding="utf-8")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string(source)
+    return template.render(comparisons=comparisons, shares=list(shares(comparisons)), verdict_rules=verdict_rules)

@@ -1,0 +1,99 @@
+"""Supervised batches on all rows: the protocol of ISM+, Table 5, whose errors are training errors."""
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from configs import whole_config
+from helpers import needs_authors_cancer
+from kdrbench.bench.batch import Surroundings, run_batch
+from kdrbench.bench.fold import Fold, make_subset, whole
+from kdrbench.bench.grid import Grid
+from kdrbench.bench.limits import Limits
+from kdrbench.bench.quality import Metric, metric_of, projected_quality, quality_of_labels
+from kdrbench.bench.state import BatchFiles
+from kdrbench.datasets import load_dataset
+
+
+def records_of(dataset, q, tmp_path, *, solvers=(), references=()):
+    config = whole_config()
+    experiment = {
+        "title": "All rows.",
+        "paradigm": "supervised",
+        "datasets": [dataset],
+        "kernels": ["gaussian"],
+        "solvers": list(solvers) or ["ism"],
+        "references": list(references),
+        "components": {dataset: q},
+        "split": "none",
+        "start": "surrogate",
+    }
+    grid = Grid(config | {"run": ["e"], "experiments": {"e": experiment}})
+    found = {}
+    for batch in grid.batches():
+        if batch.solver in (*solvers, *references):
+            files = BatchFiles(*(tmp_path / batch.solver / name for name in ("r.jsonl", "t.jsonl", "state")))
+            data, around = load_dataset(dataset), Surroundings(Limits(10.0, 512), 0.01)
+            (found[batch.solver],) = run_batch(batch, data, around, files)
+    return found
+
+
+def test_table_5_on_wine(tmp_path):
+    found = records_of("wine", 4, tmp_path, solvers=["ism", "ism_2018"], references=["svm", "lda", "pca_svm"])
+    # Printed: -1628.14; errors 0, 0, 0, 0 and 1.7 %.
+    assert found["ism"].cost == pytest.approx(-1628.14, abs=0.005)
+    assert found["ism_2018"].cost == pytest.approx(found["ism"].cost, rel=1e-12)
+    errors = {name: round(record.quality, 4) for name, record in found.items()}
+    assert errors == {"ism": 0.0, "ism_2018": 0.0, "svm": 0.0, "lda": 0.0, "pca_svm": 0.0169}
+    for record in found.values():
+        assert (record.quality_metric, record.split, record.n_train, record.n_test) == ("error", "none", 178, 0)
+        assert record.status == "converged"
+
+
+@needs_authors_cancer
+def test_table_5_on_cancer(tmp_path):
+    found = records_of("cancer-137", 4, tmp_path, solvers=["ism"], references=["svm", "lda", "pca_svm"])
+    # Printed: -1645.7; 1.5, 1.5, 3 and 1.5 %.
+    assert found["ism"].cost == pytest.approx(-1645.7, abs=0.05)
+    errors = {name: round(record.quality, 4) for name, record in found.items()}
+    assert errors == {"ism": 0.0146, "svm": 0.0146, "lda": 0.0292, "pca_svm": 0.0146}
+
+
+def test_all_rows_keep_their_order_and_have_no_test_part():
+    wine = load_dataset("wine")
+    fold = whole(wine)
+    np.testing.assert_array_equal(fold.train_labels, wine.labels)
+    np.testing.assert_allclose(fold.train_features.std(axis=0), 1.0, rtol=1e-12)
+    assert fold.test_features.shape == (0, 13)
+    assert fold.judged_labels is fold.train_labels
+
+
+def test_a_subset_is_drawn_by_name_number_and_seed_and_scaled_by_itself():
+    wine = load_dataset("wine")
+    first, again, second, other = (
+        make_subset(wine, number, 142, seed) for number, seed in ((0, 0), (0, 0), (1, 0), (0, 1))
+    )
+    np.testing.assert_array_equal(first.train_features, again.train_features)
+    assert {len(fold.train_labels) for fold in (first, second, other)} == {142}
+    assert not np.array_equal(first.train_features, second.train_features)
+    assert not np.array_equal(first.train_features, other.train_features)
+    np.testing.assert_allclose(first.train_features.mean(axis=0), 0.0, atol=1e-12)
+    # No row stands twice: all of Wine's differ.
+    assert len(np.unique(first.train_features, axis=0)) == 142
+
+
+def test_quality_is_accuracy_where_there_is_a_test_part_and_else_training_error():
+    rng = np.random.default_rng(0)
+    features, labels = rng.standard_normal((40, 3)), rng.integers(2, size=40)
+    held_out = Fold(features[:30], labels[:30], features[30:], labels[30:], 0)
+    without = Fold(features, labels, features[:0], labels[:0], 0)
+    assert (metric_of(held_out), metric_of(without)) == (Metric.ACCURACY, Metric.ERROR)
+    projection = np.eye(3)[:, :2]
+    machine = SVC(gamma="auto").fit(features[:30, :2], labels[:30])
+    assert projected_quality(projection, held_out) == machine.score(features[30:, :2], labels[30:])
+    machine = SVC(gamma="auto").fit(features[:, :2], labels)
+    error = 1.0 - machine.score(features[:, :2], labels)
+    assert 0 < error < 0.5
+    assert projected_quality(projection, without) == pytest.approx(error, abs=1e-15)
+    assert quality_of_labels(labels[30:], held_out) == 1.0
+    assert quality_of_labels(1 - labels, without) == 1.0
