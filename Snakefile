@@ -10,9 +10,11 @@ min_version("9.19")
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from kdrbench.bench.workflow import (
+    content_of,
     data_to_await,
     load_grid,
     records_of,
+    report_sources,
     reports_of,
     shell_prefix,
     traces_of,
@@ -23,6 +25,7 @@ configfile: str(Path(workflow.basedir) / "config.yaml")
 
 
 GRID = load_grid(config)
+REPORT_SOURCES = report_sources()
 shell.prefix(shell_prefix(workflow))
 
 

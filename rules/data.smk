@@ -10,5 +10,6 @@ rule prepare_data:
         runtime=60,
     params:
         mirror=config["data"]["mirror"],
+        content=lambda wildcards: content_of(wildcards.dataset),
     shell:
         "python -m kdrbench prepare {wildcards.dataset:q} --mirror={params.mirror:q} --out {output:q} > {log:q} 2>&1"

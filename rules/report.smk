@@ -3,6 +3,8 @@ rule freeze_config:
         "results/config.json",
     log:
         "results/logs/freeze_config.log",
+    # The first job: `kdrbench status` reads what it writes.
+    priority: 100
     conda:
         "../envs/report.yaml"
     params:
@@ -22,6 +24,8 @@ rule merge_experiment:
         "results/logs/merged/{experiment}.log",
     conda:
         "../envs/report.yaml"
+    params:
+        sources=REPORT_SOURCES,
     shell:
         "python -m kdrbench merge {input.config:q} results/runs --experiment {wildcards.experiment:q}"
         " --out {output:q} > {log:q} 2>&1"
@@ -37,6 +41,8 @@ rule merge_runs:
         "results/logs/merge_runs.log",
     conda:
         "../envs/report.yaml"
+    params:
+        sources=REPORT_SOURCES,
     shell:
         "python -m kdrbench merge {input.config:q} results/runs --out {output:q} > {log:q} 2>&1"
 
@@ -58,6 +64,8 @@ rule table:
         "results/logs/reports/{experiment}_table.log",
     conda:
         "../envs/report.yaml"
+    params:
+        sources=REPORT_SOURCES,
     shell:
         "python -m kdrbench table {wildcards.experiment:q} --config {input.config:q} --runs {input.runs:q}"
         " --figure {input.figure:q} --out reports > {log:q} 2>&1"
@@ -72,6 +80,8 @@ rule typeset_table:
         "results/logs/reports/{experiment}_typeset.log",
     conda:
         "../envs/report.yaml"
+    params:
+        sources=REPORT_SOURCES,
     shell:
         "python -m kdrbench typeset {input:q} --out {output:q} > {log:q} 2>&1"
 
@@ -87,6 +97,8 @@ rule published_vs_ours:
         "results/logs/reports/published_vs_ours.log",
     conda:
         "../envs/report.yaml"
+    params:
+        sources=REPORT_SOURCES,
     shell:
         "python -m kdrbench published-vs-ours --config {input.config:q} --runs {input.runs:q}"
         " --out reports/published_vs_ours > {log:q} 2>&1"
@@ -109,6 +121,7 @@ rule figure_cost_against_time:
     conda:
         "../envs/report.yaml"
     params:
+        sources=REPORT_SOURCES,
         stem="reports/figures/{experiment}_cost_against_time",
     shell:
         "python -m kdrbench figure {wildcards.experiment:q} --config {input.config:q} --runs {input.runs:q}"

@@ -126,9 +126,12 @@ class Grid:
         return int(self.config["limits"]["memory_mib"])
 
     def runtime_min(self, batch: Batch) -> int:
-        """Return the minutes a cluster must grant a batch: its runs at their limit, the referee, and ten more."""
+        """Return the minutes a cluster must grant a batch: its runs at their limit, the referee, and ten more.
+
+        One run is counted twice, for one that somebody kills is run again.
+        """
         a_run_s = (1.0 + REFEREE_SHARE) * (float(self.config["limits"]["time_s"]) + GRACE_S)
-        return math.ceil(len(batch.folds) * a_run_s / 60) + 10
+        return math.ceil((len(batch.folds) + 1) * a_run_s / 60) + 10
 
     def to_json(self) -> str:
         """Return the configuration as one line of JSON."""
@@ -171,7 +174,7 @@ class Grid:
             "solver_version": found.version,
             "start": definition.get("start", experiment["start"]),
             "evaluation": dict(experiment.get("evaluation", {})),
-            **self._sources(type(found).__module__, _JOBS[experiment["paradigm"]]),
+            **self._sources(type(found).__module__, _JOBS[experiment["paradigm"]], "kdrbench.bench.outcome"),
         }
 
     def _reference_part(self, reference: str) -> dict[str, Any]:
@@ -186,7 +189,7 @@ class Grid:
             "solver_version": found.version,
             "start": "",
             "evaluation": {},
-            **self._sources(type(found).__module__, "kdrbench.bench.reference_job"),
+            **self._sources(type(found).__module__, "kdrbench.bench.reference_job", "kdrbench.bench.outcome"),
         }
 
     def _sources(self, *modules: str) -> dict[str, Any]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shlex
 import shutil
 import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from kdrbench.bench.experiment import Config
 from kdrbench.bench.grid import Batch, Grid
+from kdrbench.bench.sources import sources_of
+from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
 SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
+_REPORT_DATA = (".csv", ".j2", ".toml")
 
 
 def load_grid(config: Config) -> Grid:
@@ -26,6 +31,20 @@ def load_grid(config: Config) -> Grid:
         return Grid(config)
     except ConfigError as error:
         raise WorkflowError(str(error)) from None
+
+
+def content_of(dataset: str) -> str:
+    """Return the registered hash of a data set's values: with another one the file is prepared again."""
+    return load_registry()[dataset].content_sha256
+
+
+def report_sources() -> str:
+    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons."""
+    digest = hashlib.sha256(sources_of(["kdrbench.reports.commands", "kdrbench.bench.record"]).sha256.encode())
+    for path in sorted(Path(str(files("kdrbench.reports"))).iterdir()):
+        if path.suffix in _REPORT_DATA:
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def shell_prefix(workflow: Any) -> str:

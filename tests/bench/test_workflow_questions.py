@@ -1,0 +1,55 @@
+"""What the Snakefile asks of the package."""
+
+import shutil
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from configs import table_4_config
+from kdrbench.bench import workflow
+from kdrbench.bench.grid import Grid
+from kdrbench.bench.record import append_record
+from kdrbench.bench.workflow import content_of, data_to_await, report_sources
+from kdrbench.datasets import load_dataset
+from made_up import record
+
+
+@pytest.fixture
+def batch(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Grid(table_4_config()).batches()[0]
+
+
+def test_a_batch_that_is_done_waits_for_no_data(batch):
+    data = "results/data/wine.npz"
+    assert data_to_await(batch) == [data]
+    records = Path(f"results/runs/{batch.path}.jsonl")
+    append_record(records, record("wine", "ism", 0, batch_sha256=batch.sha256))
+    assert data_to_await(batch) == []
+    Path(data).parent.mkdir(parents=True)
+    Path(data).touch()
+    assert data_to_await(batch) == [data]
+
+
+@pytest.mark.parametrize("content", ["", "half a li", '{"batch_sha256": "of another"}\n'])
+def test_a_batch_whose_rows_are_another_ones_waits_for_its_data(batch, content):
+    records = Path(f"results/runs/{batch.path}.jsonl")
+    records.parent.mkdir(parents=True)
+    records.write_text(content)
+    assert data_to_await(batch) == ["results/data/wine.npz"]
+
+
+@pytest.mark.parametrize("name", ["published.csv", "readings.toml", "table.html.j2"])
+def test_reports_depend_on_what_they_are_made_from(name, tmp_path, monkeypatch):
+    shutil.copytree(Path(str(files("kdrbench.reports"))), tmp_path / "reports")
+    before = report_sources()
+    monkeypatch.setattr(workflow, "files", lambda package: tmp_path / "reports")
+    assert report_sources() == before
+    with (tmp_path / "reports" / name).open("a") as stream:
+        stream.write("\n")
+    assert report_sources() != before
+
+
+def test_data_are_prepared_again_when_the_registry_names_other_values():
+    assert content_of("wine") == load_dataset("wine").content_sha256
