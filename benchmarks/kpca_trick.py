@@ -93,7 +93,7 @@ def _accuracies(results: Results, learner: str, names: Sequence[str]) -> str:
         line.append(ours["centred"])
         if extra:
             tried = [row["test_selected"] for row in results[name, learner, "cross_validated"].values()]
-            line.append(f"{np.mean(tried, axis=0).max():.2f}")
+            line.append(f"{np.mean(tried, axis=0).max():.2f}" if all(tried) else "-")
         lines.append(_line(line))
     counts = [_compared(results, learner, names, variant) for variant in ("cross_validated", "aligned")]
     lines.append(_line(["win/draw/lose", "", "", *counts, *([""] * (3 + extra))]))

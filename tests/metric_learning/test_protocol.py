@@ -114,6 +114,20 @@ def test_tables_put_ours_beside_the_printed_numbers(results, capsys):
     assert "K by test sets" not in printed
 
 
+def test_choosing_by_the_test_sets_is_a_column_where_it_was_tried(results, tmp_path, capsys):
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    tried = {"cross_validated": [0.1, 0.8, 0.3]}
+    other = tmp_path / "tried.jsonl"
+    # Kernel by kernel the mean over splits, then the best: not the mean of each split's best.
+    for number, line in enumerate(lines):
+        line |= {"dataset": "glass", "test_selected": tried.get(line["variant"], [])[:: 1 - 2 * (line["split"] % 2)]}
+        lines[number] = json.dumps(line) + "\n"
+    other.write_text("".join(lines))
+    kpca_trick.main(["tables", str(results), str(other)])
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith(("| glass | 2", "| iris | 2"))]
+    assert [row.split(" | ")[-1] for row in rows[:2]] == ["0.80 |", "- |"]
+
+
 def test_the_test_allows_for_overlapping_splits():
     differences = np.array([0.04, 0.06])
     # Mean .05, s = .01414, J = 2, ratio 1/2: t = .05 / .01414 with one degree of freedom.
