@@ -26,6 +26,7 @@ from kdrbench.files import write_text
 from kdrbench.metric_learning import LEARNERS
 from kdrbench.reports.published import PublishedNumber, find_published
 
+PRINTED = ("plain", "cross_validated", "aligned")
 TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
 # data set, learner, variant -> split -> row
 Results = dict[tuple[str, str, str], dict[int, dict[str, object]]]
@@ -77,24 +78,25 @@ def render(results: Results) -> str:
 
 
 def _accuracies(results: Results, learner: str, names: Sequence[str]) -> str:
-    titles = [f"{prefix}{learner}".upper() for prefix in VARIANTS.values()]
-    head = ["data set", "splits", *(f"{title} paper / ours" for title in titles), "p (K)", "p (AK)"]
+    titles = [f"{VARIANTS[variant]}{learner}".upper() for variant in PRINTED]
+    head = ["data set", "splits", *(f"{title} paper / ours" for title in titles), "p (K)", "p (AK)", "AK, centred"]
     extra = any(row.get("test_selected") for key, cell in results.items() if key[1] == learner for row in cell.values())
     lines = [*_header([*head, *(["K by test sets"] if extra else [])], f"Table {TABLES[learner]}: {learner.upper()}")]
     for name in names:
         cells = {variant: _column(results[name, learner, variant], "accuracy") for variant in VARIANTS}
         line = [name, str(len(cells["plain"]))]
-        for variant, values in cells.items():
-            line.append(f"{_printed(name, learner, variant)} / {values.mean():.2f} ± {values.std():.2f}")
+        ours = {variant: f"{values.mean():.2f} ± {values.std():.2f}" for variant, values in cells.items()}
+        line += [f"{_printed(name, learner, variant)} / {ours[variant]}" for variant in PRINTED]
         rows = list(results[name, learner, "plain"].values())
         ratio = float(rows[0]["n_test"]) / float(rows[0]["n_train"])
         line += [_p_value(cells[variant] - cells["plain"], ratio) for variant in ("cross_validated", "aligned")]
+        line.append(ours["centred"])
         if extra:
             tried = [row["test_selected"] for row in results[name, learner, "cross_validated"].values()]
-            line.append(f"{np.mean(tried, axis=0).max():.2f}")
+            line.append(f"{np.mean(tried, axis=0).max():.2f}" if all(tried) else "-")
         lines.append(_line(line))
     counts = [_compared(results, learner, names, variant) for variant in ("cross_validated", "aligned")]
-    lines.append(_line(["win/draw/lose", "", "", *counts, "", *([""] * (1 + extra))]))
+    lines.append(_line(["win/draw/lose", "", "", *counts, *([""] * (3 + extra))]))
     return "\n".join(lines)
 
 

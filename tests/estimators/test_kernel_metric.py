@@ -63,6 +63,8 @@ def test_alignment_is_the_librarys():
     kernel, found = aligned_kernel(gaussian_grid(4), SamplePairs(X, X), Y)
     assert model.kernel_ == kernel
     assert model.selection_.alignment == found.alignment
+    centred = KernelMetricLearner("dne", selection="centred_alignment").fit(X, Y)
+    assert centred.kernel_ == aligned_kernel(gaussian_grid(4), SamplePairs(X, X), Y, centred=True)[0] != kernel
     few = KernelMetricLearner("dne", candidates=[scaled(1.0, 4), Polynomial(2)]).fit(X, Y)
     assert len(few.selection_.weights) == 2
 
@@ -127,7 +129,7 @@ def test_names_of_labels_do_not_matter():
         ({"kernel_params": {"sigma": 1}}, "kernel_params are chosen by selection; set selection=None"),
         ({"kernel": Polynomial(2), "kernel_params": {"degree": 1}, "selection": None}, "a kernel object has its own"),
         ({"kernel": Polynomial(2)}, "selection needs candidates where the kernel is Polynomial"),
-        ({"candidates": [Polynomial(2)], "selection": None}, "candidates are for selection='alignment' or"),
+        ({"candidates": [Polynomial(2)], "selection": None}, "candidates are for a selection; selection is None"),
         ({"candidates": [np.dot]}, "alignment combines single kernels"),
         ({"candidates": [Combination((Term(1.0, Polynomial(2)),))]}, "alignment combines single kernels"),
         ({"candidates": []}, "alignment needs at least one kernel"),

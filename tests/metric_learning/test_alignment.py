@@ -5,16 +5,13 @@ from scipy.optimize import minimize
 from helpers import random_samples
 from kdrbench.errors import InputError
 from kdrbench.kernels import Gaussian, Polynomial
-from kdrbench.kernels.family import Pairing
 from kdrbench.metric_learning import (
     SamplePairs,
     align,
     aligned_kernel,
     alignment_target,
     gaussian_grid,
-    local_pairs,
     scaled_gaussian,
-    squared_distances,
 )
 
 
@@ -135,50 +132,3 @@ def test_what_cannot_be_aligned_is_refused():
         align([np.ones((12, 12))], labels)
     with pytest.raises(InputError, match="at least 2 classes"):
         aligned_kernel([Gaussian(1.0)], pairs, np.zeros(12))
-
-
-def test_local_pairs_are_those_of_near_neighbours():
-    features, labels = random_samples(n_samples=15)
-    squared = squared_distances(features, features)
-    near = local_pairs(squared, labels, 2)
-    by_loops = np.zeros((15, 15), dtype=bool)
-    for i in range(15):
-        for same in (True, False):
-            others = [j for j in range(15) if j != i and (labels[i] == labels[j]) == same]
-            for j in sorted(others, key=lambda j: squared[i, j])[:2]:
-                by_loops[i, j] = by_loops[j, i] = True
-    np.testing.assert_array_equal(near, by_loops)
-
-
-def clusters(seed):
-    """Two classes of many narrow clusters each, placed at random: near neighbours tell the class, distances do not."""
-    rng = np.random.default_rng(seed)
-    centres = 4.0 * rng.standard_normal((16, 2))
-    which = np.tile(np.arange(16), 15)
-    return centres[which] + 0.25 * rng.standard_normal((240, 2)), which % 2
-
-
-def mean_bandwidth(kernel):
-    weights = np.array([term.weight for term in kernel.terms])
-    return np.exp(weights @ np.log([term.kernel.sigma for term in kernel.terms]) / weights.sum())
-
-
-def test_alignment_of_near_pairs_differs_where_classes_have_many_clusters():
-    features, labels = clusters(0)
-    pairs = SamplePairs(features, features)
-    near = local_pairs(pairs.beta(Pairing.DIFFERENCE), labels)
-    whole, found = aligned_kernel(gaussian_grid(2), pairs, labels)
-    local, chosen = aligned_kernel(gaussian_grid(2), pairs, labels, among=near)
-    # On near pairs the kernel that is aligned to them is the better one, on all pairs the other.
-    target = alignment_target(labels)
-
-    def cosine(kernel, among):
-        gram = pairs.gram(kernel)[among]
-        return gram @ target[among] / np.linalg.norm(gram) / np.linalg.norm(target[among])
-
-    everything = np.ones_like(near)
-    assert cosine(local, near) == pytest.approx(chosen.alignment)
-    assert cosine(whole, everything) == pytest.approx(found.alignment)
-    assert cosine(local, near) > cosine(whole, near) + 0.01
-    assert cosine(whole, everything) > cosine(local, everything) + 0.01
-    assert mean_bandwidth(local) != pytest.approx(mean_bandwidth(whole), rel=0.1)

@@ -120,6 +120,12 @@ def test_the_lower_bound_is_below_every_value():
     bounds = [replace(objective, smoothing=0.3).lower_bound(rng.standard_normal((3, 3))) for _ in range(10)]
     assert max(bounds) <= min(values)
     assert max(bounds) > 0
+    # A feature that is constant, which f does not know of, costs nothing.
+    wider = replace(objective, features=np.hstack([objective.features, np.full((14, 1), 3.0)]), regularisation=0.0)
+    narrow = replace(objective, regularisation=0.0, smoothing=0.3)
+    bound = replace(wider, smoothing=0.3).lower_bound(np.eye(4) / 3)
+    assert bound == pytest.approx(narrow.lower_bound(np.eye(3) / 3), rel=1e-9)
+    assert bound > 0
     # Where targets coincide with their samples the linear part is zero, and so is the bound.
     twins = lmnn_objective(np.repeat(rng.standard_normal((6, 3)), 2, axis=0), np.repeat(np.arange(6) % 2, 2), 1)
     assert twins.lower_bound(np.eye(3)) == 0.0

@@ -28,7 +28,7 @@ from kdrbench.metric_learning import (
     scaled_gaussian,
 )
 
-_SELECTIONS = ("alignment", "cross_validation")
+_SELECTIONS = ("alignment", "centred_alignment", "cross_validation")
 _OPTIONS = {"gaussian": {"sigma": 1.0}, "polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
 
 
@@ -51,10 +51,11 @@ class KernelMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         samples and returns their kernel matrix.
     kernel_params : dict or None
         Options of a named kernel: ``sigma`` (1.0), or ``degree`` (2), ``offset`` (1.0), ``scale`` (1.0).
-    selection : {"alignment", "cross_validation"} or None
+    selection : {"alignment", "centred_alignment", "cross_validation"} or None
         How the kernel is chosen from the labels among ``candidates``: as their combination that is most aligned with
-        them (one quadratic program), or as the one with the best accuracy of the nearest neighbour (slower by the
-        number of candidates times ``n_folds``, and often more accurate). ``None`` takes ``kernel`` as it is.
+        them (one quadratic program), the same with kernels centred first (never much worse in our measurements, and
+        much better where classes have many clusters), or as the one with the best accuracy of the nearest neighbour
+        (slower by the number of candidates times ``n_folds``). ``None`` takes ``kernel`` as it is.
     candidates : list of kernels or None
         ``None``: 21 Gaussians with sigma from 0.01 to 1000, or polynomials of degree 1 to 5, as ``kernel`` says.
     n_components : int or None
@@ -148,7 +149,7 @@ class KernelMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _given(self, n_features: int) -> AnyKernel:
         if self.candidates is not None:
-            raise InputError("candidates are for selection='alignment' or 'cross_validation'; selection is None")
+            raise InputError("candidates are for a selection; selection is None")
         if not isinstance(self.kernel, str):
             if self.kernel_params:
                 raise InputError("kernel_params belong to a named kernel; a kernel object has its own")
@@ -168,12 +169,13 @@ class KernelMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if self.kernel_params:
             raise InputError("kernel_params are chosen by selection; set selection=None to give them")
         pairs, candidates = SamplePairs(features, features), self._candidates(features.shape[1])
-        if self.selection == "alignment":
+        if self.selection != "cross_validation":
             if any(callable(kernel) or isinstance(kernel, Combination) for kernel in candidates):
                 raise InputError(
                     "alignment combines single kernels of kdrbench.kernels; select others by cross_validation"
                 )
-            return aligned_kernel(candidates, pairs, labels)  # type: ignore[arg-type]
+            centred = self.selection == "centred_alignment"
+            return aligned_kernel(candidates, pairs, labels, centred=centred)  # type: ignore[arg-type]
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         return cross_validated_kernel(candidates, learner, pairs, labels, rng, n_folds=self.n_folds)
 

@@ -1,6 +1,6 @@
 """Learners of Mahalanobis distances, their kernel versions by the KPCA trick, and the choice of the kernel."""
 
-from kdrbench.metric_learning.alignment import Alignment, align, aligned_kernel, alignment_target, local_pairs
+from kdrbench.metric_learning.alignment import Alignment, align, aligned_kernel, alignment_target
 from kdrbench.metric_learning.dne import DNE, dne_weights
 from kdrbench.metric_learning.gram import AnyKernel, SamplePairs, scaled_gaussian
 from kdrbench.metric_learning.kernel_pca import RANK_TOLERANCE, KernelPCA, kernel_pca
@@ -54,7 +54,6 @@ __all__ = [
     "learn_map",
     "lmnn_objective",
     "lmnn_optimum",
-    "local_pairs",
     "nca_objective",
     "nearest",
     "polynomial_grid",

@@ -28,8 +28,9 @@ class DNE:
     each of which lowers the trace; ``n_components`` takes another number of them, smallest first. Without a negative
     eigenvalue the smallest one is taken.
 
-    Source: Zhang, Xue, Lu, Guo, "Discriminant neighborhood embedding for classification", Pattern Recognition 2006;
-    W as in Chatpatanasiri et al. 2010.
+    Source: Zhang, Xue, Lu, Guo, "Discriminant neighborhood embedding for classification", Pattern Recognition 2006.
+    Neighbours are sought inside and outside the class apart: that meets the tables of Chatpatanasiri et al. 2010
+    (Yeast .40, Pima .67), the nearest of all samples do not (.45, .62).
     """
 
     n_neighbours: int = 3

@@ -10,6 +10,7 @@ from scipy.linalg import LinAlgError, eigh
 
 from kdrbench.errors import InputError, is_number
 from kdrbench.kernels.family import FloatArray
+from kdrbench.metric_learning.kernel_pca import RANK_TOLERANCE
 from kdrbench.metric_learning.learner import check_count, laplacian, target_neighbours
 from kdrbench.metric_learning.neighbours import IntArray, squared_distances
 
@@ -56,15 +57,24 @@ class LMNNObjective:
         positive semidefinite. Taken are the derivatives c h' at A, times the largest share in [0, 1] for which it is.
         """
         _, weights, multipliers = self._weights(projection)
-        linear = self._form(self._pulls()) + self.regularisation * np.eye(self.features.shape[1])
-        pushed = self._form(weights) + self.regularisation * np.eye(self.features.shape[1]) - linear
+        basis = self._spanned()
+        ridge = self.regularisation * np.eye(basis.shape[1])
+        linear = basis.T @ self._form(self._pulls()) @ basis + ridge
+        pushed = basis.T @ self._form(weights) @ basis + ridge - linear
         try:
             # The share s keeps B + s P semidefinite as long as s times the smallest eigenvalue of P by B is >= -1.
             smallest = float(eigh(pushed, linear, eigvals_only=True, subset_by_index=[0, 0])[0])
         except LinAlgError:
-            # B is singular: only zero is a bound in sight.
+            # Targets do not span what samples do, so that B is singular: only zero is a bound in sight.
             return 0.0
         return multipliers * min(1.0, -1.0 / smallest) if smallest < 0.0 else multipliers
+
+    def _spanned(self) -> FloatArray:
+        """Return an orthonormal basis of the directions in which samples differ (D x r); f knows no others."""
+        centred = self.features - self.features.mean(axis=0)
+        values, vectors = np.linalg.eigh(centred.T @ centred)
+        basis: FloatArray = vectors[:, values > RANK_TOLERANCE * values[-1]]
+        return basis
 
     def _weights(self, projection: FloatArray) -> tuple[float, FloatArray, float]:
         """Return f, its derivative by each distance d_ij (n x n), and the sum of all triples' c h'."""
