@@ -7,7 +7,18 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those that stand before it.
-ORDER = ["errors", "files", "methods", "kernels", "problems", "surrogate", "solvers", "paradigms", "estimators"]
+ORDER = [
+    "errors",
+    "files",
+    "methods",
+    "kernels",
+    "problems",
+    "lowrank",
+    "surrogate",
+    "solvers",
+    "paradigms",
+    "estimators",
+]
 ORDER += ["references", "datasets", "bench", "reports"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
@@ -40,7 +51,7 @@ def test_imports_run_downwards(path):
 
 
 @pytest.mark.parametrize(
-    "package", ["kernels", "problems", "surrogate", "solvers", "paradigms", "estimators", "references"]
+    "package", ["kernels", "problems", "lowrank", "surrogate", "solvers", "paradigms", "estimators", "references"]
 )
 def test_the_library_knows_no_clock_no_files_and_no_workflow(package):
     for path in (SOURCE / package).rglob("*.py"):
