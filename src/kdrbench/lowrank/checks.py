@@ -65,21 +65,21 @@ def check_each(
     at_least = np.array(spectral.senses) == Sense.AT_LEAST
     at_most = np.array(spectral.senses) == Sense.AT_MOST
     bounds = spectral.bounds
-    for number in np.flatnonzero(zero):
+    for number in np.flatnonzero(zero).tolist():
         bound = bounds[number]
         if not (at_most[number] and bound >= 0) and not (at_least[number] and bound <= 0) and bound != 0:
             raise InputError(
                 f"constraint {constraints.describe(number)} cannot hold: its samples coincide in the range of K0 (or "
                 f"earlier constraints make them), so that the value is 0 for every kernel there; leave it out"
             )
-    for number in np.flatnonzero(definite & ~at_least & (bounds < 0)):
+    for number in np.flatnonzero(definite & ~at_least & (bounds < 0)).tolist():
         raise InputError(
             f"constraint {constraints.describe(number)} cannot hold: its value is never negative for a positive "
             f"semidefinite kernel; give a bound of the other sign"
         )
     initial = np.einsum("mkr,r,mkr->m", spectral.vectors, spectrum, spectral.vectors)
     small = definite & ~at_least & (bounds <= _ROUNDING * initial)
-    for number in np.flatnonzero(small):
+    for number in np.flatnonzero(small).tolist():
         advice = "Burg's divergence has no solution there" if bounds[number] == 0 else "give 0 or a larger bound"
         raise InputError(
             f"constraint {constraints.describe(number)} has a bound that is zero or below the rounding of its value "
@@ -87,7 +87,7 @@ def check_each(
         )
     single = (spectral.values > 0).sum(axis=1) == 1
     if slack != np.inf and (~zero & ~(definite & single)).any():
-        number = np.flatnonzero(~zero & ~(definite & single))[0]
+        number = int(np.flatnonzero(~zero & ~(definite & single))[0])
         raise InputError(
             f"slack is for constraints of rank one, distances and diagonal entries; constraint "
             f"{constraints.describe(number)} is of rank two: leave it out or set slack to inf"

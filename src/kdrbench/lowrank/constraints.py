@@ -63,15 +63,15 @@ class Constraints:
         """Return tr(K A_i), m values, of the kernel K = G G' with G = ``factor`` (n x r)."""
         projected = self.vectors @ factor
         squares = np.einsum("ij,ij->i", projected, projected)
-        summed: FloatArray = np.bincount(self.owner, weights=self.signs * squares, minlength=len(self))
-        return summed
+        return np.bincount(self.owner, weights=self.signs * squares, minlength=len(self)).astype(np.float64)
 
     def violations(self, factor: FloatArray) -> FloatArray:
         """Return how far each constraint is from holding, in units of tr(K A); zero where it holds."""
         excess = self.values(factor) - self.bounds
         senses = np.array(self.senses)
-        missed: FloatArray = np.where(senses == Sense.AT_MOST, excess, -excess)
-        return np.where(senses == Sense.EQUAL, np.abs(excess), np.maximum(missed, 0.0))
+        missed = np.where(senses == Sense.AT_MOST, excess, -excess)
+        found: FloatArray = np.where(senses == Sense.EQUAL, np.abs(excess), np.maximum(missed, 0.0))
+        return found
 
     def take(self, numbers: ArrayLike) -> Constraints:
         """Return the constraints with these numbers, in this order."""

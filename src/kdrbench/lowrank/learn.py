@@ -78,7 +78,7 @@ def learn_kernel(
     >>> learned.factor.round(6).tolist()
     [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
     """
-    start = _checked_factor(factor, constraints)
+    start = checked_factor(factor, constraints)
     if divergence not in DIVERGENCES:
         raise InputError(unknown_name("divergence", divergence, sorted(DIVERGENCES)))
     if solver not in SOLVERS:
@@ -95,7 +95,8 @@ def learn_kernel(
     return _collected(start, constraints, chosen, duals, outcome, progress)
 
 
-def _checked_factor(factor: ArrayLike, constraints: Constraints) -> FloatArray:
+def checked_factor(factor: ArrayLike, constraints: Constraints) -> FloatArray:
+    """Return the factor as an array; ``InputError`` unless it is n x r, finite and not zero, n as the constraints'."""
     start = np.asarray(factor, dtype=np.float64)
     if start.ndim != 2 or start.shape[1] < 1 or not np.isfinite(start).all() or not start.any():
         raise InputError(

@@ -21,7 +21,7 @@ from kdrbench.lowrank.result import Outcome, Progress, Stopping
 _ENOUGH = 1e-4
 _LENGTHS = tuple(0.5**power for power in range(14))
 # Shares of the diagonal added to the curvature, tried in turn; the first hardly slows the last steps.
-_RIDGES = (1e-10, 1e-7, 1e-4, 1e-1)
+_RIDGES = (1e-10, 1e-7, 1e-4, 1e-1, 1e3, 1e7, 1e11)
 # The dual objective is a difference of sums of the size of r and mu'b; this is its relative rounding.
 _ROUNDING = 1e-13
 # Curvatures below this share of the largest, or this much, are taken to be so much: steps stay finite.
