@@ -54,8 +54,8 @@ def definite_boost(
     squares = np.sum(problem.vectors**2, axis=1)
     if len(problem.vectors) != len(problem) or (problem.bounds >= squares).any():
         raise InputError(
-            "DefiniteBoost is for constraints of rank one whose bounds are below the largest value that a kernel of
-            trace " "one can give; scale the bounds or leave such constraints out"
+            "DefiniteBoost is for constraints of rank one whose bounds are below the largest value that a kernel of "
+            "trace one can give; scale the bounds or leave such constraints out"
         )
     stopping, progress = stopping or Stopping(), Progress()
     run = _Run(problem, step)
