@@ -5,12 +5,12 @@ along A' with eigenvalues in [l, u] minimises the Golden-Thompson and convexity 
 
     tr exp(log K + alpha A') <= ((u - m) e^(alpha l) + (m - l) e^(alpha u)) / (u - l),   m = tr(K A'),
 
-at alpha = log(-l (u - m) / (u (m - l))) / (u - l): no trace is evaluated, and the constraint is met only in the
-limit. The paper's symmetric bound is u = -l = max |eigenvalue|. Its rule for inequalities leaves the duals' signs
-out; the correction that Kulis et al. made is the clipping used here.
+at alpha = log(-l (u - m) / (u (m - l))) / (u - l): no trace is evaluated, and a constraint is met only in the limit.
+The paper's symmetric bound is u = -l = max |eigenvalue|. Its rule for inequalities leaves the duals' signs out; the
+correction that Kulis et al. made is the clipping used here.
 
-Source: Tsuda, Raetsch, Warmuth, "Matrix exponentiated gradient updates for on-line learning and Bregman projection", JMLR
-6, 2005; Kulis, Sustik, Dhillon, ICML 2006, Section 6.
+Source: Tsuda, Raetsch, Warmuth, "Matrix exponentiated gradient updates for on-line learning and Bregman projection",
+JMLR 6, 2005; Kulis, Sustik, Dhillon, ICML 2006, Section 6.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def definite_boost(
 
     ``step``: ``own_range``, each constraint's own eigenvalues; ``symmetric``, the paper's bound; ``exact``, the same
     problem by exact projections, onto the constraint and onto the trace in turn. Constraints must be of rank one, with
-    bounds that a kernel of trace one can reach. The stopping rule and the residuals are those of :func:`learn_kernel`;
-    the duality gap is that of this problem.
+    bounds meant for kernels of trace one and within their reach. The stopping rule and the residuals are those of
+    :func:`learn_kernel`; the duality gap is that of this problem.
 
     Raises ``InputError`` as :func:`learn_kernel`, for constraints of rank two, and for bounds out of reach.
     """

@@ -1,11 +1,11 @@
 """Constraints for nonlinear dimension reduction: a centred kernel that keeps, or does not stretch, near distances.
 
-What maximum variance unfolding asks for. As equalities on a neighbour graph these have no positive definite solution in
-general, so that no divergence has a minimum; as upper bounds they have, and a start c I with a large c spreads the
+What maximum variance unfolding asks for. As equalities on a neighbour graph these have no positive definite solution
+in general, so that no divergence has a minimum; as upper bounds they have, and a start c I with a large c spreads the
 samples until the bounds hold them.
 
-Source: Kulis, Sustik, Dhillon, ICML 2006, Section 3, on the constraints; Weinberger, Sha, Saul, "Learning a kernel matrix
-for nonlinear dimensionality reduction", ICML 2004.
+Source: Kulis, Sustik, Dhillon, ICML 2006, Section 3, on the constraints; Weinberger, Sha, Saul, "Learning a kernel
+matrix for nonlinear dimensionality reduction", ICML 2004.
 """
 
 from __future__ import annotations
