@@ -1,5 +1,6 @@
 """scikit-learn faces of the solvers."""
 
 from kdrbench.estimators.interpretable_kdr import InterpretableKDR
+from kdrbench.estimators.low_rank_kernel_learner import LowRankKernelLearner
 
-__all__ = ["InterpretableKDR"]
+__all__ = ["InterpretableKDR", "LowRankKernelLearner"]

@@ -71,7 +71,8 @@ def higham_correlation(kernel: ArrayLike, *, tolerance: float = 1e-8, max_rounds
         raise InputError(f"the matrix must be symmetric and finite, got shape {start.shape}")
     if not is_number(tolerance) or tolerance <= 0:
         raise InputError(f"tolerance must be a positive number, got {tolerance!r}")
-    matrix, correction = start.copy(), np.zeros_like(start)
+    matrix: FloatArray = start.copy()
+    correction = np.zeros_like(start)
     for _ in range(max_rounds):
         lifted = matrix - correction
         values, vectors = np.linalg.eigh(lifted)

@@ -172,6 +172,6 @@ def _message(
         return f"{says}; in conflict: {named}{more}. Relax or leave out some of them, or set a finite slack; {found}"
     if outcome is Outcome.CONVERGED:
         return f"{found}; {len(constraints) - len(problem)} constraints hold for every kernel of the range"
-    if violation > 1e-3:
+    if violation > 1e-3 and problem.slack == math.inf:
         found += "; the constraints may have no solution, or only singular ones: relax some, or set a finite slack"
     return f"{found}; raise max_sweeps, or try solver='newton'" if outcome is Outcome.MAX_SWEEPS else found

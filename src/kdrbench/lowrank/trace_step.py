@@ -40,10 +40,6 @@ class Projection:
     upper: float
     slack: float
 
-    def target(self, alpha: float) -> float:
-        """Return the bound when the dual has moved by ``alpha``."""
-        return self.bound if self.slack == math.inf else self.bound * math.exp(-(self.dual + alpha) / self.slack)
-
 
 class _Trace:
     """g on a scale on which it is nearly linear, with its derivative."""
@@ -51,14 +47,22 @@ class _Trace:
     def __init__(self, wanted: Projection, progress: Progress) -> None:
         self._wanted, self._progress = wanted, progress
         lengths = np.exp(wanted.logs) @ (wanted.rows**2).T
-        self.start = float(lengths @ wanted.signs)
+        self._start = float(lengths @ wanted.signs)
         self.definite = len(wanted.rows) == 1
         self._unit = float(lengths.sum())
         self.spectrum: Spectrum | None = None
 
-    def level(self, value: float) -> float:
-        """Return log g, or asinh(g / unit) where g can be negative."""
-        return math.log(value) if self.definite else math.asinh(value / self._unit)
+    def gap_at_start(self) -> float:
+        """Return level(g(0)) - level(target), levels being log g, or asinh(g / unit) where g can be negative."""
+        level = math.log(self._start) if self.definite else math.asinh(self._start / self._unit)
+        return level - self._target(0.0)
+
+    def _target(self, alpha: float) -> float:
+        """Return the level of the bound when the dual has moved by ``alpha``."""
+        wanted = self._wanted
+        if self.definite:
+            return math.log(wanted.bound) - (wanted.dual + alpha) / wanted.slack
+        return math.asinh(wanted.bound / self._unit)
 
     def __call__(self, alpha: float) -> tuple[float, float]:
         """Return level(g(alpha)) - level(target) and its derivative; the spectrum is kept."""
@@ -76,17 +80,17 @@ class _Trace:
         slope = float(np.sum(divided_differences(values - shift) * products**2))
         if self.definite:
             # Both carry the factor exp(shift), which may overflow; the logarithm does not.
-            gap = math.log(value) + shift - math.log(wanted.target(alpha))
+            gap = math.log(value) + shift - self._target(alpha)
             return gap, slope / value + 1 / wanted.slack
         scaled = math.exp(min(shift, 700.0)) / self._unit
         level = value * scaled
-        return math.asinh(level) - self.level(wanted.target(alpha)), slope * scaled / math.hypot(1, level)
+        return math.asinh(level) - self._target(alpha), slope * scaled / math.hypot(1, level)
 
 
 def projection_step(wanted: Projection, progress: Progress) -> tuple[float, Spectrum | None]:
     """Return the clipped step and the spectrum there; ``None`` for the spectrum where nothing moves."""
     trace = _Trace(wanted, progress)
-    gap = trace.level(trace.start) - trace.level(wanted.target(0.0))
+    gap = trace.gap_at_start()
     if abs(gap) <= _ROUNDING:
         return 0.0, None
     # The step has the sign of -gap; the allowed signs of the dual may end it early.
@@ -97,7 +101,7 @@ def projection_step(wanted: Projection, progress: Progress) -> tuple[float, Spec
         reached, _ = trace(limit)
         if reached * gap >= 0:
             return limit, trace.spectrum
-    return _newton(trace, gap, limit, float(np.sum(wanted.rows**2)))
+    return _newton(trace, gap, limit, float(np.sum(wanted.rows**2)) + 1 / wanted.slack)
 
 
 def _newton(trace: _Trace, gap: float, limit: float, square: float) -> tuple[float, Spectrum | None]:
