@@ -106,9 +106,11 @@ class Burg:
         give = problem.slack / (1 + problem.slack) if problem.slack != math.inf else 1.0
         for number, begin in enumerate(starts[:-1]):
             dual = float(duals[number])
-            if starts[number + 1] - begin == 1:
+            single = starts[number + 1] - begin == 1
+            if single:
                 w = vectors[begin] @ factor
-                exact = give * (1 / float(w @ w) - 1 / bounds[number] - dual / problem.slack)
+                square = float(w @ w)
+                exact = give * (1 / square - 1 / bounds[number] - dual / problem.slack)
             else:
                 exact = _two_step(vectors[begin : begin + 2] @ factor, signs[begin : begin + 2], bounds[number])
             moved = min(max(dual + exact, lower[number]), upper[number])
@@ -118,14 +120,19 @@ class Burg:
                 continue
             progress.changes += 1
             duals[number] = moved
+            if single:
+                _grow(factor, w, square, step)
+                continue
             # What makes X smaller comes first, so that X stays positive definite in between.
-            for place in sorted(range(begin, starts[number + 1]), key=lambda k: step * signs[k]):
+            for place in sorted((begin, begin + 1), key=lambda k: step * signs[k]):
                 w = vectors[place] @ factor
-                along = step * signs[place]
-                square = float(w @ w)
-                beta = along / (1 - along * square)
-                growth = beta / (1 + math.sqrt(1 + beta * square))
-                dger(growth, factor @ w, w, a=factor, overwrite_a=1)
+                _grow(factor, w, float(w @ w), step * signs[place])
+
+
+def _grow(factor: FloatArray, w: FloatArray, square: float, along: float) -> None:
+    """Make B B' the inverse of (B B')^-1 - along u u', in place, with w = B'u and ``square`` its squared length."""
+    beta = along / (1 - along * square)
+    dger(beta / (1 + math.sqrt(1 + beta * square)), factor @ w, w, a=factor, overwrite_a=1)
 
 
 def _two_step(rows: FloatArray, signs: list[float], bound: float) -> float:
