@@ -94,7 +94,7 @@ class Burg:
         inside = duals * problem.bounds / problem.slack
         return float(problem.slack * np.log1p(inside).sum()) if (inside > -1).all() else -math.inf
 
-    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> None:
+    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
         """Project onto each constraint in turn: B grows by g (B w) w' with w = B'u.
 
         With step alpha along s u u', beta = s alpha / (1 - s alpha |w|^2) and the symmetric root
@@ -110,6 +110,8 @@ class Burg:
             if single:
                 w = vectors[begin] @ factor
                 square = float(w @ w)
+                if not square > 0:
+                    return False
                 exact = give * (1 / square - 1 / bounds[number] - dual / problem.slack)
             else:
                 exact = _two_step(vectors[begin : begin + 2] @ factor, signs[begin : begin + 2], bounds[number])
@@ -121,18 +123,28 @@ class Burg:
             progress.changes += 1
             duals[number] = moved
             if single:
-                _grow(factor, w, square, step)
+                if not _grow(factor, w, square, step):
+                    return False
                 continue
             # What makes X smaller comes first, so that X stays positive definite in between.
             for place in sorted((begin, begin + 1), key=lambda k: step * signs[k]):
                 w = vectors[place] @ factor
-                _grow(factor, w, float(w @ w), step * signs[place])
+                if not _grow(factor, w, float(w @ w), step * signs[place]):
+                    return False
+        return True
 
 
-def _grow(factor: FloatArray, w: FloatArray, square: float, along: float) -> None:
-    """Make B B' the inverse of (B B')^-1 - along u u', in place, with w = B'u and ``square`` its squared length."""
-    beta = along / (1 - along * square)
+def _grow(factor: FloatArray, w: FloatArray, square: float, along: float) -> bool:
+    """Make B B' the inverse of (B B')^-1 - along u u', in place, with w = B'u and ``square`` its squared length.
+
+    Returns ``False`` where rounding has made that singular.
+    """
+    rest = 1 - along * square
+    if not rest > 0:
+        return False
+    beta = along / rest
     dger(beta / (1 + math.sqrt(1 + beta * square)), factor @ w, w, a=factor, overwrite_a=1)
+    return True
 
 
 def _two_step(rows: FloatArray, signs: list[float], bound: float) -> float:

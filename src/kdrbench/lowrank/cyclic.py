@@ -30,7 +30,8 @@ def cyclic(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
     checkpoint, earlier = _PATIENCE, duals
     while progress.sweeps < stopping.max_sweeps:
         before = duals.copy()
-        divergence.sweep(state, duals, progress)
+        if not divergence.sweep(state, duals, progress):
+            return duals, Outcome.STALLED
         progress.sweeps += 1
         progress.dual_change = change_of(duals, before)
         due = progress.sweeps == checkpoint

@@ -49,8 +49,11 @@ class Divergence(Protocol):
         """Return what the moved bounds add to the primal objective."""
         ...
 
-    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> None:
-        """Project onto each constraint in turn; ``state`` and ``duals`` change in place."""
+    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
+        """Project onto each constraint in turn; ``state`` and ``duals`` change in place.
+
+        Returns ``False``, midway, where X is so near to being singular or infinite that rounding prevents more.
+        """
         ...
 
 

@@ -97,7 +97,7 @@ class VonNeumann:
         moved = self.bounds(duals)
         return float(problem.slack * np.sum(-moved * duals / problem.slack - moved + problem.bounds))
 
-    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> None:
+    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
         """Project onto each constraint in turn."""
         problem, found = self.problem, _own(state)
         starts = problem.starts.tolist()
@@ -119,6 +119,9 @@ class VonNeumann:
                 progress.changes += 1
                 duals[number] += step
                 found.logs, found.basis = spectrum.values, found.basis @ spectrum.basis
+                if not found.logs[-1] <= _LARGEST:
+                    return False
+        return True
 
 
 def _own(state: State) -> VonNeumannState:
