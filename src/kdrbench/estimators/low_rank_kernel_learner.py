@@ -1,0 +1,233 @@
+"""Low-rank kernel learning as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kdrbench.errors import InputError, is_whole
+from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
+from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
+from kdrbench.lowrank import (
+    Constraints,
+    Outcome,
+    Stopping,
+    constraints_from_labels,
+    factor_of,
+    learn_kernel,
+)
+
+
+class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Change a kernel as little as possible so that distances do what labels, or constraints, ask for.
+
+    Solves min D(K, K0) over positive semidefinite K in the range of K0 under tr(K A_i) <=, >=, = b_i; see
+    :func:`kdrbench.lowrank.learn_kernel`. Rows of the result G, K = G G', are the samples: Euclidean distances of
+    transformed samples are the learned ones.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Rank r of K0: its best approximation. ``None``: the features themselves for the linear kernel, else the whole
+        kernel matrix.
+    kernel : str or kernel
+        K0: ``linear`` (uncentred), ``gaussian``, ``polynomial``, or an object such as
+        :class:`kdrbench.kernels.UserKernel`; positive semidefinite, and not a combination or ``rbf_relative``.
+    kernel_params : dict or None
+        Options of the family, for instance ``{"sigma": 2.0}``.
+    divergence : {"burg", "von_neumann"}
+        Which D.
+    solver : {"newton", "cyclic"}
+        The dual by Newton's method, for up to some thousand constraints, or the paper's cyclic projections.
+    n_constraints : int
+        Pairs drawn from the labels (all of them when there are fewer).
+    change : float
+        Pairs of one class shall come nearer by this share of their squared distance, others move apart by it.
+    slack : float
+        gamma > 0: what it costs to miss a bound. ``inf``: bounds are kept, and may then have no solution, which is
+        warned of; constraints given to ``fit`` may then be of rank two as well.
+    tol : float
+        Tolerance of the duals' relative change and of the KKT residual.
+    max_iter : int
+        Most sweeps over all constraints, or Newton steps.
+    random_state : int, RandomState or None
+        Draws the pairs.
+
+    Attributes
+    ----------
+    factor_map_ : ndarray of shape (r0, r)
+        Maps rows of K0's factor to those of G; for the linear kernel without ``n_components``, features to G.
+    result_ :
+        :class:`kdrbench.lowrank.LearnedKernel`, with outcome, duals, certificates.
+    constraints_ :
+        The constraints used.
+    n_iter_ : int
+        Sweeps.
+    classes_ : ndarray
+        The labels seen; only where they were used.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    References
+    ----------
+    Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from kdrbench.estimators import LowRankKernelLearner
+    >>> X, y = load_wine(return_X_y=True)
+    >>> LowRankKernelLearner(random_state=0).fit_transform(StandardScaler().fit_transform(X), y).shape
+    (178, 13)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: str | Kernel = "linear",
+        kernel_params: Mapping[str, Any] | None = None,
+        divergence: str = "burg",
+        solver: str = "newton",
+        n_constraints: int = 200,
+        change: float = 0.25,
+        slack: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 2000,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.divergence = divergence
+        self.solver = solver
+        self.n_constraints = n_constraints
+        self.change = change
+        self.slack = slack
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None
+    ) -> LowRankKernelLearner:
+        """Learn from X (n_samples x n_features) and labels y, or ``constraints`` on the kernel of these samples.
+
+        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or constraints that
+        cannot hold alone or in pairs; warns with ``ConvergenceWarning`` unless the solver converged.
+        """
+        self.__dict__.pop("classes_", None)
+        features, labels = self._validated(X, y, constraints)
+        factor = self._start(features)
+        if constraints is None:
+            n_pairs = len(features) * (len(features) - 1) // 2
+            if not is_whole(self.n_constraints) or self.n_constraints < 1:
+                raise InputError(f"n_constraints must be a positive integer, got {self.n_constraints!r}")
+            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            wanted = min(self.n_constraints, n_pairs)
+            constraints = constraints_from_labels(factor, labels, wanted, rng, change=self.change)
+        self.constraints_ = constraints
+        self.result_ = learn_kernel(
+            factor,
+            constraints,
+            divergence=self.divergence,
+            solver=self.solver,
+            stopping=Stopping(self.tol, self.tol, self.max_iter),
+            slack=self.slack,
+        )
+        self.n_iter_ = self.result_.sweeps
+        self.factor_map_ = self.result_.factor_map
+        if self.result_.outcome is not Outcome.CONVERGED:
+            message = f"{self.solver} ended as {self.result_.outcome}: {self.result_.message}"
+            warnings.warn(message, ConvergenceWarning, 2)
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return the rows of G for these samples, n_samples x r."""
+        check_is_fitted(self)
+        features = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = features
+        if self._basis is not None:
+            rows = features @ self._basis if self._kernel is None else self._kernel_rows(features) @ self._basis
+        learned: FloatArray = rows @ self.factor_map_
+        return learned
+
+    def _validated(self, X: ArrayLike, y: ArrayLike | None, constraints: Constraints | None) -> tuple[FloatArray, Any]:
+        options = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
+        if constraints is not None:
+            if not isinstance(constraints, Constraints):
+                raise InputError(f"constraints must be kdrbench.lowrank.Constraints, got {type(constraints).__name__}")
+            return validate_data(self, X, **options), None
+        features, labels = validate_data(self, X, y, **options)
+        check_classification_targets(labels)
+        self.classes_ = np.unique(labels)
+        if len(self.classes_) < 2:
+            raise InputError(f"labels must name at least 2 classes, got {len(self.classes_)} class: {self.classes_}")
+        return features, labels
+
+    def _start(self, features: FloatArray) -> FloatArray:
+        """Return G0, and keep what maps new samples to its rows."""
+        self._kernel = self._resolved(features)
+        self._basis: FloatArray | None = None
+        self._samples: FloatArray | None = None
+        if self._kernel is None:
+            if self.n_components is None:
+                return features
+            # G0 = X V, V the first right singular vectors.
+            _, singular, right = np.linalg.svd(features, full_matrices=False)
+            rank = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
+            if not is_whole(self.n_components) or not 1 <= self.n_components <= rank:
+                raise InputError(
+                    f"n_components must be None or an integer between 1 and the kernel's rank {rank}, got "
+                    f"{self.n_components!r}"
+                )
+            self._basis = right[: self.n_components].T
+            return np.ascontiguousarray(features @ self._basis)
+        matrix = self._kernel.value(pairing_values(self._kernel.pairing, features))
+        factor = factor_of(0.5 * (matrix + matrix.T), self.n_components)
+        self._samples = features
+        # k(x, .) V / sqrt(lambda) gives the rows of V sqrt(lambda) at the training samples.
+        self._basis = factor / np.sum(factor**2, axis=0)
+        return factor
+
+    def _resolved(self, features: FloatArray) -> Kernel | None:
+        """Return the kernel, or ``None`` for the linear one, which needs no n x n array."""
+        if self.kernel_params is not None and not isinstance(self.kernel_params, Mapping):
+            raise InputError(f"kernel_params must be None or a dict of options, got {self.kernel_params!r}")
+        wanted: object = self.kernel
+        if isinstance(wanted, str):
+            if wanted == "linear" and not self.kernel_params:
+                return None
+            wanted = {"family": wanted, **(self.kernel_params or {})}
+        elif self.kernel_params:
+            raise InputError("kernel_params belong to a kernel family; a kernel object has its own")
+        kernel = resolve_kernel(wanted, features, features.shape[1])
+        if isinstance(kernel, Combination | RelativeGaussian):
+            raise InputError("kernel must have a value for any two samples: no combination and no rbf_relative")
+        return kernel
+
+    def _kernel_rows(self, features: FloatArray) -> FloatArray:
+        if self._kernel is None or self._samples is None:
+            raise InputError("the linear kernel has no kernel rows")
+        rows: FloatArray = self._kernel.value(pairing_block(self._kernel.pairing, features, self._samples))
+        return rows
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.factor_map_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Without labels only where constraints are given instead.
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,48 @@
+"""Low-rank kernel learning: the kernel nearest to K0, in Burg's or von Neumann's divergence, under constraints."""
+
+from kdrbench.lowrank.constraints import (
+    Constraints,
+    Sense,
+    diagonal,
+    join,
+    rank_one,
+    rank_two,
+    relative_distances,
+    similarities,
+    squared_distances,
+)
+from kdrbench.lowrank.correlation import factor_of, higham_correlation, nearest_correlation
+from kdrbench.lowrank.definite_boost import definite_boost
+from kdrbench.lowrank.isometry import centred_factor, isometry_constraints
+from kdrbench.lowrank.kernel_kmeans import kernel_kmeans, kmeans_on_factor
+from kdrbench.lowrank.learn import DIVERGENCES, SOLVERS, learn_kernel
+from kdrbench.lowrank.result import LearnedKernel, Outcome, Stopping
+from kdrbench.lowrank.sampling import constraints_from_labels, draw_pairs
+
+__all__ = [
+    "DIVERGENCES",
+    "SOLVERS",
+    "Constraints",
+    "LearnedKernel",
+    "Outcome",
+    "Sense",
+    "Stopping",
+    "centred_factor",
+    "constraints_from_labels",
+    "definite_boost",
+    "diagonal",
+    "draw_pairs",
+    "factor_of",
+    "higham_correlation",
+    "isometry_constraints",
+    "join",
+    "kernel_kmeans",
+    "kmeans_on_factor",
+    "learn_kernel",
+    "nearest_correlation",
+    "rank_one",
+    "rank_two",
+    "relative_distances",
+    "similarities",
+    "squared_distances",
+]

@@ -1,0 +1,88 @@
+"""Nearest correlation matrices: K_ii = 1, with K of full or of low rank.
+
+Burg's and von Neumann's divergences keep the range of K0, so that a start of rank r gives a correlation matrix of
+rank r. Higham's alternating projections minimise another objective, the Frobenius norm |K - K0|, and each method wins
+its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kdrbench.errors import InputError, is_number, is_whole
+from kdrbench.kernels.family import FloatArray
+from kdrbench.lowrank.constraints import diagonal
+from kdrbench.lowrank.learn import learn_kernel
+from kdrbench.lowrank.result import LearnedKernel, Stopping
+
+
+def factor_of(kernel: ArrayLike, rank: int | None = None) -> FloatArray:
+    """Return G, n x r, with G G' the best approximation of rank r of a positive semidefinite kernel (n x n).
+
+    Without ``rank`` every eigenvalue above n eps times the largest counts. Raises ``InputError`` for a kernel that is
+    not symmetric or has clearly negative eigenvalues, and for a rank that it does not have.
+    """
+    given = np.asarray(kernel, dtype=np.float64)
+    if given.ndim != 2 or given.shape[0] != given.shape[1] or not np.isfinite(given).all() or not given.any():
+        raise InputError(f"a kernel must be a square array of finite numbers, not all zero, got shape {given.shape}")
+    if np.abs(given - given.T).max() > 1e-10 * np.abs(given).max():
+        raise InputError("the kernel is not symmetric; give (K + K') / 2 if it should be")
+    values, vectors = np.linalg.eigh(given)
+    # Kernels printed with six decimals have eigenvalues that are negative by as much.
+    if values[0] < -1e-6 * len(given) * np.abs(given).max():
+        raise InputError(f"the kernel is not positive semidefinite: its smallest eigenvalue is {values[0]:g}")
+    found = int((values > len(given) * np.finfo(float).eps * values[-1]).sum())
+    if rank is not None and (not is_whole(rank) or not 1 <= rank <= found):
+        raise InputError(f"rank must be an integer between 1 and the kernel's rank {found}, got {rank!r}")
+    kept = slice(None, -(rank or found) - 1, -1)
+    return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+
+def nearest_correlation(
+    kernel: ArrayLike,
+    *,
+    rank: int | None = None,
+    divergence: str = "burg",
+    solver: str = "cyclic",
+    stopping: Stopping | None = None,
+) -> LearnedKernel:
+    """Return the K in the range of ``kernel`` (or of its best approximation of that ``rank``) with K_ii = 1.
+
+    It has the least divergence from ``kernel``. With rank r and n samples there may be none: n equations stand against
+    r (r + 1) / 2 unknowns, and the ``outcome`` says so. Raises ``InputError`` as :func:`factor_of`.
+    """
+    factor = factor_of(kernel, rank)
+    constraints = diagonal(len(factor), np.arange(len(factor)), "=", 1.0)
+    return learn_kernel(factor, constraints, divergence=divergence, solver=solver, stopping=stopping)
+
+
+def higham_correlation(kernel: ArrayLike, *, tolerance: float = 1e-8, max_rounds: int = 10_000) -> FloatArray:
+    """Return the correlation matrix nearest to a symmetric ``kernel`` (n x n) in Frobenius norm; a rival.
+
+    Alternating projections onto positive semidefinite matrices, with Dykstra's correction, and onto unit diagonals,
+    until a round changes the matrix by at most ``tolerance`` of its norm.
+
+    Source: Higham, "Computing the nearest correlation matrix", IMA J. Numerical Analysis 22, 2002, Algorithm 3.3.
+    Raises ``InputError`` for bad arguments, or when ``max_rounds`` do not suffice.
+    """
+    start = np.asarray(kernel, dtype=np.float64)
+    if start.ndim != 2 or not np.array_equal(start, start.T) or not np.isfinite(start).all():
+        raise InputError(f"the matrix must be symmetric and finite, got shape {start.shape}")
+    if not is_number(tolerance) or tolerance <= 0:
+        raise InputError(f"tolerance must be a positive number, got {tolerance!r}")
+    matrix: FloatArray = start.copy()
+    correction = np.zeros_like(start)
+    for _ in range(max_rounds):
+        lifted = matrix - correction
+        values, vectors = np.linalg.eigh(lifted)
+        definite = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        correction = definite - lifted
+        moved = definite.copy()
+        np.fill_diagonal(moved, 1.0)
+        # A step is small long before the two sets are met, so their distance counts too.
+        change = max(np.linalg.norm(moved - matrix), np.linalg.norm(moved - definite))
+        matrix = moved
+        if change <= tolerance * np.linalg.norm(matrix):
+            return matrix
+    raise InputError(f"alternating projections need more than {max_rounds} rounds; raise max_rounds or the tolerance")

@@ -1,0 +1,76 @@
+"""What the solvers need of a divergence: its dual function and derivatives, and one pass of exact projections."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.lowrank.reduced import ReducedProblem
+from kdrbench.lowrank.result import Progress
+
+
+class State(Protocol):
+    """The matrix X that some duals give, in the form its divergence works with."""
+
+    def root(self) -> FloatArray:
+        """Return R with X = R R', r x r."""
+        ...
+
+
+class Divergence(Protocol):
+    """A divergence on a :class:`ReducedProblem`. ``duals`` are m values, X(mu) the minimiser of the Lagrangian."""
+
+    problem: ReducedProblem
+
+    def at(self, duals: FloatArray) -> State | None:
+        """Return X(mu), or ``None`` where it does not exist or overflows."""
+        ...
+
+    def dual(self, duals: FloatArray, state: State) -> float:
+        """Return the dual objective."""
+        ...
+
+    def value(self, state: State) -> float:
+        """Return D(X, X0)."""
+        ...
+
+    def curvature(self, duals: FloatArray, state: State, free: NDArray[np.bool_]) -> FloatArray:
+        """Return minus the Hessian of the dual objective over the ``free`` duals."""
+        ...
+
+    def bounds(self, duals: FloatArray) -> FloatArray:
+        """Return the bounds, moved by what the slack allows at these duals."""
+        ...
+
+    def slack_cost(self, duals: FloatArray) -> float:
+        """Return what the moved bounds add to the primal objective."""
+        ...
+
+    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
+        """Project onto each constraint in turn; ``state`` and ``duals`` change in place.
+
+        Returns ``False``, midway, where X is so near to being singular or infinite that rounding prevents more.
+        """
+        ...
+
+
+def values_of(problem: ReducedProblem, state: State) -> FloatArray:
+    """Return tr(X A_i), m values."""
+    rows = problem.vectors @ state.root()
+    return problem.sum_by_constraint(np.einsum("ij,ij->i", rows, rows))
+
+
+def kkt_residual(divergence: Divergence, duals: FloatArray, values: FloatArray) -> tuple[float, float]:
+    """Return the KKT residual and the largest relative violation, as :class:`LearnedKernel` defines them."""
+    problem = divergence.problem
+    if not len(problem):
+        return 0.0, 0.0
+    gap = (values - divergence.bounds(duals)) / problem.scale
+    relative = duals * problem.dual_unit
+    # A step along the dual gradient that the allowed signs stop: zero only at an optimum.
+    moved = np.minimum(np.maximum(relative - gap, problem.lower), problem.upper)
+    missed = np.where(problem.lower == 0, -gap, np.where(problem.upper == 0, gap, np.abs(gap)))
+    return float(np.abs(moved - relative).max()), max(0.0, float(missed.max()))

@@ -1,0 +1,177 @@
+"""From a factor and constraints to the nearest kernel that meets them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kdrbench.errors import InputError, unknown_name
+from kdrbench.kernels.family import FloatArray
+from kdrbench.lowrank.burg import Burg
+from kdrbench.lowrank.conflict import search_conflict
+from kdrbench.lowrank.constraints import Constraints
+from kdrbench.lowrank.cyclic import cyclic
+from kdrbench.lowrank.divergence import Divergence, kkt_residual, values_of
+from kdrbench.lowrank.newton import newton
+from kdrbench.lowrank.reduced import ReducedProblem, reduce_problem
+from kdrbench.lowrank.result import LearnedKernel, Outcome, Progress, Stopping
+from kdrbench.lowrank.von_neumann import VonNeumann
+
+DIVERGENCES: dict[str, type[Burg] | type[VonNeumann]] = {"burg": Burg, "von_neumann": VonNeumann}
+# What an end without a solution is worth finding out why.
+_SEARCH_STEPS = 500
+SOLVERS = {"cyclic": cyclic, "newton": newton}
+
+
+def learn_kernel(
+    factor: ArrayLike,
+    constraints: Constraints,
+    *,
+    divergence: str = "burg",
+    solver: str = "cyclic",
+    stopping: Stopping | None = None,
+    slack: float = math.inf,
+) -> LearnedKernel:
+    """Solve min D(K, K0) over positive semidefinite K in the range of K0 = G0 G0' under tr(K A_i) <=, >=, = b_i.
+
+    Parameters
+    ----------
+    factor : array of shape (n, r)
+        G0. Memory is O(n r + m r) beyond it; time is linear in n once at the start and once at the end.
+    constraints : Constraints
+        See :mod:`kdrbench.lowrank.constraints`; on n samples.
+    divergence : {"burg", "von_neumann"}
+        Burg: D = tr(K K0^+) - log det on the range - r, which keeps the rank. Von Neumann: D = tr(K log K -
+        K log K0 - K + K0); constraints tr(KA) = 0 with positive semidefinite A are met by a smaller range.
+    solver : {"cyclic", "newton"}
+        ``cyclic``: the paper's projections in turn, O(r^2) (Burg) or an r x r eigenproblem (von Neumann) each.
+        ``newton``: the dual by projected Newton steps of O(m^2 r + m^3), for tight solves of up to some thousand
+        constraints.
+    stopping : Stopping or None
+        Tolerances and the most sweeps.
+    slack : float
+        gamma > 0: each bound b may move to xi at the cost gamma d(xi, b), d the same divergence of numbers; ``inf``
+        keeps the bounds. For constraints of rank one. An extension of ours to von Neumann of what information-theoretic
+        metric learning does for Burg.
+
+    Returns
+    -------
+    LearnedKernel
+        Look at ``outcome`` and ``message``: nothing is raised or warned for a set of constraints without a solution.
+
+    Raises
+    ------
+    InputError
+        For unknown names, arrays of the wrong shape, and constraints that cannot hold alone or in pairs.
+
+    References
+    ----------
+    Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006.
+
+    Examples
+    --------
+    >>> from kdrbench.lowrank import learn_kernel, squared_distances
+    >>> nearer = squared_distances(3, [(0, 1)], "<=", 1.0)
+    >>> learned = learn_kernel([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]], nearer)
+    >>> learned.factor.round(6).tolist()
+    [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    """
+    start = checked_factor(factor, constraints)
+    if divergence not in DIVERGENCES:
+        raise InputError(unknown_name("divergence", divergence, sorted(DIVERGENCES)))
+    if solver not in SOLVERS:
+        raise InputError(unknown_name("solver", solver, sorted(SOLVERS)))
+    if isinstance(slack, bool) or not isinstance(slack, int | float) or not slack > 0:
+        raise InputError(f"slack must be a positive number or inf, got {slack!r}")
+    kind = DIVERGENCES[divergence]
+    problem = reduce_problem(start, constraints, orthonormal=kind.orthonormal, slack=float(slack))
+    chosen: Divergence = kind(problem)
+    progress = Progress()
+    duals, outcome = SOLVERS[solver](chosen, stopping or Stopping(), progress)
+    if outcome in (Outcome.STALLED, Outcome.MAX_SWEEPS) and search_conflict(problem, _SEARCH_STEPS, progress):
+        outcome = Outcome.INFEASIBLE
+    return _collected(start, constraints, chosen, duals, outcome, progress)
+
+
+def checked_factor(factor: ArrayLike, constraints: Constraints) -> FloatArray:
+    """Return the factor as an array; ``InputError`` unless it is n x r, finite and not zero, n as the constraints'."""
+    start = np.asarray(factor, dtype=np.float64)
+    if start.ndim != 2 or start.shape[1] < 1 or not np.isfinite(start).all() or not start.any():
+        raise InputError(
+            f"the factor must be an n x r array of finite numbers that are not all zero, got shape {start.shape}"
+        )
+    if len(start) != constraints.n_samples:
+        raise InputError(
+            f"the factor has {len(start)} rows, but the constraints are on kernels of {constraints.n_samples} samples"
+        )
+    return start
+
+
+def _collected(
+    start: FloatArray,
+    constraints: Constraints,
+    divergence: Divergence,
+    duals: FloatArray,
+    outcome: Outcome,
+    progress: Progress,
+) -> LearnedKernel:
+    """Return the kernel that the duals give, with its certificates."""
+    problem = divergence.problem
+    state = divergence.at(duals)
+    if state is None:
+        # Only reached by duals that have grown beyond rounding; the start is then all that can be said of.
+        duals, outcome = np.zeros_like(duals), outcome if outcome is Outcome.INFEASIBLE else Outcome.STALLED
+        state = divergence.at(duals)
+    if state is None:
+        raise InputError("the factor's entries are too large or too small for its kernel's logarithm; scale it")
+    residual, violation = kkt_residual(divergence, duals, values_of(problem, state))
+    value = divergence.value(state)
+    all_duals = np.zeros(len(constraints))
+    all_duals[problem.numbers] = problem.turned * duals
+    factor_map = problem.basis_map @ state.root()
+    return LearnedKernel(
+        factor=start @ factor_map,
+        factor_map=factor_map,
+        duals=all_duals,
+        outcome=outcome,
+        message=_message(outcome, constraints, problem, progress, residual, violation),
+        sweeps=progress.sweeps,
+        projections=progress.projections,
+        changes=progress.changes,
+        trace_evaluations=progress.trace_evaluations,
+        dual_change=progress.dual_change,
+        kkt_residual=residual,
+        largest_violation=violation,
+        divergence=value,
+        duality_gap=value + divergence.slack_cost(duals) - divergence.dual(duals, state),
+        trace_bound=progress.trace_bound,
+        conflicting=progress.conflicting,
+    )
+
+
+def _message(
+    outcome: Outcome,
+    constraints: Constraints,
+    problem: ReducedProblem,
+    progress: Progress,
+    residual: float,
+    violation: float,
+) -> str:
+    found = f"KKT residual {residual:.1e}, largest violation {violation:.1e} after {progress.sweeps} sweeps"
+    if outcome is Outcome.INFEASIBLE:
+        named = "; ".join(constraints.describe(number) for number in progress.conflicting[:5])
+        more = f" and {len(progress.conflicting) - 5} more" if len(progress.conflicting) > 5 else ""
+        says = (
+            "no kernel in the range of K0 meets the constraints"
+            if progress.trace_bound == math.inf
+            else f"any kernel that meets the constraints has at least {progress.trace_bound:.1e} times K0's trace, so "
+            "there is most likely none"
+        )
+        return f"{says}; in conflict: {named}{more}. Relax or leave out some of them, or set a finite slack; {found}"
+    if outcome is Outcome.CONVERGED:
+        return f"{found}; {len(constraints) - len(problem)} constraints hold for every kernel of the range"
+    if violation > 1e-3 and problem.slack == math.inf:
+        found += "; the constraints may have no solution, or only singular ones: relax some, or set a finite slack"
+    return f"{found}; raise max_sweeps, or try solver='newton'" if outcome is Outcome.MAX_SWEEPS else found

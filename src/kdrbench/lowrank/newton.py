@@ -1,0 +1,105 @@
+"""The dual problem by a projected Newton method: few steps, each of O(m^2 r + m^3) for m constraints.
+
+Duals at their bound whose gradient points outwards are held; the others take a Newton step, which is projected onto the
+allowed signs and shortened until the dual objective has grown enough.
+
+Source: Bertsekas, "Projected Newton methods for optimization problems with simple constraints", SIAM J. Control and
+Optimization 20, 1982.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.lowrank.divergence import Divergence, State, kkt_residual, values_of
+from kdrbench.lowrank.feasibility import in_conflict, out_of_reach, trace_bound
+from kdrbench.lowrank.result import Outcome, Progress, Stopping
+
+_ENOUGH = 1e-4
+_LENGTHS = tuple(0.5**power for power in range(14))
+# Shares of the diagonal added to the curvature, tried in turn; the first hardly slows the last steps.
+_RIDGES = (1e-10, 1e-7, 1e-4, 1e-1, 1e3, 1e7, 1e11)
+# The dual objective is a difference of sums of the size of r and mu'b; this is its relative rounding.
+_ROUNDING = 1e-13
+# Curvatures below this share of the largest, or this much, are taken to be so much: steps stay finite.
+_FLAT, _TINY = 1e-20, 1e-100
+# Where duals are not unique they drift by rounding for ever, at residuals like this.
+_EXACT = 1e-12
+
+
+def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tuple[FloatArray, Outcome]:
+    """Return duals and how it ended; ``progress`` is kept up to date."""
+    problem = divergence.problem
+    duals = np.zeros(len(problem))
+    state = divergence.at(duals)
+    if not len(problem) or state is None:
+        progress.dual_change = 0.0
+        return duals, Outcome.CONVERGED
+    progress.dual_change = np.inf
+    while True:
+        values = values_of(problem, state)
+        residual, _ = kkt_residual(divergence, duals, values)
+        if residual <= stopping.kkt_tolerance and (
+            progress.dual_change < stopping.tolerance or residual <= _EXACT or not duals.any()
+        ):
+            return duals, Outcome.CONVERGED
+        progress.trace_bound = max(progress.trace_bound, trace_bound(problem, duals))
+        if problem.slack == np.inf and out_of_reach(problem, progress.trace_bound):
+            progress.conflicting = in_conflict(problem, duals)
+            return duals, Outcome.INFEASIBLE
+        if progress.sweeps >= stopping.max_sweeps:
+            return duals, Outcome.MAX_SWEEPS
+        gradient = divergence.bounds(duals) - values
+        moved = _step(divergence, duals, state, gradient)
+        if moved is None:
+            return duals, Outcome.CONVERGED if residual <= stopping.kkt_tolerance else Outcome.STALLED
+        progress.sweeps += 1
+        progress.projections += len(problem)
+        progress.changes += len(problem)
+        progress.dual_change = change_of(moved[0], duals)
+        duals, state = moved
+
+
+def change_of(duals: FloatArray, before: FloatArray) -> float:
+    """Return |mu - mu_old|_1 / (|mu|_2 + |mu_old|_2), zero when both are zero."""
+    size = float(np.linalg.norm(duals) + np.linalg.norm(before))
+    return float(np.abs(duals - before).sum()) / size if size > 0 else 0.0
+
+
+def _step(
+    divergence: Divergence, duals: FloatArray, state: State, gradient: FloatArray
+) -> tuple[FloatArray, State] | None:
+    """Return duals and state after one step, or ``None`` when no step gains anything."""
+    problem = divergence.problem
+    held = ((duals <= problem.lower) & (gradient <= 0)) | ((duals >= problem.upper) & (gradient >= 0))
+    free = ~held
+    if not free.any():
+        return None
+    curvature = divergence.curvature(duals, state, free)
+    before = divergence.dual(duals, state)
+    rounding = _ROUNDING * (problem.rank + abs(before) + float(np.abs(duals) @ np.abs(problem.bounds)))
+    for ridge in _RIDGES:
+        direction = np.zeros_like(duals)
+        direction[free] = _solve(curvature, gradient[free], ridge)
+        for length in _LENGTHS:
+            trial = problem.clip(duals + length * direction)
+            found = divergence.at(trial)
+            gain = float(gradient @ (trial - duals))
+            if found is not None and divergence.dual(trial, found) >= before + _ENOUGH * gain - rounding:
+                return None if np.array_equal(trial, duals) else (trial, found)
+    return None
+
+
+def _solve(curvature: FloatArray, gradient: FloatArray, ridge: float) -> FloatArray:
+    """Return (curvature + ridge times its diagonal)^-1 gradient.
+
+    Dependent constraints make the curvature singular, and the dual linear along what it does not see.
+    """
+    diagonal = np.diag(curvature)
+    unit = 1 / np.sqrt(np.maximum(diagonal, max(_FLAT * float(diagonal.max()), _TINY)))
+    scaled: NDArray[np.float64] = curvature * unit[:, None] * unit
+    solved: FloatArray = unit * solve(scaled + ridge * np.eye(len(scaled)), unit * gradient, assume_a="sym")
+    return solved

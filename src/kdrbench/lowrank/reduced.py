@@ -1,0 +1,161 @@
+"""A problem on r x r: the only places where data of n samples are touched are here and where the factor is returned.
+
+With K0 = G0 G0' every kernel in the range of K0 is F X F' for a basis F = G0 T of the range. For Burg F = G0 and the
+start is X = I; for von Neumann F is orthonormal and the start is the diagonal of K0's eigenvalues. A constraint
+tr(KA) becomes sum_k s_k u_k' X u_k with orthogonal u_k of r entries, the eigenvectors of F'AF.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.kernels.family import FloatArray
+from kdrbench.lowrank.checks import SpectralForm, check_each, refuse_contradictions, spectral_form
+from kdrbench.lowrank.constraints import Constraints, IntArray, Sense
+
+# Directions of the factor below this share of its largest singular value are no part of the range.
+_RANGE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedProblem:
+    """min D(X, X0) over r x r matrices X under sum_{k of i} s_k u_k' X u_k <=, >=, = b_i.
+
+    ``basis_map``: T, r0 x r; ``spectrum``: the diagonal X0; ``vectors``: u, N x r, those of constraint i being rows
+    ``starts[i]`` to ``starts[i + 1]``; ``signs``: s; ``bounds``: b; ``lower``, ``upper``: what the duals may be;
+    ``scale``: the unit of violations; ``dual_unit``: what duals are multiplied by to be compared with relative
+    violations; ``initial``: values at X0; ``numbers``: the number that each constraint was given with; ``turned``: -1
+    where tr(KA) was replaced by tr(K(-A)), else 1; ``slack``: gamma.
+    """
+
+    basis_map: FloatArray
+    spectrum: FloatArray
+    vectors: FloatArray
+    signs: FloatArray
+    starts: IntArray
+    bounds: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    scale: FloatArray
+    dual_unit: FloatArray
+    initial: FloatArray
+    numbers: IntArray
+    turned: FloatArray
+    slack: float
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    @property
+    def rank(self) -> int:
+        """Return r."""
+        return len(self.spectrum)
+
+    def sum_by_constraint(self, values: FloatArray) -> FloatArray:
+        """Return sum_{k of i} s_k value_k for the N ``values``."""
+        if not len(self):
+            return np.zeros(0)
+        summed: FloatArray = np.add.reduceat(self.signs * values, self.starts[:-1])
+        return summed
+
+    def combination(self, duals: FloatArray) -> FloatArray:
+        """Return sum_i mu_i sum_{k of i} s_k u_k u_k', r x r."""
+        weights = self.signs * np.repeat(duals, np.diff(self.starts))
+        combined: FloatArray = (self.vectors.T * weights) @ self.vectors
+        return combined
+
+    def clip(self, duals: FloatArray) -> FloatArray:
+        """Return the nearest duals of the allowed signs."""
+        clipped: FloatArray = np.minimum(np.maximum(duals, self.lower), self.upper)
+        return clipped
+
+
+def reduce_problem(factor: FloatArray, constraints: Constraints, *, orthonormal: bool, slack: float) -> ReducedProblem:
+    """Return the problem on the range of K0 = G0 G0', G0 = ``factor`` (n x r0).
+
+    ``orthonormal``: in an orthonormal basis, as von Neumann's divergence wants it. Constraints that every kernel of the
+    range meets are left out. Raises ``InputError`` for those that none can meet, alone or in pairs.
+    """
+    if slack == np.inf:
+        refuse_contradictions(constraints)
+    projected = np.asarray(constraints.vectors @ factor)
+    lengths = np.asarray(abs(constraints.vectors) @ np.linalg.norm(factor, axis=1))
+    basis_map, spectrum = _basis(factor) if orthonormal else (np.eye(factor.shape[1]), np.ones(factor.shape[1]))
+    if orthonormal:
+        lengths = lengths / np.sqrt(spectrum.max())
+    spectral = spectral_form(projected @ basis_map, lengths, constraints)
+    if orthonormal:
+        keep = _complement_of_zeros(spectral, np.log(spectrum))
+        if keep is not None:
+            rotation, spectrum = keep
+            basis_map = basis_map @ rotation
+            spectral = spectral_form(projected @ basis_map, lengths, constraints)
+    active = check_each(constraints, spectral, spectrum, slack, orthonormal)
+    return _assembled(spectral, active, basis_map, spectrum, slack, orthonormal)
+
+
+def _basis(factor: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return T with G0 T orthonormal, and the eigenvalues of K0."""
+    _, singular, right = np.linalg.svd(np.linalg.qr(factor, mode="r"))
+    kept = singular > _RANGE * singular[0]
+    return right[: len(singular)][kept].T / singular[kept], singular[kept] ** 2
+
+
+def _complement_of_zeros(spectral: SpectralForm, logarithms: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return the basis orthogonal to all vectors whose constraint says tr(KA) = 0, and the spectrum of K0 there.
+
+    With F' z = u and u'Xu = 0 the range of X is orthogonal to u. Among matrices of that smaller range the one with
+    logarithm Q' log(X0) Q has the least divergence from X0.
+    """
+    definite = (spectral.values >= 0).all(axis=1) & (spectral.values > 0).any(axis=1)
+    zero = definite & (spectral.bounds == 0) & (np.array(spectral.senses) != Sense.AT_LEAST)
+    if not zero.any():
+        return None
+    left, singular, _ = np.linalg.svd(np.concatenate(list(spectral.vectors[zero])).T)
+    rank = int((singular > _RANGE * singular[0]).sum())
+    if rank == len(logarithms):
+        raise InputError(
+            f"the {int(zero.sum())} constraints with bound 0 leave no kernel but K = 0 in the range of K0, of rank "
+            f"{rank}; leave some of them out"
+        )
+    complement = left[:, rank:]
+    values, rotation = np.linalg.eigh((complement.T * logarithms) @ complement)
+    return complement @ rotation, np.exp(values)
+
+
+def _assembled(
+    form: SpectralForm,
+    active: IntArray,
+    basis_map: FloatArray,
+    spectrum: FloatArray,
+    slack: float,
+    orthonormal: bool,
+) -> ReducedProblem:
+    values, vectors = form.values[active], form.vectors[active]
+    present = values != 0
+    senses = [form.senses[number] for number in active]
+    lengths = np.einsum("mkr,r,mkr->m", vectors, spectrum, vectors)
+    bounds = form.bounds[active]
+    indefinite = (values < 0).any(axis=1)
+    scale = np.where(indefinite, np.abs(bounds) + lengths, bounds)
+    flat = vectors[present]
+    problem = ReducedProblem(
+        basis_map,
+        spectrum,
+        flat,
+        np.sign(values[present]),
+        np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64),
+        bounds,
+        np.array([0.0 if sense is Sense.AT_LEAST else -np.inf for sense in senses]),
+        np.array([0.0 if sense is Sense.AT_MOST else np.inf for sense in senses]),
+        scale,
+        np.abs(values).sum(axis=1) if orthonormal else scale,
+        np.zeros(len(active)),
+        active,
+        form.turned[active],
+        slack,
+    )
+    return replace(problem, initial=problem.sum_by_constraint(np.einsum("kr,r,kr->k", flat, spectrum, flat)))

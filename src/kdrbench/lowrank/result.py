@@ -1,0 +1,99 @@
+"""What is learned, and what is known of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kdrbench.errors import InputError, is_number, is_whole
+from kdrbench.kernels.family import FloatArray
+
+
+class Outcome(StrEnum):
+    """How learning ended."""
+
+    CONVERGED = "converged"
+    INFEASIBLE = "infeasible"
+    STALLED = "stalled"
+    MAX_SWEEPS = "max_sweeps"
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop: both tests must hold, or the sweeps be used up.
+
+    ``tolerance``: |mu - mu_old|_1 / (|mu|_2 + |mu_old|_2) of the duals over one sweep (or Newton step) is below it;
+    1e-3 is the paper's. ``kkt_tolerance``: the KKT residual of :class:`LearnedKernel` is below it; the first test alone
+    also passes on sets of constraints without a solution. ``max_sweeps``: passes over all constraints, or Newton steps.
+    """
+
+    tolerance: float = 1e-3
+    kkt_tolerance: float = 1e-3
+    max_sweeps: int = 2000
+
+    def __post_init__(self) -> None:
+        for name in ("tolerance", "kkt_tolerance"):
+            if not is_number(getattr(self, name)) or getattr(self, name) <= 0:
+                raise InputError(f"{name} must be a positive number, got {getattr(self, name)!r}")
+        if not is_whole(self.max_sweeps) or self.max_sweeps < 1:
+            raise InputError(f"max_sweeps must be a positive integer, got {self.max_sweeps!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedKernel:
+    """The kernel K = G G' that is nearest to K0 = G0 G0' under the constraints, and the evidence.
+
+    ``factor``: G, n x r. ``factor_map``: r0 x r with G = G0 ``factor_map``; rows of new samples are mapped by it too.
+    ``duals``: m values mu_i, not positive for ``<=``, not negative for ``>=``; K0's divergence pulls against them:
+    M^-1 = I - sum mu_i v_i v_i' (Burg, K = G0 M G0') or log K = log K0 + sum mu_i A_i on the range (von Neumann).
+    ``sweeps``: passes over all constraints, or Newton steps; ``projections``: constraints visited; ``changes``: those
+    among them that moved the kernel; ``trace_evaluations``: spectra of a diagonal plus a low-rank matrix, von Neumann
+    only. ``dual_change``: see :class:`Stopping`.
+
+    ``kkt_residual``: the largest of, over the constraints, the violation, or where the constraint holds the smaller of
+    its slack and its dual; violations and slacks relative to |b| (where tr(KA) can have both signs, to
+    |b| + tr(K0 |A|)), duals times the same (Burg) or times tr |A| on the range (von Neumann). It is taken at the
+    kernel that the duals give, so that stationarity holds exactly. ``largest_violation``: relative in the same way.
+
+    ``divergence``: D(K, K0). ``duality_gap``: D minus the dual objective at the same duals; with the kernel feasible it
+    bounds how far D is from the least one. ``trace_bound``: any kernel in the range of K0 that meets the constraints
+    has at least this many times the trace of K0's own factor, tr M / r; ``inf`` proves that there is none.
+    ``conflicting``: for ``infeasible``, the numbers of the constraints that the bound rests on.
+    """
+
+    factor: FloatArray
+    factor_map: FloatArray
+    duals: FloatArray
+    outcome: Outcome
+    message: str
+    sweeps: int
+    projections: int
+    changes: int
+    trace_evaluations: int
+    dual_change: float
+    kkt_residual: float
+    largest_violation: float
+    divergence: float
+    duality_gap: float
+    trace_bound: float = 0.0
+    conflicting: tuple[int, ...] = ()
+
+    @property
+    def kernel(self) -> FloatArray:
+        """Return K = G G', n x n."""
+        product: FloatArray = self.factor @ self.factor.T
+        return product
+
+
+@dataclass
+class Progress:
+    """What a solver counts while it works, and where it has come to."""
+
+    sweeps: int = 0
+    projections: int = 0
+    changes: int = 0
+    trace_evaluations: int = 0
+    dual_change: float = math.inf
+    trace_bound: float = 0.0
+    conflicting: tuple[int, ...] = ()

@@ -1,0 +1,130 @@
+"""Von Neumann's matrix divergence: D(X, Y) = tr(X log X - X log Y - X + Y).
+
+In an orthonormal basis of the range of K0, log X = log X0 + sum mu_i A_i. The projection onto one constraint is an
+eigenproblem of a diagonal plus a matrix of rank one (or two), log X + alpha A in the eigenbasis of X, and a Newton
+iteration for alpha.
+
+Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006, Section 5 and Algorithm 2, corrected:
+what is decomposed is **log** Lambda plus the rank-one term.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.lowrank.divergence import State
+from kdrbench.lowrank.reduced import ReducedProblem
+from kdrbench.lowrank.result import Progress
+from kdrbench.lowrank.spectrum import divided_differences
+from kdrbench.lowrank.trace_step import Projection, projection_step
+
+# exp of more than this overflows when squared.
+_LARGEST = 300.0
+
+
+@dataclass
+class VonNeumannState:
+    """X = U exp(diag(d)) U': ``basis`` U, r x r orthogonal; ``logs`` d."""
+
+    basis: FloatArray
+    logs: FloatArray
+
+    def root(self) -> FloatArray:
+        """Return U exp(diag(d) / 2)."""
+        scaled: FloatArray = self.basis * np.exp(0.5 * self.logs)
+        return scaled
+
+
+class VonNeumann:
+    """Von Neumann's divergence on a reduced problem; see :class:`kdrbench.lowrank.divergence.Divergence`."""
+
+    orthonormal = True
+
+    def __init__(self, problem: ReducedProblem) -> None:
+        self.problem = problem
+        self._logs = np.log(problem.spectrum)
+
+    def at(self, duals: FloatArray) -> VonNeumannState | None:
+        """Return X(mu) = exp(log X0 + sum mu_i A_i), or ``None`` where that overflows."""
+        logarithm = np.diag(self._logs) + self.problem.combination(duals)
+        if not np.isfinite(logarithm).all():
+            return None
+        logs, basis = np.linalg.eigh(logarithm)
+        return None if logs[-1] > _LARGEST else VonNeumannState(basis, logs)
+
+    def dual(self, duals: FloatArray, state: State) -> float:
+        """Return tr X0 - tr X(mu) + sum mu_i b_i, with slack gamma sum b_i (1 - exp(-mu_i / gamma))."""
+        problem = self.problem
+        traces = float(problem.spectrum.sum() - np.sum(state.root() ** 2))
+        if problem.slack == math.inf:
+            return traces + float(duals @ problem.bounds)
+        return traces - float(problem.slack * problem.bounds @ np.expm1(-duals / problem.slack))
+
+    def value(self, state: State) -> float:
+        """Return tr(X log X - X log X0 - X + X0)."""
+        found = _own(state)
+        spectrum = np.exp(found.logs)
+        against = np.sum((found.basis**2 * spectrum) * self._logs[:, None])
+        return float(spectrum @ found.logs - against - spectrum.sum() + self.problem.spectrum.sum())
+
+    def curvature(self, duals: FloatArray, state: State, free: NDArray[np.bool_]) -> FloatArray:
+        """Return sum_kl c_kl (q_k' A_i q_l)(q_k' A_j q_l), c the divided differences of exp at the eigenvalues."""
+        problem, found = self.problem, _own(state)
+        rows = problem.vectors @ found.basis
+        products = problem.signs[:, None, None] * rows[:, :, None] * rows[:, None, :]
+        summed = np.add.reduceat(products, problem.starts[:-1], axis=0)[free]
+        scaled = (summed * np.sqrt(divided_differences(found.logs))).reshape(len(summed), -1)
+        curvature: FloatArray = scaled @ scaled.T
+        if problem.slack != math.inf:
+            curvature = curvature + np.diag(self.bounds(duals)[free] / problem.slack)
+        return curvature
+
+    def bounds(self, duals: FloatArray) -> FloatArray:
+        """Return b exp(-mu / gamma)."""
+        moved: FloatArray = self.problem.bounds * np.exp(-duals / self.problem.slack)
+        return moved
+
+    def slack_cost(self, duals: FloatArray) -> float:
+        """Return gamma sum (xi log(xi / b) - xi + b), xi being the moved bounds."""
+        problem = self.problem
+        if problem.slack == math.inf:
+            return 0.0
+        moved = self.bounds(duals)
+        return float(problem.slack * np.sum(-moved * duals / problem.slack - moved + problem.bounds))
+
+    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
+        """Project onto each constraint in turn."""
+        problem, found = self.problem, _own(state)
+        starts = problem.starts.tolist()
+        for number, begin in enumerate(starts[:-1]):
+            end = starts[number + 1]
+            wanted = Projection(
+                found.logs,
+                problem.vectors[begin:end] @ found.basis,
+                problem.signs[begin:end],
+                float(problem.bounds[number]),
+                float(duals[number]),
+                float(problem.lower[number]),
+                float(problem.upper[number]),
+                problem.slack,
+            )
+            step, spectrum = projection_step(wanted, progress)
+            progress.projections += 1
+            if spectrum is not None:
+                progress.changes += 1
+                duals[number] += step
+                found.logs, found.basis = spectrum.values, found.basis @ spectrum.basis
+                if not found.logs[-1] <= _LARGEST:
+                    return False
+        return True
+
+
+def _own(state: State) -> VonNeumannState:
+    if not isinstance(state, VonNeumannState):
+        raise TypeError(f"von Neumann's divergence works on its own states, got {type(state).__name__}")
+    return state

@@ -1,0 +1,119 @@
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from kdrbench.estimators import LowRankKernelLearner
+from kdrbench.kernels import Gaussian, gram_matrix
+from kdrbench.lowrank import Outcome, join, similarities, squared_distances
+
+X, Y = load_wine(return_X_y=True)
+X = StandardScaler().fit_transform(X)
+
+
+@parametrize_with_checks(
+    [
+        LowRankKernelLearner(),
+        LowRankKernelLearner(divergence="von_neumann", solver="cyclic", n_constraints=5),
+        LowRankKernelLearner(kernel="gaussian", n_constraints=20),
+    ]
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("divergence", ["burg", "von_neumann"])
+@pytest.mark.parametrize("options", [{}, {"n_components": 5}, {"kernel": "gaussian", "n_components": 20}])
+def test_training_samples_are_mapped_to_the_factor(options, divergence):
+    model = LowRankKernelLearner(divergence=divergence, random_state=0, **options).fit(X, Y)
+    assert model.result_.outcome is Outcome.CONVERGED
+    np.testing.assert_allclose(model.transform(X), model.result_.factor, atol=1e-8)
+    assert model.transform(X).shape == (178, options.get("n_components", 13))
+
+
+def test_new_samples_are_where_a_kernel_on_all_samples_would_put_them():
+    # Without constraints at work the map is the identity in feature space: k(x, x') of new and old samples is kept.
+    model = LowRankKernelLearner(kernel=Gaussian(4.0)).fit(
+        X[:100], constraints=squared_distances(100, [(0, 1)], "<=", 10.0)
+    )
+    mapped = model.transform(X)
+    np.testing.assert_allclose(mapped @ mapped[:100].T, gram_matrix(Gaussian(4.0), X)[:, :100], atol=1e-6)
+
+
+def test_classes_come_nearer_as_asked():
+    model = LowRankKernelLearner(n_constraints=80, random_state=0, slack=np.inf).fit(X, Y)
+    before, after = pairwise_distances(X) ** 2, pairwise_distances(model.transform(X)) ** 2
+    same = Y[:, None] == Y
+    ratio = np.divide(after, before, out=np.ones_like(after), where=before > 1e-9)
+    assert ratio[same].mean() < ratio[~same].mean() - 0.2
+    assert model.constraints_.violations(model.result_.factor).max() <= 1e-3 * model.constraints_.bounds.max()
+
+
+def test_neighbours_classify_at_least_as_well_in_a_pipeline():
+    neighbours = KNeighborsClassifier(1)
+    learner = LowRankKernelLearner(n_constraints=500, random_state=0)
+    plain = cross_val_score(neighbours, X, Y, cv=5).mean()
+    assert cross_val_score(make_pipeline(learner, neighbours), X, Y, cv=5).mean() >= plain
+
+
+def test_constraints_take_the_place_of_labels():
+    asked = join(squared_distances(178, [(0, 100)], "=", 7.0), similarities(178, [(3, 50)], ">=", 4.0))
+    model = LowRankKernelLearner(slack=np.inf, tol=1e-9, solver="newton").fit(X, constraints=asked)
+    rows = model.transform(X)
+    assert np.sum((rows[0] - rows[100]) ** 2) == pytest.approx(7.0)
+    assert rows[3] @ rows[50] >= 4.0 - 1e-7
+    assert not hasattr(model, "classes_")
+    assert model.set_params(slack=1.0).fit(X, Y).classes_.tolist() == [0, 1, 2]
+
+
+def test_equal_seeds_draw_equal_pairs_and_models_survive_pickling():
+    one, other, third = (LowRankKernelLearner(random_state=seed).fit(X, Y) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one.factor_map_, other.factor_map_)
+    assert not np.array_equal(one.factor_map_, third.factor_map_)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(one)).transform(X), one.transform(X))
+
+
+def test_a_set_without_solution_warns_and_names_the_way_out():
+    asked = squared_distances(178, [(0, 1), (1, 2), (0, 2)], ["<=", "<=", ">="], [0.1, 0.1, 9.0])
+    with pytest.warns(ConvergenceWarning, match="newton ended as infeasible: .* in conflict: 0, distance"):
+        LowRankKernelLearner(slack=np.inf).fit(X, constraints=asked)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LowRankKernelLearner().fit(X, constraints=asked)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_components": 14}, "n_components must be None or an integer between 1 and the kernel's rank 13, got 14"),
+        ({"n_components": 200, "kernel": "gaussian"}, "rank must be an integer between 1 and the kernel's rank"),
+        ({"n_constraints": 0}, "n_constraints must be a positive integer, got 0"),
+        ({"change": 2.0}, "change must be a number between 0 and 1, got 2.0"),
+        ({"kernel": "rbf_relative"}, "no combination and no rbf_relative"),
+        ({"kernel": "multiquadric"}, "the kernel is not positive semidefinite"),
+        ({"kernel": "gauss"}, "unknown kernel family 'gauss'"),
+        ({"kernel_params": [1]}, r"kernel_params must be None or a dict of options, got \[1\]"),
+        ({"kernel": Gaussian(1.0), "kernel_params": {"sigma": 1}}, "kernel_params belong to a kernel family"),
+        ({"divergence": "frobenius"}, "unknown divergence 'frobenius'"),
+        ({"tol": 0.0}, "tolerance must be a positive number, got 0.0"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        LowRankKernelLearner(**options).fit(X, Y)
+
+
+def test_bad_targets_are_refused():
+    with pytest.raises(ValueError, match="labels must name at least 2 classes, got 1 class"):
+        LowRankKernelLearner().fit(X, np.zeros(178))
+    with pytest.raises(ValueError, match=r"constraints must be kdrbench.lowrank.Constraints, got list"):
+        LowRankKernelLearner().fit(X, constraints=[(0, 1)])

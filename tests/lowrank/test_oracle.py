@@ -1,0 +1,96 @@
+"""The learned kernel against minimisers found independently, and what theory says of it."""
+
+import numpy as np
+import pytest
+from scipy.linalg import logm
+
+from kdrbench.lowrank import DIVERGENCES, SOLVERS, Outcome, Stopping, learn_kernel, rank_one
+from lowrank_cases import TIGHT, dense_matrices, divergence_of, feasible_problem, minimiser, outside_range
+
+CASES = [(sense, full, seed) for sense in ("<=", ">=", "=", "mixed") for full in (True, False) for seed in (0, 1)]
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+@pytest.mark.parametrize(("sense", "full_rank", "seed"), CASES)
+def test_both_solvers_find_the_minimum_that_slsqp_finds(sense, full_rank, seed, divergence):
+    senses = ("<=", ">=", "=") if sense == "mixed" else (sense,)
+    factor, constraints = feasible_problem(seed, full_rank=full_rank, senses=senses)
+    least, violation = minimiser(divergence, factor, constraints)
+    assert violation < 1e-8
+    for solver in SOLVERS:
+        learned = learn_kernel(factor, constraints, divergence=divergence, solver=solver, stopping=TIGHT)
+        assert learned.outcome is Outcome.CONVERGED, learned.message
+        assert learned.kkt_residual <= 1e-8
+        assert learned.largest_violation <= 1e-8
+        assert abs(learned.divergence - least) <= 1e-6 * (1 + abs(least))
+        # What is reported is true of the kernel returned.
+        assert divergence_of(divergence, learned.kernel, factor) == pytest.approx(
+            learned.divergence, rel=1e-7, abs=1e-9
+        )
+        assert constraints.violations(learned.factor).max() <= 1e-7 * (1 + np.abs(constraints.bounds).max())
+        assert abs(learned.duality_gap) <= 1e-6 * (1 + abs(least))
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+@pytest.mark.parametrize("full_rank", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_stationarity_signs_and_complementarity_hold_at_the_kernel_returned(seed, full_rank, divergence):
+    factor, constraints = feasible_problem(10 + seed, full_rank=full_rank)
+    learned = learn_kernel(factor, constraints, divergence=divergence, stopping=TIGHT)
+    basis = np.linalg.svd(factor, full_matrices=False)[0]
+    inside, start = basis.T @ learned.kernel @ basis, basis.T @ factor @ factor.T @ basis
+    pull = np.einsum("m,ia,mij,jb->ab", learned.duals, basis, dense_matrices(constraints), basis)
+    if divergence == "burg":
+        residual = np.linalg.inv(start) - np.linalg.inv(inside) - pull
+        size = np.abs(np.linalg.inv(inside)).max()
+    else:
+        residual = logm(inside) - logm(start) - pull
+        size = 1 + np.abs(logm(inside)).max()
+    # Inverse and logarithm lose the condition of K, up to 1e6 on these cases.
+    assert np.abs(residual).max() <= 1e-8 * size
+    slack = constraints.values(learned.factor) - constraints.bounds
+    for dual, room, sense in zip(learned.duals, slack, constraints.senses, strict=True):
+        assert dual <= 0 if sense == "<=" else dual >= 0 if sense == ">=" else True
+        assert abs(dual * room) <= 1e-7 * (1 + abs(dual))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_rank_and_range_stay_and_no_kernel_is_indefinite(divergence, solver):
+    for seed in range(8):
+        factor, constraints = feasible_problem(seed, full_rank=False)
+        learned = learn_kernel(factor, constraints, divergence=divergence, solver=solver)
+        values = np.linalg.eigvalsh(learned.kernel)
+        assert np.linalg.matrix_rank(learned.kernel) == np.linalg.matrix_rank(factor) == 3
+        assert values[0] >= -1e-12 * values[-1]
+        assert outside_range(learned.kernel, factor) <= 1e-12 * values[-1]
+        np.testing.assert_allclose(factor @ learned.factor_map, learned.factor, rtol=0, atol=1e-12 * values[-1])
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+@pytest.mark.parametrize("seed", range(4))
+def test_another_order_of_the_constraints_takes_another_path_to_the_same_kernel(seed, divergence):
+    factor, constraints = feasible_problem(seed + 30, full_rank=bool(seed % 2), senses=("=",))
+    orders = [constraints, constraints.take([2, 0, 3, 1])]
+    first = [learn_kernel(factor, c, divergence=divergence, stopping=Stopping(max_sweeps=1)) for c in orders]
+    last = [learn_kernel(factor, c, divergence=divergence, stopping=TIGHT) for c in orders]
+    size = np.abs(last[0].kernel).max()
+    assert np.abs(first[0].kernel - first[1].kernel).max() > 1e-4 * size
+    np.testing.assert_allclose(last[0].kernel, last[1].kernel, rtol=0, atol=1e-7 * size)
+    np.testing.assert_allclose(
+        last[0].duals[[2, 0, 3, 1]], last[1].duals, rtol=0, atol=1e-5 * np.abs(last[0].duals).max()
+    )
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_a_dual_that_a_later_constraint_makes_needless_returns_to_zero(divergence):
+    factor = np.diag([1.0, 2.0, 3.0])
+    constraints = rank_one([[1.0, -1.0, 0.0], [1.0, -1.0, 0.2]], "<=", [2.0, 0.1])
+    learned = learn_kernel(factor, constraints, divergence=divergence, stopping=TIGHT)
+    alone = learn_kernel(factor, constraints.take([1]), divergence=divergence, stopping=TIGHT)
+    assert learned.duals[0] == 0
+    np.testing.assert_allclose(learned.kernel, alone.kernel, atol=1e-9)
+    # The first projection without its correction stays in the kernel for ever.
+    uncorrected = learn_kernel(factor, constraints.take([0]), divergence=divergence, stopping=TIGHT)
+    uncorrected = learn_kernel(uncorrected.factor, constraints.take([1]), divergence=divergence, stopping=TIGHT)
+    assert np.abs(uncorrected.kernel - alone.kernel).max() > 0.05

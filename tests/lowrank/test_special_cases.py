@@ -1,0 +1,174 @@
+"""Correlation matrices, DefiniteBoost's problem, kernel k-means, unfolding."""
+
+import numpy as np
+import pytest
+from scipy.linalg import expm, logm
+from scipy.optimize import minimize
+
+from kdrbench.errors import InputError
+from kdrbench.lowrank import (
+    DIVERGENCES,
+    Outcome,
+    Stopping,
+    centred_factor,
+    definite_boost,
+    diagonal,
+    factor_of,
+    higham_correlation,
+    isometry_constraints,
+    join,
+    kernel_kmeans,
+    kmeans_on_factor,
+    learn_kernel,
+    nearest_correlation,
+    similarities,
+    squared_distances,
+)
+from lowrank_cases import TIGHT, dense_matrices, divergence_of, minimiser
+
+RNG = np.random.default_rng(7)
+FACTOR = RNG.standard_normal((5, 5))
+KERNEL = FACTOR @ FACTOR.T
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_the_nearest_correlation_matrix_is_the_one_slsqp_finds(divergence):
+    found = nearest_correlation(KERNEL, divergence=divergence, stopping=TIGHT)
+    np.testing.assert_allclose(np.diag(found.kernel), 1.0, atol=1e-8)
+    least, _ = minimiser(divergence, factor_of(KERNEL), diagonal(5, range(5), "=", 1.0))
+    assert found.divergence == pytest.approx(least, rel=1e-6)
+
+
+def test_highams_projections_give_the_published_example():
+    # The tridiagonal matrix of the documentation of NAG's G02AAF, and its result to four decimals.
+    matrix = 2 * np.eye(4) - np.eye(4, k=1) - np.eye(4, k=-1)
+    expected = [[1, -0.8084, 0.1916, 0.1068], [0, 1, -0.6562, 0.1916], [0, 0, 1, -0.8084], [0, 0, 0, 1]]
+    found = higham_correlation(matrix)
+    np.testing.assert_allclose(np.triu(found), expected, atol=5.1e-5)
+
+
+def test_each_correlation_method_wins_its_own_objective():
+    frobenius = higham_correlation(KERNEL)
+    # The Frobenius solution may be singular, where Burg's divergence is infinite.
+    inside = 0.999 * frobenius + 0.001 * np.eye(5)
+    for divergence in DIVERGENCES:
+        found = nearest_correlation(KERNEL, divergence=divergence, stopping=TIGHT)
+        assert np.linalg.norm(found.kernel - KERNEL) > np.linalg.norm(frobenius - KERNEL) * (1 + 1e-6)
+        assert divergence_of(divergence, inside, FACTOR) > found.divergence * (1 + 1e-6)
+
+
+def test_a_correlation_matrix_of_low_rank_has_that_rank_or_is_said_not_to_exist():
+    rng = np.random.default_rng(1)
+    factor = rng.standard_normal((5, 4))
+    found = nearest_correlation(factor @ factor.T, rank=4, stopping=TIGHT)
+    assert found.outcome is Outcome.CONVERGED
+    assert np.linalg.matrix_rank(found.kernel) == 4
+    np.testing.assert_allclose(np.diag(found.kernel), 1.0, atol=1e-8)
+    # Twenty equations and three unknowns.
+    many = rng.standard_normal((20, 2))
+    assert nearest_correlation(many @ many.T).outcome is Outcome.INFEASIBLE
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: factor_of(np.ones((2, 3))), r"a kernel must be a square array of .* got shape \(2, 3\)"),
+        (lambda: factor_of([[1.0, 0.5], [0.0, 1.0]]), "the kernel is not symmetric"),
+        (lambda: factor_of([[1.0, 2.0], [2.0, 1.0]]), "not positive semidefinite: its smallest eigenvalue is -1"),
+        (lambda: factor_of(np.eye(3), rank=4), "rank must be an integer between 1 and the kernel's rank 3, got 4"),
+        (lambda: higham_correlation([[1.0, 0.5], [0.0, 1.0]]), "the matrix must be symmetric and finite"),
+        (lambda: higham_correlation(np.eye(2), tolerance=-1.0), "tolerance must be a positive number, got -1.0"),
+        (lambda: higham_correlation(KERNEL, max_rounds=2), "alternating projections need more than 2 rounds"),
+        (lambda: kmeans_on_factor(FACTOR, 6, RNG), "n_clusters must be an integer between 1 and the 5 samples, got 6"),
+        (lambda: kernel_kmeans(KERNEL, 2, np.array([0, 1, 2, 0, 1])), "start must be 5 integers from 0 to 1"),
+        (lambda: isometry_constraints(FACTOR, 5), "n_neighbours must be an integer between 1 and 4, got 5"),
+        (
+            lambda: definite_boost(FACTOR, diagonal(5, [0], "<=", 0.1), step="none"),
+            "unknown step 'none'; allowed: own_range, symmetric, exact",
+        ),
+        (lambda: definite_boost(FACTOR, diagonal(5, [0], ">=", 1.5)), "whose bounds are below the largest value"),
+        (lambda: definite_boost(FACTOR, similarities(5, [(0, 1)], ">=", 0.1)), "is for constraints of rank one"),
+    ],
+)
+def test_what_is_wrong_is_said(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_definite_boost_and_exact_projections_solve_the_problem_of_trace_one():
+    constraints = join(
+        squared_distances(5, [(0, 1), (2, 3)], ["<=", ">="], [0.05, 0.5]), diagonal(5, [4, 1], ["=", "<="], [0.1, 0.9])
+    )
+    matrices, start = dense_matrices(constraints), np.real(logm(KERNEL / np.trace(KERNEL)))
+
+    def negative_dual(duals):
+        return np.log(np.trace(expm(start + np.einsum("m,mij->ij", duals, matrices)))) - duals @ constraints.bounds
+
+    limits = [(None, 0), (0, None), (None, None), (None, 0)]
+    optimum = minimize(negative_dual, np.zeros(4), method="SLSQP", bounds=limits, options={"ftol": 1e-14})
+    for step in ("own_range", "symmetric", "exact"):
+        found = definite_boost(FACTOR, constraints, step=step, stopping=TIGHT)
+        assert found.outcome is Outcome.CONVERGED
+        assert np.trace(found.kernel) == pytest.approx(1.0, rel=1e-12)
+        assert found.divergence == pytest.approx(-optimum.fun, rel=1e-7)
+        assert abs(found.duality_gap) <= 1e-7
+        assert constraints.violations(found.factor).max() <= 1e-8
+        np.testing.assert_allclose(FACTOR @ found.factor_map, found.factor, atol=1e-12)
+        direct = start + np.einsum("m,mij->ij", found.duals, matrices)
+        np.testing.assert_allclose(found.kernel, expm(direct) / np.trace(expm(direct)), atol=1e-9)
+
+
+def test_a_symmetric_bound_on_eigenvalues_needs_more_sweeps():
+    constraints = squared_distances(5, [(0, 1), (2, 3), (1, 4)], "=", [0.05, 0.5, 0.3])
+    stopping = Stopping(1e-6, 1e-6, 5000)
+    sweeps = [
+        definite_boost(FACTOR, constraints, step=step, stopping=stopping).sweeps
+        for step in ("exact", "own_range", "symmetric")
+    ]
+    assert max(sweeps[0], sweeps[1]) < sweeps[2]
+
+
+def lloyd(rows, labels, n_clusters):
+    for _ in range(300):
+        means = np.array([rows[labels == k].mean(axis=0) for k in range(n_clusters)])
+        moved = np.sum((rows[:, None, :] - means) ** 2, axis=2).argmin(axis=1)
+        if np.array_equal(moved, labels):
+            return labels
+        labels = moved
+    return labels
+
+
+def test_kernel_k_means_is_k_means_on_the_rows_of_the_factor():
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    factor = rng.standard_normal((60, 4)) + 1.5 * np.eye(4)[labels]
+    learned = learn_kernel(factor, squared_distances(60, [(0, 1), (0, 3)], [">=", "<="], [9.0, 1.0]))
+    different = 0
+    for seed in range(20):
+        start = np.random.default_rng(seed).integers(0, 3, 60)
+        by_kernel = kernel_kmeans(learned.kernel, 3, start)
+        np.testing.assert_array_equal(by_kernel, lloyd(learned.factor, start, 3))
+        different += int(not np.array_equal(by_kernel, start))
+    assert different == 20
+
+
+def test_the_best_of_many_starts_finds_separate_clusters():
+    labels = np.arange(60) % 3
+    factor = 0.1 * np.random.default_rng(0).standard_normal((60, 4)) + 3 * np.eye(4)[labels]
+    found = kmeans_on_factor(factor, 3, np.random.default_rng(0))
+    assert len({*zip(labels.tolist(), found.tolist(), strict=True)}) == 3
+
+
+def test_an_arc_is_straightened_by_bounds_on_near_distances_and_a_large_start():
+    angles = np.linspace(0, 1.5 * np.pi, 24)
+    arc = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    constraints = isometry_constraints(arc, 2)
+    start = 100.0 * centred_factor(np.eye(24))
+    learned = learn_kernel(start, constraints, divergence="von_neumann", stopping=TIGHT)
+    assert learned.outcome is Outcome.CONVERGED
+    np.testing.assert_allclose(learned.kernel.sum(axis=0), 0.0, atol=1e-8)
+    assert constraints.violations(learned.factor).max() <= 1e-6
+    values, vectors = np.linalg.eigh(learned.kernel)
+    straight, bent = np.diff(vectors[:, -1]), np.linalg.eigvalsh(arc @ arc.T)
+    assert (straight > 0).all() or (straight < 0).all()
+    assert values[-1] / values.sum() > 0.95 > bent[-1] / bent.sum()
