@@ -87,7 +87,7 @@ def _accuracies(results: Results, learner: str, names: Sequence[str]) -> str:
     for name in names:
         cells = {variant: _column(results[name, learner, variant], "accuracy") for variant in VARIANTS}
         line = [name, str(len(cells["plain"]))]
-        ours = {variant: f"{values.mean():.2f} ± {values.std():.2f}" for variant, values in cells.items()}
+        ours = {variant: f"{values.mean():.2f} \u00b1 {values.std():.2f}" for variant, values in cells.items()}
         for variant in PRINTED:
             verdict = _verdict(name, learner, variant, cells[variant])
             line.append(f"{_printed(name, learner, variant)} / {ours[variant]}, {verdict}")

@@ -1,7 +1,8 @@
 import lmnn as lmnn_benchmark
 import numpy as np
 import pytest
-from kpca_trick_figures import by_qz, cone, ring, solve_both
+from kpca_trick_figures import by_qz, solve_both
+from kpca_trick_synthetic import cone, ring
 
 from helpers import random_samples
 from kdrbench.kernels import Polynomial
