@@ -25,6 +25,8 @@ from kdrbench.datasets import load_dataset
 from kdrbench.files import write_text
 from kdrbench.metric_learning import LEARNERS
 from kdrbench.reports.published import PublishedNumber, find_published
+from kdrbench.reports.summary import Cell
+from kdrbench.reports.verdict import judge
 
 PRINTED = ("plain", "cross_validated", "aligned")
 TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
@@ -85,8 +87,10 @@ def _accuracies(results: Results, learner: str, names: Sequence[str]) -> str:
     for name in names:
         cells = {variant: _column(results[name, learner, variant], "accuracy") for variant in VARIANTS}
         line = [name, str(len(cells["plain"]))]
-        ours = {variant: f"{values.mean():.2f} ± {values.std():.2f}" for variant, values in cells.items()}
-        line += [f"{_printed(name, learner, variant)} / {ours[variant]}" for variant in PRINTED]
+        ours = {variant: f"{values.mean():.2f} \u00b1 {values.std():.2f}" for variant, values in cells.items()}
+        for variant in PRINTED:
+            verdict = _verdict(name, learner, variant, cells[variant])
+            line.append(f"{_printed(name, learner, variant)} / {ours[variant]}, {verdict}")
         rows = list(results[name, learner, "plain"].values())
         ratio = float(rows[0]["n_test"]) / float(rows[0]["n_train"])
         line += [_p_value(cells[variant] - cells["plain"], ratio) for variant in ("cross_validated", "aligned")]
@@ -150,6 +154,13 @@ def _column(cell: dict[int, dict[str, object]], key: str) -> np.ndarray:
 def _printed(name: str, learner: str, variant: str) -> str:
     found = _find(name, learner, variant)
     return found.text if found else "-"
+
+
+def _verdict(name: str, learner: str, variant: str, values: np.ndarray) -> str:
+    """Return what the reports say of a share and its printed one."""
+    count = len(values)
+    cell = Cell("quality", float(values.mean()), float(values.std()), "", "", count, count, True)
+    return str(judge(_find(name, learner, variant), cell))
 
 
 def _number(name: str, learner: str, variant: str) -> float | None:

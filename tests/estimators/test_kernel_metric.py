@@ -59,11 +59,11 @@ def test_learner_options_are_the_learners():
 
 
 def test_alignment_is_the_librarys():
-    model = KernelMetricLearner("dne").fit(X, Y)
+    model = KernelMetricLearner("dne", selection="alignment").fit(X, Y)
     kernel, found = aligned_kernel(gaussian_grid(4), SamplePairs(X, X), Y)
     assert model.kernel_ == kernel
     assert model.selection_.alignment == found.alignment
-    centred = KernelMetricLearner("dne", selection="centred_alignment").fit(X, Y)
+    centred = KernelMetricLearner("dne").fit(X, Y)
     assert centred.kernel_ == aligned_kernel(gaussian_grid(4), SamplePairs(X, X), Y, centred=True)[0] != kernel
     few = KernelMetricLearner("dne", candidates=[scaled(1.0, 4), Polynomial(2)]).fit(X, Y)
     assert len(few.selection_.weights) == 2

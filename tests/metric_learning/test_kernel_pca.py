@@ -57,6 +57,16 @@ def test_a_gram_up_to_a_constant_is_the_gram_once_centred(name):
     assert (name in ("gaussian", "wide", "near identity", "combination")) == (shifted[0, 0] != exact[0, 0])
 
 
+def test_distances_lose_no_digits_far_from_zero_and_are_the_same_in_any_array():
+    features, _, others = samples()
+    here = SamplePairs(others, features).beta(Pairing.DIFFERENCE)
+    there = SamplePairs(others + 1e6, features + 1e6).beta(Pairing.DIFFERENCE)
+    # Adding 1e6 rounds features to 1e-10; distances from products would be off by 1e-3.
+    np.testing.assert_allclose(there, here, rtol=1e-8)
+    alone = [SamplePairs(row[None, :], features).beta(Pairing.DIFFERENCE)[0] for row in others]
+    np.testing.assert_array_equal(alone, here)
+
+
 def test_parts_of_pairs_share_what_is_computed():
     features, _, _ = samples()
     pairs = SamplePairs(features, features)

@@ -140,6 +140,10 @@ def test_a_singular_kernel_is_refused_and_epsilon_or_the_kpca_trick_help():
         assert solved.singular
         other = squared_distances(gram @ solved.dual, gram @ solved.dual)
         errors.append(np.abs(other - expected).max() / expected.max())
+        # Epsilon is in units of the kernel.
+        scaled = kdne(1e6 * gram, labels, epsilon=epsilon, n_components=primal.shape[1]).dual
+        again = 1e-6 * squared_distances(1e6 * gram @ scaled, 1e6 * gram @ scaled)
+        np.testing.assert_allclose(again, other, atol=1e-3 * errors[0] * expected.max())
     # The ridge is another problem, and the same one in the limit.
     assert errors[0] > errors[1]
     assert errors[0] < 1e-2
@@ -150,6 +154,8 @@ def test_what_kdne_refuses():
     _, labels, gram = samples()
     with pytest.raises(InputError, match="epsilon must be a finite number >= 0, got -1"):
         kdne(gram, labels, epsilon=-1)
+    with pytest.raises(InputError, match="n_components must be an integer >= 1, got 0"):
+        kdne(gram, labels, n_components=0)
     with pytest.raises(InputError, match="at least 2 classes"):
         kdne(gram, np.zeros(24))
     # One sample twice.

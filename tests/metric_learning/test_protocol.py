@@ -107,8 +107,9 @@ def test_tables_put_ours_beside_the_printed_numbers(results, capsys):
     kpca_trick.main(["tables", str(results)])
     printed = capsys.readouterr().out
     # Of the paper NCA draws on iris by cross validation and loses by alignment; of the rows above it draws and wins.
-    beside = "0.96 ± 0.03 / 0.91 ± 0.01 | 0.96 ± 0.01 / 0.91 ± 0.01 | 0.95 ± 0.03 / 0.96 ± 0.02"
-    assert f"| iris | 2 | {beside} | 1.00 | 0.18 | 0.97 ± 0.00 |" in printed
+    beside = "0.96 \u00b1 0.03 / 0.91 \u00b1 0.01, close | 0.96 \u00b1 0.01 / 0.91 \u00b1 0.01, close"
+    beside += " | 0.95 \u00b1 0.03 / 0.96 \u00b1 0.02, reproduced"
+    assert f"| iris | 2 | {beside} | 1.00 | 0.18 | 0.97 \u00b1 0.00 |" in printed
     assert "| win/draw/lose |  |  | 0/1/0 / 0/1/0 | 0/0/1 / 1/0/0 |  |  |  |" in printed
     assert "1.5 + 0.25" in printed
     assert "K by test sets" not in printed

@@ -28,7 +28,7 @@ from kdrbench.metric_learning import (
     scaled_gaussian,
 )
 
-_SELECTIONS = ("alignment", "centred_alignment", "cross_validation")
+_SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
 _OPTIONS = {"gaussian": {"sigma": 1.0}, "polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
 
 
@@ -51,10 +51,10 @@ class KernelMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         samples and returns their kernel matrix.
     kernel_params : dict or None
         Options of a named kernel: ``sigma`` (1.0), or ``degree`` (2), ``offset`` (1.0), ``scale`` (1.0).
-    selection : {"alignment", "centred_alignment", "cross_validation"} or None
+    selection : {"centred_alignment", "alignment", "cross_validation"} or None
         How the kernel is chosen from the labels among ``candidates``: as their combination that is most aligned with
-        them (one quadratic program), the same with kernels centred first (never much worse in our measurements, and
-        much better where classes have many clusters), or as the one with the best accuracy of the nearest neighbour
+        them (one quadratic program; the paper's), the same with kernels centred first (the default: about as accurate,
+        and better where classes have many clusters), or as the one with the best accuracy of the nearest neighbour
         (slower by the number of candidates times ``n_folds``). ``None`` takes ``kernel`` as it is.
     candidates : list of kernels or None
         ``None``: 21 Gaussians with sigma from 0.01 to 1000, or polynomials of degree 1 to 5, as ``kernel`` says.
@@ -102,7 +102,7 @@ class KernelMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         learner_params: Mapping[str, Any] | None = None,
         kernel: str | AnyKernel = "gaussian",
         kernel_params: Mapping[str, Any] | None = None,
-        selection: str | None = "alignment",
+        selection: str | None = "centred_alignment",
         candidates: Sequence[AnyKernel] | None = None,
         n_components: int | None = None,
         n_folds: int = 5,

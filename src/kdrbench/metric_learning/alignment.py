@@ -13,7 +13,7 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.combination import Combination, Term
 from kdrbench.kernels.family import FloatArray, Kernel
 from kdrbench.metric_learning.gram import SamplePairs
-from kdrbench.metric_learning.learner import checked_classes
+from kdrbench.metric_learning.learner import class_codes
 from kdrbench.metric_learning.neighbours import IntArray
 
 # A base kernel whose other entries are below this share of its diagonal tells no two samples apart from any others.
@@ -96,7 +96,7 @@ def _nonnegative(columns: FloatArray, target: FloatArray) -> tuple[FloatArray, i
         )
     orthonormal, triangle = np.linalg.qr(units)
     rank = int(np.linalg.matrix_rank(triangle, rtol=1e-12))
-    weights, _ = nnls(triangle, orthonormal.T @ target)
+    weights, _ = nnls(triangle, orthonormal.T @ target, maxiter=100 * len(norms))
     scaled: FloatArray = weights / np.where(norms > 0, norms, 1.0)
     return scaled, rank
 
@@ -109,7 +109,7 @@ def aligned_kernel(
     centred: bool = False,
 ) -> tuple[Combination, Alignment]:
     """Return the combination of ``kernels`` that :func:`align` finds on ``pairs`` of the training samples, and how."""
-    codes = checked_classes(np.zeros((len(labels), 1)), labels)
+    codes = class_codes(labels)
     grams = [pairs.gram(kernel) for kernel in kernels]
     found = align(grams, codes, centred=centred)
     traces = [float(np.trace(gram)) / len(gram) for gram in grams]

@@ -12,7 +12,7 @@ from kdrbench.errors import InputError, is_number
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.dne import dne_weights, n_negative
 from kdrbench.metric_learning.kernel_pca import rank_threshold
-from kdrbench.metric_learning.learner import checked_classes, laplacian
+from kdrbench.metric_learning.learner import check_count, checked_classes, laplacian
 from kdrbench.metric_learning.nca import nca_weights
 from kdrbench.metric_learning.neighbours import IntArray, squared_distances
 
@@ -67,6 +67,8 @@ def kdne(
     """
     if not is_number(epsilon) or epsilon < 0:
         raise InputError(f"epsilon must be a finite number >= 0, got {epsilon!r}")
+    if n_components is not None:
+        check_count("n_components", n_components)
     codes = checked_classes(gram, labels)
     n_samples, spectrum = len(gram), np.asarray(np.linalg.eigvalsh(gram), dtype=np.float64)
     rank = int(np.count_nonzero(spectrum > rank_threshold(spectrum, float(np.abs(gram).max()))))

@@ -46,6 +46,11 @@ def checked_classes(features: FloatArray, labels: NDArray[np.generic]) -> IntArr
     if not np.isfinite(features).all():
         count = int((~np.isfinite(features)).sum())
         raise InputError(f"features hold {count} NaN or infinite values; remove or impute them")
+    return class_codes(labels)
+
+
+def class_codes(labels: NDArray[np.generic]) -> IntArray:
+    """Return codes 0, 1, ... of the labels in sorted order; ``InputError`` with fewer than two classes."""
     names, codes = np.unique(labels, return_inverse=True)
     if len(names) < 2:
         raise InputError(f"a metric is learned from at least 2 classes; got {len(names)}: {names.tolist()}")

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, eigh
+from scipy.linalg import eigh
 
 from kdrbench.errors import InputError, is_number
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.kernel_pca import RANK_TOLERANCE
 from kdrbench.metric_learning.learner import check_count, laplacian, target_neighbours
 from kdrbench.metric_learning.neighbours import IntArray, squared_distances
+
+# Beyond this condition an eigenvalue by B has too few digits to prove anything.
+_SINGULAR = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,19 +57,20 @@ class LMNNObjective:
 
         f(M) >= <B, M> + sum_t a_t (1 + <C_t, M>) for all multipliers 0 <= a_t <= c of the triples t, where B is the
         part that is linear in M and C_t = x_ij x_ij' - x_il x_il'. So sum_t a_t is a bound if B + sum_t a_t C_t is
-        positive semidefinite. Taken are the derivatives c h' at A, times the largest share in [0, 1] for which it is.
+        positive semidefinite. Taken are the derivatives c h' at A, times the largest share in [0, 1] for which it is;
+        zero, which f is never below, where B is singular.
         """
         _, weights, multipliers = self._weights(projection)
         basis = self._spanned()
         ridge = self.regularisation * np.eye(basis.shape[1])
         linear = basis.T @ self._form(self._pulls()) @ basis + ridge
         pushed = basis.T @ self._form(weights) @ basis + ridge - linear
-        try:
-            # The share s keeps B + s P semidefinite as long as s times the smallest eigenvalue of P by B is >= -1.
-            smallest = float(eigh(pushed, linear, eigvals_only=True, subset_by_index=[0, 0])[0])
-        except LinAlgError:
-            # Targets do not span what samples do, so that B is singular: only zero is a bound in sight.
+        spectrum = eigh(linear, eigvals_only=True)
+        if spectrum[0] <= _SINGULAR * spectrum[-1]:
+            # Targets do not span what samples do, or so little that rounding might undo the proof.
             return 0.0
+        # The share s keeps B + s P semidefinite as long as s times the smallest eigenvalue of P by B is >= -1.
+        smallest = float(eigh(pushed, linear, eigvals_only=True, subset_by_index=[0, 0])[0])
         return multipliers * min(1.0, -1.0 / smallest) if smallest < 0.0 else multipliers
 
     def _spanned(self) -> FloatArray:

@@ -12,7 +12,7 @@ from kdrbench.errors import InputError, is_whole
 from kdrbench.kernels.family import FloatArray, Polynomial
 from kdrbench.metric_learning.gram import AnyKernel, SamplePairs, scaled_gaussian
 from kdrbench.metric_learning.kernel_pca import kernel_pca
-from kdrbench.metric_learning.learner import Learner, checked_classes, learn_map
+from kdrbench.metric_learning.learner import Learner, class_codes, learn_map
 from kdrbench.metric_learning.neighbours import IntArray, predict_by_neighbours, squared_distances
 
 
@@ -98,7 +98,7 @@ def cross_validated_kernel(
     """
     if not kernels:
         raise InputError("cross validation needs at least one kernel to select from; got none")
-    codes = checked_classes(np.zeros((len(labels), 1)), labels)
+    codes = class_codes(labels)
     folds = stratified_folds(codes, n_folds, rng)
     accuracies = np.array(
         [[part.accuracy(learner) for part in fold_parts(kernel, pairs, codes, folds)] for kernel in kernels]
