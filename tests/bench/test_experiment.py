@@ -76,7 +76,7 @@ def test_faults_of_experiments_without_folds(changes, message):
 
 def test_supervised_folds_are_required():
     with pytest.raises(
-        ConfigError, match="the key 'folds' is missing in experiments.table4_supervised; split: folds needs it"
+        ConfigError, match=r"the key 'folds' is missing in experiments.table4_supervised; split: folds needs it"
     ):
         check_config(with_table({key: value for key, value in TABLE.items() if key != "folds"}))
 
