@@ -120,7 +120,10 @@ def _interval(cell: Cell) -> tuple[float, float] | tuple[None, None]:
 
 
 def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
-    """Yield a line for each table and for each paper: how many of its numbers are reproduced, close and so on."""
+    """Yield how many numbers are reproduced, close and so on: a line for each table, and two for each paper.
+
+    The second is without times, which belong to the machine and the code as much as to the method.
+    """
     counted = [one for one in comparisons if one.first]
     for paper in dict.fromkeys(one.paper for one in counted):
         of_paper = [one for one in counted if one.paper == paper]
@@ -128,11 +131,14 @@ def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
             part = [one.verdict for one in of_paper if (one.table, one.setting) == (table, setting)]
             yield f"{paper}, Table {table}, {setting}: {_in_words(part)}"
         yield f"{paper}: {_in_words([one.verdict for one in of_paper])}"
+        results = [one.verdict for one in of_paper if one.metric != "time_s"]
+        yield f"{paper}, without times: {_in_words(results)}"
 
 
 def _in_words(verdicts: list[Verdict]) -> str:
     counts = Counter(verdicts)
-    parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / len(verdicts):.0%})" for verdict in _COUNTED]
+    total = max(1, len(verdicts))
+    parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / total:.0%})" for verdict in _COUNTED]
     return f"{len(verdicts)} numbers: " + ", ".join(parts)
 
 
