@@ -284,3 +284,12 @@ class NoReference:
 @dataclass(frozen=True)
 class CannotFit(NoReference):
     pass
+
+
+@dataclass(frozen=True)
+class Wanders(Misbehaving):
+    """Returns another projection each time, never the same twice in a row."""
+
+    def run(self, problem, start, monitor):
+        monitor.keep_going(start)
+        return Outcome(np.roll(start, 1, axis=0), Status.CONVERGED, "somewhere else")

@@ -19,7 +19,7 @@ from kdrbench.solvers import IterationMonitor, build_solver, make_start
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 
 LIMITS = Limits(time_s=5.0, memory_mib=512)
-REPEAT_FOR_S = 0.05
+REPEAT_FOR_S = 0.3
 EXPERIMENT = {
     "title": "Clusters.",
     "paradigm": "unsupervised",
@@ -117,8 +117,8 @@ def test_a_bad_solver_inside_an_alternation_leaves_its_row_and_trace(files, solv
 
 
 def test_the_limit_is_that_of_all_rounds_together(files):
-    # Each round of a tolerance that is never met is short; there are more of them than time.
-    batch = batch_of("ism", paradigm_params={"tolerance": 1e-300, "max_rounds": 10**9})
+    # Each round is short and differs from the one before; there are more of them than time.
+    batch = batch_of("misbehaving:Wanders", paradigm_params={"tolerance": 1e-300, "max_rounds": 10**9})
     (record,) = run(batch, files, Limits(0.5, 256))
     assert (record.status, record.message) == ("time_limit", "stopped at the time limit of 0.5 s")
     assert 0.5 <= record.time_s < 0.75
@@ -154,7 +154,7 @@ def test_nmi_is_by_the_geometric_mean():
 
 @pytest.mark.parametrize(("method", "nmi"), [("pca_spectral_clustering", 0.835), ("spectral_clustering", None)])
 def test_clustering_references_leave_a_row_with_their_nmi_and_no_cost(files, method, nmi):
-    (record,) = run(reference_batch(method), files)
+    (record,) = run(reference_batch(method), files, Limits(60.0, 1024))
     assert (record.status, record.message, record.kernel) == ("converged", "clustered", "none")
     assert record.quality_metric == "nmi"
     # Printed in ISM+ Table 6: .835; spectral clustering depends on the seed (docs/references.md).
