@@ -119,7 +119,7 @@ class VonNeumann:
                 progress.changes += 1
                 duals[number] += step
                 found.logs, found.basis = spectrum.values, found.basis @ spectrum.basis
-                if not found.logs[-1] <= _LARGEST:
+                if not found.logs.max() <= _LARGEST:
                     return False
         return True
 
