@@ -13,7 +13,7 @@ from kdrbench.lowrank.secular import secular_differences, secular_vectors
 # Below this difference of logarithms the divided difference of exp is the derivative to double precision.
 _CLOSE = 1e-7
 # From this rank on the secular equation is quicker than the eigenvectors of a full matrix.
-_SECULAR_RANK = 96
+_SECULAR_RANK = 64
 # Couplings and differences of the diagonal below this share of the largest entry are rounding.
 _ROUNDING = 8 * float(np.finfo(float).eps)
 
