@@ -44,6 +44,7 @@ class VonNeumann:
     """Von Neumann's divergence on a reduced problem; see :class:`kdrbench.lowrank.divergence.Divergence`."""
 
     orthonormal = True
+    cheap_sweeps = False
 
     def __init__(self, problem: ReducedProblem) -> None:
         self.problem = problem
