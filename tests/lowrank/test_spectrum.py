@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from kdrbench.lowrank import Stopping, learn_kernel, squared_distances
+from kdrbench.lowrank.burg import _two_step
 from kdrbench.lowrank.spectrum import divided_differences, secular_spectrum, spectrum_of
 
 EPS = np.finfo(float).eps
@@ -58,3 +59,18 @@ def test_divided_differences_of_exp_near_and_far():
     assert found[0, 3] == pytest.approx(np.expm1(2.0) / 2, rel=1e-14)
     assert found[0, 4] == pytest.approx(1 / 800)
     np.testing.assert_array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("signs", [[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]])
+@pytest.mark.parametrize("bound", [-5.0, -1e-3, 0.0, 1e-3, 0.7, 40.0])
+def test_the_rank_two_step_of_burg_meets_its_bound_within_the_poles(bound, signs):
+    if sum(signs) == 2 and bound <= 0:
+        return
+    for seed in range(10):
+        rows = np.random.default_rng(seed).standard_normal((2, 4))
+        step = _two_step(rows, signs, bound)
+        pull = (rows.T * signs) @ rows
+        inverse = np.eye(4) - step * pull
+        assert np.linalg.eigvalsh(inverse)[0] > 0
+        met = np.trace(np.linalg.solve(inverse, pull))
+        assert met == pytest.approx(bound, rel=1e-8, abs=1e-10)
