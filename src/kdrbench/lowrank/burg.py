@@ -38,6 +38,7 @@ class Burg:
     """Burg's divergence on a reduced problem; see :class:`kdrbench.lowrank.divergence.Divergence`."""
 
     orthonormal = False
+    cheap_sweeps = True
 
     def __init__(self, problem: ReducedProblem) -> None:
         self.problem = problem

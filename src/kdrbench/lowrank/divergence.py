@@ -24,6 +24,8 @@ class Divergence(Protocol):
     """A divergence on a :class:`ReducedProblem`. ``duals`` are m values, X(mu) the minimiser of the Lagrangian."""
 
     problem: ReducedProblem
+    # Whether a sweep costs no more than a Newton step.
+    cheap_sweeps: bool
 
     def at(self, duals: FloatArray) -> State | None:
         """Return X(mu), or ``None`` where it does not exist or overflows."""

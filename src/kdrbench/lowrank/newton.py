@@ -1,7 +1,8 @@
 """The dual problem by a projected Newton method: few steps, each of O(m^2 r + m^3) for m constraints.
 
 Duals at their bound whose gradient points outwards are held; the others take a Newton step, which is projected onto the
-allowed signs and shortened until the dual objective has grown enough.
+allowed signs and shortened until the dual objective has grown enough. In Burg's divergence the first shortened steps
+are followed by a sweep of projections, which are exact ascents of the dual along one coordinate each.
 
 Source: Bertsekas, "Projected Newton methods for optimization problems with simple constraints", SIAM J. Control and
 Optimization 20, 1982.
@@ -26,6 +27,8 @@ _RIDGES = (1e-10, 1e-7, 1e-4, 1e-1, 1e3, 1e7, 1e11)
 _ROUNDING = 1e-13
 # Curvatures below this share of the largest, or this much, are taken to be so much: steps stay finite.
 _FLAT, _TINY = 1e-20, 1e-100
+# So many steps may be followed by a sweep. With more, sets without a solution are recognised later.
+_SWEPT = 20
 # Where duals are not unique they drift by rounding for ever, at residuals like this.
 _EXACT = 1e-12
 
@@ -60,7 +63,14 @@ def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
         progress.projections += len(problem)
         progress.changes += len(problem)
         progress.dual_change = change_of(moved[0], duals)
-        duals, state = moved
+        duals, state = moved[0], moved[1]
+        if not moved[2] and divergence.cheap_sweeps and progress.sweeps <= _SWEPT:
+            # Far from the solution exact projections gain what a shortened step does not.
+            further, swept = duals.copy(), divergence.at(duals)
+            if swept is not None and divergence.sweep(swept, further, progress):
+                fresh = divergence.at(further)
+                if fresh is not None:
+                    duals, state = further, fresh
 
 
 def change_of(duals: FloatArray, before: FloatArray) -> float:
@@ -71,7 +81,7 @@ def change_of(duals: FloatArray, before: FloatArray) -> float:
 
 def _step(
     divergence: Divergence, duals: FloatArray, state: State, gradient: FloatArray
-) -> tuple[FloatArray, State] | None:
+) -> tuple[FloatArray, State, bool] | None:
     """Return duals and state after one step, or ``None`` when no step gains anything."""
     problem = divergence.problem
     held = ((duals <= problem.lower) & (gradient <= 0)) | ((duals >= problem.upper) & (gradient >= 0))
@@ -89,7 +99,7 @@ def _step(
             found = divergence.at(trial)
             gain = float(gradient @ (trial - duals))
             if found is not None and divergence.dual(trial, found) >= before + _ENOUGH * gain - rounding:
-                return None if np.array_equal(trial, duals) else (trial, found)
+                return None if np.array_equal(trial, duals) else (trial, found, length == 1.0 and ridge == _RIDGES[0])
     return None
 
 

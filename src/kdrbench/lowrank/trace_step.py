@@ -69,9 +69,8 @@ class _Trace:
         wanted = self._wanted
         self._progress.trace_evaluations += 1
         self.spectrum = spectrum_of(wanted.logs, wanted.rows, wanted.signs, alpha)
-        turned = wanted.rows @ self.spectrum.basis
-        values = self.spectrum.values
-        shift = float(values[-1])
+        turned, values = self.spectrum.turned, self.spectrum.values
+        shift = float(values.max())
         value = float(wanted.signs @ (turned**2 @ np.exp(values - shift)))
         if self.definite:
             # Far to the left the trace may underflow; its logarithm then says only on which side the root is.

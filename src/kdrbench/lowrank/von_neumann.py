@@ -44,6 +44,7 @@ class VonNeumann:
     """Von Neumann's divergence on a reduced problem; see :class:`kdrbench.lowrank.divergence.Divergence`."""
 
     orthonormal = True
+    cheap_sweeps = False
 
     def __init__(self, problem: ReducedProblem) -> None:
         self.problem = problem
@@ -119,7 +120,7 @@ class VonNeumann:
                 progress.changes += 1
                 duals[number] += step
                 found.logs, found.basis = spectrum.values, found.basis @ spectrum.basis
-                if not found.logs[-1] <= _LARGEST:
+                if not found.logs.max() <= _LARGEST:
                     return False
         return True
 

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from kdrbench.lowrank import Stopping, learn_kernel, squared_distances
+from kdrbench.lowrank.burg import _two_step
+from kdrbench.lowrank.spectrum import divided_differences, secular_spectrum, spectrum_of
+
+EPS = np.finfo(float).eps
+
+
+@pytest.mark.parametrize("rho", [-3.0, -1e-3, 1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_the_secular_equation_gives_the_spectrum_of_the_full_matrix(size, rho):
+    rng = np.random.default_rng(size)
+    diagonal = 5 * rng.standard_normal(size)
+    w = rng.standard_normal(size) * 10.0 ** rng.uniform(-8, 0, size)
+    w[: size // 3] *= 1e-20
+    found = secular_spectrum(diagonal, w, rho)
+    matrix = np.diag(diagonal) + rho * np.outer(w, w)
+    rounding = 50 * size * EPS * np.abs(matrix).max()
+    basis = found.basis
+    np.testing.assert_allclose(np.sort(found.values), np.linalg.eigvalsh(matrix), rtol=0, atol=rounding)
+    np.testing.assert_allclose(matrix @ basis, basis * found.values, rtol=0, atol=rounding)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(size), rtol=0, atol=50 * size * EPS)
+    np.testing.assert_allclose(np.abs(found.turned[0]), np.abs(w @ basis), rtol=0, atol=rounding)
+
+
+def test_small_differences_of_the_diagonal_keep_the_vectors_orthogonal():
+    diagonal = np.array([1.0, 1 + 1e-12, 1 + 3e-12, 2.0])
+    found = secular_spectrum(diagonal, np.array([0.5, 0.4, 0.3, 0.6]), 0.7)
+    np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(4), rtol=0, atol=1e-14)
+
+
+def test_coinciding_entries_are_left_to_the_full_matrix():
+    diagonal, w = np.ones(120), np.linspace(0.1, 1, 120)
+    assert secular_spectrum(diagonal, w, 1.0) is None
+    found = spectrum_of(diagonal, w[None, :], np.ones(1), 1.0)
+    assert found.values[-1] == pytest.approx(1 + w @ w)
+
+
+def test_a_large_rank_takes_the_secular_equation_to_the_same_kernel():
+    rng = np.random.default_rng(0)
+    factor = rng.standard_normal((130, 110))
+    constraints = squared_distances(130, [(0, 1), (2, 3), (1, 4)], ["=", "<=", ">="], [100.0, 150.0, 300.0])
+    found = [
+        learn_kernel(factor, constraints, divergence="von_neumann", solver=solver, stopping=Stopping(1e-10, 1e-10))
+        for solver in ("cyclic", "newton")
+    ]
+    assert found[0].changes > 0
+    size = np.abs(found[1].kernel).max()
+    np.testing.assert_allclose(found[0].kernel, found[1].kernel, rtol=0, atol=1e-8 * size)
+
+
+def test_divided_differences_of_exp_near_and_far():
+    logs = np.array([0.0, 1e-9, 1e-4, 2.0, -800.0])
+    found = divided_differences(logs)
+    assert found[0, 1] == pytest.approx(1.0, abs=1e-8)
+    assert found[0, 2] == pytest.approx(np.expm1(1e-4) / 1e-4, rel=1e-12)
+    assert found[0, 3] == pytest.approx(np.expm1(2.0) / 2, rel=1e-14)
+    assert found[0, 4] == pytest.approx(1 / 800)
+    np.testing.assert_array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("signs", [[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]])
+@pytest.mark.parametrize("bound", [-5.0, -1e-3, 0.0, 1e-3, 0.7, 40.0])
+def test_the_rank_two_step_of_burg_meets_its_bound_within_the_poles(bound, signs):
+    if sum(signs) == 2 and bound <= 0:
+        return
+    for seed in range(10):
+        rows = np.random.default_rng(seed).standard_normal((2, 4))
+        step = _two_step(rows, signs, bound)
+        pull = (rows.T * signs) @ rows
+        inverse = np.eye(4) - step * pull
+        assert np.linalg.eigvalsh(inverse)[0] > 0
+        met = np.trace(np.linalg.solve(inverse, pull))
+        assert met == pytest.approx(bound, rel=1e-8, abs=1e-10)
