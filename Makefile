@@ -38,7 +38,7 @@ picture: demo
 	cp reports/figures/demo_supervised_cost_against_time.png docs/cost_against_time.png
 
 # What the workflow adds to the work; where plain ISM fails; what the safeguards cost; fair rivals; how evaluators scale;
-# bandwidths; the targets of large problems (on the digits that KDRBENCH_MIRROR holds).
+# bandwidths; LMNN; projections of low-rank kernels; the targets of large problems. Data come from KDRBENCH_MIRROR.
 bench: $(READY)
 	python benchmarks/overhead.py
 	OMP_NUM_THREADS=1 python benchmarks/robustness.py
@@ -46,6 +46,8 @@ bench: $(READY)
 	OMP_NUM_THREADS=1 python benchmarks/rivals.py
 	OMP_NUM_THREADS=1 python benchmarks/evaluators.py
 	OMP_NUM_THREADS=1 python benchmarks/bandwidth.py
+	OMP_NUM_THREADS=1 python benchmarks/lmnn.py
+	OMP_NUM_THREADS=1 python benchmarks/low_rank.py
 	python benchmarks/at_the_limit.py
 
 # One version of each package for every Python; the lock is the only place that names exact versions.
