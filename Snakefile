@@ -10,7 +10,6 @@ min_version("9.19")
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from kdrbench.bench.workflow import (
-    content_of,
     data_to_await,
     load_grid,
     records_of,

@@ -8,8 +8,7 @@ rule prepare_data:
     threads: 1
     resources:
         runtime=60,
-    params:
+        # No parameter: where data come from does not change what they are.
         mirror=config["data"]["mirror"],
-        content=lambda wildcards: content_of(wildcards.dataset),
     shell:
-        "python -m kdrbench prepare {wildcards.dataset:q} --mirror={params.mirror:q} --out {output:q} > {log:q} 2>&1"
+        "python -m kdrbench prepare {wildcards.dataset:q} --mirror={resources.mirror:q} --out {output:q} > {log:q} 2>&1"

@@ -10,8 +10,7 @@ from configs import table_4_config
 from kdrbench.bench import workflow
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.record import append_record
-from kdrbench.bench.workflow import content_of, data_to_await, report_sources
-from kdrbench.datasets import load_dataset
+from kdrbench.bench.workflow import data_to_await, report_sources
 from made_up import record
 
 
@@ -49,7 +48,3 @@ def test_reports_depend_on_what_they_are_made_from(name, tmp_path, monkeypatch):
     with (tmp_path / "reports" / name).open("a") as stream:
         stream.write("\n")
     assert report_sources() != before
-
-
-def test_data_are_prepared_again_when_the_registry_names_other_values():
-    assert content_of("wine") == load_dataset("wine").content_sha256

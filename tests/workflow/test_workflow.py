@@ -159,6 +159,9 @@ def test_another_option_reruns_the_cells_of_that_solver(finished):
     assert planned["run_batch"] == 1
     references = overlay()["references"] | {"svm": {"penalty": 9.0}}
     assert finished.planned(references=references)["run_batch"] == 1
+    # Nor does another mirror hide it, as a job of the data's that is run again would.
+    assert finished.planned(solvers=solvers, data={"mirror": "/elsewhere"})["run_batch"] == 1
+    assert "run_batch" not in finished.planned(data={"mirror": "/elsewhere"})
 
 
 def test_an_edited_solver_reruns_its_own_cells(tmp_path):

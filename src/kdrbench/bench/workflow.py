@@ -15,7 +15,6 @@ from typing import Any
 from kdrbench.bench.experiment import Config
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.bench.sources import sources_of
-from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
@@ -31,11 +30,6 @@ def load_grid(config: Config) -> Grid:
         return Grid(config)
     except ConfigError as error:
         raise WorkflowError(str(error)) from None
-
-
-def content_of(dataset: str) -> str:
-    """Return the registered hash of a data set's values: with another one the file is prepared again."""
-    return load_registry()[dataset].content_sha256
 
 
 def report_sources() -> str:
