@@ -52,7 +52,7 @@ bench: $(READY)
 
 # One version of each package for every Python; the lock is the only place that names exact versions.
 lock:
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --fork-strategy fewest --extra workflow --extra cluster --extra dev \
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --fork-strategy fewest --extra workflow --extra cluster --extra compiled --extra docs --extra dev \
 	  --generate-hashes --no-header --no-annotate --output-file requirements.lock
 
 clean:
