@@ -61,12 +61,16 @@ def main() -> None:
 @main.command()
 @click.argument("name")
 @click.option("--mirror", default="", help="Folder or http(s) URL asked before the canonical source.")
+@click.option("--definition", default="{}", help="Of a data set of one's own: its definition as JSON.")
 @click.option("--out", type=_FILE, required=True, help="The .npz file to write.")
-def prepare(name: str, mirror: str, out: Path) -> None:
+def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
     """Fetch, verify and parse the data set NAME."""
-    from kdrbench.datasets import load_dataset, save_prepared
+    import json
 
-    dataset = load_dataset(name, mirror=mirror or None)
+    from kdrbench.datasets import load_dataset, load_own, save_prepared
+
+    own = json.loads(definition)
+    dataset = load_own(name, own) if own else load_dataset(name, mirror=mirror or None)
     save_prepared(dataset, out)
     n_samples, n_features = dataset.features.shape
     click.echo(f"{name}: {n_samples} samples, {n_features} features, {len(dataset.class_names)} classes -> {out}")
