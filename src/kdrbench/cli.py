@@ -22,6 +22,8 @@ _FILE = click.Path(path_type=Path)
 _ELSEWHERE = {
     "data": "kdrbench.datasets.commands",
     "figure": "kdrbench.reports.commands",
+    "kpca-batch": "kdrbench.bench.metric_commands",
+    "kpca-merge": "kdrbench.bench.metric_commands",
     "published-vs-ours": "kdrbench.reports.commands",
     "table": "kdrbench.reports.commands",
     "typeset": "kdrbench.reports.commands",

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from kdrbench.bench.experiment import Config, check_experiment
+from kdrbench.bench.metric_config import check_metric_config
 from kdrbench.datasets.own import check_own
 from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
 from kdrbench.kernels import check_definition
@@ -51,6 +52,8 @@ def check_config(config: Config) -> None:
             raise ConfigError(f"config: run: {unknown_name('experiment', name, sorted(config['experiments']))}")
     for name, experiment in config["experiments"].items():
         check_experiment(f"experiments.{name}", experiment, config)
+    if "kpca" in config:
+        check_metric_config(config["kpca"])
 
 
 def _check_schema(config: Config) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from kdrbench.bench.experiment import Config
 from kdrbench.bench.grid import Batch, Grid
+from kdrbench.bench.metric_batch import MetricBatch
 from kdrbench.bench.sources import sources_of
 from kdrbench.errors import ConfigError
 
@@ -57,17 +58,17 @@ def shell_prefix(workflow: Any) -> str:
     return prefix.replace("{", "{{").replace("}", "}}")
 
 
-def data_to_await(batch: Batch) -> list[str]:
-    """Return the prepared data file that a batch has to wait for.
+def data_to_await(batch: Batch | MetricBatch, folder: str = "results/runs") -> list[str]:
+    """Return the prepared data file that a batch, whose records lie in ``folder``, has to wait for.
 
     None where this very batch is done and only its data file is gone: Snakemake reruns whatever depends on a file
     that is made again, even an `ancient` one, and a batch names the SHA-256 of its data anyhow.
     """
-    data, records = f"results/data/{batch.dataset}.npz", Path(f"results/runs/{batch.path}.jsonl")
+    data, records = f"results/data/{batch.dataset}.npz", Path(f"{folder}/{batch.path}.jsonl")
     return [] if not Path(data).exists() and _made_for(batch, records) else [data]
 
 
-def _made_for(batch: Batch, records: Path) -> bool:
+def _made_for(batch: Batch | MetricBatch, records: Path) -> bool:
     try:
         first = records.read_text(encoding="utf-8").partition("\n")[0]
         return bool(json.loads(first)["batch_sha256"] == batch.sha256)
