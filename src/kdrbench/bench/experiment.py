@@ -35,6 +35,12 @@ def rows_of(experiment: Config, dataset: str) -> int | None:
     return experiment["rows"][dataset] if split_of(experiment) is Split.SUBSETS else None
 
 
+def time_limit_of(config: Config, experiment: str) -> float:
+    """Return the seconds that a run of the experiment may take: its own limit, where that is lower than everybody's."""
+    limits = (config["limits"], config["experiments"][experiment].get("limits", {}))
+    return min(float(limit["time_s"]) for limit in limits if "time_s" in limit)
+
+
 def parameters_of(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:
     """Return the task's parameters; as many clusters as there are classes, where no other number is named."""
     parameters = dict(experiment.get("paradigm_params", {}))

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from kdrbench.bench.config import NO_KERNEL, check_config, method_of
-from kdrbench.bench.experiment import Config, parameters_of, rows_of, runs_of, split_of
+from kdrbench.bench.experiment import Config, parameters_of, rows_of, runs_of, split_of, time_limit_of
 from kdrbench.bench.fold import Split
 from kdrbench.bench.job_size import AUTO, runs_per_job
 from kdrbench.bench.monitor import REFEREE_SHARE
@@ -117,10 +117,9 @@ class Grid:
         """For how long a short solve is repeated; text like the limits."""
         return f"{self.config['timing']['repeat_for_s']:g}"
 
-    @property
-    def time_limit_s(self) -> str:
-        """Wall-clock limit of a run; text, since Snakemake's resources are whole numbers or text."""
-        return f"{self.config['limits']['time_s']:g}"
+    def time_limit_s(self, experiment: str) -> str:
+        """Return the wall-clock limit of a run; text, since Snakemake's resources are whole numbers or text."""
+        return f"{time_limit_of(self.config, experiment):g}"
 
     @property
     def memory_limit_mib(self) -> int:
@@ -132,7 +131,7 @@ class Grid:
 
         One run is counted twice, for one that somebody kills is run again.
         """
-        a_run_s = (1.0 + REFEREE_SHARE) * (float(self.config["limits"]["time_s"]) + GRACE_S)
+        a_run_s = (1.0 + REFEREE_SHARE) * (time_limit_of(self.config, batch.experiment) + GRACE_S)
         return math.ceil((len(batch.folds) + 1) * a_run_s / 60) + 10
 
     def to_json(self) -> str:
