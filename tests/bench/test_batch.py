@@ -224,7 +224,7 @@ def test_records_are_checked_when_read(files):
     line = record.to_json()
     assert RunRecord.from_json(line) == record
     for change, message in (
-        ({"schema_version": 99}, "schema version 99, this kdrbench reads 4"),
+        ({"schema_version": 99}, "schema version 99, this kdrbench reads 5"),
         ({"status": "fine"}, "unknown status 'fine'; allowed: converged"),
         ({"cost": "low"}, "column cost holds 'low'"),
         ({"colour": 1}, "columns differ from the schema in: colour"),
