@@ -5,6 +5,7 @@ Each solver lets the referee see an iterate or more first.
 
 import contextlib
 import ctypes
+import json
 import os
 import signal
 import subprocess
@@ -337,3 +338,16 @@ class Killer(MonitorProxy):
             (me if self.plan.victim == "run" else me.parent().parent()).kill()
             time.sleep(600)
         return going
+
+
+class CountsThreads(Misbehaving):
+    """Says, in its message, how many threads its libraries may use and how many cores there are for them."""
+
+    def run(self, problem, start, monitor):
+        from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+        from threadpoolctl import threadpool_info
+
+        monitor.keep_going(start)
+        found = {library["user_api"]: library["num_threads"] for library in threadpool_info()}
+        found |= {"openmp in effect": _openmp_effective_n_threads(), "cores": len(os.sched_getaffinity(0))}
+        return Outcome(start, Status.CONVERGED, json.dumps(found))
