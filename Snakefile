@@ -18,6 +18,7 @@ from kdrbench.bench.workflow import (
     report_sources,
     reports_of,
     shell_prefix,
+    terms_of,
     traces_of,
 )
 

@@ -15,7 +15,9 @@ from typing import Any
 from kdrbench.bench.experiment import Config
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.bench.metric_batch import MetricBatch
+from kdrbench.bench.record import RecordError, read_records
 from kdrbench.bench.sources import sources_of
+from kdrbench.bench.terms import Terms
 from kdrbench.errors import ConfigError
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
@@ -76,6 +78,21 @@ def _made_for(batch: Batch | MetricBatch, records: Path) -> bool:
         return bool(json.loads(first)["batch_sha256"] == batch.sha256)
     except (OSError, ValueError, KeyError):
         return False
+
+
+def terms_of(grid: Grid, batch: Batch) -> str:
+    """Return the terms on which a batch is to be run; those it was run on if its rows need not be made again.
+
+    Snakemake reruns a batch when they differ from those of its last run.
+    """
+    asked = grid.terms(batch.experiment)
+    try:
+        rows = read_records(Path(f"results/runs/{batch.path}.jsonl"))
+    except (OSError, RecordError):
+        return asked.to_json()
+    if not rows or rows[0].batch_sha256 != batch.sha256 or not asked.met_by(rows):
+        return asked.to_json()
+    return Terms(rows[0].timed, rows[0].budget_s).to_json()
 
 
 def records_of(grid: Grid, experiment: str | None = None) -> list[str]:

@@ -92,8 +92,11 @@ def where(runs: Path, reports: Path) -> None:
     from collections import Counter
 
     with runs.open(encoding="utf-8", newline="") as stream:
-        endings = Counter(row["status"] for row in csv.DictReader(stream))
+        rows = list(csv.DictReader(stream))
+    endings = Counter(row["status"] for row in rows)
     click.echo(f"{endings.total()} runs: " + ", ".join(f"{count} {name}" for name, count in sorted(endings.items())))
+    if drifted := sum(row["drifted"] == "True" for row in rows):
+        click.echo(f"{drifted} of them on cores whose speed drifted by more than 10 %: their times are marked")
     for kind, folder in (("table", reports), ("figure", reports / "figures")):
         for path in sorted(folder.glob("*.*")):
             click.echo(f"{kind}: {path}")

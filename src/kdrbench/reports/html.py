@@ -9,6 +9,7 @@ import pandas as pd
 
 from kdrbench.datasets.card import facts_of
 from kdrbench.datasets.registry import DatasetEntry, load_registry
+from kdrbench.reports.cautions import n_drifted, n_untimed
 from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, TableLayout, dataset_label, kernel_label, solver_label
 from kdrbench.reports.ledger import LedgerRow
 
@@ -61,5 +62,6 @@ def _surroundings(runs: pd.DataFrame) -> str:
         f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
         f"{each('kdrbench_version')} at commit {each('git_commit')} (changed since: {each('git_dirty')}). "
         f"Limits: {each('time_limit_s')} s, "
-        f"{each('memory_limit_mib')} MiB a run. {contaminated} run(s) shared their core with other work."
+        f"{each('memory_limit_mib')} MiB a run. {contaminated} run(s) shared their core with other work; of "
+        f"{n_drifted(runs)} the cores' speed drifted by more than 10 %; {n_untimed(runs)} did not own their cores."
     )
