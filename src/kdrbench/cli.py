@@ -179,7 +179,7 @@ def merge(config: Path, records: Path, experiment: str | None, out: Path) -> Non
 @click.option("--results", type=_FILE, default=Path("results"), show_default=True, help="The workflow's results.")
 @click.option("--watch", type=click.FloatRange(min=0.1), help="Look again so many seconds later, until all has ended.")
 def status(results: Path, watch: float | None) -> None:
-    """Say how far the workflow has come: runs that ended, how, those under way, and who loses to a random projection."""
+    """Say how far the workflow has come: runs that ended, how, those under way; who loses to a random projection."""
     import json
     import time
 

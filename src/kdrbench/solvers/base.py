@@ -56,7 +56,9 @@ class SolverResult:
 class Solver(Protocol):
     """A method with its options; ``requires`` names the oracles it calls.
 
-    ``version`` is raised when a change of the method's source can change its results.
+    ``version`` is raised when a change of the method's source can change its results. A class may also say
+    ``monotone = True``, that F never falls, which `kdrbench check` then holds it to; ``control = True``, that it does
+    not try to solve anything; and ``imports``, the modules that it loads when it is first used.
     """
 
     requires: ClassVar[frozenset[str]]
