@@ -10,11 +10,14 @@ min_version("9.19")
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from kdrbench.bench.workflow import (
+    claim_records_of,
     data_to_await,
     load_grid,
     records_of,
     report_sources,
     reports_of,
+    scaling_reports_of,
+    scaling_runs_of,
     shell_prefix,
     traces_of,
 )
@@ -52,11 +55,16 @@ localrules:
     typeset_table,
     published_vs_ours,
     figure_cost_against_time,
+    scaling,
+    scaling_reports,
+    paired_tests,
+    claims,
 
 
 include: "rules/data.smk"
 include: "rules/ikdr.smk"
 include: "rules/report.smk"
+include: "rules/claims.smk"
 include: "rules/targets.smk"
 
 
