@@ -33,7 +33,8 @@ class Cell:
     ``mean`` and ``std`` (ddof 0) are over the ``counted`` of ``folds`` runs that have a number; ``None`` if none
     has, and for the time of a cell with unfinished folds, of which only a bound is known. ``note`` says how many
     folds did not converge, and is empty when all did. ``complete`` is true when every fold came to its solver's
-    own end and has a number: only such a time or quality can be compared with a published one.
+    own end and has a number: only such a time or quality can be compared with a published one. ``judged`` counts the
+    test samples of the runs that have a number, each once in a cross validation.
     """
 
     metric: str
@@ -44,6 +45,7 @@ class Cell:
     folds: int
     counted: int
     complete: bool
+    judged: int = 0
 
 
 def read_all_runs(path: Path) -> pd.DataFrame:
@@ -69,7 +71,8 @@ def summarise(runs: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Cell]]
 def _cell(metric: str, group: pd.DataFrame) -> Cell:
     note, bound = _unfinished(group)
     # A run that failed may have seen good iterates before, but they are no result of the solver's.
-    values = group.loc[group["status"] != str(Status.FAILED), metric].dropna().to_numpy(dtype=float)
+    usable = group[group["status"] != str(Status.FAILED)].dropna(subset=[metric])
+    values = usable[metric].to_numpy(dtype=float)
     folds, counted = len(group), int(values.size)
     if (metric == "time_s" and bound) or not counted:
         return Cell(metric, None, None, bound or "N/A", note, folds, counted, complete=False)
@@ -78,7 +81,7 @@ def _cell(metric: str, group: pd.DataFrame) -> Cell:
     shown = _FORMATS[str(group["quality_metric"].iloc[0]) if metric == "quality" else metric]
     # One run has no spread to show.
     text = shown(mean, std if folds > 1 else None)
-    return Cell(metric, mean, std, text, note, folds, counted, complete)
+    return Cell(metric, mean, std, text, note, folds, counted, complete, judged=int(usable["n_test"].sum()))
 
 
 def _runs(group: pd.DataFrame) -> str:
