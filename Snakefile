@@ -12,11 +12,14 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from kdrbench.bench.metric_grid import MetricGrid
 from kdrbench.bench.metric_workflow import metric_records_of
 from kdrbench.bench.workflow import (
+    claim_records_of,
     data_to_await,
     load_grid,
     records_of,
     report_sources,
     reports_of,
+    scaling_reports_of,
+    scaling_runs_of,
     shell_prefix,
     terms_of,
     traces_of,
@@ -58,12 +61,17 @@ localrules:
     typeset_table,
     published_vs_ours,
     figure_cost_against_time,
+    scaling,
+    scaling_reports,
+    paired_tests,
+    claims,
 
 
 include: "rules/data.smk"
 include: "rules/ikdr.smk"
 include: "rules/metric.smk"
 include: "rules/report.smk"
+include: "rules/claims.smk"
 include: "rules/targets.smk"
 
 

@@ -3,6 +3,8 @@
 rule demo:
     input:
         lambda wildcards: reports_of(GRID, "demo"),
+        scaling_reports_of(GRID),
+        "reports/claims.html",
 
 
 rule table4:
@@ -20,8 +22,17 @@ rule ismplus:
         lambda wildcards: reports_of(GRID, "ismplus"),
 
 
+rule scaling:
+    input:
+        lambda wildcards: reports_of(GRID, "scaling"),
+        scaling_reports_of(GRID),
+
+
 rule reports:
     input:
         reports_of(GRID),
+        scaling_reports_of(GRID),
+        "reports/claims.html",
+        "reports/paired_tests.html",
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",

@@ -20,11 +20,14 @@ _FILE = click.Path(path_type=Path)
 
 # Commands that stand beside what they work with, imported when they are asked for.
 _ELSEWHERE = {
+    "claims": "kdrbench.reports.claims_commands",
     "data": "kdrbench.datasets.commands",
     "figure": "kdrbench.reports.commands",
     "kpca-batch": "kdrbench.bench.metric_commands",
     "kpca-merge": "kdrbench.bench.metric_commands",
+    "paired-tests": "kdrbench.reports.claims_commands",
     "published-vs-ours": "kdrbench.reports.commands",
+    "scaling": "kdrbench.reports.claims_commands",
     "table": "kdrbench.reports.commands",
     "typeset": "kdrbench.reports.commands",
     "where": "kdrbench.reports.commands",

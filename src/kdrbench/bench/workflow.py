@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from kdrbench.bench.experiment import Config
+from kdrbench.bench.experiment import Config, is_scaling
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.bench.metric_batch import MetricBatch
 from kdrbench.bench.record import RecordError, read_records
@@ -22,6 +22,7 @@ from kdrbench.errors import ConfigError
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
 SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
+_REPORT_MODULES = ("kdrbench.reports.commands", "kdrbench.reports.claims_commands", "kdrbench.bench.record")
 _REPORT_DATA = (".csv", ".j2", ".toml")
 # Every figure is written as these; the last is its data, which the dashboard draws anew.
 FIGURE_KINDS = ("pdf", "png", "json")
@@ -39,7 +40,7 @@ def load_grid(config: Config) -> Grid:
 
 def report_sources() -> str:
     """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons."""
-    digest = hashlib.sha256(sources_of(["kdrbench.reports.commands", "kdrbench.bench.record"]).sha256.encode())
+    digest = hashlib.sha256(sources_of(_REPORT_MODULES).sha256.encode())
     for path in sorted(Path(str(files("kdrbench.reports"))).iterdir()):
         if path.suffix in _REPORT_DATA:
             digest.update(path.name.encode() + path.read_bytes())
@@ -121,3 +122,22 @@ def reports_of(grid: Grid, target: str = "") -> list[str]:
     kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
     tables = [f"reports/{name}.{kind}" for name in chosen for kind in kinds]
     return tables + [f"reports/figures/{name}_cost_against_time.{kind}" for name in chosen for kind in FIGURE_KINDS]
+
+
+def scaling_runs_of(grid: Grid) -> list[str]:
+    """Return the merged tables of the experiments that measure time against size."""
+    return [f"results/merged/{name}.csv" for name in grid.experiments if is_scaling(name)]
+
+
+def scaling_reports_of(grid: Grid) -> list[str]:
+    """Return the figure of time against size and the table of exponents, where there is something to draw."""
+    if not scaling_runs_of(grid):
+        return []
+    tables = [f"reports/complexity.{kind}" for kind in ("tex", "html", "csv", "json")]
+    return tables + [f"reports/figures/scaling.{kind}" for kind in FIGURE_KINDS]
+
+
+def claim_records_of(grid: Grid) -> dict[str, str]:
+    """Return the tables from which claims are decided: those of the parts that the configuration has."""
+    parts = [name for name in ("kpca", "lowrank") if name in grid.config]
+    return {name: f"results/{name}.csv" for name in ("runs", *parts)}

@@ -38,6 +38,7 @@ class Cell:
     folds did not converge, and is empty when all did. ``complete`` is true when every fold came to its solver's
     own end and has a number: only such a time or quality can be compared with a published one. ``caution`` says why a
     time is to be taken with care; one of runs that shared their cores is printed, but is no number to compare.
+    ``judged`` counts the test samples of the runs that have a number, each once in a cross validation.
     """
 
     metric: str
@@ -49,6 +50,7 @@ class Cell:
     counted: int
     complete: bool
     caution: str = ""
+    judged: int = 0
 
 
 def read_all_runs(path: Path) -> pd.DataFrame:
@@ -74,7 +76,8 @@ def summarise(runs: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Cell]]
 def _cell(metric: str, group: pd.DataFrame) -> Cell:
     note, bound = _unfinished(group)
     # A run that failed may have seen good iterates before, but they are no result of the solver's.
-    values = group.loc[group["status"] != str(Status.FAILED), metric].dropna().to_numpy(dtype=float)
+    usable = group[group["status"] != str(Status.FAILED)].dropna(subset=[metric])
+    values = usable[metric].to_numpy(dtype=float)
     folds, counted = len(group), int(values.size)
     if (metric == "time_s" and bound) or not counted:
         return Cell(metric, None, None, bound or "N/A", note, folds, counted, complete=False)
@@ -84,7 +87,8 @@ def _cell(metric: str, group: pd.DataFrame) -> Cell:
     # One run has no spread to show.
     text = shown(mean, std if folds > 1 else None)
     if metric != "time_s":
-        return Cell(metric, mean, std, text, note, folds, counted, complete)
+        judged = int(usable["n_test"].sum())
+        return Cell(metric, mean, std, text, note, folds, counted, complete, judged=judged)
     if is_untimed(group):
         return Cell(metric, None, None, text, note, folds, counted, complete=False, caution=caution_of(group))
     return Cell(metric, mean, std, text, note, folds, counted, complete, caution_of(group))
