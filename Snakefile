@@ -10,6 +10,7 @@ min_version("9.19")
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from kdrbench.bench.workflow import (
+    dashboard_parts,
     data_to_await,
     load_grid,
     records_of,
@@ -52,6 +53,7 @@ localrules:
     typeset_table,
     published_vs_ours,
     figure_cost_against_time,
+    dashboard,
 
 
 include: "rules/data.smk"

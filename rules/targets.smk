@@ -3,6 +3,7 @@
 rule demo:
     input:
         lambda wildcards: reports_of(GRID, "demo"),
+        "reports/dashboard.html",
 
 
 rule table4:
@@ -25,3 +26,4 @@ rule reports:
         reports_of(GRID),
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",
+        "reports/dashboard.html",
