@@ -13,6 +13,7 @@ from kdrbench.bench.metric_grid import MetricGrid
 from kdrbench.bench.metric_workflow import metric_records_of
 from kdrbench.bench.workflow import (
     claim_records_of,
+    dashboard_parts,
     data_to_await,
     load_grid,
     records_of,
@@ -65,6 +66,7 @@ localrules:
     scaling_reports,
     paired_tests,
     claims,
+    dashboard,
 
 
 include: "rules/data.smk"

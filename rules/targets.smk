@@ -5,6 +5,7 @@ rule demo:
         lambda wildcards: reports_of(GRID, "demo"),
         scaling_reports_of(GRID),
         "reports/claims.html",
+        "reports/dashboard.html",
 
 
 rule table4:
@@ -36,3 +37,4 @@ rule reports:
         "reports/paired_tests.html",
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",
+        "reports/dashboard.html",

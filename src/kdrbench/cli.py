@@ -21,6 +21,7 @@ _FILE = click.Path(path_type=Path)
 # Commands that stand beside what they work with, imported when they are asked for.
 _ELSEWHERE = {
     "claims": "kdrbench.reports.claims_commands",
+    "dashboard": "kdrbench.reports.commands",
     "data": "kdrbench.datasets.commands",
     "figure": "kdrbench.reports.commands",
     "kpca-batch": "kdrbench.bench.metric_commands",

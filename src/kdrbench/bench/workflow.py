@@ -22,8 +22,7 @@ from kdrbench.errors import ConfigError
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
 SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
-_REPORT_MODULES = ("kdrbench.reports.commands", "kdrbench.reports.claims_commands", "kdrbench.bench.record")
-_REPORT_DATA = (".csv", ".j2", ".toml")
+_REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 # Every figure is written as these; the last is its data, which the dashboard draws anew.
 FIGURE_KINDS = ("pdf", "png", "json")
 
@@ -40,8 +39,10 @@ def load_grid(config: Config) -> Grid:
 
 def report_sources() -> str:
     """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons."""
-    digest = hashlib.sha256(sources_of(_REPORT_MODULES).sha256.encode())
-    for path in sorted(Path(str(files("kdrbench.reports"))).iterdir()):
+    folder = Path(str(files("kdrbench.reports")))
+    commands = [f"kdrbench.reports.{path.stem}" for path in sorted(folder.glob("*commands.py"))]
+    digest = hashlib.sha256(sources_of([*commands, "kdrbench.bench.record"]).sha256.encode())
+    for path in sorted(folder.rglob("*")):
         if path.suffix in _REPORT_DATA:
             digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
@@ -101,9 +102,14 @@ def records_of(grid: Grid, experiment: str | None = None) -> list[str]:
     return [f"results/runs/{batch.path}.jsonl" for batch in grid.batches(experiment)]
 
 
-def traces_of(grid: Grid, experiment: str) -> list[str]:
-    """Return the files of traces of one experiment."""
+def traces_of(grid: Grid, experiment: str | None = None) -> list[str]:
+    """Return the files of traces of one experiment, or of all."""
     return [f"results/traces/{batch.path}.jsonl" for batch in grid.batches(experiment)]
+
+
+def dashboard_parts(grid: Grid) -> list[str]:
+    """Return the figures and tables that the dashboard shows beside what it makes of the runs itself."""
+    return [path for path in reports_of(grid) if path.endswith(".json")]
 
 
 def reports_of(grid: Grid, target: str = "") -> list[str]:

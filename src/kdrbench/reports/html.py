@@ -40,7 +40,7 @@ def render_html(layout: TableLayout, ledger: list[LedgerRow], runs: pd.DataFrame
         figure=base64.b64encode(figure_png).decode("ascii"),
         statuses=sorted(runs["status"].unique()),
         endings=endings,
-        surroundings=_surroundings(runs),
+        surroundings=surroundings(runs),
         cards=[(entry.title, facts_of(entry)) for entry in _entries(layout)],
     )
 
@@ -51,7 +51,9 @@ def _entries(layout: TableLayout) -> list[DatasetEntry]:
     return [load_registry()[name] for name in names if name in load_registry()]
 
 
-def _surroundings(runs: pd.DataFrame) -> str:
+def surroundings(runs: pd.DataFrame) -> str:
+    """Return one paragraph on where, with what and within what limits the runs were made."""
+
     def each(column: str) -> str:
         values = {f"{value:g}" if isinstance(value, float) else str(value) for value in runs[column].dropna()}
         return ", ".join(sorted(values)) or "unknown"
