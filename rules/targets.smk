@@ -20,8 +20,14 @@ rule ismplus:
         lambda wildcards: reports_of(GRID, "ismplus"),
 
 
+rule kpca:
+    input:
+        lambda wildcards: metric_reports_of(METRIC, "kpca"),
+
+
 rule reports:
     input:
         reports_of(GRID),
+        metric_reports_of(METRIC),
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pandas as pd
 
 from kdrbench.bench.metric_batch import VARIANTS
+from kdrbench.bench.metric_config import TABLES
 from kdrbench.reports.comparison import NO_EXPERIMENT, Comparison, interval
 from kdrbench.reports.metric_summary import (
     METRIC,
     PAPER,
     PLAIN,
     SETTING,
-    TABLES,
     MetricCell,
     find_printed,
     metric_cells,

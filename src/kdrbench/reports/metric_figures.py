@@ -67,8 +67,8 @@ def figure_2(seed: int) -> Chart:
             panels.append(Panel(title, *axes, _by_class(plain[0], kernel[0], unseen)))
     caption = (
         f"Test samples of two synthetic sets ({_N_TRAIN} training samples, {_SAMPLES - _N_TRAIN} test samples), and "
-        "their leading learned coordinate without a kernel (across) and with one of degree 2 (upwards), in units of its "
-        "spread. Percentages are 1-NN accuracies along that coordinate alone."
+        "their leading learned coordinate without a kernel (across) and with one of degree 2 (upwards), in units of "
+        "its spread. Percentages are 1-NN accuracies along that coordinate alone."
     )
     title = "Where plain learners fail and kernels of degree 2 succeed (KPCA trick, Figure 2)"
     return Chart("kpca_figure2", title, caption, panels, columns=4)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.bench.metric_batch import VARIANTS
+from kdrbench.bench.metric_config import TABLES
 from kdrbench.reports.numbers import PLUS_MINUS
 from kdrbench.reports.paired_tests import corrected_t_p, holm, wilcoxon_p
 from kdrbench.reports.published import PublishedNumber, find_published
@@ -18,7 +19,6 @@ from kdrbench.reports.verdict import Verdict, judge
 from kdrbench.solvers.status import Status
 
 PAPER, SETTING, METRIC = "kpca_trick", "classification", "accuracy"
-TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
 PLAIN = "plain"
 # Below this a difference is called significant.
 SIGNIFICANCE = 0.05
@@ -83,6 +83,8 @@ def method_name(learner: str, variant: str) -> str:
 
 def find_printed(dataset: str, learner: str, variant: str) -> PublishedNumber | None:
     """Return the number that the paper prints, if there is one."""
+    if learner not in TABLES:
+        return None
     return find_published(
         paper=PAPER,
         table=TABLES[learner],

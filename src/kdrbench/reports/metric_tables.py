@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
+from kdrbench.bench.metric_config import TABLES, table_name
 from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.metric_side_tables import KERNELISED, NO_NUMBER, tests_table, times_table
 from kdrbench.reports.metric_summary import (
     PLAIN,
-    TABLES,
     Difference,
     MetricCell,
     differences_of,
@@ -29,7 +29,7 @@ Cells = dict[tuple[str, str, str], MetricCell]
 def metric_tables(rows: pd.DataFrame) -> list[PaperTable]:
     """Return all tables that the rows give: one a learner, the tests, the times."""
     cells = metric_cells(rows)
-    learners = [name for name in TABLES if name in set(rows["learner"])]
+    learners = list(dict.fromkeys(rows["learner"]))
     differences = {learner: differences_of(rows, learner) for learner in learners}
     tables = [accuracy_table(cells, learner, differences[learner]) for learner in learners]
     return [*tables, tests_table(differences), times_table(rows, learners)]
@@ -60,9 +60,10 @@ def accuracy_table(cells: Cells, learner: str, differences: dict[tuple[str, str]
         _summary_line("Win/draw/lose", printed, empty, lambda variant: _by_means(cells, datasets, learner, variant)),
         _summary_line("The same, significant", printed, empty, lambda variant: ("", _tested(differences, variant))),
     ]
-    title = f"{learner.upper()} and its kernel versions: 1-NN accuracy (KPCA trick, Table {TABLES[learner]})."
+    place = f" (KPCA trick, Table {TABLES[learner]})" if learner in TABLES else ""
+    title = f"{learner.upper()} and its kernel versions: 1-NN accuracy{place}."
     notes = [*_notes(cells, learner), _verdicts(cells, learner)]
-    return PaperTable(f"kpca_table{TABLES[learner]}", title, [*columns, *extra], [lines, summary], notes)
+    return PaperTable(table_name(learner), title, [*columns, *extra], [lines, summary], notes)
 
 
 def _extra_columns(cells: Cells, learner: str, datasets: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -80,7 +80,7 @@ class Tricks:
         first, second = (
             predict_by_neighbours(squared_distances(test, train), seen) for train, test in (self.kpca, self.kernel)
         )
-        return first, second
+        return first.astype(np.intp), second.astype(np.intp)
 
     def accuracies(self, seen: IntArray, unseen: IntArray) -> tuple[float, float]:
         """Return 1-NN accuracies, KPCA trick first."""
