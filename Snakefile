@@ -10,7 +10,15 @@ min_version("9.19")
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from kdrbench.bench.metric_grid import MetricGrid
-from kdrbench.bench.metric_workflow import metric_records_of
+from kdrbench.bench.metric_workflow import (
+    metric_figure_data,
+    metric_option,
+    metric_records_of,
+    metric_reports_of,
+    metric_rows_of,
+    metric_sources,
+    metric_tables_of,
+)
 from kdrbench.bench.workflow import (
     claim_records_of,
     dashboard_parts,
@@ -33,6 +41,7 @@ configfile: str(Path(workflow.basedir) / "config.yaml")
 GRID = load_grid(config)
 METRIC = MetricGrid(config)
 REPORT_SOURCES = report_sources()
+METRIC_SOURCES = metric_sources()
 shell.prefix(shell_prefix(workflow))
 
 
@@ -43,6 +52,7 @@ wildcard_constraints:
     solver="[A-Za-z0-9_-]+",
     folds="[0-9]+-[0-9]+",
     splits="[0-9]+-[0-9]+",
+    number="[0-9]+",
 
 
 # Short, or in want of a network: on a cluster these run where Snakemake does.
@@ -52,12 +62,14 @@ localrules:
     table4,
     table5,
     ismplus,
+    kpca,
     reports,
     prepare_data,
     freeze_config,
     merge_experiment,
     merge_runs,
     merge_metric,
+    metric_tables,
     table,
     typeset_table,
     published_vs_ours,

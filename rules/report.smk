@@ -91,6 +91,7 @@ rule published_vs_ours:
     input:
         config="results/config.json",
         runs="results/runs.csv",
+        metric=metric_rows_of(METRIC),
     output:
         "reports/published_vs_ours.csv",
         report(
@@ -104,8 +105,9 @@ rule published_vs_ours:
         "../envs/report.yaml"
     params:
         sources=REPORT_SOURCES,
+        metric=metric_option(METRIC),
     shell:
-        "python -m kdrbench published-vs-ours --config {input.config:q} --runs {input.runs:q}"
+        "python -m kdrbench published-vs-ours --config {input.config:q} --runs {input.runs:q} {params.metric}"
         " --out reports/published_vs_ours > {log:q} 2>&1"
 
 

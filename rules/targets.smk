@@ -29,12 +29,18 @@ rule scaling:
         scaling_reports_of(GRID),
 
 
+rule kpca:
+    input:
+        lambda wildcards: metric_reports_of(METRIC, "kpca"),
+
+
 rule reports:
     input:
         reports_of(GRID),
         scaling_reports_of(GRID),
         "reports/claims.html",
         "reports/paired_tests.html",
+        metric_reports_of(METRIC),
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",
         "reports/dashboard.html",
