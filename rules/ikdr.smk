@@ -10,7 +10,7 @@ rule run_batch:
         "../envs/ikdr.yaml"
     threads: GRID.threads
     resources:
-        time_limit_s=GRID.time_limit_s,
+        time_limit_s=lambda wildcards: GRID.time_limit_s(wildcards.experiment),
         memory_limit_mib=GRID.memory_limit_mib,
         repeat_for_s=GRID.repeat_for_s,
         runtime=lambda wildcards: GRID.runtime_min(GRID.batch(**wildcards)),

@@ -15,7 +15,7 @@ from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_text
 from kdrbench.solvers.status import Status
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 class RecordError(KdrbenchError):
@@ -33,8 +33,9 @@ class RunRecord:
     ``evaluation`` says how the problem was evaluated, and why. Clusterings have the number of their ``rounds``,
     ``iterations`` over all of them, no counts of calls, and say whether their degrees existed (``uses_degrees``).
     ``quality`` is what ``quality_metric`` says: accuracy on the ``n_test`` test samples, or, where there are none, the
-    error on the training samples; of clusterings the NMI with the classes. ``cost`` to ``stationarity`` belong to the
-    last orthonormal projection the referee saw; of a reference (``kernel``: ``none``) only the quality is known.
+    error on the training samples; of clusterings the NMI with the classes. ``cost`` to ``eigengap_needed`` belong to
+    the last orthonormal projection the referee saw; the last three, of second order, are known of supervised runs in
+    small tangent spaces. Of a reference (``kernel``: ``none``) only the quality is known.
     """
 
     schema_version: int
@@ -68,6 +69,9 @@ class RunRecord:
     quality: float | None
     feasibility: float | None
     stationarity: float | None
+    curvature: float | None
+    eigengap: float | None
+    eigengap_needed: float | None
     n_train: int
     n_test: int
     n_features: int
