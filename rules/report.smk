@@ -90,6 +90,7 @@ rule published_vs_ours:
     input:
         config="results/config.json",
         runs="results/runs.csv",
+        lowrank=LOWRANK.table,
     output:
         "reports/published_vs_ours.csv",
         report("reports/published_vs_ours.html", category="Published and ours"),
@@ -99,8 +100,11 @@ rule published_vs_ours:
         "../envs/report.yaml"
     params:
         sources=REPORT_SOURCES,
+        lowrank=lambda wildcards, input: [
+            f"--lowrank={table}" for table in input.lowrank
+        ],
     shell:
-        "python -m kdrbench published-vs-ours --config {input.config:q} --runs {input.runs:q}"
+        "python -m kdrbench published-vs-ours --config {input.config:q} --runs {input.runs:q} {params.lowrank:q}"
         " --out reports/published_vs_ours > {log:q} 2>&1"
 
 

@@ -20,8 +20,14 @@ rule ismplus:
         lambda wildcards: reports_of(GRID, "ismplus"),
 
 
+rule lowrank:
+    input:
+        LOWRANK.reports(),
+
+
 rule reports:
     input:
         reports_of(GRID),
+        LOWRANK.reports(),
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",

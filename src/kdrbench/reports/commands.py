@@ -67,17 +67,22 @@ def figure(experiment: str, config: Path, runs: Path, traces: Path, out: Path) -
 @click.command("published-vs-ours")
 @click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
 @click.option("--runs", type=_FILE, required=True, help="The merged table of all runs.")
+@click.option("--lowrank", type=_FILE, help="The merged table of low-rank kernel learning, where that was run.")
 @click.option("--out", type=_FILE, required=True, help="Path of the list without extension.")
-def published_vs_ours(config: Path, runs: Path, out: Path) -> None:
+def published_vs_ours(config: Path, runs: Path, lowrank: Path | None, out: Path) -> None:
     """Write every published number beside ours as .csv and .html, and say what share of them is met."""
     import json
 
     from kdrbench.files import write_text
     from kdrbench.reports.comparison import compare, comparison_csv, comparison_html, shares
     from kdrbench.reports.html import VERDICT_RULES
+    from kdrbench.reports.lowrank import compare_lowrank
     from kdrbench.reports.summary import read_all_runs
 
-    comparisons = compare(read_all_runs(runs), json.loads(config.read_text(encoding="utf-8")))
+    definition = json.loads(config.read_text(encoding="utf-8"))
+    comparisons = compare(read_all_runs(runs), definition)
+    if lowrank:
+        comparisons += compare_lowrank(read_all_runs(lowrank), definition["lowrank"])
     write_text(out.parent / f"{out.name}.csv", comparison_csv(comparisons))
     write_text(out.parent / f"{out.name}.html", comparison_html(comparisons, VERDICT_RULES))
     click.echo("\n".join(shares(comparisons)))

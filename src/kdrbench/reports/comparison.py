@@ -85,7 +85,7 @@ def _compared(axes: dict[str, str], ours: dict[tuple[str, ...], list[tuple[str, 
 
 def _comparison(axes: dict[str, str], experiment: str, row: LedgerRow | None, *, first: bool) -> Comparison:
     number, cell = find_published(**axes), row.ours if row else None
-    low, high = _interval(cell) if cell else (None, None)
+    low, high = interval(cell) if cell else (None, None)
     return Comparison(
         paper=axes["paper"],
         table=axes["table"],
@@ -109,7 +109,8 @@ def _comparison(axes: dict[str, str], experiment: str, row: LedgerRow | None, *,
     )
 
 
-def _interval(cell: Cell) -> tuple[float, float] | tuple[None, None]:
+def interval(cell: Cell) -> tuple[float, float] | tuple[None, None]:
+    """Return the 95 % interval of a cell's mean, if it is over several runs."""
     if cell.mean is None or cell.std is None or cell.counted < 2:
         return None, None
     from scipy.stats import t
