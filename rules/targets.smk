@@ -34,6 +34,11 @@ rule kpca:
         lambda wildcards: metric_reports_of(METRIC, "kpca"),
 
 
+rule lowrank:
+    input:
+        LOWRANK.reports(),
+
+
 rule reports:
     input:
         reports_of(GRID),
@@ -41,6 +46,7 @@ rule reports:
         "reports/claims.html",
         "reports/paired_tests.html",
         metric_reports_of(METRIC),
+        LOWRANK.reports(),
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",
         "reports/dashboard.html",

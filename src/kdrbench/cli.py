@@ -29,6 +29,10 @@ _ELSEWHERE = {
     "kpca-merge": "kdrbench.bench.metric_commands",
     "paired-tests": "kdrbench.reports.claims_commands",
     "kpca-tables": "kdrbench.reports.metric_commands",
+    "lowrank-batch": "kdrbench.bench.lowrank_commands",
+    "lowrank-figure": "kdrbench.reports.lowrank_commands",
+    "lowrank-merge": "kdrbench.bench.lowrank_commands",
+    "lowrank-report": "kdrbench.reports.lowrank_commands",
     "published-vs-ours": "kdrbench.reports.commands",
     "scaling": "kdrbench.reports.claims_commands",
     "table": "kdrbench.reports.commands",
@@ -75,10 +79,10 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
     """Fetch, verify and parse the data set NAME."""
     import json
 
-    from kdrbench.datasets import load_dataset, load_own, save_prepared
+    from kdrbench.datasets import load_any, load_own, save_prepared
 
     own = json.loads(definition)
-    dataset = load_own(name, own) if own else load_dataset(name, mirror=mirror or None)
+    dataset = load_own(name, own) if own else load_any(name, mirror=mirror or None)
     save_prepared(dataset, out)
     n_samples, n_features = dataset.features.shape
     click.echo(f"{name}: {n_samples} samples, {n_features} features, {len(dataset.class_names)} classes -> {out}")
