@@ -36,6 +36,7 @@ autodoc_default_options = {"members": True, "imported-members": True, "member-or
 autodoc_default_options["exclude-members"] = "set_fit_request, set_transform_request, set_score_request"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
+napoleon_use_ivar = True
 napoleon_use_rtype = False
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(?!kdrbench).*")]
@@ -48,6 +49,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "download_all_examples": False,
+    "capture_repr": (),
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,

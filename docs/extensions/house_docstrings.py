@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 
 _PROTECTED = re.compile(r"(``.*?``|:[\w:.]+:`[^`]*`|`[^`]*`_?|\\.)")
 _MARKUP = re.compile(r"[|*]|(?<=\w)_(?!\w)")
-_TYPE = re.compile(r"^(\s*:type(?: [^:]+)?:) ([^`]+)$")
+_TYPE = re.compile(r"^(\s*:(?:var)?type(?: [^:]+)?:) ([^`]+)$")
 _UNDERLINE = re.compile(r"^[-=~]{3,}$")
 
 

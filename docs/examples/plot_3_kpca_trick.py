@@ -2,8 +2,8 @@
 The KPCA trick on two toy sets
 ==============================
 
-Metric learners find linear maps. Where no line parts the classes, the KPCA trick runs them, unchanged, on coordinates of
-feature vectors.
+Metric learners find linear maps. Where no line parts the classes, the KPCA trick runs them, unchanged, on coordinates
+of feature vectors.
 """
 
 import matplotlib.pyplot as plt
@@ -44,6 +44,7 @@ for row, (name, (X, y)) in zip(grid, SETS.items(), strict=True):
         for label, colour in enumerate(COLOURS):
             axes.hist(mapped[y[200:] == label, 0], bins=30, color=colour, alpha=0.7)
         axes.set_title(f"{title}, one dimension: 1-NN {accuracy:.0%}", fontsize=10)
+        axes.set_xticks([])
         axes.set_yticks([])
         print(f"{name}, {title}: {accuracy:.3f}")
 plt.show()

@@ -41,7 +41,9 @@ axes.legend(frameon=False)
 # A column of W has length one. Signs are arbitrary: a direction may be turned around.
 
 order = np.argsort(np.abs(reduction.components_).max(axis=0))
-names = np.array([name.replace("od280/od315_of_diluted_wines", "od280/od315").replace("_", " ") for name in wine.feature_names])
+names = np.array(
+    [name.replace("od280/od315_of_diluted_wines", "od280/od315").replace("_", " ") for name in wine.feature_names]
+)
 figure, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
 places = np.arange(len(names))
 for component, (offset, colour) in enumerate(zip((0.2, -0.2), COLOURS[:2], strict=True)):

@@ -38,8 +38,8 @@ print(f"{model.result_.outcome} after {model.n_iter_} steps")
 # %%
 # What follows for all others
 # ---------------------------
-# Left: the pairs that were named keep to their bounds, which the lines show. Right: the kernel of the wines (every third,
-# ordered by cultivar) before and after. It was told of 150 of 15,753 pairs.
+# Left: the pairs that were named keep to their bounds, which the lines show. Right: the kernel of the wines (every
+# third, ordered by cultivar) before and after. It was told of 150 of 15,753 pairs.
 
 mapped = model.transform(X)
 after = pairwise_distances(mapped) ** 2
