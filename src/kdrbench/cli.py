@@ -42,7 +42,10 @@ _ELSEWHERE = {
 
 
 class _Group(click.Group):
-    """A group whose commands end with one sentence and exit code 2 on an error the user can mend."""
+    """A group whose commands end with one sentence and exit code 2 on an error the user can mend.
+
+    A missing package is such an error: the library is installed without those of the workflow.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *_ELSEWHERE])
@@ -58,6 +61,15 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except KdrbenchError as error:
             click.echo(f"kdrbench: {error}", err=True)
+            ctx.exit(2)
+        except ModuleNotFoundError as error:
+            if str(error.name).partition(".")[0] == "kdrbench":
+                raise
+            click.echo(
+                f"kdrbench: this command needs the package {error.name}, which is not installed; "
+                "pip install 'kdrbench[workflow]' brings what the commands of the workflow need",
+                err=True,
+            )
             ctx.exit(2)
 
 
