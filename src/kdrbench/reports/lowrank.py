@@ -94,7 +94,7 @@ def _sources(axes: dict[str, str], rows: pd.DataFrame, section: Config) -> Itera
 def _comparison(axes: dict[str, str], source: _Source | None, *, first: bool) -> Comparison:
     number = find_published(**axes)
     cell = _cell(axes["metric"], source.rows) if source else None
-    low, high = interval_of(cell.metric, cell) if cell else (None, None)
+    low, high = interval_of(axes["metric"], cell) if cell else (None, None)
     return Comparison(
         **axes,
         published=number.text if number else "",
