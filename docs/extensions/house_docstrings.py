@@ -55,17 +55,24 @@ def _escaped(line):
         return "".join(part if at % 2 else _MARKUP.sub(r"\\\g<0>", part) for at, part in enumerate(parts))
     indent, kind, named, text = field.groups()
     # Sphinx would take the first of several names for a type.
-    head = f"{indent}:{kind} {named.replace(', ', ',').replace(chr(92), '')}:"
+    names = _MARKUP.sub(r"\\\g<0>", named.replace("\\", "").replace(", ", ","))
+    head = f"{indent}:{kind} {names}:"
     if kind in ("type", "vartype"):
         # Prose, whose words are no references.
         return f"{head} ``{text.strip()}``"
     return head + _escaped(text)
 
 
+def _skip(app, what, name, obj, skip, options):
+    """Leave out the fields of named tuples, of which Python says only their number."""
+    return True if (getattr(obj, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Work before and after napoleon, whose priority is 500; call attributes so."""
     app.connect("autodoc-process-docstring", _mark_formulas, priority=400)
     app.connect("autodoc-process-docstring", _escape, priority=600)
+    app.connect("autodoc-skip-member", _skip)
     for field in PyClasslike.doc_field_types:
         if field.name == "variable":
             field.label = "Attributes"
