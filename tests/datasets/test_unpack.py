@@ -60,7 +60,7 @@ def test_files_are_unpacked_by_their_first_bytes_and_within_a_limit(tmp_path, na
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        # Without a time of its own in the header: the parameters name the tests, and every worker must see the same names.
+        # Without the time in its header: parameters name the tests, and every worker must see the same names.
         (gzip.compress(b"x" * 1000, mtime=0)[:-4], "Compressed file ended"),
         (b"\x1f\x8b\x08" + bytes(30), "cannot be read"),
         (b"\x1f\x9d\x88abc", "no header of compress"),

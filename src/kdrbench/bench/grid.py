@@ -6,18 +6,20 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from kdrbench.bench.config import NO_KERNEL, check_config, method_of
-from kdrbench.bench.experiment import Config, parameters_of, rows_of, runs_of, split_of
+from kdrbench.bench.experiment import Config, parameters_of, rows_of, runs_of, split_of, time_limit_of
 from kdrbench.bench.fold import Split
 from kdrbench.bench.job_size import AUTO, runs_per_job
 from kdrbench.bench.monitor import REFEREE_SHARE
 from kdrbench.bench.sources import Sources, sources_of
 from kdrbench.bench.supervisor import GRACE_S
-from kdrbench.datasets.registry import load_registry
+from kdrbench.bench.terms import Terms
+from kdrbench.datasets.own import registry_of
+from kdrbench.kernels.registry import own_modules
 from kdrbench.references import build_reference
 from kdrbench.solvers.registry import build_solver
 
@@ -95,6 +97,11 @@ class Batch:
         """Hash of everything the configuration says about the batch's results."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
+    @property
+    def definition_sha256(self) -> str:
+        """The same without sources and packages, which another environment reads in another way."""
+        return replace(self, sources_sha256="", packages={}).sha256
+
 
 class Grid:
     """All batches of a checked configuration."""
@@ -102,6 +109,7 @@ class Grid:
     def __init__(self, config: Config) -> None:
         check_config(config)
         self.config = config
+        self._registry = registry_of(config)
         self._known_sources: dict[tuple[str, ...], Sources] = {}
         self._batches = {batch.path: batch for batch in self._expand()}
 
@@ -115,27 +123,39 @@ class Grid:
         """For how long a short solve is repeated; text like the limits."""
         return f"{self.config['timing']['repeat_for_s']:g}"
 
-    @property
-    def time_limit_s(self) -> str:
-        """Wall-clock limit of a run; text, since Snakemake's resources are whole numbers or text."""
-        return f"{self.config['limits']['time_s']:g}"
+    def time_limit_s(self, experiment: str) -> str:
+        """Return the wall-clock limit of a run; text, since Snakemake's resources are whole numbers or text."""
+        return f"{time_limit_of(self.config, experiment):g}"
 
     @property
     def memory_limit_mib(self) -> int:
         """Memory limit of a run."""
         return int(self.config["limits"]["memory_mib"])
 
+    def terms(self, experiment: str) -> Terms:
+        """Return what is asked of the runs of an experiment beside their results."""
+        timed = self.config["timing"].get("strict", True) and self.config["experiments"][experiment].get("timed", True)
+        return Terms(timed, self.config["limits"].get("budget_s"))
+
     def runtime_min(self, batch: Batch) -> int:
         """Return the minutes a cluster must grant a batch: its runs at their limit, the referee, and ten more.
 
         One run is counted twice, for one that somebody kills is run again.
         """
-        a_run_s = (1.0 + REFEREE_SHARE) * (float(self.config["limits"]["time_s"]) + GRACE_S)
+        a_run_s = (1.0 + REFEREE_SHARE) * (time_limit_of(self.config, batch.experiment) + GRACE_S)
         return math.ceil((len(batch.folds) + 1) * a_run_s / 60) + 10
 
     def to_json(self) -> str:
         """Return the configuration as one line of JSON."""
         return json.dumps(self.config, separators=(",", ":"))
+
+    def data_definition(self, dataset: str) -> str:
+        """Return the definition of a data set of the user's own as JSON; of a registered one there is none."""
+        return json.dumps(self.config.get("datasets", {}).get(dataset, {}), sort_keys=True)
+
+    def data_sha256(self, dataset: str) -> str:
+        """Return the hash of a data set's values."""
+        return self._registry[dataset].content_sha256
 
     @property
     def experiments(self) -> list[str]:
@@ -174,7 +194,12 @@ class Grid:
             "solver_version": found.version,
             "start": definition.get("start", experiment["start"]),
             "evaluation": dict(experiment.get("evaluation", {})),
-            **self._sources(type(found).__module__, _JOBS[experiment["paradigm"]], "kdrbench.bench.outcome"),
+            **self._sources(
+                type(found).__module__,
+                _JOBS[experiment["paradigm"]],
+                "kdrbench.bench.outcome",
+                *own_modules(self.config["kernels"][kernel]),
+            ),
         }
 
     def _reference_part(self, reference: str) -> dict[str, Any]:
@@ -200,7 +225,7 @@ class Grid:
         return {"sources_sha256": sources.sha256, "packages": sources.packages}
 
     def _batches_of(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[Batch]:
-        experiment, config, entry = self.config["experiments"][name], self.config, load_registry()[dataset]
+        experiment, config, entry = self.config["experiments"][name], self.config, self._registry[dataset]
         n_folds, n_rows, q = runs_of(experiment), rows_of(experiment, dataset), experiment["components"][dataset]
         asked, paradigm = experiment.get("folds_per_job", AUTO), experiment["paradigm"]
         size = runs_per_job(asked, n_folds, n_rows or entry.n_samples, entry.n_features, q, part, paradigm)
@@ -208,7 +233,7 @@ class Grid:
             yield Batch(
                 experiment=name,
                 paradigm=paradigm,
-                parameters=parameters_of(experiment, dataset),
+                parameters=parameters_of(experiment, entry),
                 dataset=dataset,
                 data_sha256=entry.content_sha256,
                 n_components=q,

@@ -26,6 +26,8 @@ class Judgement:
     """What is known of a run's result, as columns of its record; ``None`` where there is no such number.
 
     ``quality_metric`` says what ``quality`` is; cost, feasibility and stationarity are those of a projection.
+    ``curvature``, ``eigengap`` and ``eigengap_needed`` are those of :class:`.Certificate`, of supervised runs whose
+    tangent space is small enough for the whole Hessian.
     """
 
     quality_metric: str
@@ -33,6 +35,9 @@ class Judgement:
     cost: float | None = None
     feasibility: float | None = None
     stationarity: float | None = None
+    curvature: float | None = None
+    eigengap: float | None = None
+    eigengap_needed: float | None = None
 
 
 def metric_of(fold: Fold) -> Metric:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +21,8 @@ from kdrbench.paradigms import build_task
 from kdrbench.problems import Problem
 from kdrbench.solvers import Solver, make_start, solve
 from kdrbench.solvers.base import check_oracles
+from kdrbench.solvers.certificate import certify
+from kdrbench.solvers.curvature import DENSE_DIMENSION
 from kdrbench.solvers.stiefel import feasibility_error, relative_stationarity
 from kdrbench.surrogate import Evaluation
 
@@ -40,7 +43,9 @@ class SolverJob:
 
     def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
         """Solve under the referee."""
-        referee = Referee(self.exact, self.n_components, limits.time_s, files.trace, files.projection, pauses)
+        referee = Referee(
+            self.exact, self.n_components, limits.time_s, files.trace, files.projection, pauses, files.checkpoint
+        )
         result = solve(self.solver, self.problem, lambda: self.start(self.problem), referee)
         return Finished(referee, result.status, result.message, result.iterations, result.counters, result.evaluation)
 
@@ -64,7 +69,18 @@ class SolverJob:
             cost=-problem.value(projection),
             feasibility=feasibility_error(projection),
             stationarity=relative_stationarity(projection, problem.gradient(projection)),
+            **_second_order(problem, projection),
         )
+
+
+def _second_order(problem: Problem, projection: FloatArray) -> dict[str, float]:
+    """Return curvature and eigengaps where they cost no more than a Hessian that is formed once."""
+    n_features, q = projection.shape
+    if not 0 < (n_features - q) * q <= DENSE_DIMENSION:
+        return {}
+    found = certify(problem, projection)
+    numbers = {name: getattr(found, name) for name in ("curvature", "eigengap", "eigengap_needed")}
+    return {name: float(number) for name, number in numbers.items() if math.isfinite(number)}
 
 
 def make_solver_job(batch: Batch, solver: Solver, memory_mib: float, number: int, fold: Fold) -> SolverJob:

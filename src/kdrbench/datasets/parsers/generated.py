@@ -28,9 +28,9 @@ def four_gaussians(*, n: int, seed: int) -> Parsed:
     return Parsed(features.round(_DECIMALS), labels[:, 0].tolist(), ["long side", "short side", "noise"], further)
 
 
-def scaling(*, n: int, seed: int) -> Parsed:
+def scaling(*, n: int, seed: int, n_features: int = 20) -> Parsed:
     """Take the first n samples of one endless set, see :func:`kdrbench.datasets.synthetic.growing`."""
-    features, labels = synthetic.growing(n, np.random.default_rng(seed))
+    features, labels = synthetic.growing(n, np.random.default_rng(seed), n_features=n_features)
     names = [f"x{number}" for number in range(1, features.shape[1] + 1)]
     return Parsed(features.round(_DECIMALS), labels.tolist(), names)
 

@@ -1,0 +1,128 @@
+"""Charts drawn with matplotlib, as vector PDF and as PNG, with their data as JSON beside them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+
+from kdrbench.files import write_bytes, write_text
+from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+
+_SYMBOLS = {Symbol.NONE: "", Symbol.DOT: "o", Symbol.CROSS: "x", Symbol.SQUARE: "s", Symbol.TRIANGLE: "^"}
+_PANEL_SIZE = (4.6, 3.4)
+
+
+def write_chart(chart: Chart, stem: Path) -> None:
+    """Write ``stem`` as .pdf, .png and .json; each appears whole, with the same bytes on every run."""
+    figure = draw(chart)
+    for kind in ("pdf", "png"):
+        write_bytes(stem.parent / f"{stem.name}.{kind}", render(figure, kind))
+    write_text(stem.parent / f"{stem.name}.json", chart.to_json())
+
+
+def draw(chart: Chart) -> Figure:
+    """Return the chart as a figure with one legend for all panels."""
+    columns = min(chart.columns, len(chart.panels))
+    lines = -(-len(chart.panels) // columns)
+    figure = Figure(figsize=(_PANEL_SIZE[0] * columns, _PANEL_SIZE[1] * lines), layout="constrained")
+    places = figure.subplots(lines, columns, squeeze=False).ravel()
+    handles: dict[str, Artist] = {}
+    for axes, panel in zip(places, chart.panels, strict=False):
+        handles.update(_draw_panel(axes, panel))
+    for axes in places[len(chart.panels) :]:
+        axes.set_axis_off()
+    if len(handles) > 1:
+        figure.legend(
+            list(handles.values()), list(handles), loc="outside upper center", ncols=min(len(handles), 4), frameon=False
+        )
+    return figure
+
+
+def render(figure: Figure, kind: str) -> bytes:
+    """Return the figure as ``pdf`` or ``png`` bytes that are the same on every run."""
+    buffer = io.BytesIO()
+    metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
+    with mpl.rc_context({"pdf.fonttype": 42}):
+        figure.savefig(buffer, format=kind, dpi=110, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _draw_panel(axes: Axes, panel: Panel) -> dict[str, Artist]:
+    """Draw the series and return the legend's handles: of each key the first series that is not faint."""
+    bars = [series for series in panel.series if series.mark is Mark.BARS]
+    handles: dict[str, Artist] = {}
+    for series in panel.series:
+        place = bars.index(series) if series in bars else 0
+        handle = _draw_bars(axes, series, place, len(bars)) if series.mark is Mark.BARS else _draw_points(axes, series)
+        if not series.faint:
+            handles.setdefault(series.key, handle)
+    axes.set_title(panel.title, fontsize="medium")
+    _set_axis(axes, "x", panel.x)
+    _set_axis(axes, "y", panel.y)
+    axes.grid(alpha=0.25)
+    return handles
+
+
+def _draw_points(axes: Axes, series: Series) -> Artist:
+    line = "none" if series.mark is Mark.POINTS else "--" if series.dashed else "-"
+    symbol = Symbol.DOT if series.mark is Mark.POINTS and series.symbol is Symbol.NONE else series.symbol
+    (handle,) = axes.plot(
+        series.x,
+        series.y,
+        linestyle=line,
+        marker=_SYMBOLS[symbol],
+        markersize=4,
+        color=series.hue,
+        linewidth=0.6 if series.faint else 1.8,
+        alpha=0.3 if series.faint else 1.0,
+        drawstyle="steps-post" if series.mark is Mark.STEPS else "default",
+        label=series.key,
+    )
+    if series.lower is not None and series.upper is not None:
+        axes.fill_between(
+            series.x,
+            series.lower,
+            series.upper,
+            color=series.hue,
+            alpha=0.18,
+            linewidth=0,
+            step="post" if series.mark is Mark.STEPS else None,
+        )
+    return handle
+
+
+def _draw_bars(axes: Axes, series: Series, place: int, count: int) -> Artist:
+    """Draw bars beside those of the panel's other series, each category one unit wide."""
+    width = 0.8 / count
+    middles = [position + (place - (count - 1) / 2) * width for position in range(len(series.x))]
+    errors = None
+    if series.lower is not None and series.upper is not None:
+        below = [y - lower for y, lower in zip(series.y, series.lower, strict=True)]
+        above = [upper - y for y, upper in zip(series.y, series.upper, strict=True)]
+        errors = [below, above]
+    drawn = axes.bar(middles, series.y, width, yerr=errors, color=series.hue, label=series.key, capsize=2)
+    axes.set_xticks(range(len(series.x)), [str(name) for name in series.x])
+    return drawn.patches[0]
+
+
+def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
+    ticks = axes.xaxis if name == "x" else axes.yaxis
+    if axis.scale in (Scale.LOG, Scale.LOG2):
+        set_scale = axes.set_xscale if name == "x" else axes.set_yscale
+        set_scale("log", base=2 if axis.scale is Scale.LOG2 else 10)
+    if axis.unit == "s" and axis.scale is not Scale.LOG2:
+        if axis.scale is Scale.LOG:
+            lowest, highest = axes.get_xlim() if name == "x" else axes.get_ylim()
+            # Where there are few decades, there are labels within them.
+            ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if highest < 60 * lowest else (1.0,)))
+        ticks.set_major_formatter(EngFormatter(unit="s"))
+        ticks.set_minor_formatter(NullFormatter())
+    elif axis.unit:
+        axis = Axis(f"{axis.title} [{axis.unit}]", axis.scale)
+    (axes.set_xlabel if name == "x" else axes.set_ylabel)(axis.title)

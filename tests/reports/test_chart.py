@@ -1,0 +1,70 @@
+"""Charts: the same numbers on paper, on the screen and in the file beside them."""
+
+import json
+import math
+
+import pytest
+from matplotlib.colors import to_hex
+
+from kdrbench.errors import InputError
+from kdrbench.reports.chart import COLOURS, Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.chart_drawing import draw, write_chart
+
+
+def chart():
+    time = Axis("time", Scale.LOG, "s")
+    folds = Series("ISM", [1e-3, 1e-2], [2.0, 1.0], Mark.STEPS, Symbol.CROSS, faint=True)
+    median = Series("ISM", [1e-3, 1e-2], [2.0, math.nan], Mark.STEPS, lower=[1.0, 1.0], upper=[3.0, 3.0])
+    rival = Series("DG", [1e-3, 1e-1], [4.0, 5.0], Mark.POINTS, colour=1, words=["first", "second"])
+    bars = [Series(name, ["wine", "face"], [1.0, 2.0], Mark.BARS, colour=place) for place, name in enumerate("ab")]
+    return Chart(
+        "cost",
+        "Cost against time",
+        "Median over folds.",
+        [
+            Panel("Wine", time, Axis("cost", Scale.LOG), [folds, median, rival]),
+            Panel("Bars", Axis("set", Scale.NAMES), Axis("size", unit="MiB"), bars),
+            Panel("Sizes", Axis("n", Scale.LOG2), Axis("time", Scale.LOG2, "s"), [rival]),
+        ],
+        columns=2,
+    )
+
+
+def test_a_chart_survives_its_file_with_what_is_not_a_number(tmp_path):
+    write_chart(chart(), tmp_path / "cost")
+    text = (tmp_path / "cost.json").read_text()
+    again = Chart.from_json(text)
+    assert "NaN" not in text
+    assert json.loads(text)["panels"][0]["series"][1]["y"] == [2.0, None]
+    assert math.isnan(again.panels[0].series[1].y[1])
+    assert again.to_json() == chart().to_json()
+    assert again.panels[1].series == chart().panels[1].series
+
+
+def test_pictures_have_the_same_bytes_on_every_run(tmp_path):
+    for name in ("one", "two"):
+        write_chart(chart(), tmp_path / name)
+    for kind in ("pdf", "png"):
+        assert (tmp_path / f"one.{kind}").read_bytes() == (tmp_path / f"two.{kind}").read_bytes()
+    assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_drawing_shows_the_points_the_scales_and_each_name_once():
+    figure = draw(chart())
+    first, second, third, empty = figure.axes
+    assert [line.get_color() for line in first.lines] == [COLOURS[0], COLOURS[0], COLOURS[1]]
+    assert list(first.lines[2].get_ydata()) == [4.0, 5.0]
+    assert (first.get_xscale(), first.get_yscale()) == ("log", "log")
+    assert len(first.collections) == 1  # the band
+    assert [bar.get_height() for bar in second.patches] == [1.0, 2.0, 1.0, 2.0]
+    assert to_hex(second.patches[2].get_facecolor()).upper() == COLOURS[1]
+    assert second.get_ylabel() == "size [MiB]"
+    assert third.get_xaxis().get_transform().base == 2
+    assert not empty.axison
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["ISM", "DG", "a", "b"]
+
+
+def test_series_of_unequal_parts_are_refused():
+    with pytest.raises(InputError, match=r"series 'ISM' has parts of \[1, 2\] points; they must be equally long"):
+        Series("ISM", [1.0, 2.0], [1.0])

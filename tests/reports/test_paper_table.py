@@ -1,0 +1,44 @@
+"""Tables of words: the same lines in every form."""
+
+import csv
+import io
+import shutil
+
+import pytest
+
+from kdrbench.errors import InputError
+from kdrbench.reports.latex import compile_pdf
+from kdrbench.reports.paper_table import Entry, PaperTable, table_tex, write_table
+
+
+def table():
+    blocks = [
+        [[Entry("wine_2 & more"), Entry("-1.5", best=True, detail="10 folds")]],
+        [[Entry("<face>"), Entry("98.1% \u00b1 0.2%")]],
+    ]
+    return PaperTable("sizes", "Sizes of 100 % of the sets.", ["Set", "Size"], blocks, ["\u2020: stopped."])
+
+
+def test_every_form_holds_every_word(tmp_path):
+    write_table(table(), tmp_path / "sizes")
+    lines = list(csv.reader(io.StringIO((tmp_path / "sizes.csv").read_text())))
+    assert lines == [["Set", "Size"], ["wine_2 & more", "-1.5"], ["<face>", "98.1% \u00b1 0.2%"]]
+    page = (tmp_path / "sizes.html").read_text()
+    assert "&lt;face&gt;" in page
+    assert '<td class="number" title="10 folds"><strong>-1.5</strong></td>' in page
+    assert "\u2020: stopped." in page
+    assert PaperTable.from_json((tmp_path / "sizes.json").read_text()) == table()
+    tex = (tmp_path / "sizes.tex").read_text()
+    assert r"wine\_2 \& more & \textbf{$-$1.5} \\" in tex
+    assert tex.count(r"\midrule") == 2
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="SKIPPED LOUDLY: no pdflatex")
+def test_tex_sets_it(tmp_path):
+    compile_pdf(table_tex(table()), tmp_path / "sizes.pdf")
+    assert (tmp_path / "sizes.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_lines_of_another_width_are_refused():
+    with pytest.raises(InputError, match=r"table 'sizes' has 2 columns; this line has 1: alone"):
+        PaperTable("sizes", "", ["Set", "Size"], [[[Entry("alone")]]])
