@@ -28,6 +28,7 @@ unit: $(READY)
 
 # The pages, and the examples in them, which are run. A page, link or formula that does not come out is an error.
 docs: $(READY)
+	rm -rf docs/_build docs/gallery
 	sphinx-build -q -W --keep-going -n -b html docs docs/_build/html
 	@echo "docs: docs/_build/html/index.html"
 
