@@ -41,7 +41,7 @@ for name in config["run"]:
     paths = [Path(f"reports/{name}.{kind}") for kind in kinds]
     paths += [Path(f"reports/figures/{name}_cost_against_time.{kind}") for kind in ("pdf", "png", "json")]
     faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
-paths = [Path(f"reports/published_vs_ours.{kind}") for kind in ("csv", "html")]
+paths = [Path(f"reports/published_vs_ours.{kind}") for kind in ("csv", "html")] + [Path("reports/dashboard.html")]
 faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
 with Path("results/runs.csv").open(encoding="utf-8", newline="") as stream:
     runs = list(csv.DictReader(stream))
