@@ -9,6 +9,8 @@ min_version("9.19")
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
+from kdrbench.bench.metric_grid import MetricGrid
+from kdrbench.bench.metric_workflow import metric_records_of
 from kdrbench.bench.workflow import (
     claim_records_of,
     data_to_await,
@@ -27,6 +29,7 @@ configfile: str(Path(workflow.basedir) / "config.yaml")
 
 
 GRID = load_grid(config)
+METRIC = MetricGrid(config)
 REPORT_SOURCES = report_sources()
 shell.prefix(shell_prefix(workflow))
 
@@ -37,6 +40,7 @@ wildcard_constraints:
     kernel="[A-Za-z0-9_-]+",
     solver="[A-Za-z0-9_-]+",
     folds="[0-9]+-[0-9]+",
+    splits="[0-9]+-[0-9]+",
 
 
 # Short, or in want of a network: on a cluster these run where Snakemake does.
@@ -51,6 +55,7 @@ localrules:
     freeze_config,
     merge_experiment,
     merge_runs,
+    merge_metric,
     table,
     typeset_table,
     published_vs_ours,
@@ -63,6 +68,7 @@ localrules:
 
 include: "rules/data.smk"
 include: "rules/ikdr.smk"
+include: "rules/metric.smk"
 include: "rules/report.smk"
 include: "rules/claims.smk"
 include: "rules/targets.smk"

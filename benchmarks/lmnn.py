@@ -80,7 +80,7 @@ def ours(objective: LMNNObjective) -> Trace:
     trace = Trace()
     for steps in (5, 10, 20, 40, 80, 160, 320):
         before = time.process_time()
-        projection = descend(objective, np.eye(objective.features.shape[1]), steps)
+        projection, _ = descend(objective, np.eye(objective.features.shape[1]), steps)
         trace.seconds.append(time.process_time() - before)
         trace.values.append(objective.value_and_gradient(projection)[0])
     return trace

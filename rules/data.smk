@@ -10,5 +10,9 @@ rule prepare_data:
         runtime=60,
         # No parameter: where data come from does not change what they are.
         mirror=config["data"]["mirror"],
+    params:
+        definition=lambda wildcards: GRID.data_definition(wildcards.dataset),
+        sha256=lambda wildcards: GRID.data_sha256(wildcards.dataset),
     shell:
-        "python -m kdrbench prepare {wildcards.dataset:q} --mirror={resources.mirror:q} --out {output:q} > {log:q} 2>&1"
+        "python -m kdrbench prepare {wildcards.dataset:q} --definition {params.definition:q}"
+        " --mirror={resources.mirror:q} --out {output:q} > {log:q} 2>&1"

@@ -23,6 +23,8 @@ _ELSEWHERE = {
     "claims": "kdrbench.reports.claims_commands",
     "data": "kdrbench.datasets.commands",
     "figure": "kdrbench.reports.commands",
+    "kpca-batch": "kdrbench.bench.metric_commands",
+    "kpca-merge": "kdrbench.bench.metric_commands",
     "paired-tests": "kdrbench.reports.claims_commands",
     "published-vs-ours": "kdrbench.reports.commands",
     "scaling": "kdrbench.reports.claims_commands",
@@ -64,12 +66,16 @@ def main() -> None:
 @main.command()
 @click.argument("name")
 @click.option("--mirror", default="", help="Folder or http(s) URL asked before the canonical source.")
+@click.option("--definition", default="{}", help="Of a data set of one's own: its definition as JSON.")
 @click.option("--out", type=_FILE, required=True, help="The .npz file to write.")
-def prepare(name: str, mirror: str, out: Path) -> None:
+def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
     """Fetch, verify and parse the data set NAME."""
-    from kdrbench.datasets import load_dataset, save_prepared
+    import json
 
-    dataset = load_dataset(name, mirror=mirror or None)
+    from kdrbench.datasets import load_dataset, load_own, save_prepared
+
+    own = json.loads(definition)
+    dataset = load_own(name, own) if own else load_dataset(name, mirror=mirror or None)
     save_prepared(dataset, out)
     n_samples, n_features = dataset.features.shape
     click.echo(f"{name}: {n_samples} samples, {n_features} features, {len(dataset.class_names)} classes -> {out}")
@@ -163,14 +169,15 @@ def merge(config: Path, records: Path, experiment: str | None, out: Path) -> Non
 @click.option("--results", type=_FILE, default=Path("results"), show_default=True, help="The workflow's results.")
 @click.option("--watch", type=click.FloatRange(min=0.1), help="Look again so many seconds later, until all has ended.")
 def status(results: Path, watch: float | None) -> None:
-    """Say how far the workflow has come: runs that ended, how, and those under way."""
+    """Say how far the workflow has come: runs that ended, how, those under way, and who loses to a random projection."""
     import json
     import time
 
+    from kdrbench.bench.controls import losing_cells
     from kdrbench.bench.grid import Grid
     from kdrbench.bench.progress import progress_of
     from kdrbench.errors import ConfigError
-    from kdrbench.reports.progress import progress_lines
+    from kdrbench.reports.progress import losing_lines, progress_lines
 
     frozen = results / "config.json"
     if not frozen.exists():
@@ -180,7 +187,8 @@ def status(results: Path, watch: float | None) -> None:
         progress = progress_of(grid, results)
         if watch and sys.stdout.isatty():
             click.clear()
-        click.echo("\n".join(progress_lines(progress)))
+        losing = losing_cells((row for one in progress for row in one.ended), grid.config)
+        click.echo("\n".join([*progress_lines(progress), *losing_lines(losing)]))
         if not watch or not any(one.left for one in progress):
             return
         time.sleep(watch)

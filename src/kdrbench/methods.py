@@ -1,33 +1,37 @@
-"""Methods by name: a registered name, or ``module:Class``, and options, become a dataclass of those options.
+"""Methods by name: a registered name or one's own (see :mod:`kdrbench.plugins`), and options, become a dataclass.
 
 A method's module is imported when it is first asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
 
+from kdrbench import plugins
 from kdrbench.errors import InputError, unknown_name
 
 
 def build_method(
-    kind: str, definition: Mapping[str, Any], registered: Mapping[str, str], contract: tuple[str, ...]
+    kind: str,
+    definition: Mapping[str, Any],
+    registered: Mapping[str, str],
+    contract: tuple[str, ...],
+    key: str = "method",
 ) -> Any:
     """Return the method of this ``kind`` (a word for messages) that ``definition`` names, with its options.
 
-    ``registered`` maps names to ``module:Class``; ``contract`` names the attributes that each class must have.
+    ``registered`` maps names to ``module:Class``; ``contract`` names the attributes that each class must have; ``key``
+    is that of the definition under which the name stands.
 
     Raises ``InputError`` for an unknown method or option, a value of the wrong type, or a class that does not keep
     the contract.
     """
-    method = definition.get("method")
-    found = _load(kind, method, registered)
-    _check_contract(kind, method, found, contract)
-    options = {key: value for key, value in definition.items() if key != "method"}
+    method = definition.get(key)
+    found = load_method(kind, method, registered, contract)
+    options = {name: value for name, value in definition.items() if name != key}
     defaults = {field.name: field.default for field in fields(found)}
     for option, value in options.items():
         if option not in defaults:
@@ -41,26 +45,41 @@ def build_method(
         raise InputError(f"{kind} method {method!r} does not take these options: {error}") from error
 
 
-def _load(kind: str, method: object, registered: Mapping[str, str]) -> type:
-    place = registered.get(str(method), str(method))
-    if ":" not in place:
-        raise InputError(
-            f"{unknown_name(f'{kind} method', method, sorted(registered))} A {kind} of your own is named module:Class"
-        )
-    module, name = place.split(":", 1)
-    try:
-        found: type = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError, TypeError, SyntaxError) as error:
-        raise InputError(f"{kind} method {method!r} cannot be loaded: {error}; is it on the PYTHONPATH?") from error
+def load_method(kind: str, method: object, registered: Mapping[str, str], contract: tuple[str, ...]) -> Any:
+    """Return the class of a method; the first half of :func:`build_method`, with its errors."""
+    name = str(method)
+    place = registered.get(name) or (name if _is_place(name) else plugins.entry_point_of(kind, name))
+    if place is None:
+        raise InputError(unknown_method(kind, f"{kind} method", method, registered))
+    found = plugins.load_class(kind, place, contract)
+    _check_contract(kind, method, found, contract)
     return found
+
+
+def is_own(kind: str, name: object, registered: Collection[str]) -> bool:
+    """Return whether a name means something of the user's own: a file, ``module:Class`` or an entry point."""
+    if not isinstance(name, str) or name in registered:
+        return False
+    return _is_place(name) or name in plugins.declared_names(kind)
+
+
+def unknown_method(kind: str, words: str, name: object, registered: Collection[str]) -> str:
+    """Say that a name is unknown, which ones there are, and how one's own are named; ``words`` say what is named."""
+    allowed = sorted({*registered, *plugins.declared_names(kind)})
+    return f"{unknown_name(words, name, allowed)} A {kind} of your own is named path/to/file.py or module:Class"
+
+
+def _is_place(name: str) -> bool:
+    return ":" in name or plugins.is_file_name(name)
 
 
 def _check_contract(kind: str, method: object, found: type, contract: tuple[str, ...]) -> None:
     lacking = [name for name in contract if not hasattr(found, name)]
     if not (isinstance(found, type) and is_dataclass(found)) or lacking:
         *first, last = contract
+        wanted = f"{', '.join(first)} and {last}" if first else last
         raise InputError(
-            f"{kind} method {method!r} must be a dataclass of its options with {', '.join(first)} and {last}; "
+            f"{kind} method {method!r} must be a dataclass of its options with {wanted}; "
             f"{'it lacks ' + ', '.join(lacking) if lacking else 'it is no dataclass'}"
         )
 

@@ -10,7 +10,7 @@ from kdrbench.references import REFERENCES, build_reference
     ("definition", "message"),
     [
         ({"method": "svn"}, "unknown reference method 'svn'; allowed: kernel_pca_svm, .*Did you mean 'svm'?"),
-        ({"method": "svn"}, "A reference of your own is named module:Class"),
+        ({"method": "svn"}, "A reference of your own is named path/to/file.py or module:Class"),
         ({}, "unknown reference method None; allowed"),
         ({"method": "svm", "penal": 1}, "unknown option of reference method 'svm': 'penal'; allowed: penalty"),
         ({"method": "svm", "penalty": "1"}, "reference option penalty must be of type float, got '1'"),

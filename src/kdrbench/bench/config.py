@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
 from kdrbench.bench.experiment import Config, check_experiment
-from kdrbench.errors import ConfigError, InputError, unknown_name
+from kdrbench.bench.metric_config import check_metric_config
+from kdrbench.datasets.own import check_own
+from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
 from kdrbench.kernels import check_definition
 from kdrbench.references import build_reference
 from kdrbench.solvers.registry import build_solver
@@ -36,6 +38,8 @@ def check_config(config: Config) -> None:
     """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault found."""
     _check_schema(config)
     _check_finite(config, "")
+    for name, definition in config.get("datasets", {}).items():
+        _check_definition(f"datasets.{name}", partial(check_own, name), definition)
     for name, definition in config["kernels"].items():
         _check_definition(f"kernels.{name}", check_definition, definition)
     for name, definition in config["solvers"].items():
@@ -48,6 +52,8 @@ def check_config(config: Config) -> None:
             raise ConfigError(f"config: run: {unknown_name('experiment', name, sorted(config['experiments']))}")
     for name, experiment in config["experiments"].items():
         check_experiment(f"experiments.{name}", experiment, config)
+    if "kpca" in config:
+        check_metric_config(config["kpca"])
 
 
 def _check_schema(config: Config) -> None:
@@ -98,7 +104,7 @@ def _in_words(error: Any) -> str:
 def _check_definition(place: str, check: Any, definition: Config) -> None:
     try:
         check(definition)
-    except InputError as error:
+    except (InputError, DataError) as error:
         raise ConfigError(f"config: {place}: {error}") from error
 
 

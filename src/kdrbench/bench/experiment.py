@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from kdrbench.bench.fold import Split
-from kdrbench.datasets.registry import DatasetEntry, load_registry
+from kdrbench.datasets.own import registry_of
+from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, InputError, unknown_name
 from kdrbench.paradigms import build_task
 from kdrbench.references import ReferenceTask, build_reference
@@ -45,17 +46,17 @@ def time_limit_of(config: Config, experiment: str) -> float:
     return min(float(limit["time_s"]) for limit in limits if "time_s" in limit)
 
 
-def parameters_of(experiment: Config, dataset: str) -> dict[str, Any]:
+def parameters_of(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:
     """Return the task's parameters; as many clusters as there are classes, where no other number is named."""
     parameters = dict(experiment.get("paradigm_params", {}))
     if experiment["paradigm"] == _SUPERVISED:
         return parameters
-    return {"n_clusters": len(load_registry()[dataset].class_counts), **parameters}
+    return {"n_clusters": len(entry.class_counts), **parameters}
 
 
 def check_experiment(place: str, experiment: Config, config: Config) -> None:
     """Raise ``ConfigError`` for the first fault of the experiment called ``place``."""
-    registry = load_registry()
+    registry = registry_of(config)
     for key, kind, allowed in (
         ("datasets", "data set", registry),
         ("kernels", "kernel", config["kernels"]),
@@ -73,7 +74,7 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
         if lacks := registry[dataset].lacks:
             raise ConfigError(f"config: {place}.datasets: data set {dataset!r} has no {lacks}; experiments need them")
         _check_dataset(place, experiment, registry[dataset])
-        _check_parameters(place, experiment, dataset)
+        _check_parameters(place, experiment, registry[dataset])
 
 
 def _check_references(place: str, experiment: Config, config: Config) -> None:
@@ -132,12 +133,12 @@ def _check_dataset(place: str, experiment: Config, entry: DatasetEntry) -> None:
             )
 
 
-def _check_parameters(place: str, experiment: Config, dataset: str) -> None:
+def _check_parameters(place: str, experiment: Config, entry: DatasetEntry) -> None:
     if experiment["paradigm"] == _SUPERVISED:
         if experiment.get("paradigm_params"):
             raise ConfigError(f"config: {place}.paradigm_params: supervised experiments have no parameters")
         return
     try:
-        build_task(experiment["paradigm"], parameters_of(experiment, dataset), np.zeros((2, 1)), None)
+        build_task(experiment["paradigm"], parameters_of(experiment, entry), np.zeros((2, 1)), None)
     except InputError as error:
         raise ConfigError(f"config: {place}.paradigm_params: {error}") from error

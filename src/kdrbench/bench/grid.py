@@ -17,7 +17,8 @@ from kdrbench.bench.job_size import AUTO, runs_per_job
 from kdrbench.bench.monitor import REFEREE_SHARE
 from kdrbench.bench.sources import Sources, sources_of
 from kdrbench.bench.supervisor import GRACE_S
-from kdrbench.datasets.registry import load_registry
+from kdrbench.datasets.own import registry_of
+from kdrbench.kernels.registry import own_modules
 from kdrbench.references import build_reference
 from kdrbench.solvers.registry import build_solver
 
@@ -102,6 +103,7 @@ class Grid:
     def __init__(self, config: Config) -> None:
         check_config(config)
         self.config = config
+        self._registry = registry_of(config)
         self._known_sources: dict[tuple[str, ...], Sources] = {}
         self._batches = {batch.path: batch for batch in self._expand()}
 
@@ -135,6 +137,14 @@ class Grid:
     def to_json(self) -> str:
         """Return the configuration as one line of JSON."""
         return json.dumps(self.config, separators=(",", ":"))
+
+    def data_definition(self, dataset: str) -> str:
+        """Return the definition of a data set of the user's own as JSON; of a registered one there is none."""
+        return json.dumps(self.config.get("datasets", {}).get(dataset, {}), sort_keys=True)
+
+    def data_sha256(self, dataset: str) -> str:
+        """Return the hash of a data set's values."""
+        return self._registry[dataset].content_sha256
 
     @property
     def experiments(self) -> list[str]:
@@ -173,7 +183,12 @@ class Grid:
             "solver_version": found.version,
             "start": definition.get("start", experiment["start"]),
             "evaluation": dict(experiment.get("evaluation", {})),
-            **self._sources(type(found).__module__, _JOBS[experiment["paradigm"]], "kdrbench.bench.outcome"),
+            **self._sources(
+                type(found).__module__,
+                _JOBS[experiment["paradigm"]],
+                "kdrbench.bench.outcome",
+                *own_modules(self.config["kernels"][kernel]),
+            ),
         }
 
     def _reference_part(self, reference: str) -> dict[str, Any]:
@@ -199,7 +214,7 @@ class Grid:
         return {"sources_sha256": sources.sha256, "packages": sources.packages}
 
     def _batches_of(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[Batch]:
-        experiment, config, entry = self.config["experiments"][name], self.config, load_registry()[dataset]
+        experiment, config, entry = self.config["experiments"][name], self.config, self._registry[dataset]
         n_folds, n_rows, q = runs_of(experiment), rows_of(experiment, dataset), experiment["components"][dataset]
         asked, paradigm = experiment.get("folds_per_job", AUTO), experiment["paradigm"]
         size = runs_per_job(asked, n_folds, n_rows or entry.n_samples, entry.n_features, q, part, paradigm)
@@ -207,7 +222,7 @@ class Grid:
             yield Batch(
                 experiment=name,
                 paradigm=paradigm,
-                parameters=parameters_of(experiment, dataset),
+                parameters=parameters_of(experiment, entry),
                 dataset=dataset,
                 data_sha256=entry.content_sha256,
                 n_components=q,

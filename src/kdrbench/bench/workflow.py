@@ -14,6 +14,7 @@ from typing import Any
 
 from kdrbench.bench.experiment import Config, is_scaling
 from kdrbench.bench.grid import Batch, Grid
+from kdrbench.bench.metric_batch import MetricBatch
 from kdrbench.bench.sources import sources_of
 from kdrbench.errors import ConfigError
 
@@ -21,6 +22,8 @@ from kdrbench.errors import ConfigError
 SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
 _REPORT_MODULES = ("kdrbench.reports.commands", "kdrbench.reports.claims_commands", "kdrbench.bench.record")
 _REPORT_DATA = (".csv", ".j2", ".toml")
+# Every figure is written as these; the last is its data, which the dashboard draws anew.
+FIGURE_KINDS = ("pdf", "png", "json")
 
 
 def load_grid(config: Config) -> Grid:
@@ -58,17 +61,17 @@ def shell_prefix(workflow: Any) -> str:
     return prefix.replace("{", "{{").replace("}", "}}")
 
 
-def data_to_await(batch: Batch) -> list[str]:
-    """Return the prepared data file that a batch has to wait for.
+def data_to_await(batch: Batch | MetricBatch, folder: str = "results/runs") -> list[str]:
+    """Return the prepared data file that a batch, whose records lie in ``folder``, has to wait for.
 
     None where this very batch is done and only its data file is gone: Snakemake reruns whatever depends on a file
     that is made again, even an `ancient` one, and a batch names the SHA-256 of its data anyhow.
     """
-    data, records = f"results/data/{batch.dataset}.npz", Path(f"results/runs/{batch.path}.jsonl")
+    data, records = f"results/data/{batch.dataset}.npz", Path(f"{folder}/{batch.path}.jsonl")
     return [] if not Path(data).exists() and _made_for(batch, records) else [data]
 
 
-def _made_for(batch: Batch, records: Path) -> bool:
+def _made_for(batch: Batch | MetricBatch, records: Path) -> bool:
     try:
         first = records.read_text(encoding="utf-8").partition("\n")[0]
         return bool(json.loads(first)["batch_sha256"] == batch.sha256)
@@ -101,7 +104,7 @@ def reports_of(grid: Grid, target: str = "") -> list[str]:
         )
     kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
     tables = [f"reports/{name}.{kind}" for name in chosen for kind in kinds]
-    return tables + [f"reports/figures/{name}_cost_against_time.{kind}" for name in chosen for kind in ("pdf", "png")]
+    return tables + [f"reports/figures/{name}_cost_against_time.{kind}" for name in chosen for kind in FIGURE_KINDS]
 
 
 def scaling_runs_of(grid: Grid) -> list[str]:
@@ -119,5 +122,6 @@ def scaling_reports_of(grid: Grid) -> list[str]:
 
 def claim_records_of(grid: Grid) -> dict[str, str]:
     """Return the tables from which claims are decided: those of the parts that the configuration has."""
-    parts = [name for name in ("kpca", "lowrank") if name in grid.config]
+    asked = {"kpca": "datasets", "lowrank": "tasks"}
+    parts = [name for name, key in asked.items() if grid.config.get(name, {}).get(key)]
     return {name: f"results/{name}.csv" for name in ("runs", *parts)}

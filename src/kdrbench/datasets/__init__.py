@@ -4,6 +4,7 @@ from kdrbench.datasets import synthetic
 from kdrbench.datasets.dataset import Dataset, Labelling, check_dataset, load_prepared, save_prepared
 from kdrbench.datasets.kernel_set import KernelSet, check_kernel_set
 from kdrbench.datasets.load import load_dataset, load_kernel_set
+from kdrbench.datasets.own import entry_of, load_own, registry_of
 from kdrbench.datasets.registry import DatasetEntry, SourceFile, load_registry
 from kdrbench.datasets.standardise import Standardiser
 
@@ -16,10 +17,13 @@ __all__ = [
     "Standardiser",
     "check_dataset",
     "check_kernel_set",
+    "entry_of",
     "load_dataset",
     "load_kernel_set",
+    "load_own",
     "load_prepared",
     "load_registry",
+    "registry_of",
     "save_prepared",
     "synthetic",
 ]

@@ -24,7 +24,10 @@ from kdrbench.kernels.family import (
     Squared,
 )
 from kdrbench.kernels.relative import RelativeGaussian
+from kdrbench.methods import build_method, is_own, load_method, unknown_method
 
+# What a kernel's class must have.
+CONTRACT = ("pairing", "value", "derivative", "second_derivative")
 Definition = Mapping[str, Any]
 
 
@@ -110,16 +113,26 @@ FAMILIES: dict[str, Family] = {
 def check_definition(definition: Definition) -> None:
     """Raise ``InputError`` if the definition's family, an option's name or its value is not allowed."""
     family = definition.get("family")
-    if not isinstance(family, str) or family not in FAMILIES:
-        raise InputError(unknown_name("kernel family", family, sorted(FAMILIES)))
-    allowed = FAMILIES[family].defaults
-    for option in definition:
-        if option != "family" and option not in allowed:
-            raise InputError(unknown_name(f"option of kernel family {family!r}:", option, sorted(allowed)))
+    if not is_own("kernel", family, FAMILIES):
+        if not isinstance(family, str) or family not in FAMILIES:
+            raise InputError(unknown_method("kernel", "kernel family", family, FAMILIES))
+        options = FAMILIES[family].defaults
+        for option in definition:
+            if option != "family" and option not in options:
+                raise InputError(unknown_name(f"option of kernel family {family!r}:", option, sorted(options)))
     # Samples with a positive median distance give every data-dependent option a value, unless it wants more of them.
     probe = np.arange(16.0).reshape(16, 1)
     with suppress(TooFewSamplesError):
         _build(definition, Samples(probe, 1, checking=True))
+
+
+def own_modules(definition: Definition) -> list[str]:
+    """Return the modules of the user's own families in a definition, for what must know the code it depends on."""
+    members = [member for member in definition.get("members", ()) if isinstance(member, Mapping)]
+    found = [module for member in members for module in own_modules(member)]
+    if is_own("kernel", definition.get("family"), FAMILIES):
+        found.append(load_method("kernel", definition["family"], {}, CONTRACT).__module__)
+    return found
 
 
 def build_kernel(
@@ -131,7 +144,8 @@ def build_kernel(
     ``weight``, or without where ``weights`` is ``alignment``: see :func:`aligned_weights`, whose ``target`` is the
     centred one-hot labels. ``sigma: median`` is the median distance of the unprojected training samples,
     ``neighbour: 7`` takes each sample's bandwidth from its 7th nearest neighbour, ``scale: 1/q`` is one over
-    ``n_components``.
+    ``n_components``. A family that is a file or ``module:Class`` is a dataclass of its options; if it has a method
+    ``on_samples(features, n_components)``, the kernel is what that returns.
 
     Raises ``InputError`` for whatever is not allowed, or has no value on these samples.
     """
@@ -151,7 +165,7 @@ def resolve_kernel(
         return build_kernel(definition, features, n_components, target)
     if isinstance(kernel, Combination):
         return kernel
-    lacking = [name for name in ("pairing", "value", "derivative", "second_derivative") if not hasattr(kernel, name)]
+    lacking = [name for name in CONTRACT if not hasattr(kernel, name)]
     if isinstance(kernel, type) or lacking:
         raise InputError(
             f"a kernel must be a family's name, a definition, or an object with pairing, value, derivative and "
@@ -161,9 +175,18 @@ def resolve_kernel(
 
 
 def _build(definition: Definition, samples: Samples) -> Kernel | Combination:
+    if is_own("kernel", definition["family"], FAMILIES):
+        return _build_own(definition, samples)
     family = FAMILIES[definition["family"]]
     options = {**family.defaults, **{key: value for key, value in definition.items() if key != "family"}}
     return family.build(options, samples)
+
+
+def _build_own(definition: Definition, samples: Samples) -> Kernel:
+    kernel = build_method("kernel", definition, {}, CONTRACT, key="family")
+    if hasattr(kernel, "on_samples"):
+        kernel = kernel.on_samples(samples.features, samples.n_components)
+    return cast("Kernel", kernel)
 
 
 def _number(name: str, value: object, otherwise: str | None = None) -> float:

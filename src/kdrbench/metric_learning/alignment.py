@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 from kdrbench.errors import InputError
 from kdrbench.kernels.combination import Combination, Term
 from kdrbench.kernels.family import FloatArray, Kernel
-from kdrbench.metric_learning.gram import SamplePairs
+from kdrbench.metric_learning.gram import AnyKernel, SamplePairs
 from kdrbench.metric_learning.learner import class_codes
 from kdrbench.metric_learning.neighbours import IntArray
 
@@ -119,6 +119,13 @@ def aligned_kernel(
         if weight > 0
     ]
     return Combination(tuple(terms)), found
+
+
+def check_single_kernels(kernels: Sequence[AnyKernel]) -> Sequence[Kernel]:
+    """Return ``kernels``; ``InputError`` unless each is a single kernel of :mod:`kdrbench.kernels`."""
+    if any(callable(kernel) or isinstance(kernel, Combination) for kernel in kernels):
+        raise InputError("alignment combines single kernels of kdrbench.kernels; select others by cross_validation")
+    return kernels  # type: ignore[return-value]
 
 
 def _near_identity(gram: FloatArray) -> bool:

@@ -37,21 +37,34 @@ class LMNN:
 
         Raises ``InputError`` with one class, no class of two samples, samples that all coincide, or bad options.
         """
+        return self.descend(features, labels)[0]
+
+    def descend(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[FloatArray, int]:
+        """Return A and the iterations taken."""
         check_count("max_iterations", self.max_iterations)
+        objective, scale = self.scaled_objective(features, labels)
+        projection, iterations = descend(objective, np.eye(features.shape[1]), self.max_iterations)
+        return scale * projection, iterations
+
+    def scaled_objective(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[LMNNObjective, float]:
+        """Return f on the scaled features, and the scale: that times a map of them is a map of ``features``."""
         codes, scale = checked_classes(features, labels), inverse_scale(features)
         scaled = scale * (features - features.mean(axis=0))
         objective = lmnn_objective(scaled, codes, self.n_neighbours, push=self.push, regularisation=self.regularisation)
-        learned: FloatArray = scale * descend(objective, np.eye(features.shape[1]), self.max_iterations)
-        return learned
+        return objective, scale
 
 
 @dataclass(frozen=True, eq=False)
 class LMNNOptimum:
-    """A map, its f, and a bound that f is nowhere below; their difference proves how good the map is."""
+    """A map, its f, and a bound that f is nowhere below; their difference proves how good the map is.
+
+    ``iterations`` are those of all descents.
+    """
 
     projection: FloatArray
     value: float
     lower_bound: float
+    iterations: int = 0
 
     @property
     def relative_gap(self) -> float:
@@ -71,28 +84,31 @@ def lmnn_optimum(objective: LMNNObjective, tolerance: float = 1e-6, max_iteratio
     best = LMNNOptimum(projection, objective.value_and_gradient(projection)[0], 0.0)
     for smoothing in _SMOOTHINGS:
         smoothed = replace(objective, smoothing=float(smoothing))
-        projection = _minimise(smoothed, projection, tolerance, max_iterations)
+        projection, iterations = _minimise(smoothed, projection, tolerance, max_iterations)
         value, bound = objective.value_and_gradient(projection)[0], smoothed.lower_bound(projection)
         if value < best.value:
             best = replace(best, projection=projection, value=value)
-        best = replace(best, lower_bound=max(bound, best.lower_bound))
+        best = replace(best, lower_bound=max(bound, best.lower_bound), iterations=best.iterations + iterations)
         if best.relative_gap <= tolerance:
             break
     return best
 
 
-def _minimise(objective: LMNNObjective, start: FloatArray, tolerance: float, max_iterations: int) -> FloatArray:
-    """Return A after descents, each but the first from where a direction was added."""
-    projection = descend(objective, start, max_iterations, precise=True)
+def _minimise(
+    objective: LMNNObjective, start: FloatArray, tolerance: float, max_iterations: int
+) -> tuple[FloatArray, int]:
+    """Return A after descents, each but the first from where a direction was added, and their iterations."""
+    projection, iterations = descend(objective, start, max_iterations, precise=True)
     for _ in range(_ESCAPES):
         value = objective.value_and_gradient(projection)[0]
         wider = _with_lacking_direction(objective, projection)
         if wider is None:
             break
-        projection = descend(objective, wider, max_iterations, precise=True)
+        projection, more = descend(objective, wider, max_iterations, precise=True)
+        iterations += more
         if objective.value_and_gradient(projection)[0] > value * (1 - 0.1 * tolerance):
             break
-    return projection
+    return projection, iterations
 
 
 def _with_lacking_direction(objective: LMNNObjective, projection: FloatArray) -> FloatArray | None:
@@ -110,8 +126,13 @@ def _with_lacking_direction(objective: LMNNObjective, projection: FloatArray) ->
     return None
 
 
-def descend(objective: LMNNObjective, start: FloatArray, max_iterations: int, *, precise: bool = False) -> FloatArray:
-    """Return A after L-BFGS on the objective from ``start`` (D x d); ``precise``: until rounding stops it."""
+def descend(
+    objective: LMNNObjective, start: FloatArray, max_iterations: int, *, precise: bool = False
+) -> tuple[FloatArray, int]:
+    """Return A after L-BFGS on the objective from ``start`` (D x d), and its iterations.
+
+    ``precise``: until rounding stops it.
+    """
     from scipy.optimize import minimize
 
     def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
@@ -122,5 +143,4 @@ def descend(objective: LMNNObjective, start: FloatArray, max_iterations: int, *,
     if precise:
         options |= {"ftol": 0.0, "gtol": 0.0, "maxcor": 30}
     found = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", options=options)
-    learned: FloatArray = found.x.reshape(start.shape)
-    return learned
+    return found.x.reshape(start.shape), int(found.nit)

@@ -30,15 +30,21 @@ class NCA:
 
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         """Return A (D x D) for ``features`` (n x D); ``InputError`` with one class or samples that all coincide."""
+        return self.descend(features, labels)[0]
+
+    def descend(
+        self, features: FloatArray, labels: NDArray[np.generic], tolerance: float = 1e-5
+    ) -> tuple[FloatArray, int]:
+        """Return A and the iterations taken; fewer than ``max_iterations`` where L-BFGS met ``tolerance``."""
         from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
         check_count("max_iterations", self.max_iterations)
         codes, scale = checked_classes(features, labels), inverse_scale(features)
-        model = NeighborhoodComponentsAnalysis(init="identity", max_iter=self.max_iterations)
+        model = NeighborhoodComponentsAnalysis(init="identity", max_iter=self.max_iterations, tol=tolerance)
         # About the mean: NCA knows differences only, and scikit-learn computes them from products.
         model.fit(scale * (features - features.mean(axis=0)), codes)
         learned: FloatArray = scale * model.components_.T
-        return learned
+        return learned, int(model.n_iter_)
 
 
 def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray) -> tuple[float, FloatArray]:

@@ -1,4 +1,4 @@
-"""Learners by name."""
+"""Learners by name: those of this package, and the user's own (see :mod:`kdrbench.plugins`)."""
 
 from __future__ import annotations
 
@@ -7,29 +7,41 @@ from dataclasses import fields
 from typing import Any, cast
 
 from kdrbench.errors import InputError, unknown_name
+from kdrbench.methods import build_method, is_own, unknown_method
 from kdrbench.metric_learning.dne import DNE
 from kdrbench.metric_learning.learner import Learner
 from kdrbench.metric_learning.lmnn import LMNN
 from kdrbench.metric_learning.nca import NCA
 
+# What a learner's class must have.
+CONTRACT = ("fit",)
 LEARNERS: Mapping[str, type[NCA | LMNN | DNE]] = {"nca": NCA, "lmnn": LMNN, "dne": DNE}
 
 
 def build_learner(learner: object, options: Mapping[str, Any] | None = None) -> Learner:
     """Return the learner of a name with its options, or an object with ``fit`` as it is.
 
+    A name may also be a file, ``module:Class`` or an entry point's name, for a learner of the user's own: a dataclass
+    of its options.
+
     Raises ``InputError`` for an unknown name or option, an object without ``fit``, or options of an object.
     """
     if isinstance(learner, str):
-        if learner not in LEARNERS:
-            raise InputError(unknown_name("learner", learner, sorted(LEARNERS)))
-        given = _checked(learner, {} if options is None else options)
-        return LEARNERS[learner](**given)
+        if learner in LEARNERS:
+            given = _checked(learner, {} if options is None else options)
+            return LEARNERS[learner](**given)
+        return _build_own(learner, {} if options is None else options)
     if isinstance(learner, type) or not callable(getattr(learner, "fit", None)):
         raise InputError(f"a learner must be one of {', '.join(LEARNERS)} or an object with fit; got {learner!r}")
     if options:
         raise InputError("options belong to a learner's name; a learner object has its own")
     return cast("Learner", learner)
+
+
+def _build_own(learner: str, options: Mapping[str, Any]) -> Learner:
+    if not is_own("learner", learner, LEARNERS):
+        raise InputError(unknown_method("learner", "learner", learner, LEARNERS))
+    return cast("Learner", build_method("learner", {"method": learner, **options}, {}, CONTRACT))
 
 
 def _checked(learner: str, options: object) -> Mapping[str, Any]:

@@ -21,18 +21,20 @@ REFERENCES: dict[str, str] = {
     "spectral_clustering": f"{_CLUSTERING}:SpectralClustering",
     "svm": f"{_CLASSIFICATION}:SupportVectorMachine",
 }
+# What a reference's class must have, besides the method of its task.
+CONTRACT = ("task", "version", "imports")
 _WORK: dict[str, str] = {ReferenceTask.CLASSIFICATION: "fit", ReferenceTask.CLUSTERING: "cluster"}
 
 
 def build_reference(definition: Mapping[str, Any]) -> Classification | Clustering:
     """Return the reference that ``definition`` (``method`` and options of it) names.
 
-    ``method`` is a registered name, or ``module:Class`` for a reference of the user's own on the Python path.
+    ``method`` is a registered name, a file, ``module:Class`` or an entry point's name (:mod:`kdrbench.plugins`).
 
     Raises ``InputError`` for an unknown method or option, a value of the wrong type, or a class that does not keep
     the contract of its task.
     """
-    reference = build_method("reference", definition, REFERENCES, ("task", "version", "imports"))
+    reference = build_method("reference", definition, REFERENCES, CONTRACT)
     task = str(reference.task)
     if task not in _WORK or not callable(getattr(reference, _WORK[task], None)):
         raise InputError(

@@ -8,7 +8,7 @@ from importlib.resources import files
 import pandas as pd
 
 from kdrbench.datasets.card import facts_of
-from kdrbench.datasets.registry import load_registry
+from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, TableLayout, dataset_label, kernel_label, solver_label
 from kdrbench.reports.ledger import LedgerRow
 
@@ -40,12 +40,14 @@ def render_html(layout: TableLayout, ledger: list[LedgerRow], runs: pd.DataFrame
         statuses=sorted(runs["status"].unique()),
         endings=endings,
         surroundings=_surroundings(runs),
-        cards=[(load_registry()[name].title, facts_of(load_registry()[name])) for name in _datasets(layout)],
+        cards=[(entry.title, facts_of(entry)) for entry in _entries(layout)],
     )
 
 
-def _datasets(layout: TableLayout) -> list[str]:
-    return list(dict.fromkeys(dataset for dataset, _, _ in layout.lines))
+def _entries(layout: TableLayout) -> list[DatasetEntry]:
+    """Return what is registered of the data sets; of those of the user's own nothing is."""
+    names = dict.fromkeys(dataset for dataset, _, _ in layout.lines)
+    return [load_registry()[name] for name in names if name in load_registry()]
 
 
 def _surroundings(runs: pd.DataFrame) -> str:

@@ -81,8 +81,8 @@ class TableLayout:
 
 
 def dataset_label(name: str) -> str:
-    """Return the data set's name as tables and figures print it."""
-    return load_registry()[name].label
+    """Return the data set's name as tables and figures print it; one of the user's own has its name alone."""
+    return load_registry()[name].label if name in load_registry() else name
 
 
 def kernel_label(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from kdrbench.bench.controls import LosingCell
 from kdrbench.bench.progress import BatchProgress, endings, seconds_left
 from kdrbench.reports.numbers import duration, quantity
 from kdrbench.solvers import Status
@@ -27,6 +28,13 @@ def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
     if waiting:
         yield f"{waiting} cell(s) have not begun"
     yield _summary(progress)
+
+
+def losing_lines(losing: list[LosingCell]) -> list[str]:
+    """Return a line for each cell that loses to a random projection, after one that counts them; none if none does."""
+    if not losing:
+        return []
+    return [f"{len(losing)} cell(s) lose to a random projection:", *(f"  {cell}" for cell in losing)]
 
 
 def _cell(one: BatchProgress) -> str:

@@ -2,10 +2,11 @@
 
 from kdrbench.solvers.base import Outcome, Solver, SolverResult, Status, TracePoint, solve
 from kdrbench.solvers.monitor import IterationMonitor, Monitor
-from kdrbench.solvers.registry import SOLVERS, build_solver
+from kdrbench.solvers.registry import CONTROLS, SOLVERS, build_solver
 from kdrbench.solvers.start import STARTS, eigengap_components, make_start
 
 __all__ = [
+    "CONTROLS",
     "SOLVERS",
     "STARTS",
     "IterationMonitor",

@@ -17,14 +17,22 @@ SOLVERS: dict[str, str] = {
     "ism_safeguarded": "kdrbench.solvers.ism_safeguarded:SafeguardedISM",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
+# What no solver should lose to; they stand in the tables on request, by these names.
+CONTROLS: dict[str, str] = {
+    "discriminant_axes": "kdrbench.solvers.controls:DiscriminantAxes",
+    "principal_axes": "kdrbench.solvers.controls:PrincipalAxes",
+    "shuffled_labels": "kdrbench.solvers.controls:ShuffledLabels",
+    "start_alone": "kdrbench.solvers.controls:StartAlone",
+}
+CONTRACT = ("requires", "version", "run")
 
 
 def build_solver(definition: Mapping[str, Any]) -> Solver:
     """Return the solver that ``definition`` (``method`` and options of it) names.
 
-    ``method`` is a registered name, or ``module:Class`` for a solver of the user's own on the Python path.
+    ``method`` is a registered name, a file, ``module:Class`` or an entry point's name (:mod:`kdrbench.plugins`).
 
     Raises ``InputError`` for an unknown method or option, or a value of the wrong type.
     """
-    solver: Solver = build_method("solver", definition, SOLVERS, ("requires", "version", "run"))
+    solver: Solver = build_method("solver", definition, {**SOLVERS, **CONTROLS}, CONTRACT)
     return solver

@@ -1,4 +1,4 @@
-"""Kernel versions of NCA, LMNN and DNE as a scikit-learn transformer."""
+"""The KPCA trick around any metric learner, as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kdrbench import metric_learning
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.kernels import Combination, Polynomial
+from kdrbench.estimators.affine_map import TransformerMap
+from kdrbench.estimators.labelled import labelled_samples
+from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
     AnyKernel,
-    KPCATrick,
     Learner,
     SamplePairs,
     aligned_kernel,
@@ -27,13 +28,14 @@ from kdrbench.metric_learning import (
     polynomial_grid,
     scaled_gaussian,
 )
+from kdrbench.metric_learning.alignment import check_single_kernels
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
 _OPTIONS = {"gaussian": {"sigma": 1.0}, "polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
 
 
-class KernelMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Learn a metric of feature vectors in which classes are near themselves: kernel NCA, kernel LMNN, kernel DNE.
+class KPCATrick(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The kernel version of any metric learner: kernel NCA, kernel LMNN, kernel DNE, and those of others.
 
     By the KPCA trick: the learner's linear map A of the coordinates z(x) of feature vectors. ``transform`` gives
     A'z(x), whose Euclidean distances are the learned ones, for instance for ``KNeighborsClassifier``. The features are
@@ -41,8 +43,10 @@ class KernelMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     Parameters
     ----------
-    learner : {"nca", "lmnn", "dne"} or learner
-        Name, or an object whose ``fit(features, labels)`` returns a map (D x d).
+    learner : {"nca", "lmnn", "dne"}, transformer or learner
+        A name; a scikit-learn transformer that maps linearly, such as :class:`kdrbench.estimators.LMNN`,
+        ``LinearDiscriminantAnalysis`` or those of other packages, whose parameters a search reaches as
+        ``learner__...``; or an object whose ``fit(features, labels)`` returns the map (D x d).
     learner_params : dict or None
         Options of a named learner, for instance ``{"n_neighbours": 5}``.
     kernel : {"gaussian", "polynomial", "precomputed"}, kernel or callable
@@ -88,16 +92,16 @@ class KernelMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     >>> from sklearn.datasets import make_moons
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from sklearn.pipeline import make_pipeline
-    >>> from kdrbench.estimators import KernelMetricLearner
+    >>> from kdrbench.estimators import KPCATrick
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
-    >>> model = make_pipeline(KernelMetricLearner("lmnn"), KNeighborsClassifier(1)).fit(X[:100], y[:100])
+    >>> model = make_pipeline(KPCATrick("lmnn"), KNeighborsClassifier(1)).fit(X[:100], y[:100])
     >>> bool(model.score(X[100:], y[100:]) > 0.95)
     True
     """
 
     def __init__(
         self,
-        learner: str | Learner = "lmnn",
+        learner: str | Learner | BaseEstimator = "lmnn",
         *,
         learner_params: Mapping[str, Any] | None = None,
         kernel: str | AnyKernel = "gaussian",
@@ -118,16 +122,14 @@ class KernelMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.n_folds = n_folds
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> KernelMetricLearner:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> KPCATrick:
         """Learn from X (n_samples x n_features, or the kernel n_samples x n_samples) and class labels y.
 
         Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or a kernel that is not
         positive semidefinite.
         """
-        features, labels = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
-        learner = build_learner(self.learner, self.learner_params)
+        features, labels = labelled_samples(self, X, y)
+        learner = self._learner()
         if self.selection is not None and self.selection not in _SELECTIONS:
             raise InputError(unknown_name("selection", self.selection, list(_SELECTIONS)) + " None selects nothing.")
         self.selection_: Any = None
@@ -139,13 +141,20 @@ class KernelMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         else:
             kernel, self.selection_ = self._selected(learner, features, labels)
         self.kernel_ = None if isinstance(kernel, str) else kernel
-        self.map_ = KPCATrick(kernel, learner, self.n_components).fit(features, labels)
+        self.map_ = metric_learning.KPCATrick(kernel, learner, self.n_components).fit(features, labels)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return A'z(x), n_samples x d."""
         check_is_fitted(self)
         return self.map_.transform(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+
+    def _learner(self) -> Learner:
+        if isinstance(self.learner, BaseEstimator):
+            if self.learner_params:
+                raise InputError("learner_params belong to a learner's name; an estimator has its own")
+            return TransformerMap(self.learner)
+        return build_learner(self.learner, self.learner_params)
 
     def _given(self, n_features: int) -> AnyKernel:
         if self.candidates is not None:
@@ -170,12 +179,8 @@ class KernelMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             raise InputError("kernel_params are chosen by selection; set selection=None to give them")
         pairs, candidates = SamplePairs(features, features), self._candidates(features.shape[1])
         if self.selection != "cross_validation":
-            if any(callable(kernel) or isinstance(kernel, Combination) for kernel in candidates):
-                raise InputError(
-                    "alignment combines single kernels of kdrbench.kernels; select others by cross_validation"
-                )
             centred = self.selection == "centred_alignment"
-            return aligned_kernel(candidates, pairs, labels, centred=centred)  # type: ignore[arg-type]
+            return aligned_kernel(check_single_kernels(candidates), pairs, labels, centred=centred)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         return cross_validated_kernel(candidates, learner, pairs, labels, rng, n_folds=self.n_folds)
 

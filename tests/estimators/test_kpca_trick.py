@@ -4,25 +4,31 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from scipy.spatial.distance import pdist
 from sklearn.datasets import load_iris, make_moons
+from sklearn.decomposition import KernelPCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kdrbench.estimators import KernelMetricLearner
+from kdrbench import estimators
+from kdrbench.estimators import KPCATrick
 from kdrbench.kernels import Combination, Polynomial, Term
-from kdrbench.metric_learning import DNE, LMNN, NCA, KPCATrick, SamplePairs, aligned_kernel, gaussian_grid
+from kdrbench.metric_learning import DNE, LMNN, NCA, SamplePairs, aligned_kernel, gaussian_grid
+from kdrbench.metric_learning import KPCATrick as Trick
 from kdrbench.metric_learning import scaled_gaussian as scaled
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[::3], Y[::3]
 CHECKED = [
-    KernelMetricLearner("nca"),
-    KernelMetricLearner("lmnn"),
-    KernelMetricLearner("dne"),
-    KernelMetricLearner("dne", kernel="polynomial", selection="cross_validation", n_folds=2),
-    KernelMetricLearner("lmnn", selection=None, n_components=3),
+    KPCATrick("nca"),
+    KPCATrick("lmnn"),
+    KPCATrick("dne"),
+    KPCATrick("dne", kernel="polynomial", selection="cross_validation", n_folds=2),
+    KPCATrick("lmnn", selection=None, n_components=3),
+    KPCATrick(estimators.DNE(), selection=None),
 ]
 
 
@@ -33,74 +39,100 @@ def test_scikit_learns_own_checks(estimator, check):
 
 @pytest.mark.parametrize(("name", "learner"), [("nca", NCA()), ("lmnn", LMNN()), ("dne", DNE())])
 def test_it_is_the_kpca_trick(name, learner):
-    expected = KPCATrick(scaled(0.7, 4), learner).fit(X, Y).transform(X[:9])
-    model = KernelMetricLearner(name, kernel_params={"sigma": 0.7}, selection=None).fit(X, Y)
+    expected = Trick(scaled(0.7, 4), learner).fit(X, Y).transform(X[:9])
+    model = KPCATrick(name, kernel_params={"sigma": 0.7}, selection=None).fit(X, Y)
     np.testing.assert_array_equal(model.transform(X[:9]), expected)
     assert model.selection_ is None
-    own = KernelMetricLearner(learner, kernel=scaled(0.7, 4), selection=None).fit(X, Y)
+    own = KPCATrick(learner, kernel=scaled(0.7, 4), selection=None).fit(X, Y)
     np.testing.assert_array_equal(own.transform(X[:9]), expected)
 
     def function(left, right):
         return SamplePairs(left, right).gram(scaled(0.7, 4), up_to_constant=True)
 
-    own = KernelMetricLearner(learner, kernel=function, selection=None).fit(X, Y)
+    own = KPCATrick(learner, kernel=function, selection=None).fit(X, Y)
     np.testing.assert_array_equal(own.transform(X[:9]), expected)
     gram = function(X, X)
-    given = KernelMetricLearner(name, kernel="precomputed", selection=None).fit(gram, Y)
+    given = KPCATrick(name, kernel="precomputed", selection=None).fit(gram, Y)
     np.testing.assert_array_equal(given.transform(gram[:9]), expected)
     assert given.kernel_ is None
 
 
 def test_learner_options_are_the_learners():
-    five = KernelMetricLearner("dne", learner_params={"n_neighbours": 5}).fit(X, Y)
-    own = KernelMetricLearner(DNE(5)).fit(X, Y)
+    five = KPCATrick("dne", learner_params={"n_neighbours": 5}).fit(X, Y)
+    own = KPCATrick(DNE(5)).fit(X, Y)
     np.testing.assert_array_equal(five.transform(X), own.transform(X))
-    assert not np.array_equal(five.map_.projection, KernelMetricLearner("dne").fit(X, Y).map_.projection)
+    assert not np.array_equal(five.map_.projection, KPCATrick("dne").fit(X, Y).map_.projection)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "learner"),
+    [
+        (estimators.NCA(max_iter=9), NCA(9)),
+        (estimators.LMNN(2), LMNN(2)),
+        (estimators.DNE(5, n_components=2), DNE(5, 2)),
+    ],
+)
+def test_metric_learners_of_scikit_learns_form_are_kernelised(estimator, learner):
+    model = KPCATrick(estimator, kernel_params={"sigma": 0.7}, selection=None).fit(X, Y)
+    expected = Trick(scaled(0.7, 4), learner).fit(X, Y)
+    np.testing.assert_allclose(model.map_.projection, expected.projection, atol=1e-12)
+    assert not hasattr(estimator, "components_")
+
+
+def test_those_of_other_packages_are_too_and_searches_reach_their_parameters():
+    discriminant = KPCATrick(LinearDiscriminantAnalysis(), kernel_params={"sigma": 1.0}, selection=None, n_components=9)
+    coordinates = discriminant.fit(X, Y).map_.coordinates.transform(SamplePairs(X, X).gram(scaled(1.0, 4)))
+    expected = LinearDiscriminantAnalysis().fit(coordinates, Y).transform(coordinates)
+    # LDA centres; distances are the same.
+    np.testing.assert_allclose(pdist(discriminant.transform(X)), pdist(expected), rtol=1e-8)
+    pipeline = make_pipeline(KPCATrick(estimators.LMNN(), selection=None), KNeighborsClassifier(1))
+    grid = {"kpcatrick__learner__n_neighbors": [1, 3], "kpcatrick__learner": [estimators.LMNN(push=2.0)]}
+    assert GridSearchCV(pipeline, grid, cv=3).fit(X, Y).best_score_ > 0.85
 
 
 def test_alignment_is_the_librarys():
-    model = KernelMetricLearner("dne", selection="alignment").fit(X, Y)
+    model = KPCATrick("dne", selection="alignment").fit(X, Y)
     kernel, found = aligned_kernel(gaussian_grid(4), SamplePairs(X, X), Y)
     assert model.kernel_ == kernel
     assert model.selection_.alignment == found.alignment
-    centred = KernelMetricLearner("dne").fit(X, Y)
+    centred = KPCATrick("dne").fit(X, Y)
     assert centred.kernel_ == aligned_kernel(gaussian_grid(4), SamplePairs(X, X), Y, centred=True)[0] != kernel
-    few = KernelMetricLearner("dne", candidates=[scaled(1.0, 4), Polynomial(2)]).fit(X, Y)
+    few = KPCATrick("dne", candidates=[scaled(1.0, 4), Polynomial(2)]).fit(X, Y)
     assert len(few.selection_.weights) == 2
 
 
 def test_cross_validation_selects_among_candidates_and_is_seeded():
     options = {"selection": "cross_validation", "candidates": [scaled(1e-3, 4), scaled(1.0, 4)]}
-    model = KernelMetricLearner("dne", random_state=0, **options).fit(X, Y)
+    model = KPCATrick("dne", random_state=0, **options).fit(X, Y)
     # At 1e-3 all samples are as far from each other.
     assert model.kernel_ == scaled(1.0, 4)
     assert model.selection_.shape == (2, 5)
-    again = KernelMetricLearner("dne", random_state=0, **options).fit(X, Y)
+    again = KPCATrick("dne", random_state=0, **options).fit(X, Y)
     np.testing.assert_array_equal(again.selection_, model.selection_)
-    degrees = KernelMetricLearner("dne", kernel="polynomial", selection="cross_validation", n_folds=3).fit(X, Y)
+    degrees = KPCATrick("dne", kernel="polynomial", selection="cross_validation", n_folds=3).fit(X, Y)
     assert degrees.selection_.shape == (5, 3)
 
 
 def test_classes_that_no_line_parts_are_learned():
     features, labels = make_moons(120, noise=0.1, random_state=0)
     for name in ("nca", "lmnn", "dne"):
-        pipeline = make_pipeline(KernelMetricLearner(name), KNeighborsClassifier(1))
+        pipeline = make_pipeline(KPCATrick(name), KNeighborsClassifier(1))
         assert cross_val_score(pipeline, features, labels, cv=3).min() > 0.9
 
 
 def test_it_works_in_pipelines_searches_and_data_frames():
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    pipeline = make_pipeline(KernelMetricLearner(selection=None), KNeighborsClassifier(1))
-    grid = {"kernelmetriclearner__learner": ["lmnn", "dne"], "kernelmetriclearner__n_components": [2, 5]}
+    pipeline = make_pipeline(KPCATrick(selection=None), KNeighborsClassifier(1))
+    grid = {"kpcatrick__learner": ["lmnn", "dne"], "kpcatrick__n_components": [2, 5]}
     assert GridSearchCV(pipeline, grid, cv=3).fit(frame, Y).best_score_ > 0.85
-    model = KernelMetricLearner("dne", learner_params={"n_components": 2}).set_output(transform="pandas")
-    assert model.fit(frame, Y).transform(frame).columns.tolist() == ["kernelmetriclearner0", "kernelmetriclearner1"]
+    model = KPCATrick("dne", learner_params={"n_components": 2}).set_output(transform="pandas")
+    assert model.fit(frame, Y).transform(frame).columns.tolist() == ["kpcatrick0", "kpcatrick1"]
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.transform(frame), model.transform(frame))
     gram = X @ X.T
     search = GridSearchCV(
-        make_pipeline(KernelMetricLearner("dne", kernel="precomputed", selection=None), KNeighborsClassifier(1)),
-        {"kernelmetriclearner__n_components": [1, 3]},
+        make_pipeline(KPCATrick("dne", kernel="precomputed", selection=None), KNeighborsClassifier(1)),
+        {"kpcatrick__n_components": [1, 3]},
         cv=3,
     )
     # As a kernel, its columns are split with its rows.
@@ -108,8 +140,8 @@ def test_it_works_in_pipelines_searches_and_data_frames():
 
 
 def test_names_of_labels_do_not_matter():
-    named = KernelMetricLearner("lmnn").fit(X, np.array(["x", "b", "m"])[Y])
-    np.testing.assert_array_equal(named.transform(X), KernelMetricLearner("lmnn").fit(X, Y).transform(X))
+    named = KPCATrick("lmnn").fit(X, np.array(["x", "b", "m"])[Y])
+    np.testing.assert_array_equal(named.transform(X), KPCATrick("lmnn").fit(X, Y).transform(X))
     assert named.classes_.tolist() == ["b", "m", "x"]
 
 
@@ -118,6 +150,8 @@ def test_names_of_labels_do_not_matter():
     [
         ({"learner": "lnnm"}, "unknown learner 'lnnm'; allowed: dne, lmnn, nca. Did you mean 'lmnn'"),
         ({"learner": LMNN}, "a learner must be one of nca, lmnn, dne or an object with fit"),
+        ({"learner": KernelPCA(2, kernel="rbf")}, "KernelPCA is no linear map of its features"),
+        ({"learner": estimators.LMNN(), "learner_params": {"n_neighbours": 3}}, "an estimator has its own"),
         ({"learner_params": {"k": 3}}, "unknown option of learner 'lmnn': 'k'; allowed: n_neighbours, push"),
         ({"learner_params": 3}, "options of a learner must be None or a dict, got 3"),
         ({"learner": DNE(), "learner_params": {"n_neighbours": 3}}, "a learner object has its own"),
@@ -140,15 +174,15 @@ def test_names_of_labels_do_not_matter():
 )
 def test_what_is_not_allowed_is_said(options, message):
     with pytest.raises(ValueError, match=message):
-        KernelMetricLearner(**options).fit(X, Y)
+        KPCATrick(**options).fit(X, Y)
 
 
 def test_data_that_cannot_be_learned_from_are_refused():
     with pytest.raises(ValueError, match=r"at least 2 classes; got 1: \[0\]"):
-        KernelMetricLearner().fit(X, np.zeros(50, dtype=int))
+        KPCATrick().fit(X, np.zeros(50, dtype=int))
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
-        KernelMetricLearner().fit(X, X[:, 0])
+        KPCATrick().fit(X, X[:, 0])
     with pytest.raises(TypeError, match="Sparse data was passed"):
-        KernelMetricLearner().fit(csr_array(X), Y)
+        KPCATrick().fit(csr_array(X), Y)
     with pytest.raises(ValueError, match="most negative eigenvalue is"):
-        KernelMetricLearner(kernel="precomputed", selection=None).fit(-X @ X.T, Y)
+        KPCATrick(kernel="precomputed", selection=None).fit(-X @ X.T, Y)

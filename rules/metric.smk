@@ -1,0 +1,42 @@
+# The KPCA trick: splits of Tables 1 to 3, and the tables and figures made of them.
+rule run_metric_batch:
+    input:
+        data=lambda wildcards: ancient(
+            data_to_await(METRIC.batch(**wildcards), "results/kpca")
+        ),
+    output:
+        "results/kpca/{dataset}/{splits}.jsonl",
+    log:
+        "results/logs/kpca/{dataset}/{splits}.log",
+    conda:
+        "../envs/ikdr.yaml"
+    threads: 1
+    resources:
+        time_limit_s=METRIC.time_limit_s,
+        memory_limit_mib=METRIC.memory_limit_mib,
+        runtime=lambda wildcards: METRIC.runtime_min(METRIC.batch(**wildcards)),
+        mem_mb=METRIC.memory_limit_mib + 1024,
+    params:
+        data="results/data/{dataset}.npz",
+        spec=lambda wildcards: METRIC.batch(**wildcards).to_json(),
+        state="results/.state/kpca/{dataset}/{splits}",
+    shell:
+        "python -m kdrbench kpca-batch --spec {params.spec:q} --data {params.data:q} --out {output:q}"
+        " --state {params.state:q} --time-limit-s {resources.time_limit_s}"
+        " --memory-limit-mib {resources.memory_limit_mib} > {log:q} 2>&1"
+
+
+rule merge_metric:
+    input:
+        config="results/config.json",
+        records=metric_records_of(METRIC),
+    output:
+        "results/kpca.csv",
+    log:
+        "results/logs/kpca/merge.log",
+    conda:
+        "../envs/report.yaml"
+    params:
+        sources=REPORT_SOURCES,
+    shell:
+        "python -m kdrbench kpca-merge {input.config:q} results/kpca --out {output:q} > {log:q} 2>&1"

@@ -1,0 +1,124 @@
+"""Which solvers lose to a random projection: what no result of a sound benchmark shows."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from kdrbench.bench.config import method_of
+from kdrbench.bench.experiment import Config
+from kdrbench.bench.quality import Metric
+from kdrbench.solvers.registry import build_solver
+from kdrbench.solvers.status import Status
+
+# Costs as near as this, relative to the larger one, are the same cost.
+_SAME_COST = 1e-9
+# A quality is lower only beyond so many standard errors of the difference over folds; of one run beyond any.
+_ERRORS = 2.0
+
+
+class Row(Protocol):
+    """What is looked at of a run: a record, or a row of the merged table."""
+
+    experiment: str
+    dataset: str
+    kernel: str
+    solver: str
+    fold: int
+    status: str
+    cost: float | None
+    quality: float | None
+    quality_metric: str
+
+
+class LosingCell(NamedTuple):
+    """A solver's cell that is worse than that of the random projection ``random``, in means over ``folds`` folds.
+
+    ``what`` is cost or quality; ``solver_mean`` and ``random_mean`` are those of ``what``.
+    """
+
+    experiment: str
+    dataset: str
+    kernel: str
+    solver: str
+    random: str
+    what: str
+    solver_mean: float
+    random_mean: float
+    folds: int
+
+    def __str__(self) -> str:
+        """Return the cell in words."""
+        return (
+            f"{self.experiment}/{self.dataset}/{self.kernel}/{self.solver}: {self.what} {self.solver_mean:.6g} is "
+            f"worse than {self.random_mean:.6g} of the random projection {self.random!r}, over {self.folds} fold(s)"
+        )
+
+
+def losing_cells(rows: Iterable[Row], config: Config) -> list[LosingCell]:
+    """Return the cells in which a solver that is no control loses to a random projection, cost first.
+
+    Random projections are the solvers of the configuration whose method is ``start_alone`` with ``start: random``, its
+    own or its experiment's. Folds that both have are compared. A cost loses if its mean is higher, quality if its mean
+    is worse by more than two standard errors of the paired differences. Runs that failed have no result to compare.
+    """
+    cells: dict[tuple[str, str, str, str], dict[int, Row]] = defaultdict(dict)
+    for row in rows:
+        if row.status != Status.FAILED:
+            cells[row.experiment, row.dataset, row.kernel, row.solver][row.fold] = row
+    found = []
+    for (experiment, dataset, kernel, solver), runs in cells.items():
+        if not _is_real(solver, config):
+            continue
+        for random in _random_ones(experiment, config):
+            theirs = cells.get((experiment, dataset, kernel, random), {})
+            for what in ("cost", "quality"):
+                compared = _compare(what, runs, theirs)
+                if compared:
+                    found.append(LosingCell(experiment, dataset, kernel, solver, random, what, *compared))
+    return found
+
+
+def _is_real(solver: str, config: Config) -> bool:
+    # References have no kernel, so no random projection stands beside them.
+    return solver in config["solvers"] and not getattr(_built(solver, config), "control", False)
+
+
+def _random_ones(experiment: str, config: Config) -> list[str]:
+    chosen = config["experiments"][experiment]
+    return [
+        name
+        for name in chosen["solvers"]
+        if config["solvers"][name]["method"] == "start_alone"
+        and config["solvers"][name].get("start", chosen["start"]) == "random"
+    ]
+
+
+def _built(solver: str, config: Config) -> object:
+    return build_solver(method_of(config["solvers"][solver]))
+
+
+def _compare(what: str, ours: dict[int, Row], theirs: dict[int, Row]) -> tuple[float, float, int] | None:
+    """Return both means and the number of folds if ours are worse."""
+    pairs = [
+        (_number(getattr(ours[fold], what)), _number(getattr(theirs[fold], what))) for fold in ours if fold in theirs
+    ]
+    known = np.array([pair for pair in pairs if None not in pair], dtype=float)
+    if not len(known):
+        return None
+    mine, random = (float(mean) for mean in known.mean(axis=0))
+    lower_is_better = what == "cost" or next(iter(ours.values())).quality_metric == Metric.ERROR
+    behind = (mine - random) if lower_is_better else (random - mine)
+    margin = _SAME_COST * max(abs(mine), abs(random))
+    if what == "quality" and len(known) > 1:
+        margin = _ERRORS * float(np.std(known[:, 0] - known[:, 1], ddof=1)) / math.sqrt(len(known))
+    return (mine, random, len(known)) if behind > margin else None
+
+
+def _number(value: float | None) -> float | None:
+    """Return a number, or ``None`` for what tables write in place of none."""
+    return None if value is None or math.isnan(value) else float(value)

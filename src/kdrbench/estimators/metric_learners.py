@@ -1,0 +1,231 @@
+"""NCA, LMNN and DNE as scikit-learn transformers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kdrbench import metric_learning
+from kdrbench.errors import InputError, is_number
+from kdrbench.estimators.labelled import labelled_samples
+from kdrbench.kernels.family import FloatArray
+
+
+class _LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Fit and transform around ``_learned``, which returns the map A (n_features x d)."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Any:
+        """Learn from X (n_samples x n_features) and class labels y.
+
+        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or samples that all
+        coincide.
+        """
+        features, labels = labelled_samples(self, X, y)
+        self.components_ = np.ascontiguousarray(self._learned(features, labels).T)
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return A'x for each sample, n_samples x d."""
+        check_is_fitted(self)
+        mapped: FloatArray = validate_data(self, X, dtype=np.float64, reset=False) @ self.components_.T
+        return mapped
+
+    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+        raise NotImplementedError
+
+    def _wanted_tolerance(self, tol: object) -> float:
+        if not is_number(tol) or tol <= 0:  # type: ignore[operator]
+            raise InputError(f"tol must be None or a finite number > 0, got {tol!r}")
+        return float(tol)  # type: ignore[arg-type]
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class NCA(_LinearMetricLearner):
+    """Neighbourhood components analysis: classify rightly by a random near neighbour.
+
+    Maximises sum_i p_i, p_i the chance that sample i is classified rightly by a neighbour drawn with probability
+    proportional to exp(-|A'x_i - A'x_j|^2), by L-BFGS from the identity on features scaled to mean squared distance one
+    (:class:`kdrbench.metric_learning.NCA`). ``KPCATrick(NCA())`` is its kernel version.
+
+    Parameters
+    ----------
+    max_iter : int
+        Iterations of L-BFGS. Stopping early is a part of the method as it is used here: reaching ``max_iter`` is no
+        failure unless ``tol`` is given.
+    tol : float or None
+        ``None``: 1e-5, and nothing is said if it is not met. A number: that tolerance, and a ``ConvergenceWarning``
+        where ``max_iter`` ends the search first.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_features, n_features)
+        A'; distances of transformed samples are the learned ones.
+    n_iter_ : int
+        Iterations taken.
+    classes_ : ndarray
+        The labels seen.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    References
+    ----------
+    Goldberger, Roweis, Hinton, Salakhutdinov, "Neighbourhood components analysis", NIPS 2004.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kdrbench.estimators import NCA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> NCA().fit_transform(X, y).shape
+    (150, 4)
+    """
+
+    def __init__(self, *, max_iter: int = 50, tol: float | None = None) -> None:
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+        learner = metric_learning.NCA(self.max_iter)
+        if self.tol is None:
+            projection, self.n_iter_ = learner.descend(features, labels)
+            return projection
+        projection, self.n_iter_ = learner.descend(features, labels, self._wanted_tolerance(self.tol))
+        if self.n_iter_ >= self.max_iter:
+            warnings.warn(f"NCA ended at max_iter = {self.max_iter} before tol = {self.tol}", ConvergenceWarning, 3)
+        return projection
+
+
+class LMNN(_LinearMetricLearner):
+    """Large margin nearest neighbours: near samples of one class nearer, by a margin, than samples of others.
+
+    Minimises the sum of squared distances to ``n_neighbors`` target neighbours and ``push`` times the hinge of every
+    sample of another class within their margin, on features scaled to mean squared distance one
+    (:class:`kdrbench.metric_learning.LMNN`). ``KPCATrick(LMNN())`` is its kernel version.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Target neighbours of each sample: its nearest of the same class in the given features.
+    push : float
+        Weight of the hinges, > 0.
+    regularization : float
+        Weight of the squared Frobenius norm of A, >= 0.
+    max_iter : int
+        Iterations of L-BFGS (with ``tol``: of each descent). Without ``tol`` stopping early is a part of the method:
+        more steps fit training samples and classify others worse.
+    tol : float or None
+        A number goes to the optimum, with a proved relative gap of at most ``tol``, or a ``ConvergenceWarning``.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_features, n_features)
+        A'; distances of transformed samples are the learned ones.
+    n_iter_ : int
+        Iterations of L-BFGS, over all descents.
+    relative_gap_ : float
+        How far the objective is from its minimum at most, as a share of it; only with ``tol``.
+    classes_ : ndarray
+        The labels seen.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    References
+    ----------
+    Weinberger, Saul, "Distance metric learning for large margin nearest neighbor classification", JMLR 10, 2009.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kdrbench.estimators import LMNN
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(LMNN(tol=1e-3).fit(X, y).relative_gap_ <= 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 3,
+        *,
+        push: float = 1.0,
+        regularization: float = 0.0,
+        max_iter: int = 20,
+        tol: float | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.push = push
+        self.regularization = regularization
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+        self.__dict__.pop("relative_gap_", None)
+        learner = metric_learning.LMNN(self.n_neighbors, self.push, self.regularization, self.max_iter)
+        if self.tol is None:
+            early, self.n_iter_ = learner.descend(features, labels)
+            return early
+        tolerance = self._wanted_tolerance(self.tol)
+        objective, scale = learner.scaled_objective(features, labels)
+        optimum = metric_learning.lmnn_optimum(objective, tolerance, self.max_iter)
+        self.relative_gap_, self.n_iter_ = optimum.relative_gap, optimum.iterations
+        if self.relative_gap_ > tolerance:
+            message = f"LMNN ended with a proved gap of {self.relative_gap_:.2g}, not tol = {self.tol}; raise max_iter"
+            warnings.warn(message, ConvergenceWarning, 3)
+        projection: FloatArray = scale * optimum.projection
+        return projection
+
+
+class DNE(_LinearMetricLearner):
+    """Discriminant neighbourhood embedding: near samples of one class together, near ones of others apart.
+
+    Solves min tr A'X'(D - W)XA over A'A = I, W the signed graph of near neighbours, by one eigendecomposition
+    (:class:`kdrbench.metric_learning.DNE`). ``KPCATrick(DNE())`` is its kernel version.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Neighbours within the class, and as many outside it.
+    n_components : int or None
+        Columns d of A; ``None``: as many as there are negative eigenvalues, each of which lowers the trace.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (d, n_features)
+        A', with orthonormal rows.
+    classes_ : ndarray
+        The labels seen.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    References
+    ----------
+    Zhang, Xue, Lu, Guo, "Discriminant neighborhood embedding for classification", Pattern Recognition 39, 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kdrbench.estimators import DNE
+    >>> X, y = load_iris(return_X_y=True)
+    >>> DNE(n_components=2).fit_transform(X, y).shape
+    (150, 2)
+    """
+
+    def __init__(self, n_neighbors: int = 3, *, n_components: int | None = None) -> None:
+        self.n_neighbors = n_neighbors
+        self.n_components = n_components
+
+    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+        return metric_learning.learn_map(metric_learning.DNE(self.n_neighbors, self.n_components), features, labels)

@@ -1,0 +1,151 @@
+"""Methods, kernels and data that stand outside this project: a Python file, a module's class, or an entry point.
+
+This is the one place that turns a name of a configuration into a class:
+
+- ``path/to/file.py`` is the one class of the file that keeps the contract, ``path/to/file.py:Class`` the one named;
+  relative paths start at the working directory, which is Snakemake's;
+- ``module:Class`` is imported, from the Python path;
+- any other name is looked up among the entry points that installed packages declare for its kind, :data:`GROUPS`.
+
+A file becomes a module named after its path as given, so that its classes can be pickled, and so that a project that
+is moved with its files is still the same. Read again, it is the same module until the file has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+
+from kdrbench.errors import InputError
+
+# The group of entry points of each kind.
+GROUPS = {
+    "solver": "kdrbench.solvers",
+    "kernel": "kdrbench.kernels",
+    "data set": "kdrbench.datasets",
+    "learner": "kdrbench.metric_learners",
+    "reference": "kdrbench.references",
+}
+_PREFIX = "kdrbench_plugin_"
+
+
+def is_file_name(place: str) -> bool:
+    """Return whether the place is that of a Python file, with a class or without."""
+    return _split(place)[0].endswith(".py")
+
+
+def entry_point_of(kind: str, name: str) -> str | None:
+    """Return the ``module:Class`` that an installed package declares under this name."""
+    return next((f"{found.module}:{found.attr}" for found in _declared(kind) if found.name == name), None)
+
+
+def declared_names(kind: str) -> list[str]:
+    """Return the names that installed packages declare for a kind."""
+    return sorted({found.name for found in _declared(kind)})
+
+
+def load_class(kind: str, place: str, contract: Sequence[str]) -> type:
+    """Return the class at a place.
+
+    Raises ``InputError`` when the file or module cannot be loaded, when it has no such class, or when no class is
+    named and not exactly one has the attributes of the ``contract``.
+    """
+    module_name, class_name = _split(place)
+    try:
+        module = load_file(module_name) if is_file_name(place) else import_module(module_name)
+    except Exception as error:
+        # What a user's file raises when it is executed may be anything.
+        hint = "" if is_file_name(place) else "; is it on the PYTHONPATH?"
+        raise InputError(f"{kind} method {place!r} cannot be loaded: {_words(error)}{hint}") from error
+    if not class_name:
+        return _only_class(kind, place, module, contract)
+    found = getattr(module, class_name, None)
+    if found is None:
+        raise InputError(
+            f"{kind} method {place!r} cannot be loaded: {module_name} has no {class_name}; it defines "
+            f"{', '.join(one.__name__ for one in classes_of(module)) or 'no class'}"
+        )
+    result: type = found
+    return result
+
+
+def load_file(path: str) -> ModuleType:
+    """Return a Python file as a module; one that has been loaded is loaded again only if it has changed."""
+    place = Path(path).expanduser()
+    if not place.is_file():
+        raise FileNotFoundError(f"there is no file {place} (looked for in {Path.cwd()})")
+    place = place.resolve()
+    name, content = module_name_of(path), hashlib.sha256(place.read_bytes()).hexdigest()
+    known = sys.modules.get(name)
+    if (
+        known is not None
+        and known.__spec__
+        and (known.__spec__.origin, known.__spec__.loader_state)
+        == (
+            str(place),
+            content,
+        )
+    ):
+        return known
+    spec = importlib.util.spec_from_file_location(name, place)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{place} is no Python file")
+    spec.loader_state = content
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        # Compiled from what is read here: byte code of an earlier second could be that of other text.
+        exec(compile(place.read_bytes(), str(place), "exec"), module.__dict__)  # noqa: S102
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def module_name_of(path: str) -> str:
+    """Return the name under which a file is a module."""
+    words = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in Path(path).stem)
+    return f"{_PREFIX}{words}_{hashlib.sha256(Path(path).as_posix().encode()).hexdigest()[:8]}"
+
+
+def classes_of(module: ModuleType) -> list[type]:
+    """Return the public classes that a module defines itself, in its order."""
+    return [
+        found
+        for name, found in vars(module).items()
+        if inspect.isclass(found) and found.__module__ == module.__name__ and not name.startswith("_")
+    ]
+
+
+def _only_class(kind: str, place: str, module: ModuleType, contract: Sequence[str]) -> type:
+    own = classes_of(module)
+    # A class that lacks something is still the one that is meant, if it is the only one.
+    fitting = [found for found in own if all(hasattr(found, name) for name in contract)] or own
+    if len(fitting) != 1:
+        names = ", ".join(found.__name__ for found in fitting)
+        said = f"defines {len(fitting)} that could be meant: {names}" if fitting else "defines no class"
+        raise InputError(f"{kind} method {place!r} must name one class; the file {said}. Write {place}:Class")
+    return fitting[0]
+
+
+def _declared(kind: str) -> list[EntryPoint]:
+    return list(entry_points(group=GROUPS[kind]))
+
+
+def _split(place: str) -> tuple[str, str]:
+    """Return file or module, and class or nothing."""
+    first, colon, last = place.rpartition(":")
+    return (first, last) if colon else (last, "")
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, (ImportError, FileNotFoundError)):
+        return str(error)
+    return f"{type(error).__name__}: {error}".splitlines()[0]

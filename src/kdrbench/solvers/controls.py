@@ -1,0 +1,150 @@
+"""Controls: projections that nobody should lose to, as solvers, so that they stand in the same tables.
+
+``start_alone`` returns its start: with ``start: random`` a random projection, a new one each fold, with ``start:
+identity`` the first axes. ``principal_axes`` and ``discriminant_axes`` look at the samples and not at F;
+``shuffled_labels`` maximises F of samples whose labels have been dealt out anew, and so learns from noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from kdrbench.errors import InputError
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import FactoredGamma, Problem, TraceObjective
+from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.monitor import Monitor
+from kdrbench.solvers.options import require_positive
+from kdrbench.solvers.stiefel import leading_eigenvectors, orthonormalised, outside
+from kdrbench.surrogate import build_problem
+
+# Share of the mean variance that is added to within-class covariances: constant features have none.
+_RIDGE = 1e-8
+
+
+@dataclass(frozen=True)
+class StartAlone:
+    """The start, as it is."""
+
+    requires: ClassVar[frozenset[str]] = frozenset()
+    version: ClassVar[int] = 1
+    control: ClassVar[bool] = True
+
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+        """Return ``start``."""
+        return _told(start, monitor, "the start, unchanged")
+
+
+@dataclass(frozen=True)
+class PrincipalAxes:
+    """The q leading principal axes of the samples."""
+
+    requires: ClassVar[frozenset[str]] = frozenset()
+    version: ClassVar[int] = 1
+    control: ClassVar[bool] = True
+
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+        """Return the axes."""
+        if not monitor.keep_going(start):
+            return Outcome(start, monitor.stop_status, monitor.stop_message)
+        covariance = _scatter(_objective_of(problem).features)
+        return _told(leading_eigenvectors(covariance, start.shape[1])[1], monitor, "principal axes")
+
+
+@dataclass(frozen=True)
+class DiscriminantAxes:
+    """The axes of linear discriminant analysis, made orthonormal; beyond k - 1 of them principal axes of the rest.
+
+    Raises ``InputError`` for problems without classes.
+    """
+
+    requires: ClassVar[frozenset[str]] = frozenset()
+    version: ClassVar[int] = 1
+    control: ClassVar[bool] = True
+
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+        """Return the axes."""
+        if not monitor.keep_going(start):
+            return Outcome(start, monitor.stop_status, monitor.stop_message)
+        objective = _objective_of(problem)
+        if objective.gamma.codes is None:
+            raise InputError("discriminant axes need one label a sample; this problem has none: choose principal_axes")
+        axes = _discriminant_axes(objective.features, objective.gamma.codes)[:, : start.shape[1]]
+        missing = start.shape[1] - axes.shape[1]
+        if missing:
+            rest = outside(axes, outside(axes, _scatter(objective.features)).T)
+            axes = orthonormalised(np.hstack([axes, leading_eigenvectors(0.5 * (rest + rest.T), missing)[1]]))
+        return _told(axes, monitor, "discriminant axes")
+
+
+@dataclass(frozen=True)
+class ShuffledLabels:
+    """Plain ISM on the same samples with the rows of Gamma permuted; ``seed`` draws the permutation."""
+
+    seed: int = 0
+    max_iterations: int = 20
+    requires: ClassVar[frozenset[str]] = frozenset()
+    version: ClassVar[int] = 1
+    control: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_positive(max_iterations=self.max_iterations)
+
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+        """Iterate on the shuffled problem."""
+        objective = _objective_of(problem)
+        order = np.random.default_rng(self.seed).permutation(objective.gamma.n_samples)
+        shuffled = build_problem(TraceObjective(objective.features, objective.kernel, _dealt(objective.gamma, order)))
+        projection = start
+        for _ in range(self.max_iterations):
+            if not monitor.keep_going(projection):
+                return Outcome(projection, monitor.stop_status, monitor.stop_message)
+            projection = leading_eigenvectors(shuffled.surrogate(projection), start.shape[1])[1]
+        return _told(projection, monitor, f"{self.max_iterations} iterations on shuffled labels")
+
+
+def _told(projection: FloatArray, monitor: Monitor, message: str) -> Outcome:
+    """Show the projection to the monitor, as every iterate is shown, and return it."""
+    if not monitor.keep_going(projection):
+        return Outcome(projection, monitor.stop_status, monitor.stop_message)
+    return Outcome(projection, Status.CONVERGED, message)
+
+
+def _objective_of(problem: Problem) -> TraceObjective:
+    """Return samples and Gamma, which are no business of a solver's but of a control's."""
+    objective = getattr(problem, "objective", None)
+    if not isinstance(objective, TraceObjective):
+        raise InputError(f"this control looks at the samples, which {type(problem).__name__} does not show")
+    return objective
+
+
+def _dealt(gamma: FactoredGamma, order: NDArray[np.int64]) -> FactoredGamma:
+    codes = None if gamma.codes is None else gamma.codes[order]
+    return replace(gamma, factor=gamma.factor[order], codes=codes)
+
+
+def _scatter(features: FloatArray) -> FloatArray:
+    centred = features - features.mean(axis=0)
+    scatter: FloatArray = centred.T @ centred / len(features)
+    return scatter
+
+
+def _discriminant_axes(features: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+    """Return min(k - 1, d) orthonormal columns that span the leading solutions of B v = lambda (S + ridge) v.
+
+    B is the scatter of the class means, S that within classes.
+    """
+    counts = np.bincount(codes)
+    means = np.zeros((len(counts), features.shape[1]))
+    np.add.at(means, codes, features)
+    means /= counts[:, None]
+    within = _scatter(features - means[codes])
+    offsets = np.sqrt(counts / len(features))[:, None] * (means - features.mean(axis=0))
+    ridge = _RIDGE * max(float(np.trace(within)) / len(within), np.finfo(float).tiny)
+    vectors = scipy.linalg.eigh(offsets.T @ offsets, within + ridge * np.eye(len(within)))[1][:, ::-1]
+    return orthonormalised(vectors[:, : min(len(counts) - 1, features.shape[1])])

@@ -1,0 +1,81 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import pdist
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from kdrbench.estimators import AlignedKernel, InterpretableKDR, KPCATrick
+from kdrbench.kernels import Combination, Gaussian, Polynomial, Term
+from kdrbench.metric_learning import SamplePairs, aligned_kernel, gaussian_grid
+
+X, Y = load_iris(return_X_y=True)
+X, Y = X[::3], Y[::3]
+
+
+@parametrize_with_checks([AlignedKernel(), AlignedKernel("polynomial", centred=False)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_it_is_the_librarys_alignment(centred):
+    kernel, found = aligned_kernel(gaussian_grid(4), SamplePairs(X, X), Y, centred=centred)
+    model = AlignedKernel(centred=centred).fit(X, Y)
+    assert [term.kernel for term in model.kernel_.terms] == [term.kernel for term in kernel.terms]
+    assert model.alignment_.alignment == found.alignment
+    gram, expected = model.transform(X), SamplePairs(X, X).gram(kernel)
+    apart = np.diagonal(gram)[:, None] + np.diagonal(gram) - 2 * gram
+    assert apart.mean() == pytest.approx(2.0)
+    np.testing.assert_allclose(gram, expected * (gram[0, 0] / expected[0, 0]), rtol=1e-12)
+    np.testing.assert_array_equal(model.transform(X[:5]), SamplePairs(X[:5], X).gram(model.kernel_))
+
+
+def test_alignment_is_at_least_that_of_every_candidate():
+    kernels = [Gaussian(0.5), Gaussian(2.0), Polynomial(2)]
+    whole = AlignedKernel(kernels).fit(X, Y).alignment_.alignment
+    assert all(AlignedKernel([kernel]).fit(X, Y).alignment_.alignment <= whole + 1e-12 for kernel in kernels)
+
+
+def test_its_matrix_is_what_others_take_as_precomputed():
+    svm = make_pipeline(AlignedKernel(), SVC(kernel="precomputed", C=10.0))
+    search = GridSearchCV(svm, {"alignedkernel__candidates": ["gaussian", "polynomial"]}, cv=3).fit(X, Y)
+    assert search.best_score_ > 0.9
+    trick = make_pipeline(AlignedKernel(), KPCATrick("dne", kernel="precomputed", selection=None))
+    # The KPCA trick that chooses by alignment itself is the same, up to the scale.
+    apart, expected = pdist(trick.fit(X, Y).transform(X)), pdist(KPCATrick("dne").fit(X, Y).transform(X))
+    np.testing.assert_allclose(apart / apart.mean(), expected / expected.mean(), atol=1e-6)
+    assert make_pipeline(trick, KNeighborsClassifier(1)).fit(X, Y).score(X, Y) == 1.0
+
+
+def test_the_kernel_serves_dimension_reduction():
+    kernel = AlignedKernel([Gaussian(1.0), Polynomial(2)]).fit(X, Y).kernel_
+    assert InterpretableKDR(2, kernel=kernel).fit(X, Y).certificate_.stationarity <= 1e-6
+
+
+def test_it_works_with_data_frames_and_pickles():
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    model = AlignedKernel("polynomial").set_output(transform="pandas").fit(frame, Y)
+    assert model.transform(frame).columns.tolist() == [f"alignedkernel{i}" for i in range(50)]
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(frame), model.transform(frame))
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ("gausian", "unknown candidates 'gausian'; allowed: gaussian, polynomial. Did you mean 'gaussian'.*A list"),
+        ([], "alignment needs at least one kernel"),
+        ([np.dot], "alignment combines single kernels"),
+        ([Combination((Term(1.0, Polynomial(2)),))], "alignment combines single kernels"),
+    ],
+)
+def test_bad_candidates_are_named(candidates, message):
+    with pytest.raises(ValueError, match=message):
+        AlignedKernel(candidates).fit(X, Y)

@@ -1,0 +1,102 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from kdrbench import metric_learning
+from kdrbench.estimators import DNE, LMNN, NCA
+
+X, Y = load_iris(return_X_y=True)
+X, Y = X[::3], Y[::3]
+
+
+@parametrize_with_checks([NCA(), LMNN(), LMNN(tol=0.1, max_iter=500), DNE(), DNE(n_components=1)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "learner"),
+    [
+        (NCA(max_iter=7), metric_learning.NCA(7)),
+        (LMNN(2, push=3.0, regularization=0.1, max_iter=9), metric_learning.LMNN(2, 3.0, 0.1, 9)),
+        (DNE(5, n_components=3), metric_learning.DNE(5, 3)),
+    ],
+)
+def test_they_are_the_librarys_learners(estimator, learner):
+    model = estimator.fit(X, Y)
+    np.testing.assert_allclose(model.components_, learner.fit(X, Y).T, rtol=0, atol=0)
+    np.testing.assert_allclose(model.transform(X[:4]), X[:4] @ model.components_.T)
+    assert model.classes_.tolist() == [0, 1, 2]
+
+
+def test_lmnn_with_a_tolerance_is_the_optimum_and_says_so():
+    early, optimal = LMNN().fit(X, Y), LMNN(tol=1e-4, max_iter=5000).fit(X, Y)
+    objective, scale = metric_learning.LMNN().scaled_objective(X, Y)
+    best = objective.value_and_gradient(optimal.components_.T / scale)[0]
+    assert best < objective.value_and_gradient(early.components_.T / scale)[0]
+    assert optimal.relative_gap_ <= 1e-4
+    assert not hasattr(clone(optimal).set_params(tol=None).fit(X, Y), "relative_gap_")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (NCA(max_iter=2, tol=1e-9), "NCA ended at max_iter = 2 before tol = 1e-09"),
+        (LMNN(max_iter=1, tol=1e-9), r"LMNN ended with a proved gap of .*, not tol = 1e-09; raise max_iter"),
+    ],
+)
+def test_a_tolerance_that_is_not_met_is_a_warning(estimator, message):
+    with pytest.warns(ConvergenceWarning, match=message):
+        estimator.fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["nca", "lmnn", "dne"])
+def test_they_work_in_searches_data_frames_and_pickles(name):
+    estimator, grid = {
+        "nca": (NCA(), {"nca__max_iter": [5, 20]}),
+        "lmnn": (LMNN(), {"lmnn__n_neighbors": [1, 3]}),
+        "dne": (DNE(), {"dne__n_components": [1, 2]}),
+    }[name]
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    search = GridSearchCV(make_pipeline(estimator, KNeighborsClassifier(1)), grid, cv=3)
+    assert search.fit(frame, Y).best_score_ > 0.9
+    model = clone(estimator).set_output(transform="pandas").fit(frame, Y)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    assert model.transform(frame).columns.tolist() == model.get_feature_names_out().tolist()
+    assert model.get_feature_names_out()[0] == f"{name}0"
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(frame), model.transform(frame))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (NCA(max_iter=0), "max_iterations must be an integer >= 1, got 0"),
+        (NCA(tol=-1.0), "tol must be None or a finite number > 0, got -1.0"),
+        (LMNN(tol="fine"), "tol must be None or a finite number > 0, got 'fine'"),
+        (LMNN(n_neighbors=0), "n_neighbours must be an integer >= 1, got 0"),
+        (DNE(n_components=5), "n_components must be None or an integer between 1 and the 4 features, got 5"),
+    ],
+)
+def test_bad_parameters_are_named(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", [NCA(), LMNN(), DNE()])
+def test_missing_values_are_refused_in_scikit_learns_words(estimator):
+    broken = X.copy()
+    broken[3, 1] = np.nan
+    with pytest.raises(ValueError, match=f"Input X contains NaN.\n{type(estimator).__name__} does not accept missing"):
+        estimator.fit(broken, Y)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        estimator.fit(X, Y).transform(broken)

@@ -1,0 +1,90 @@
+"""Controls are what they say."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from helpers import KERNELS, random_projection, random_samples, small_problem
+from kdrbench.errors import InputError
+from kdrbench.paradigms import regression_problem, supervised_problem
+from kdrbench.solvers import CONTROLS, IterationMonitor, Status, build_solver, solve
+from kdrbench.solvers.stiefel import leading_eigenvectors, subspace_turn
+
+
+def run(method, problem=None, n_components=2, **options):
+    start = random_projection(n_components=n_components)
+    solver = build_solver({"method": method, **options})
+    return solve(solver, problem or small_problem(), start, IterationMonitor()), start
+
+
+@pytest.mark.parametrize("method", CONTROLS)
+def test_controls_say_so_and_stop_when_told(method):
+    assert build_solver({"method": method}).control
+    result = solve(build_solver({"method": method}), small_problem(), random_projection(), IterationMonitor(0))
+    assert result.status is Status.MAX_ITERATIONS
+
+
+def test_the_start_is_returned_as_it_is():
+    result, start = run("start_alone")
+    assert np.array_equal(result.projection, start)
+
+
+def test_principal_axes_are_those_of_scikit_learn():
+    features, _ = random_samples()
+    theirs = PCA(2).fit(features).components_.T
+    # Two decompositions of a 6 x 6 matrix with well separated eigenvalues agree but for rounding.
+    assert subspace_turn(theirs, run("principal_axes")[0].projection) < 1e-10
+
+
+def test_discriminant_axes_span_what_scikit_learns_do():
+    features, labels = random_samples()
+    theirs = np.linalg.qr(LinearDiscriminantAnalysis(solver="eigen").fit(features, labels).scalings_[:, :2])[0]
+    # The ridge, 1e-8 of the mean variance, turns them by about as much.
+    assert subspace_turn(theirs, run("discriminant_axes")[0].projection) < 1e-6
+
+
+def test_beyond_the_classes_principal_axes_go_on():
+    result, _ = run("discriminant_axes", n_components=4)
+    two, _ = run("discriminant_axes", n_components=2)
+    assert np.allclose(result.projection[:, :2], two.projection, atol=1e-12)
+
+
+def test_constant_features_have_no_part_in_discriminant_axes():
+    features, labels = random_samples()
+    features[:, 0] = 0.0
+    result, _ = run("discriminant_axes", supervised_problem(features, labels, KERNELS["gaussian"]))
+    assert np.abs(result.projection[0]).max() < 1e-10
+
+
+def test_discriminant_axes_need_classes():
+    features, _ = random_samples()
+    problem = regression_problem(features, features[:, 0], KERNELS["gaussian"], KERNELS["linear"])
+    with pytest.raises(InputError, match="discriminant axes need one label a sample; this problem has none"):
+        run("discriminant_axes", problem)
+
+
+def test_shuffled_labels_are_maximised_and_the_true_ones_are_not():
+    features, labels = random_samples()
+    shuffled, start = run("shuffled_labels", max_iterations=3)
+    dealt = supervised_problem(features, labels[np.random.default_rng(0).permutation(len(labels))], KERNELS["gaussian"])
+    expected = start
+    for _ in range(3):
+        expected = leading_eigenvectors(dealt.surrogate(expected), 2)[1]
+    # Three eigendecompositions of surrogates that differ by rounding.
+    assert subspace_turn(expected, shuffled.projection) < 1e-10
+    problem = small_problem()
+    assert problem.value(shuffled.projection) < problem.value(run("ism")[0].projection)
+    assert not np.array_equal(shuffled.projection, run("shuffled_labels", seed=1, max_iterations=3)[0].projection)
+
+
+def test_a_control_asks_for_samples():
+    class Blind:
+        n_features = 6
+        report = None
+
+        def explain(self, n_components):
+            return ""
+
+    with pytest.raises(InputError, match="looks at the samples, which Blind does not show"):
+        run("principal_axes", Blind())
