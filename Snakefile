@@ -9,10 +9,20 @@ min_version("9.19")
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
+from kdrbench.bench.lowrank_grid import LowrankGrid
 from kdrbench.bench.metric_grid import MetricGrid
-from kdrbench.bench.metric_workflow import metric_records_of
+from kdrbench.bench.metric_workflow import (
+    metric_figure_data,
+    metric_option,
+    metric_records_of,
+    metric_reports_of,
+    metric_rows_of,
+    metric_sources,
+    metric_tables_of,
+)
 from kdrbench.bench.workflow import (
     claim_records_of,
+    dashboard_parts,
     data_to_await,
     load_grid,
     records_of,
@@ -21,6 +31,7 @@ from kdrbench.bench.workflow import (
     scaling_reports_of,
     scaling_runs_of,
     shell_prefix,
+    terms_of,
     traces_of,
 )
 
@@ -30,7 +41,9 @@ configfile: str(Path(workflow.basedir) / "config.yaml")
 
 GRID = load_grid(config)
 METRIC = MetricGrid(config)
+LOWRANK = LowrankGrid(config)
 REPORT_SOURCES = report_sources()
+METRIC_SOURCES = metric_sources()
 shell.prefix(shell_prefix(workflow))
 
 
@@ -41,6 +54,10 @@ wildcard_constraints:
     solver="[A-Za-z0-9_-]+",
     folds="[0-9]+-[0-9]+",
     splits="[0-9]+-[0-9]+",
+    number="[0-9]+",
+    task="[A-Za-z0-9_-]+",
+    method="[A-Za-z0-9_-]+",
+    runs="[0-9]+-[0-9]+",
 
 
 # Short, or in want of a network: on a cluster these run where Snakemake does.
@@ -50,12 +67,18 @@ localrules:
     table4,
     table5,
     ismplus,
+    kpca,
     reports,
     prepare_data,
     freeze_config,
     merge_experiment,
     merge_runs,
     merge_metric,
+    metric_tables,
+    merge_lowrank,
+    report_lowrank,
+    figure_lowrank,
+    lowrank,
     table,
     typeset_table,
     published_vs_ours,
@@ -64,11 +87,13 @@ localrules:
     scaling_reports,
     paired_tests,
     claims,
+    dashboard,
 
 
 include: "rules/data.smk"
 include: "rules/ikdr.smk"
 include: "rules/metric.smk"
+include: "rules/lowrank.smk"
 include: "rules/report.smk"
 include: "rules/claims.smk"
 include: "rules/targets.smk"

@@ -5,6 +5,7 @@ rule demo:
         lambda wildcards: reports_of(GRID, "demo"),
         scaling_reports_of(GRID),
         "reports/claims.html",
+        "reports/dashboard.html",
 
 
 rule table4:
@@ -28,11 +29,24 @@ rule scaling:
         scaling_reports_of(GRID),
 
 
+rule kpca:
+    input:
+        lambda wildcards: metric_reports_of(METRIC, "kpca"),
+
+
+rule lowrank:
+    input:
+        LOWRANK.reports(),
+
+
 rule reports:
     input:
         reports_of(GRID),
         scaling_reports_of(GRID),
         "reports/claims.html",
         "reports/paired_tests.html",
+        metric_reports_of(METRIC),
+        LOWRANK.reports(),
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",
+        "reports/dashboard.html",

@@ -11,6 +11,7 @@ from kdrbench.bench.metric_config import value_for
 from kdrbench.bench.sources import sources_of
 from kdrbench.bench.supervisor import GRACE_S
 from kdrbench.datasets.registry import load_registry
+from kdrbench.metric_learning import build_learner
 
 # One job makes so many splits, of some seconds each: its imports take two, and 40 splits then keep four cores busy on
 # each data set.
@@ -28,6 +29,16 @@ class MetricGrid:
     def datasets(self) -> list[str]:
         """Names of the data sets to run, in the order of the tables."""
         return list(self.section["datasets"]) if self.section else []
+
+    @property
+    def learners(self) -> list[str]:
+        """Names of the learners, in the order of the tables."""
+        return list(self.section["learners"]) if self.section else []
+
+    @property
+    def figures(self) -> list[str]:
+        """Names of the data sets that figures show."""
+        return list(self.section["figures"]) if self.section else []
 
     @property
     def time_limit_s(self) -> str:
@@ -54,7 +65,9 @@ class MetricGrid:
     def _expand(self) -> Iterator[MetricBatch]:
         if not self.section or not self.section["datasets"]:
             return
-        section, sources = self.section, sources_of(["kdrbench.bench.metric_split"])
+        section = self.section
+        learners = {type(build_learner(name)).__module__ for name in section["learners"]}
+        sources = sources_of(["kdrbench.bench.metric_split", *learners])
         for dataset in section["datasets"]:
             for first in range(0, section["splits"], SPLITS_PER_JOB):
                 yield MetricBatch(
