@@ -146,5 +146,6 @@ def scaling_reports_of(grid: Grid) -> list[str]:
 
 def claim_records_of(grid: Grid) -> dict[str, str]:
     """Return the tables from which claims are decided: those of the parts that the configuration has."""
-    parts = [name for name in ("kpca", "lowrank") if name in grid.config]
+    asked = {"kpca": "datasets", "lowrank": "tasks"}
+    parts = [name for name, key in asked.items() if grid.config.get(name, {}).get(key)]
     return {name: f"results/{name}.csv" for name in ("runs", *parts)}

@@ -38,9 +38,10 @@ def draw(chart: Chart) -> Figure:
     for axes in places[len(chart.panels) :]:
         axes.set_axis_off()
     if len(handles) > 1:
-        figure.legend(
-            list(handles.values()), list(handles), loc="outside upper center", ncols=min(len(handles), 4), frameon=False
-        )
+        # A tenth of an inch a letter, and half an inch for the handle: a legend must not be wider than the figure.
+        fitting = int(figure.get_figwidth() / (0.1 * max(map(len, handles)) + 0.5))
+        ncols = max(1, min(len(handles), 4, fitting))
+        figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=ncols, frameon=False)
     return figure
 
 
