@@ -18,7 +18,7 @@ SECTION = {
 
 def test_the_stage_leaves_rows_tables_and_a_figure_and_runs_once(tmp_path):
     workflow = Workflow(tmp_path / "run", words=("--cores", "2"))
-    done = workflow.run("lowrank", lowrank=SECTION)
+    done = workflow.run("--", "lowrank", lowrank=SECTION)
     assert done.returncode == 0, done.stdout + done.stderr
     with (workflow.folder / "results/lowrank.csv").open() as stream:
         assert [(row["method"], row["n_constraints"]) for row in csv.DictReader(stream)] == [
