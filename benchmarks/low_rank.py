@@ -1,9 +1,10 @@
-"""Low-rank kernel learning: cost of a projection, how it grows, ratios to rivals in the same run, special cases.
+"""Low-rank kernel learning: cost of a projection, how it grows, ratios to rivals in the same run.
 
     OMP_NUM_THREADS=1 python benchmarks/low_rank.py            all tables, some minutes
-    OMP_NUM_THREADS=1 python benchmarks/low_rank.py rank       one of them: rank, samples, itml, rivals, special
+    OMP_NUM_THREADS=1 python benchmarks/low_rank.py rank       one of them: rank, samples, itml, rivals
 
-CPU time of one core, machine code loaded before. The paper's tasks are a stage of the workflow: `snakemake lowrank`.
+CPU time of one core, machine code loaded before. low_rank_special.py has correlation matrices and unfolding; the
+paper's tasks are a stage of the workflow: `snakemake --cores N lowrank`.
 Paper: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006.
 """
 
@@ -21,15 +22,10 @@ from kdrbench.lowrank import (
     Constraints,
     LearnedKernel,
     Stopping,
-    centred_factor,
     constraints_from_labels,
     definite_boost,
     draw_pairs,
-    factor_of,
-    higham_correlation,
-    isometry_constraints,
     learn_kernel,
-    nearest_correlation,
     squared_distances,
 )
 from kdrbench.lowrank.burg import Burg
@@ -220,40 +216,7 @@ def _cells(solve: Callable[..., LearnedKernel], tolerances: Sequence[float]) -> 
     return " | ".join([", ".join(str(one.sweeps) for one in found), f"{rate:,.0f}", *times])
 
 
-def special() -> None:
-    """Print both objectives of correlation matrices, and a Swiss roll beside Isomap."""
-    from sklearn.datasets import make_swiss_roll
-    from sklearn.manifold import Isomap, trustworthiness
-
-    print("\n| nearest correlation, n = 50 | Frobenius distance | Burg divergence | ms |\n|---|---|---|---|")
-    rng = np.random.default_rng(0)
-    raw = rng.standard_normal((50, 60))
-    kernel = raw @ raw.T / 60
-    methods: dict[str, Callable[[], FloatArray]] = {
-        "Burg": lambda: nearest_correlation(kernel, stopping=Stopping(1e-8, 1e-8, 10_000)).kernel,
-        "von Neumann": lambda: nearest_correlation(kernel, divergence="von_neumann").kernel,
-        "Higham": lambda: higham_correlation(kernel),
-    }
-    for name, method in methods.items():
-        found = method()
-        ratio = np.linalg.solve(kernel, found)
-        burg = np.trace(ratio) - np.linalg.slogdet(ratio)[1] - 50
-        print(f"| {name} | {np.linalg.norm(found - kernel):.4f} | {burg:.4f} | {1e3 * timed(method, 1):.0f} |")
-    roll, _ = make_swiss_roll(150, noise=0.0, random_state=0)
-    roll = roll - roll.mean(axis=0)
-    start = np.sqrt(1e3) * centred_factor(np.eye(150))
-    result = learn_kernel(start, isometry_constraints(roll, 6), divergence="von_neumann", solver="newton")
-    planes = {
-        "von Neumann": factor_of(result.kernel, 2),
-        "Isomap": Isomap(n_neighbors=6, n_components=2).fit_transform(roll),
-        "PCA": factor_of(roll @ roll.T, 2),
-    }
-    told = ", ".join(f"{name} {trustworthiness(roll, rows, n_neighbors=6):.3f}" for name, rows in planes.items())
-    print(f"\nSwiss roll, 150 points, trustworthiness in 2 dimensions: {told}; {result.sweeps} Newton steps, ")
-    print(result.outcome)
-
-
-TABLES = {"rank": rank, "samples": samples, "itml": itml, "rivals": rivals, "special": special}
+TABLES = {"rank": rank, "samples": samples, "itml": itml, "rivals": rivals}
 
 
 def main() -> None:
