@@ -2,10 +2,13 @@
 
 import csv
 import io
+import json
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
+from kdrbench.cli import main
 from kdrbench.reports.chart import Mark, Scale, Symbol
 from kdrbench.reports.lowrank import compare_lowrank, measured_table, text_table
 from kdrbench.reports.lowrank_chart import lowrank_chart
@@ -143,3 +146,27 @@ def test_no_constraints_have_no_place_on_the_axis_of_sweeps():
     assert burg.x == [20, 200]
     assert burg.lower[0] == pytest.approx(17.0)
     assert chart.panels[0].series[0].x == [0, 20, 200]
+
+
+def test_the_commands_write_tables_a_figure_and_the_list_of_published_numbers(tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"run": [], "experiments": {}, "lowrank": SECTION}))
+    (tmp_path / "runs.csv").write_text("experiment,message,cores\n")
+    ROWS.to_csv(tmp_path / "rows.csv", index=False)
+    common, rows = ["--config", str(config)], str(tmp_path / "rows.csv")
+    for command, words in (
+        ("lowrank-report", ["--rows", rows, "--out", str(tmp_path / "lowrank")]),
+        ("lowrank-figure", ["digits", "--rows", rows, "--out", str(tmp_path / "digits")]),
+        (
+            "published-vs-ours",
+            ["--runs", str(tmp_path / "runs.csv"), "--lowrank", rows, "--out", str(tmp_path / "list")],
+        ),
+    ):
+        done = CliRunner().invoke(main, [command, *common, *words])
+        assert done.exit_code == 0, done.output
+    assert "lowrank2006, Table text, learning: 8 numbers: " in done.output
+    assert "94%" in (tmp_path / "lowrank.tex").read_text().replace("\\", "")
+    assert "von Neumann" in (tmp_path / "lowrank_measured.html").read_text()
+    assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / "list.csv").open() as stream:
+        assert [row["paper"] for row in csv.DictReader(stream)] == ["lowrank2006"] * 9
