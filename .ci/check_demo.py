@@ -43,9 +43,15 @@ for name in config["run"]:
     faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
 paths = [Path(f"reports/published_vs_ours.{kind}") for kind in ("csv", "html")] + [Path("reports/dashboard.html")]
 faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
+for task in config["lowrank"]["run"]:
+    paths = [Path(f"reports/figures/lowrank_{task}.{kind}") for kind in ("pdf", "png", "json")]
+    faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
+with Path("results/lowrank.csv").open(encoding="utf-8", newline="") as stream:
+    learned = list(csv.DictReader(stream))
+faults += [f"no kernel learned: {row}" for row in learned if row["status"] == "failed" or not row["accuracy"]]
 with Path("results/runs.csv").open(encoding="utf-8", newline="") as stream:
     runs = list(csv.DictReader(stream))
 faults += [f"no trace {run['trace_file']}" for run in runs if not Path("results/traces", run["trace_file"]).exists()]
 faults += [f"failed run: {run}" for run in runs if run["status"] == "failed"]
-print(f"demo: {len(runs)} runs, {len(faults)} faults")
+print(f"demo: {len(runs)} runs, {len(learned)} kernels, {len(faults)} faults")
 sys.exit("\n".join(faults) or 0)
