@@ -13,19 +13,24 @@ from kdrbench.bench.metric_grid import MetricGrid
 from kdrbench.bench.metric_workflow import (
     metric_figure_data,
     metric_option,
+    metric_parts_of,
     metric_records_of,
     metric_reports_of,
     metric_rows_of,
-    metric_sources,
     metric_tables_of,
 )
 from kdrbench.bench.workflow import (
+    claim_records_of,
+    dashboard_parts,
     data_to_await,
     load_grid,
     records_of,
     report_sources,
     reports_of,
+    scaling_reports_of,
+    scaling_runs_of,
     shell_prefix,
+    terms_of,
     traces_of,
 )
 
@@ -36,7 +41,6 @@ configfile: str(Path(workflow.basedir) / "config.yaml")
 GRID = load_grid(config)
 METRIC = MetricGrid(config)
 REPORT_SOURCES = report_sources()
-METRIC_SOURCES = metric_sources()
 shell.prefix(shell_prefix(workflow))
 
 
@@ -69,12 +73,18 @@ localrules:
     typeset_table,
     published_vs_ours,
     figure_cost_against_time,
+    scaling,
+    scaling_reports,
+    paired_tests,
+    claims,
+    dashboard,
 
 
 include: "rules/data.smk"
 include: "rules/ikdr.smk"
 include: "rules/metric.smk"
 include: "rules/report.smk"
+include: "rules/claims.smk"
 include: "rules/targets.smk"
 
 

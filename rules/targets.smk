@@ -3,6 +3,9 @@
 rule demo:
     input:
         lambda wildcards: reports_of(GRID, "demo"),
+        scaling_reports_of(GRID),
+        "reports/claims.html",
+        "reports/dashboard.html",
 
 
 rule table4:
@@ -25,9 +28,19 @@ rule kpca:
         lambda wildcards: metric_reports_of(METRIC, "kpca"),
 
 
+rule scaling:
+    input:
+        lambda wildcards: reports_of(GRID, "scaling"),
+        scaling_reports_of(GRID),
+
+
 rule reports:
     input:
         reports_of(GRID),
         metric_reports_of(METRIC),
+        scaling_reports_of(GRID),
+        "reports/claims.html",
+        "reports/paired_tests.html",
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",
+        "reports/dashboard.html",

@@ -20,13 +20,17 @@ _FILE = click.Path(path_type=Path)
 
 # Commands that stand beside what they work with, imported when they are asked for.
 _ELSEWHERE = {
+    "claims": "kdrbench.reports.claims_commands",
+    "dashboard": "kdrbench.reports.commands",
     "data": "kdrbench.datasets.commands",
     "figure": "kdrbench.reports.commands",
     "kpca-batch": "kdrbench.bench.metric_commands",
     "kpca-figure": "kdrbench.reports.metric_commands",
     "kpca-merge": "kdrbench.bench.metric_commands",
     "kpca-tables": "kdrbench.reports.metric_commands",
+    "paired-tests": "kdrbench.reports.claims_commands",
     "published-vs-ours": "kdrbench.reports.commands",
+    "scaling": "kdrbench.reports.claims_commands",
     "table": "kdrbench.reports.commands",
     "typeset": "kdrbench.reports.commands",
     "where": "kdrbench.reports.commands",
@@ -90,6 +94,8 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
 @click.option("--memory-limit-mib", type=float, required=True, help="Memory limit of one run.")
 @click.option("--repeat-for-s", type=float, default=0.5, show_default=True, help="Repeat shorter solves so long.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Cores and BLAS threads of a run.")
+@click.option("--terms", default="{}", help="Whether the batch is timed, and the grid's budget, as JSON.")
+@click.option("--ledger", type=_FILE, default=None, help="Where the seconds of all runs of the grid are noted.")
 def batch(
     spec: str,
     data: Path,
@@ -100,27 +106,38 @@ def batch(
     memory_limit_mib: float,
     repeat_for_s: float,
     threads: int,
+    terms: str,
+    ledger: Path | None,
 ) -> None:
-    """Run a batch of timed runs, each supervised in a process of its own."""
-    from kdrbench.bench.lane import owned_cores
+    """Run a batch of runs, each supervised in a process of its own."""
+    import json
+
+    from kdrbench.bench.lane import any_cores, owned_cores
     from kdrbench.bench.limits import Limits
 
     limits = Limits(time_limit_s, memory_limit_mib)
+    lane = owned_cores if json.loads(terms).get("timed", True) else any_cores
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     # The heavy imports wait until a core is free, so that they do not disturb a run that is being timed, and
     # until the threads are set: numpy looks at them once, when it is loaded.
-    with owned_cores(threads) as cores:
+    with lane(threads) as cores:
         from kdrbench.bench.batch import Surroundings, run_batch
+        from kdrbench.bench.budget import Budget
         from kdrbench.bench.grid import Batch
         from kdrbench.bench.state import BatchFiles
+        from kdrbench.bench.terms import Terms
         from kdrbench.bench.workflow import SCHEDULER_VARIABLE
         from kdrbench.datasets import load_prepared
 
         scheduler = os.environ.get(SCHEDULER_VARIABLE)
-        around = Surroundings(limits, repeat_for_s, cores, int(scheduler) if scheduler else None)
+        asked = Terms.from_json(terms)
+        budget = Budget(ledger, asked.budget_s) if ledger else None
+        # Repeats are for the time alone.
+        repeats_s = repeat_for_s if asked.timed else 0.0
+        around = Surroundings(limits, repeats_s, cores, int(scheduler) if scheduler else None, asked, budget)
         records = run_batch(Batch.from_json(spec), load_prepared(data), around, BatchFiles(out, trace, state))
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
@@ -156,11 +173,11 @@ def merge(config: Path, records: Path, experiment: str | None, out: Path) -> Non
     import json
 
     from kdrbench.bench.grid import Grid
-    from kdrbench.bench.record import merge_records
+    from kdrbench.bench.merge import merge_records
 
     batches = Grid(json.loads(config.read_text(encoding="utf-8"))).batches(experiment)
     paths = [records / f"{batch.path}.jsonl" for batch in batches]
-    merged = merge_records(paths, [axes for batch in batches for axes in batch.axes], out)
+    merged = merge_records(paths, {axes: batch.definition_sha256 for batch in batches for axes in batch.axes}, out)
     click.echo(f"{len(merged)} runs -> {out}")
 
 
@@ -168,7 +185,7 @@ def merge(config: Path, records: Path, experiment: str | None, out: Path) -> Non
 @click.option("--results", type=_FILE, default=Path("results"), show_default=True, help="The workflow's results.")
 @click.option("--watch", type=click.FloatRange(min=0.1), help="Look again so many seconds later, until all has ended.")
 def status(results: Path, watch: float | None) -> None:
-    """Say how far the workflow has come: runs that ended, how, those under way, and who loses to a random projection."""
+    """Say how far the workflow has come: runs that ended, how, those under way; who loses to a random projection."""
     import json
     import time
 

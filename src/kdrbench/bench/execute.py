@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import statistics
 import sys
 import traceback
@@ -44,6 +45,18 @@ class RunFiles:
     def predictions(self) -> Path:
         """Labels that a reference gave to the samples it is judged on."""
         return self.folder / "predictions.npy"
+
+    @property
+    def checkpoint(self) -> Path:
+        """What a run that is interrupted goes on from."""
+        return self.folder / "checkpoint.npz"
+
+    def clear(self) -> None:
+        """Make room for a run: one that has a checkpoint keeps that, its trace and its last iterate."""
+        if not self.checkpoint.exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.result.unlink(missing_ok=True)
 
     @property
     def result(self) -> Path:

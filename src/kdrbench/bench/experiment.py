@@ -35,6 +35,11 @@ def rows_of(experiment: Config, dataset: str) -> int | None:
     return experiment["rows"][dataset] if split_of(experiment) is Split.SUBSETS else None
 
 
+def is_scaling(name: str) -> bool:
+    """Return whether an experiment measures time against size, as its name says: ``scaling`` is one of its words."""
+    return "scaling" in name.split("_")
+
+
 def time_limit_of(config: Config, experiment: str) -> float:
     """Return the seconds that a run of the experiment may take: its own limit, where that is lower than everybody's."""
     limits = (config["limits"], config["experiments"][experiment].get("limits", {}))

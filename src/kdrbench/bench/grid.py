@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +17,7 @@ from kdrbench.bench.job_size import AUTO, runs_per_job
 from kdrbench.bench.monitor import REFEREE_SHARE
 from kdrbench.bench.sources import Sources, sources_of
 from kdrbench.bench.supervisor import GRACE_S
+from kdrbench.bench.terms import Terms
 from kdrbench.datasets.own import registry_of
 from kdrbench.kernels.registry import own_modules
 from kdrbench.references import build_reference
@@ -96,6 +97,11 @@ class Batch:
         """Hash of everything the configuration says about the batch's results."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
+    @property
+    def definition_sha256(self) -> str:
+        """The same without sources and packages, which another environment reads in another way."""
+        return replace(self, sources_sha256="", packages={}).sha256
+
 
 class Grid:
     """All batches of a checked configuration."""
@@ -125,6 +131,11 @@ class Grid:
     def memory_limit_mib(self) -> int:
         """Memory limit of a run."""
         return int(self.config["limits"]["memory_mib"])
+
+    def terms(self, experiment: str) -> Terms:
+        """Return what is asked of the runs of an experiment beside their results."""
+        timed = self.config["timing"].get("strict", True) and self.config["experiments"][experiment].get("timed", True)
+        return Terms(timed, self.config["limits"].get("budget_s"))
 
     def runtime_min(self, batch: Batch) -> int:
         """Return the minutes a cluster must grant a batch: its runs at their limit, the referee, and ten more.

@@ -6,24 +6,28 @@ import io
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.bench.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kdrbench.bench.pauses import Pauses
 from kdrbench.errors import InputError, KdrbenchError
-from kdrbench.files import write_bytes
+from kdrbench.files import write_bytes, write_text
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers import Status
 from kdrbench.solvers.base import check_projection
-from kdrbench.solvers.monitor import Iterate
+from kdrbench.solvers.monitor import Iterate, State
 from kdrbench.solvers.stiefel import relative_stationarity
 
 # The first iterates are always looked at; later ones so rarely that the referee takes a tenth of the time.
 _ALWAYS = 10
 REFEREE_SHARE = 0.1
+# Solver seconds between checkpoints: what an interruption loses at most.
+CHECKPOINT_EVERY_S = 60.0
 
 
 class BenchFaultError(KdrbenchError):
@@ -60,6 +64,7 @@ class TimedMonitor:
     """Counts iterations and solver seconds and stops when the clock shows ``time_limit_s``."""
 
     stop_status = Status.TIME_LIMIT
+    resumed: State | None = None
 
     def __init__(self, time_limit_s: float, pauses: Pauses | None = None) -> None:
         self.iterations = 0
@@ -92,6 +97,9 @@ class TimedMonitor:
     def progress(self, share: float) -> bool:
         """Return whether time is left, while the clock runs."""
         return self.clock.running_s() < self._limit_s
+
+    def checkpoint(self, state: Callable[[], State]) -> None:
+        """Keep the state; this monitor keeps nothing."""
 
     def look(self, iterate: Iterate) -> None:
         """Look at an iterate while the clock stands; this monitor does not."""
@@ -128,7 +136,9 @@ class Judge(Protocol):
 class Referee(TimedMonitor):
     """A timed monitor that also writes a trace and keeps the last iterate on disk, off the solver's clock.
 
-    Each trace line is one write of a whole line, so that a killed run leaves a readable trace.
+    Each trace line is one write of a whole line, so that a killed run leaves a readable trace. Where ``checkpoint``
+    names a file, a state is kept there from time to time; one that lies there is gone on from: clock, iterations and
+    trace continue from that point.
 
     Raises ``InputError`` for an iterate that is not an orthonormal d x q array or has no finite cost, and
     ``BenchFaultError`` when the files cannot be written.
@@ -142,6 +152,7 @@ class Referee(TimedMonitor):
         trace: Path,
         iterate: Path,
         pauses: Pauses | None = None,
+        checkpoint: Path | None = None,
     ) -> None:
         super().__init__(time_limit_s, pauses)
         self._n_components = n_components
@@ -149,6 +160,30 @@ class Referee(TimedMonitor):
         self._problem = problem.fresh()
         self._trace_path, self._iterate_path = trace, iterate
         self._next_look_s = 0.0
+        self._checkpoint_path, self._next_checkpoint_s = checkpoint, CHECKPOINT_EVERY_S
+        if checkpoint is not None and (kept := read_checkpoint(checkpoint)) is not None:
+            self._resume(kept)
+
+    def _resume(self, kept: Checkpoint) -> None:
+        self.resumed, self.iterations = kept.state, kept.iterations
+        self.clock.wall_s, self.clock.cpu_s = kept.wall_s, kept.cpu_s
+        self._next_checkpoint_s = kept.wall_s + CHECKPOINT_EVERY_S
+        self.trace = [point for point in read_trace(self._trace_path) if point[0] <= kept.wall_s]
+        write_text(self._trace_path, "".join(json.dumps(point) + "\n" for point in self.trace))
+
+    def checkpoint(self, state: Callable[[], State]) -> None:
+        """Keep the state off the clock, if the last one is old."""
+        if self._checkpoint_path is None or self.clock.running_s() < self._next_checkpoint_s:
+            return
+        self.clock.stop()
+        try:
+            kept = Checkpoint(self.clock.wall_s, self.clock.cpu_s, self.iterations, state())
+            write_checkpoint(self._checkpoint_path, kept)
+        except OSError as error:
+            raise BenchFaultError(f"the checkpoint cannot be written: {error}") from error
+        finally:
+            self._next_checkpoint_s = self.clock.wall_s + CHECKPOINT_EVERY_S
+            self.clock.start()
 
     def look(self, iterate: Iterate) -> None:
         """Evaluate the iterate if its turn has come."""

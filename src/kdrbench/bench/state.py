@@ -17,7 +17,9 @@ from kdrbench.bench.limits import Limits
 from kdrbench.bench.monitor import read_trace
 from kdrbench.bench.record import RecordError, RunRecord, read_records
 from kdrbench.bench.supervisor import SupervisionError
+from kdrbench.bench.terms import Terms
 from kdrbench.files import drop_unfinished, write_text
+from kdrbench.solvers import Status
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,11 @@ class BatchFiles:
 
 
 @contextmanager
-def claimed(files: BatchFiles, batch: Batch, limits: Limits, repeat_for_s: float) -> Iterator[set[int]]:
+def claimed(files: BatchFiles, batch: Batch, limits: Limits, repeat_for_s: float, terms: Terms) -> Iterator[set[int]]:
     """Hold the batch for this process alone and yield the folds whose rows are there already.
 
-    Rows count only if they were made for the same batch, limits and repeats; others are thrown away.
+    Rows count only if they were made for the same batch, limits and repeats, and timed or not as is asked; others are
+    thrown away.
 
     Raises ``SupervisionError`` when another process works on the batch.
     """
@@ -59,7 +62,7 @@ def claimed(files: BatchFiles, batch: Batch, limits: Limits, repeat_for_s: float
             raise SupervisionError(
                 f"another process works on {files.state}; wait until it has ended, or end it, and start again"
             ) from None
-        key = json.dumps([batch.sha256, limits.time_s, limits.memory_mib, repeat_for_s])
+        key = json.dumps([batch.sha256, limits.time_s, limits.memory_mib, repeat_for_s, terms.timed])
         marker = files.state / "key.json"
         if not marker.exists() or marker.read_text(encoding="utf-8") != key:
             shutil.rmtree(files.state, ignore_errors=True)
@@ -70,14 +73,15 @@ def claimed(files: BatchFiles, batch: Batch, limits: Limits, repeat_for_s: float
         yield {record.fold for record in read_records(files.rows)}
 
 
-def publish(batch: Batch, files: BatchFiles) -> list[RunRecord]:
+def publish(batch: Batch, files: BatchFiles, records: list[RunRecord]) -> list[RunRecord]:
     """Write rows and traces as whole files, traces first, and drop the state they came from.
+
+    The state stays where a run was left out: with more budget the batch goes on from there.
 
     Raises ``RecordError`` unless there is one row for each fold of the batch.
     """
-    records = sorted(read_records(files.rows), key=lambda record: record.fold)
     if [record.fold for record in records] != list(batch.folds):
-        raise RecordError(f"{files.rows} holds folds {[record.fold for record in records]}, not {list(batch.folds)}")
+        raise RecordError(f"{files.state} holds folds {[record.fold for record in records]}, not {list(batch.folds)}")
     lines = [
         json.dumps({"fold": fold, "time_s": time_s, "cost": cost, "stationarity": stationarity})
         for fold in batch.folds
@@ -85,6 +89,8 @@ def publish(batch: Batch, files: BatchFiles) -> list[RunRecord]:
     ]
     write_text(files.traces, "".join(line + "\n" for line in lines))
     write_text(files.records, "".join(record.to_json() + "\n" for record in records))
+    if any(record.status == Status.SKIPPED for record in records):
+        return records
     # Without its key the state is worth nothing: a removal that is cut short leaves no half of it in use.
     (files.state / "key.json").unlink()
     shutil.rmtree(files.state)

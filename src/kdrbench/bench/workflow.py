@@ -12,15 +12,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from kdrbench.bench.experiment import Config
+from kdrbench.bench.experiment import Config, is_scaling
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.bench.metric_batch import MetricBatch
+from kdrbench.bench.record import RecordError, read_records
 from kdrbench.bench.sources import sources_of
+from kdrbench.bench.terms import Terms
 from kdrbench.errors import ConfigError
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
 SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
-_REPORT_DATA = (".csv", ".j2", ".toml")
+_REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 # Every figure is written as these; the last is its data, which the dashboard draws anew.
 FIGURE_KINDS = ("pdf", "png", "json")
 
@@ -37,8 +39,12 @@ def load_grid(config: Config) -> Grid:
 
 def report_sources() -> str:
     """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons."""
-    digest = hashlib.sha256(sources_of(["kdrbench.reports.commands", "kdrbench.bench.record"]).sha256.encode())
-    for path in sorted(Path(str(files("kdrbench.reports"))).iterdir()):
+    folder = Path(str(files("kdrbench.reports")))
+    commands = [f"kdrbench.reports.{path.stem}" for path in sorted(folder.glob("*commands.py"))]
+    digest = hashlib.sha256(
+        sources_of([*commands, "kdrbench.bench.record", "kdrbench.bench.metric_record"]).sha256.encode()
+    )
+    for path in sorted(folder.rglob("*")):
         if path.suffix in _REPORT_DATA:
             digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
@@ -78,14 +84,34 @@ def _made_for(batch: Batch | MetricBatch, records: Path) -> bool:
         return False
 
 
+def terms_of(grid: Grid, batch: Batch) -> str:
+    """Return the terms on which a batch is to be run; those it was run on if its rows need not be made again.
+
+    Snakemake reruns a batch when they differ from those of its last run.
+    """
+    asked = grid.terms(batch.experiment)
+    try:
+        rows = read_records(Path(f"results/runs/{batch.path}.jsonl"))
+    except (OSError, RecordError):
+        return asked.to_json()
+    if not rows or rows[0].batch_sha256 != batch.sha256 or not asked.met_by(rows):
+        return asked.to_json()
+    return Terms(rows[0].timed, rows[0].budget_s).to_json()
+
+
 def records_of(grid: Grid, experiment: str | None = None) -> list[str]:
     """Return the files of records of one experiment, or of all."""
     return [f"results/runs/{batch.path}.jsonl" for batch in grid.batches(experiment)]
 
 
-def traces_of(grid: Grid, experiment: str) -> list[str]:
-    """Return the files of traces of one experiment."""
+def traces_of(grid: Grid, experiment: str | None = None) -> list[str]:
+    """Return the files of traces of one experiment, or of all."""
     return [f"results/traces/{batch.path}.jsonl" for batch in grid.batches(experiment)]
+
+
+def dashboard_parts(grid: Grid) -> list[str]:
+    """Return the figures and tables that the dashboard shows beside what it makes of the runs itself."""
+    return [path for path in reports_of(grid) if path.endswith(".json")]
 
 
 def reports_of(grid: Grid, target: str = "") -> list[str]:
@@ -104,3 +130,22 @@ def reports_of(grid: Grid, target: str = "") -> list[str]:
     kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
     tables = [f"reports/{name}.{kind}" for name in chosen for kind in kinds]
     return tables + [f"reports/figures/{name}_cost_against_time.{kind}" for name in chosen for kind in FIGURE_KINDS]
+
+
+def scaling_runs_of(grid: Grid) -> list[str]:
+    """Return the merged tables of the experiments that measure time against size."""
+    return [f"results/merged/{name}.csv" for name in grid.experiments if is_scaling(name)]
+
+
+def scaling_reports_of(grid: Grid) -> list[str]:
+    """Return the figure of time against size and the table of exponents, where there is something to draw."""
+    if not scaling_runs_of(grid):
+        return []
+    tables = [f"reports/complexity.{kind}" for kind in ("tex", "html", "csv", "json")]
+    return tables + [f"reports/figures/scaling.{kind}" for kind in FIGURE_KINDS]
+
+
+def claim_records_of(grid: Grid) -> dict[str, str]:
+    """Return the tables from which claims are decided: those of the parts that the configuration has."""
+    parts = [name for name in ("kpca", "lowrank") if name in grid.config]
+    return {name: f"results/{name}.csv" for name in ("runs", *parts)}

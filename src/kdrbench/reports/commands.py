@@ -90,6 +90,27 @@ def published_vs_ours(config: Path, runs: Path, kpca: Path | None, out: Path) ->
 
 
 @click.command()
+@click.argument("parts", type=_FILE, nargs=-1)
+@click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
+@click.option("--runs", type=_FILE, required=True, help="The merged table of all runs.")
+@click.option("--traces", type=_FILE, required=True, help="Folder of traces.")
+@click.option("--out", type=_FILE, required=True, help="The page to write.")
+def dashboard(parts: tuple[Path, ...], config: Path, runs: Path, traces: Path, out: Path) -> None:
+    """Write one page with all runs and tables, and the figures and further tables whose JSON is given as PARTS."""
+    import json
+
+    from kdrbench.files import write_text
+    from kdrbench.reports.dashboard.page import read_parts, render_dashboard
+    from kdrbench.reports.summary import read_all_runs
+
+    page = render_dashboard(
+        read_all_runs(runs), json.loads(config.read_text(encoding="utf-8")), traces, read_parts(parts)
+    )
+    write_text(out, page)
+    click.echo(f"{len(page) / 1e6:.1f} MB -> {out}")
+
+
+@click.command()
 @click.argument("runs", type=_FILE)
 @click.argument("reports", type=_FILE)
 def where(runs: Path, reports: Path) -> None:
@@ -98,8 +119,11 @@ def where(runs: Path, reports: Path) -> None:
     from collections import Counter
 
     with runs.open(encoding="utf-8", newline="") as stream:
-        endings = Counter(row["status"] for row in csv.DictReader(stream))
+        rows = list(csv.DictReader(stream))
+    endings = Counter(row["status"] for row in rows)
     click.echo(f"{endings.total()} runs: " + ", ".join(f"{count} {name}" for name, count in sorted(endings.items())))
+    if drifted := sum(row["drifted"] == "True" for row in rows):
+        click.echo(f"{drifted} of them on cores whose speed drifted by more than 10 %: their times are marked")
     for kind, folder in (("table", reports), ("figure", reports / "figures")):
         for path in sorted(folder.glob("*.*")):
             click.echo(f"{kind}: {path}")

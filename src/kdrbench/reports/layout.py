@@ -14,6 +14,7 @@ from kdrbench.bench.config import NO_KERNEL
 from kdrbench.bench.experiment import Config, split_of
 from kdrbench.bench.fold import Split
 from kdrbench.datasets.registry import load_registry
+from kdrbench.reports.cautions import UNTIMED
 from kdrbench.reports.ledger import LedgerRow
 
 # What the numbers of a cell are.
@@ -71,6 +72,7 @@ class TableLayout:
     groups: list[ColumnGroup]
     lines: list[tuple[str, str, list[LedgerRow | None]]]
     notes: list[str]
+    cautions: list[str]
     legend: str
 
     @property
@@ -120,7 +122,9 @@ def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:
                 by_axes.get((dataset, metric, group.kernel, solver)) for group in groups for solver in group.solvers
             ]
             lines.append((dataset, metric, cells))
-    return TableLayout(experiment["title"], groups, lines, _notes(ledger), _LEGENDS[split_of(experiment)])
+    return TableLayout(
+        experiment["title"], groups, lines, _notes(ledger), _cautions(ledger), _LEGENDS[split_of(experiment)]
+    )
 
 
 def _notes(ledger: list[LedgerRow]) -> list[str]:
@@ -130,3 +134,16 @@ def _notes(ledger: list[LedgerRow]) -> list[str]:
         for row in ledger
         if row.metric == "time_s" and row.ours.note
     ]
+
+
+def _cautions(ledger: list[LedgerRow]) -> list[str]:
+    """Return in words, for the whole table, why times are to be taken with care."""
+    cells = [row.ours for row in ledger if row.ours.caution]
+    untimed = sum(cell.caution == UNTIMED for cell in cells)
+    found = [UNTIMED] if untimed else []
+    if drifted := len(cells) - untimed:
+        found.append(
+            f"in {drifted} of {sum(row.metric == 'time_s' for row in ledger)} times the speed of the cores drifted by "
+            "more than 10 %"
+        )
+    return found

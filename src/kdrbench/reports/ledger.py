@@ -69,7 +69,7 @@ def _row(experiment: Config, dataset: str, kernel: str, solver: str, metric: str
         axes = {axis: published_name(axis, name) for axis, name in ours.items()}
         published = find_published(**table, **axes, metric=metric)
     verdict = judge(published, cell)
-    reasons = [cell.note] if cell.note else []
+    reasons = [reason for reason in (cell.note, cell.caution) if reason]
     if published and published.why:
         reasons.append(published.why)
     return LedgerRow(

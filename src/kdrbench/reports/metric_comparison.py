@@ -6,7 +6,8 @@ import pandas as pd
 
 from kdrbench.bench.metric_batch import VARIANTS
 from kdrbench.bench.metric_config import TABLES
-from kdrbench.reports.comparison import NO_EXPERIMENT, Comparison, interval
+from kdrbench.reports.comparison import NO_EXPERIMENT, UNEXPLAINED, Comparison
+from kdrbench.reports.interval import interval_of
 from kdrbench.reports.metric_summary import (
     METRIC,
     PAPER,
@@ -37,10 +38,7 @@ def compare_metric(rows: pd.DataFrame) -> list[Comparison]:
 def _comparison(learner: str, axes: dict[str, str], cell: MetricCell | None) -> Comparison:
     number = find_printed(axes["dataset"], learner, axes["kernel"] or PLAIN)
     ours = cell.ours if cell else None
-    low, high = interval(ours) if ours else (None, None)
-    reasons = [
-        words for words in (ours.note if ours else NO_EXPERIMENT, number.why if number and ours else "") if words
-    ]
+    low, high = interval_of(METRIC, ours) if ours else (None, None)
     return Comparison(
         **axes,
         published=number.text if number else "",
@@ -52,7 +50,15 @@ def _comparison(learner: str, axes: dict[str, str], cell: MetricCell | None) -> 
         high=high,
         runs=ours.folds if ours else 0,
         verdict=cell.verdict if cell else Verdict.NOT_RUN,
-        why="; ".join(reasons),
+        why=_why(cell),
         experiment=EXPERIMENT if cell else "",
         first=True,
     )
+
+
+def _why(cell: MetricCell | None) -> str:
+    if cell is None:
+        return NO_EXPERIMENT
+    reasons = [cell.ours.note, cell.published.why if cell.published else ""]
+    known = "; ".join(reason for reason in reasons if reason)
+    return known or (UNEXPLAINED if cell.verdict is Verdict.DIFFERS else "")
