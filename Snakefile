@@ -9,6 +9,7 @@ min_version("9.19")
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
+from kdrbench.bench.lowrank_grid import LowrankGrid
 from kdrbench.bench.metric_grid import MetricGrid
 from kdrbench.bench.metric_workflow import (
     metric_figure_data,
@@ -40,6 +41,7 @@ configfile: str(Path(workflow.basedir) / "config.yaml")
 
 GRID = load_grid(config)
 METRIC = MetricGrid(config)
+LOWRANK = LowrankGrid(config)
 REPORT_SOURCES = report_sources()
 shell.prefix(shell_prefix(workflow))
 
@@ -52,6 +54,9 @@ wildcard_constraints:
     folds="[0-9]+-[0-9]+",
     splits="[0-9]+-[0-9]+",
     number="[0-9]+",
+    task="[A-Za-z0-9_-]+",
+    method="[A-Za-z0-9_-]+",
+    runs="[0-9]+-[0-9]+",
 
 
 # Short, or in want of a network: on a cluster these run where Snakemake does.
@@ -69,6 +74,10 @@ localrules:
     merge_runs,
     merge_metric,
     metric_tables,
+    merge_lowrank,
+    report_lowrank,
+    figure_lowrank,
+    lowrank,
     table,
     typeset_table,
     published_vs_ours,
@@ -83,6 +92,7 @@ localrules:
 include: "rules/data.smk"
 include: "rules/ikdr.smk"
 include: "rules/metric.smk"
+include: "rules/lowrank.smk"
 include: "rules/report.smk"
 include: "rules/claims.smk"
 include: "rules/targets.smk"

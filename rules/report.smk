@@ -92,6 +92,7 @@ rule published_vs_ours:
         config="results/config.json",
         runs="results/runs.csv",
         metric=metric_rows_of(METRIC),
+        lowrank=LOWRANK.table,
     output:
         "reports/published_vs_ours.csv",
         report(
@@ -106,8 +107,11 @@ rule published_vs_ours:
     params:
         sources=REPORT_SOURCES,
         metric=metric_option(METRIC),
+        lowrank=lambda wildcards, input: [
+            f"--lowrank={table}" for table in input.lowrank
+        ],
     shell:
-        "python -m kdrbench published-vs-ours --config {input.config:q} --runs {input.runs:q} {params.metric}"
+        "python -m kdrbench published-vs-ours --config {input.config:q} --runs {input.runs:q} {params.metric} {params.lowrank:q}"
         " --out reports/published_vs_ours > {log:q} 2>&1"
 
 

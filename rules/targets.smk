@@ -23,24 +23,30 @@ rule ismplus:
         lambda wildcards: reports_of(GRID, "ismplus"),
 
 
-rule kpca:
-    input:
-        lambda wildcards: metric_reports_of(METRIC, "kpca"),
-
-
 rule scaling:
     input:
         lambda wildcards: reports_of(GRID, "scaling"),
         scaling_reports_of(GRID),
 
 
+rule kpca:
+    input:
+        lambda wildcards: metric_reports_of(METRIC, "kpca"),
+
+
+rule lowrank:
+    input:
+        LOWRANK.reports(),
+
+
 rule reports:
     input:
         reports_of(GRID),
-        metric_reports_of(METRIC),
         scaling_reports_of(GRID),
         "reports/claims.html",
         "reports/paired_tests.html",
+        metric_reports_of(METRIC),
+        LOWRANK.reports(),
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",
         "reports/dashboard.html",

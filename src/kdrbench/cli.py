@@ -27,8 +27,12 @@ _ELSEWHERE = {
     "kpca-batch": "kdrbench.bench.metric_commands",
     "kpca-figure": "kdrbench.reports.metric_commands",
     "kpca-merge": "kdrbench.bench.metric_commands",
-    "kpca-tables": "kdrbench.reports.metric_commands",
     "paired-tests": "kdrbench.reports.claims_commands",
+    "kpca-tables": "kdrbench.reports.metric_commands",
+    "lowrank-batch": "kdrbench.bench.lowrank_commands",
+    "lowrank-figure": "kdrbench.reports.lowrank_commands",
+    "lowrank-merge": "kdrbench.bench.lowrank_commands",
+    "lowrank-report": "kdrbench.reports.lowrank_commands",
     "published-vs-ours": "kdrbench.reports.commands",
     "scaling": "kdrbench.reports.claims_commands",
     "table": "kdrbench.reports.commands",
@@ -38,7 +42,10 @@ _ELSEWHERE = {
 
 
 class _Group(click.Group):
-    """A group whose commands end with one sentence and exit code 2 on an error the user can mend."""
+    """A group whose commands end with one sentence and exit code 2 on an error the user can mend.
+
+    A missing package is such an error: the library is installed without those of the workflow.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *_ELSEWHERE])
@@ -54,6 +61,15 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except KdrbenchError as error:
             click.echo(f"kdrbench: {error}", err=True)
+            ctx.exit(2)
+        except ModuleNotFoundError as error:
+            if str(error.name).partition(".")[0] == "kdrbench":
+                raise
+            click.echo(
+                f"kdrbench: this command needs the package {error.name}, which is not installed; "
+                "pip install 'kdrbench[workflow]' brings what the commands of the workflow need",
+                err=True,
+            )
             ctx.exit(2)
 
 
@@ -75,10 +91,10 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
     """Fetch, verify and parse the data set NAME."""
     import json
 
-    from kdrbench.datasets import load_dataset, load_own, save_prepared
+    from kdrbench.datasets import load_any, load_own, save_prepared
 
     own = json.loads(definition)
-    dataset = load_own(name, own) if own else load_dataset(name, mirror=mirror or None)
+    dataset = load_own(name, own) if own else load_any(name, mirror=mirror or None)
     save_prepared(dataset, out)
     n_samples, n_features = dataset.features.shape
     click.echo(f"{name}: {n_samples} samples, {n_features} features, {len(dataset.class_names)} classes -> {out}")

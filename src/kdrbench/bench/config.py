@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from kdrbench.bench.experiment import Config, check_experiment
+from kdrbench.bench.lowrank_grid import check_lowrank_config
 from kdrbench.bench.metric_config import check_metric_config
 from kdrbench.datasets.own import check_own
 from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
@@ -54,6 +55,8 @@ def check_config(config: Config) -> None:
         check_experiment(f"experiments.{name}", experiment, config)
     if "kpca" in config:
         check_metric_config(config["kpca"])
+    if "lowrank" in config:
+        check_lowrank_config(config["lowrank"])
 
 
 def _check_schema(config: Config) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from kdrbench.bench.experiment import Config, is_scaling
 from kdrbench.bench.grid import Batch, Grid
+from kdrbench.bench.lowrank_batch import LowrankBatch
 from kdrbench.bench.metric_batch import MetricBatch
 from kdrbench.bench.record import RecordError, read_records
 from kdrbench.bench.sources import sources_of
@@ -66,7 +67,7 @@ def shell_prefix(workflow: Any) -> str:
     return prefix.replace("{", "{{").replace("}", "}}")
 
 
-def data_to_await(batch: Batch | MetricBatch, folder: str = "results/runs") -> list[str]:
+def data_to_await(batch: Batch | MetricBatch | LowrankBatch, folder: str = "results/runs") -> list[str]:
     """Return the prepared data file that a batch, whose records lie in ``folder``, has to wait for.
 
     None where this very batch is done and only its data file is gone: Snakemake reruns whatever depends on a file
@@ -76,7 +77,7 @@ def data_to_await(batch: Batch | MetricBatch, folder: str = "results/runs") -> l
     return [] if not Path(data).exists() and _made_for(batch, records) else [data]
 
 
-def _made_for(batch: Batch | MetricBatch, records: Path) -> bool:
+def _made_for(batch: Batch | MetricBatch | LowrankBatch, records: Path) -> bool:
     try:
         first = records.read_text(encoding="utf-8").partition("\n")[0]
         return bool(json.loads(first)["batch_sha256"] == batch.sha256)

@@ -3,7 +3,7 @@
 from kdrbench.datasets import synthetic
 from kdrbench.datasets.dataset import Dataset, Labelling, check_dataset, load_prepared, save_prepared
 from kdrbench.datasets.kernel_set import KernelSet, check_kernel_set
-from kdrbench.datasets.load import load_dataset, load_kernel_set
+from kdrbench.datasets.load import load_any, load_dataset, load_kernel_set
 from kdrbench.datasets.own import entry_of, load_own, registry_of
 from kdrbench.datasets.registry import DatasetEntry, SourceFile, load_registry
 from kdrbench.datasets.standardise import Standardiser
@@ -18,6 +18,7 @@ __all__ = [
     "check_dataset",
     "check_kernel_set",
     "entry_of",
+    "load_any",
     "load_dataset",
     "load_kernel_set",
     "load_own",

@@ -41,6 +41,15 @@ def load_kernel_set(name: str, *, mirror: str | None = None) -> KernelSet:
     return read_kernel_entry(entry, Sources(mirror))
 
 
+def load_any(name: str, *, mirror: str | None = None) -> Dataset:
+    """Do the same for a set of either kind; the rows of a kernel matrix then stand as features, with the same hash."""
+    if find_entry(name).kind == "features":
+        return load_dataset(name, mirror=mirror)
+    data = load_kernel_set(name, mirror=mirror)
+    samples = tuple(f"sample {number}" for number in range(len(data.labels)))
+    return Dataset(data.name, data.kernel, data.labels, samples, data.class_names)
+
+
 def find_entry(name: str) -> DatasetEntry:
     """Return the registered entry; ``DataError`` naming the nearest one otherwise."""
     registry = load_registry()

@@ -59,6 +59,8 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Tolerance of the duals' relative change and of the KKT residual.
     max_iter : int
         Most sweeps over all constraints, or Newton steps.
+    compiled : True, False or "auto"
+        Whether cyclic projections are machine code, which needs numba; ``auto``: where that pays.
     random_state : int, RandomState or None
         Draws the pairs.
 
@@ -104,6 +106,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         slack: float = 1.0,
         tol: float = 1e-3,
         max_iter: int = 2000,
+        compiled: bool | str = "auto",
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -116,6 +119,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.slack = slack
         self.tol = tol
         self.max_iter = max_iter
+        self.compiled = compiled
         self.random_state = random_state
 
     def fit(
@@ -144,6 +148,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             solver=self.solver,
             stopping=Stopping(self.tol, self.tol, self.max_iter),
             slack=self.slack,
+            compiled=self.compiled,
         )
         self.n_iter_ = self.result_.sweeps
         self.factor_map_ = self.result_.factor_map

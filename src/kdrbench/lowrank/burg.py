@@ -19,8 +19,11 @@ from scipy.linalg.blas import dger
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.divergence import State
+from kdrbench.lowrank.inner_loop import InnerLoop
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
+
+_COMPILED = InnerLoop("burg", pays_after=100_000, largest_rank=256)
 
 
 @dataclass
@@ -40,8 +43,8 @@ class Burg:
     orthonormal = False
     cheap_sweeps = True
 
-    def __init__(self, problem: ReducedProblem) -> None:
-        self.problem = problem
+    def __init__(self, problem: ReducedProblem, compiled: bool | str = "auto") -> None:
+        self.problem, self._compiled = problem, compiled
 
     def at(self, duals: FloatArray) -> BurgState | None:
         """Return X(mu) = (I - sum mu_i A_i)^-1, or ``None`` where that is not positive definite."""
@@ -96,7 +99,28 @@ class Burg:
         return float(problem.slack * np.log1p(inside).sum()) if (inside > -1).all() else -math.inf
 
     def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
-        """Project onto each constraint in turn: B grows by g (B w) w' with w = B'u.
+        """Project onto each constraint in turn, in machine code or in numpy."""
+        compiled = _COMPILED.load(self._compiled, self.problem.rank, progress)
+        if compiled is None:
+            return self._sweep(state, duals, progress)
+        problem, counts = self.problem, np.zeros(2, dtype=np.int64)
+        done: bool = compiled(
+            state.root().T,
+            problem.vectors,
+            problem.signs,
+            problem.starts,
+            problem.bounds,
+            problem.lower,
+            problem.upper,
+            problem.slack,
+            duals,
+            counts,
+        )
+        progress.add_compiled(counts.tolist())
+        return done
+
+    def _sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
+        """Let B grow by g (B w) w' with w = B'u, constraint by constraint.
 
         With step alpha along s u u', beta = s alpha / (1 - s alpha |w|^2) and the symmetric root
         g = beta / (1 + sqrt(1 + beta |w|^2)).

@@ -14,6 +14,7 @@ from kdrbench.lowrank.conflict import search_conflict
 from kdrbench.lowrank.constraints import Constraints
 from kdrbench.lowrank.cyclic import cyclic
 from kdrbench.lowrank.divergence import Divergence, kkt_residual, values_of
+from kdrbench.lowrank.inner_loop import check_compiled
 from kdrbench.lowrank.newton import newton
 from kdrbench.lowrank.reduced import ReducedProblem, reduce_problem
 from kdrbench.lowrank.result import LearnedKernel, Outcome, Progress, Stopping
@@ -33,6 +34,7 @@ def learn_kernel(
     solver: str = "cyclic",
     stopping: Stopping | None = None,
     slack: float = math.inf,
+    compiled: bool | str = "auto",
 ) -> LearnedKernel:
     """Solve min D(K, K0) over positive semidefinite K in the range of K0 = G0 G0' under tr(K A_i) <=, >=, = b_i.
 
@@ -41,7 +43,7 @@ def learn_kernel(
     factor : array of shape (n, r)
         G0. Memory is O(n r + m r) beyond it; time is linear in n once at the start and once at the end.
     constraints : Constraints
-        See :mod:`kdrbench.lowrank.constraints`; on n samples.
+        See ``kdrbench.lowrank.constraints``; on n samples.
     divergence : {"burg", "von_neumann"}
         Burg: D = tr(K K0^+) - log det on the range - r, which keeps the rank. Von Neumann: D = tr(K log K -
         K log K0 - K + K0); constraints tr(KA) = 0 with positive semidefinite A are met by a smaller range.
@@ -55,6 +57,9 @@ def learn_kernel(
         gamma > 0: each bound b may move to xi at the cost gamma d(xi, b), d the same divergence of numbers; ``inf``
         keeps the bounds. For constraints of rank one. An extension of ours to von Neumann of what information-theoretic
         metric learning does for Burg.
+    compiled : True, False or "auto"
+        Whether sweeps of projections are machine code, which needs numba; results are those of numpy up to rounding.
+        ``auto``: in long solves, where numba is installed. See :mod:`kdrbench.lowrank.inner_loop`.
 
     Returns
     -------
@@ -64,7 +69,8 @@ def learn_kernel(
     Raises
     ------
     InputError
-        For unknown names, arrays of the wrong shape, and constraints that cannot hold alone or in pairs.
+        For unknown names, arrays of the wrong shape, constraints that cannot hold alone or in pairs, and
+        ``compiled=True`` without numba.
 
     References
     ----------
@@ -85,9 +91,10 @@ def learn_kernel(
         raise InputError(unknown_name("solver", solver, sorted(SOLVERS)))
     if isinstance(slack, bool) or not isinstance(slack, int | float) or not slack > 0:
         raise InputError(f"slack must be a positive number or inf, got {slack!r}")
+    check_compiled(compiled)
     kind = DIVERGENCES[divergence]
     problem = reduce_problem(start, constraints, orthonormal=kind.orthonormal, slack=float(slack))
-    chosen: Divergence = kind(problem)
+    chosen: Divergence = kind(problem, compiled)
     progress = Progress()
     duals, outcome = SOLVERS[solver](chosen, stopping or Stopping(), progress)
     if outcome in (Outcome.STALLED, Outcome.MAX_SWEEPS) and search_conflict(problem, _SEARCH_STEPS, progress):
@@ -148,6 +155,7 @@ def _collected(
         duality_gap=value + divergence.slack_cost(duals) - divergence.dual(duals, state),
         trace_bound=progress.trace_bound,
         conflicting=progress.conflicting,
+        compiled_sweeps=progress.compiled_sweeps,
     )
 
 

@@ -47,9 +47,10 @@ class LearnedKernel:
     ``factor``: G, n x r. ``factor_map``: r0 x r with G = G0 ``factor_map``; rows of new samples are mapped by it too.
     ``duals``: m values mu_i, not positive for ``<=``, not negative for ``>=``; K0's divergence pulls against them:
     M^-1 = I - sum mu_i v_i v_i' (Burg, K = G0 M G0') or log K = log K0 + sum mu_i A_i on the range (von Neumann).
-    ``sweeps``: passes over all constraints, or Newton steps; ``projections``: constraints visited; ``changes``: those
-    among them that moved the kernel; ``trace_evaluations``: spectra of a diagonal plus a low-rank matrix, von Neumann
-    only. ``dual_change``: see :class:`Stopping`.
+    ``sweeps``: passes over all constraints, or Newton steps; ``compiled_sweeps``: passes in machine code, of which the
+    first in a process also loads it, and the first ever compiles it; ``projections``: constraints visited;
+    ``changes``: those among them that moved the kernel; ``trace_evaluations``: spectra of a diagonal plus a low-rank
+    matrix, von Neumann only. ``dual_change``: see :class:`Stopping`.
 
     ``kkt_residual``: the largest of, over the constraints, the violation, or where the constraint holds the smaller of
     its slack and its dual; violations and slacks relative to |b| (where tr(KA) can have both signs, to
@@ -78,6 +79,7 @@ class LearnedKernel:
     duality_gap: float
     trace_bound: float = 0.0
     conflicting: tuple[int, ...] = ()
+    compiled_sweeps: int = 0
 
     @property
     def kernel(self) -> FloatArray:
@@ -91,9 +93,17 @@ class Progress:
     """What a solver counts while it works, and where it has come to."""
 
     sweeps: int = 0
+    compiled_sweeps: int = 0
     projections: int = 0
     changes: int = 0
     trace_evaluations: int = 0
     dual_change: float = math.inf
     trace_bound: float = 0.0
     conflicting: tuple[int, ...] = ()
+
+    def add_compiled(self, counts: list[int]) -> None:
+        """Add one compiled sweep with its projections, changes and, where there are any, spectra."""
+        self.compiled_sweeps += 1
+        self.projections += counts[0]
+        self.changes += counts[1]
+        self.trace_evaluations += sum(counts[2:])

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.divergence import State
+from kdrbench.lowrank.inner_loop import InnerLoop
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
 from kdrbench.lowrank.spectrum import divided_differences
@@ -25,6 +26,7 @@ from kdrbench.lowrank.trace_step import Projection, projection_step
 
 # exp of more than this overflows when squared.
 _LARGEST = 300.0
+_COMPILED = InnerLoop("von_neumann", pays_after=3_000, largest_rank=256)
 
 
 @dataclass
@@ -46,8 +48,10 @@ class VonNeumann:
     orthonormal = True
     cheap_sweeps = False
 
-    def __init__(self, problem: ReducedProblem) -> None:
-        self.problem = problem
+    def __init__(self, problem: ReducedProblem, compiled: bool | str = "auto") -> None:
+        # Steps of rank two take full eigenproblems, which machine code does not make quicker.
+        single = len(problem.vectors) == len(problem)
+        self.problem, self._compiled = problem, compiled if single else False
         self._logs = np.log(problem.spectrum)
 
     def at(self, duals: FloatArray) -> VonNeumannState | None:
@@ -99,7 +103,26 @@ class VonNeumann:
         return float(problem.slack * np.sum(-moved * duals / problem.slack - moved + problem.bounds))
 
     def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
-        """Project onto each constraint in turn."""
+        """Project onto each constraint in turn, in machine code or in numpy."""
+        compiled = _COMPILED.load(self._compiled, self.problem.rank, progress)
+        if compiled is None:
+            return self._sweep(state, duals, progress)
+        problem, found, counts = self.problem, _own(state), np.zeros(3, dtype=np.int64)
+        columns = np.ascontiguousarray(found.basis.T)
+        done: bool = compiled(
+            found.logs,
+            columns,
+            problem.vectors,
+            np.column_stack([problem.bounds, problem.lower, problem.upper]),
+            problem.slack,
+            duals,
+            counts,
+        )
+        found.basis = columns.T
+        progress.add_compiled(counts.tolist())
+        return done
+
+    def _sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
         problem, found = self.problem, _own(state)
         starts = problem.starts.tolist()
         for number, begin in enumerate(starts[:-1]):

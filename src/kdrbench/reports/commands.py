@@ -67,9 +67,10 @@ def figure(experiment: str, config: Path, runs: Path, traces: Path, out: Path) -
 @click.command("published-vs-ours")
 @click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
 @click.option("--runs", type=_FILE, required=True, help="The merged table of all runs.")
-@click.option("--kpca", type=_FILE, help="The merged rows of the KPCA trick.")
+@click.option("--kpca", type=_FILE, help="The merged rows of the KPCA trick, where that was run.")
+@click.option("--lowrank", type=_FILE, help="The merged table of low-rank kernel learning, where that was run.")
 @click.option("--out", type=_FILE, required=True, help="Path of the list without extension.")
-def published_vs_ours(config: Path, runs: Path, kpca: Path | None, out: Path) -> None:
+def published_vs_ours(config: Path, runs: Path, kpca: Path | None, lowrank: Path | None, out: Path) -> None:
     """Write every published number beside ours as .csv and .html, and say what share of them is met."""
     import json
 
@@ -78,12 +79,17 @@ def published_vs_ours(config: Path, runs: Path, kpca: Path | None, out: Path) ->
     from kdrbench.reports.html import VERDICT_RULES
     from kdrbench.reports.summary import read_all_runs
 
-    comparisons = compare(read_all_runs(runs), json.loads(config.read_text(encoding="utf-8")))
+    definition = json.loads(config.read_text(encoding="utf-8"))
+    comparisons = compare(read_all_runs(runs), definition)
     if kpca is not None:
         from kdrbench.reports.metric_comparison import compare_metric
         from kdrbench.reports.metric_summary import read_metric_rows
 
         comparisons += compare_metric(read_metric_rows(kpca))
+    if lowrank is not None:
+        from kdrbench.reports.lowrank import compare_lowrank
+
+        comparisons += compare_lowrank(read_all_runs(lowrank), definition["lowrank"])
     write_text(out.parent / f"{out.name}.csv", comparison_csv(comparisons))
     write_text(out.parent / f"{out.name}.html", comparison_html(comparisons, VERDICT_RULES))
     click.echo("\n".join(shares(comparisons)))

@@ -25,6 +25,8 @@ _NAMES = {
         "pca_spectral_clustering": "pca",
     },
 }
+# The tables of the papers, and what the text of one says.
+_FILES = ("published.csv", "published_lowrank.csv")
 _AXES = ("paper", "table", "setting", "dataset", "kernel", "method", "metric")
 
 
@@ -102,8 +104,11 @@ def check_published(**table: str) -> None:
 
 @cache
 def _rows() -> dict[tuple[str, ...], dict[str, str]]:
-    text = files("kdrbench.reports").joinpath("published.csv").read_text(encoding="utf-8")
-    return {tuple(row[name] for name in _AXES): row for row in csv.DictReader(text.splitlines())}
+    found = {}
+    for name in _FILES:
+        text = files("kdrbench.reports").joinpath(name).read_text(encoding="utf-8")
+        found.update({tuple(row[axis] for axis in _AXES): row for row in csv.DictReader(text.splitlines())})
+    return found
 
 
 @cache

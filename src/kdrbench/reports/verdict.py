@@ -2,7 +2,7 @@
 
 reproduced    the difference is within the rounding of the printed number, or the means differ by no more than two
               standard errors of their difference, each mean being over as many folds as ours
-close         costs within 5 % of each other, shares within 0.05, times within a factor of 3
+close         costs within 5 % of each other, shares within 0.05, times and sweeps within a factor of 3
 differs       neither; or ours ended where the papers print a bound
 not run       we have no number, or runs hit a limit or failed
 not published the papers print none
@@ -48,7 +48,7 @@ def judge(published: PublishedNumber | None, ours: Cell) -> Verdict:
 
 
 def _close(metric: str, published: float, ours: float) -> bool:
-    if metric == "time_s":
+    if metric in ("time_s", "sweeps"):
         return max(published, ours) <= _CLOSE_TIME_FACTOR * min(published, ours)
     if metric == "quality":
         return abs(published - ours) <= _CLOSE_SHARE

@@ -1,0 +1,116 @@
+"""From the section ``lowrank`` of a configuration to jobs: every task and method, its runs in one job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from kdrbench.bench.experiment import Config
+from kdrbench.bench.lowrank_batch import LowrankBatch
+from kdrbench.bench.sources import sources_of
+from kdrbench.bench.supervisor import GRACE_S
+from kdrbench.datasets.registry import load_registry
+from kdrbench.errors import ConfigError, unknown_name
+
+LOWRANK_RECORDS = "results/lowrank"
+# The compiled sweeps are imported by name, which is not followed.
+_ROOTS = [
+    "kdrbench.bench.lowrank_task",
+    "kdrbench.lowrank.compiled.burg",
+    "kdrbench.lowrank.compiled.von_neumann",
+]
+
+
+class LowrankGrid:
+    """All batches of the section ``lowrank`` of a checked configuration; none without the section."""
+
+    def __init__(self, config: Config) -> None:
+        self.section: Config = config.get("lowrank", {"tasks": {}, "limits": {"time_s": 0.0, "memory_mib": 0}})
+        self._batches = {batch.path: batch for batch in self._expand()}
+
+    @property
+    def time_limit_s(self) -> str:
+        """Wall-clock limit of a run; text, since Snakemake's resources are whole numbers or text."""
+        return f"{self.section['limits']['time_s']:g}"
+
+    @property
+    def memory_limit_mib(self) -> int:
+        """Memory limit of a run."""
+        return int(self.section["limits"]["memory_mib"])
+
+    def runtime_min(self, batch: LowrankBatch) -> int:
+        """Return the minutes a cluster must grant a batch: its runs at their limit, and ten more."""
+        return math.ceil(len(batch.runs) * (float(self.time_limit_s) + GRACE_S) / 60) + 10
+
+    def batches(self) -> list[LowrankBatch]:
+        """Return all batches."""
+        return list(self._batches.values())
+
+    def batch(self, task: str, method: str, runs: str) -> LowrankBatch:
+        """Return the batch with these axes; ``KeyError`` if the configuration holds none."""
+        return self._batches[f"{task}/{method}/{runs}"]
+
+    def records(self) -> list[str]:
+        """Return the files of records of all batches."""
+        return [f"{LOWRANK_RECORDS}/{batch.path}.jsonl" for batch in self.batches()]
+
+    @property
+    def table(self) -> list[str]:
+        """Return the table of all rows, or nothing where nothing is run."""
+        return [f"{LOWRANK_RECORDS}.csv"] if self._batches else []
+
+    def reports(self) -> list[str]:
+        """Return tables, and figures of the tasks with several numbers of constraints."""
+        if not self._batches:
+            return []
+        stems = ["reports/lowrank", "reports/lowrank_measured"]
+        drawn = [name for name, task in self.section["tasks"].items() if len(task["constraints"]) > 1]
+        figures = [f"reports/figures/lowrank_{name}.{kind}" for name in drawn for kind in ("pdf", "png", "json")]
+        return [f"{stem}.{kind}" for stem in stems for kind in ("tex", "html", "csv", "json")] + figures
+
+    def _expand(self) -> Iterator[LowrankBatch]:
+        section = self.section
+        if not section["tasks"]:
+            return
+        sources = sources_of(_ROOTS)
+        for name, task in section["tasks"].items():
+            for method in task["methods"]:
+                yield LowrankBatch(
+                    task=name,
+                    dataset=task["dataset"],
+                    data_sha256=load_registry()[task["dataset"]].content_sha256,
+                    method=method,
+                    definition=dict(section["methods"][method]),
+                    constraints=tuple(task["constraints"]),
+                    runs=tuple(range(section["runs"])),
+                    seed=section["seed"],
+                    sources_sha256=sources.sha256,
+                    packages=sources.packages,
+                )
+
+
+def check_lowrank_config(section: Config) -> None:
+    """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault of the section."""
+    registry = load_registry()
+    for name, method in section["methods"].items():
+        if ("step" in method) == ("divergence" in method) or ("solver" in method) != ("divergence" in method):
+            raise ConfigError(
+                f"config: lowrank.methods.{name} must hold either divergence and solver, or the step of DefiniteBoost; "
+                f"it holds {', '.join(method)}"
+            )
+    for name, task in section["tasks"].items():
+        place = f"config: lowrank.tasks.{name}"
+        if task["dataset"] not in registry:
+            raise ConfigError(f"{place}.dataset: {unknown_name('data set', task['dataset'], sorted(registry))}")
+        entry = registry[task["dataset"]]
+        if not entry.classes:
+            raise ConfigError(f"{place}.dataset: data set {entry.name!r} has no labels; constraints come from them")
+        for method in task["methods"]:
+            if method not in section["methods"]:
+                raise ConfigError(f"{place}.methods: {unknown_name('method', method, sorted(section['methods']))}")
+        pairs = entry.n_samples * (entry.n_samples - 1) // 2
+        if max(task["constraints"]) > pairs:
+            raise ConfigError(
+                f"{place}.constraints asks for {max(task['constraints'])}; the {entry.n_samples} samples of "
+                f"{entry.name!r} have {pairs} pairs, so it must be at most that"
+            )

@@ -1,0 +1,83 @@
+"""The figures of low-rank kernel learning: quality and sweeps against the number of constraints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+
+from kdrbench.bench.experiment import Config
+from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.lowrank import label_of
+from kdrbench.solvers.status import Status
+
+_QUALITY = {
+    "accuracy": "5-NN accuracy",
+    "nmi_one_start": "NMI, kernel k-means from one start",
+    "nmi_ten_starts": "NMI, best of ten starts",
+}
+_COLOURS = {"burg": 0, "von_neumann": 1, "definite_boost": 2}
+
+
+def lowrank_chart(rows: pd.DataFrame, task: str, section: Config) -> Chart:
+    """Return a task's chart: mean over runs with a band of one standard deviation; sweeps on a logarithmic axis."""
+    definition = section["tasks"][task]
+    chosen = rows[rows["task"] == task]
+    panels = [_panel(chosen, definition["methods"], column, title) for column, title in _QUALITY.items()]
+    panels.append(
+        _panel(chosen[chosen["n_constraints"] > 0], definition["methods"], "sweeps", "sweeps, or Newton steps")
+    )
+    n_runs = chosen["run"].nunique()
+    return Chart(
+        name=f"lowrank_{task}",
+        title=definition["title"],
+        caption=(
+            f"{definition['title']}. Mean over {n_runs} draws of the constraints, band of one standard deviation. "
+            "Crosses: some runs did not meet their stopping rule. Made from results/lowrank.csv."
+        ),
+        panels=panels,
+        columns=2,
+    )
+
+
+def _panel(rows: pd.DataFrame, methods: list[str], column: str, title: str) -> Panel:
+    scale = Scale.LOG if column == "sweeps" else Scale.LINEAR
+    series = [part for method in methods for part in _series(rows[rows["method"] == method], method, column)]
+    return Panel(title, Axis("constraints"), Axis(title, scale), series)
+
+
+def _series(rows: pd.DataFrame, method: str, column: str) -> list[Series]:
+    groups = [(count, group) for count, group in rows.groupby("n_constraints") if group[column].notna().any()]
+    if not groups:
+        return []
+    family = next((name for name in _COLOURS if method.startswith(name)), "")
+    means = [float(group[column].mean()) for _, group in groups]
+    spreads = [float(group[column].std(ddof=0)) for _, group in groups]
+    # On a logarithmic axis a band must not reach zero.
+    least = 1.0 if column == "sweeps" else 0.0
+    solved = [int((group["status"] == str(Status.CONVERGED)).sum()) for _, group in groups]
+    line = Series(
+        label=label_of(method),
+        x=[float(str(count)) for count, _ in groups],
+        y=means,
+        symbol=Symbol.DOT,
+        colour=_COLOURS.get(family, 3),
+        dashed=method not in _COLOURS,
+        lower=[max(least, mean - spread) for mean, spread in zip(means, spreads, strict=True)],
+        upper=[mean + spread for mean, spread in zip(means, spreads, strict=True)],
+        words=[f"{met} of {len(group)} runs met their rule" for met, (_, group) in zip(solved, groups, strict=True)],
+    )
+    short = [place for place, (_, group) in enumerate(groups) if solved[place] < len(group)]
+    crosses = replace(
+        line,
+        label=f"{line.label}: not all met their rule",
+        x=[float(str(groups[place][0])) for place in short],
+        y=[means[place] for place in short],
+        mark=Mark.POINTS,
+        symbol=Symbol.CROSS,
+        group=line.label,
+        lower=None,
+        upper=None,
+        words=None,
+    )
+    return [line, crosses] if short else [line]

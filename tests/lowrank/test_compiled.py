@@ -1,0 +1,178 @@
+"""Machine code against numpy: the same kernels, and the package without it."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kdrbench.errors import InputError
+from kdrbench.lowrank import (
+    DIVERGENCES,
+    Outcome,
+    Stopping,
+    burg,
+    constraints_from_labels,
+    draw_pairs,
+    learn_kernel,
+    squared_distances,
+)
+from kdrbench.lowrank.inner_loop import InnerLoop
+from kdrbench.lowrank.result import Progress
+from lowrank_cases import TIGHT, feasible_problem
+
+SOURCE = Path(__file__).parents[2] / "src"
+# Whatever numba compiles is then what an installation without it does.
+WITHOUT_NUMBA = """
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "numba":
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+sys.meta_path.insert(0, Blocker())
+"""
+
+
+def both(factor, constraints, **options):
+    plain = learn_kernel(factor, constraints, compiled=False, **options)
+    compiled = learn_kernel(factor, constraints, compiled=True, **options)
+    assert plain.compiled_sweeps == 0
+    return plain, compiled
+
+
+def assert_same(plain, compiled):
+    size = np.abs(plain.kernel).max()
+    np.testing.assert_allclose(compiled.kernel, plain.kernel, rtol=0, atol=1e-10 * size)
+    np.testing.assert_allclose(compiled.duals, plain.duals, rtol=0, atol=1e-10 * np.abs(plain.duals).max())
+    for counted in ("outcome", "sweeps", "projections", "changes"):
+        assert getattr(compiled, counted) == getattr(plain, counted), counted
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+@pytest.mark.parametrize("slack", [np.inf, 3.0])
+@pytest.mark.parametrize("rank", [1, 4, 16, 80])
+def test_machine_code_takes_the_steps_of_numpy(rank, slack, divergence):
+    rng = np.random.default_rng(rank)
+    factor = rng.standard_normal((90, rank)) * np.linspace(0.2, 2.0, rank)
+    constraints = constraints_from_labels(factor, np.arange(90) % 3, 30, rng)
+    # A few sweeps, so that differences have not been lost in the limit, which is the same anyhow.
+    for sweeps in (1, 7):
+        plain, compiled = both(
+            factor, constraints, divergence=divergence, slack=slack, stopping=Stopping(1e-300, 1e-300, sweeps)
+        )
+        assert compiled.compiled_sweeps == sweeps
+        assert plain.changes > 0
+        assert_same(plain, compiled)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_kinds_of_constraints_end_at_the_same_kernel_of_burg(seed):
+    factor, constraints = feasible_problem(seed, full_rank=bool(seed % 2))
+    plain, compiled = both(factor, constraints, stopping=TIGHT)
+    assert compiled.compiled_sweeps == compiled.sweeps > 0
+    assert_same(plain, compiled)
+
+
+def test_von_neumanns_constraints_of_rank_two_are_left_to_numpy():
+    factor, constraints = feasible_problem(0, full_rank=True)
+    plain, compiled = both(factor, constraints, divergence="von_neumann", stopping=TIGHT)
+    assert compiled.compiled_sweeps == 0
+    np.testing.assert_array_equal(compiled.kernel, plain.kernel)
+
+
+def test_coinciding_eigenvalues_are_turned_apart():
+    # The identity: all eigenvalues coincide, and stay so until constraints have touched them.
+    rng = np.random.default_rng(3)
+    pairs = draw_pairs(12, 9, rng)
+    constraints = squared_distances(12, pairs, "=", rng.uniform(0.5, 4.0, 9))
+    for start in (np.eye(12), 0.3 * np.eye(12)):
+        plain, compiled = both(start, constraints, divergence="von_neumann", stopping=Stopping(1e-300, 1e-300, 5))
+        assert_same(plain, compiled)
+        assert_same(
+            plain, learn_kernel(start, constraints, divergence="von_neumann", stopping=Stopping(1e-300, 1e-300, 5))
+        )
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_sets_without_a_solution_end_in_machine_code_too(divergence):
+    factor = np.random.default_rng(0).standard_normal((6, 3))
+    constraints = squared_distances(6, [(0, 1), (1, 2), (0, 2)], ["<=", "<=", ">="], [0.1, 0.1, 4.0])
+    learned = learn_kernel(factor, constraints, divergence=divergence, compiled=True)
+    assert learned.outcome is Outcome.INFEASIBLE
+    assert learned.conflicting == (0, 1, 2)
+    assert learned.compiled_sweeps > 0
+
+
+def test_auto_leaves_short_solves_and_large_ranks_to_numpy():
+    loop = InnerLoop("burg", pays_after=1000, largest_rank=64)
+    assert loop.load("auto", 16, Progress(projections=999)) is None
+    assert loop.load("auto", 65, Progress(projections=1000)) is None
+    assert loop.load(False, 16, Progress(projections=1000)) is None
+    assert loop.load("auto", 16, Progress(projections=1000)) is loop.load(True, 65, Progress()) is not None
+
+
+def test_a_long_solve_goes_over_to_machine_code_and_to_the_same_kernel(monkeypatch):
+    factor, constraints = feasible_problem(1, full_rank=True, senses=("=",))
+    monkeypatch.setattr(burg, "_COMPILED", replace(burg._COMPILED, pays_after=3 * len(constraints)))
+    plain = learn_kernel(factor, constraints, stopping=TIGHT, compiled=False)
+    long = learn_kernel(factor, constraints, stopping=TIGHT)
+    assert long.compiled_sweeps == long.sweeps - 3 > 0
+    assert_same(plain, long)
+
+
+@pytest.mark.parametrize("asked", [1, "yes", None])
+def test_compiled_is_true_false_or_auto(asked):
+    factor, constraints = feasible_problem(0, full_rank=True)
+    with pytest.raises(InputError, match=f"compiled must be True, False or 'auto', got {asked!r}"):
+        learn_kernel(factor, constraints, compiled=asked)
+
+
+def run(program):
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=SOURCE)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_the_package_does_not_import_numba():
+    assert run("import sys, kdrbench.lowrank, kdrbench.estimators; print('numba' in sys.modules)") == "False\n"
+
+
+def test_without_numba_auto_works_and_true_says_what_to_install():
+    program = """
+from dataclasses import replace
+import numpy as np
+from kdrbench.lowrank import burg, learn_kernel, squared_distances
+burg._COMPILED = replace(burg._COMPILED, pays_after=0)
+asked = squared_distances(3, [(0, 1)], "<=", 1.0), [[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]]
+learned = learn_kernel(asked[1], asked[0])
+print(learned.compiled_sweeps, learned.factor.round(12).tolist())
+try:
+    learn_kernel(asked[1], asked[0], compiled=True)
+except ValueError as error:
+    print(error)
+"""
+    lines = run(WITHOUT_NUMBA + program).splitlines()
+    assert lines[0] == "0 [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]"
+    assert lines[1].startswith("compiled=True needs numba (No module named 'numba'): install kdrbench[compiled]")
+    # With it the same call is compiled.
+    assert run(program) == "2 [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]\n"
+
+
+def test_where_nothing_can_be_written_it_compiles_for_this_process(monkeypatch):
+    from kdrbench.lowrank.compiled import jit
+
+    asked = []
+
+    def njit(cache, **options):
+        asked.append(cache)
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: function
+
+    monkeypatch.setattr(jit, "njit", njit)
+    assert jit.jit(len) is len
+    assert asked == [True, False]
