@@ -48,9 +48,11 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-# The picture in the README.
+# The pictures in the README and in docs/metric_learning.md; the second needs data that are not bundled.
 picture: demo
 	cp reports/figures/demo_supervised_cost_against_time.png docs/cost_against_time.png
+	snakemake --cores $(CORES) --quiet rules reports/figures/kpca_figure5.png
+	cp reports/figures/kpca_figure5.png docs/kpca_trick_two_tricks.png
 
 # Those of docs/systems.md, as the examples draw them.
 pictures: docs

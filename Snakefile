@@ -14,10 +14,10 @@ from kdrbench.bench.metric_grid import MetricGrid
 from kdrbench.bench.metric_workflow import (
     metric_figure_data,
     metric_option,
+    metric_parts_of,
     metric_records_of,
     metric_reports_of,
     metric_rows_of,
-    metric_sources,
     metric_tables_of,
 )
 from kdrbench.bench.workflow import (
@@ -43,7 +43,6 @@ GRID = load_grid(config)
 METRIC = MetricGrid(config)
 LOWRANK = LowrankGrid(config)
 REPORT_SOURCES = report_sources()
-METRIC_SOURCES = metric_sources()
 shell.prefix(shell_prefix(workflow))
 
 

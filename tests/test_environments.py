@@ -46,7 +46,23 @@ def run(environment, *words):
 
 
 @pytest.mark.parametrize(
-    "command", ["merge", "dashboard", "table", "typeset", "figure", "status", "lowrank-report", "claims", "kpca-tables"]
+    "command",
+    [
+        "claims",
+        "dashboard",
+        "figure",
+        "kpca-figure",
+        "kpca-merge",
+        "kpca-tables",
+        "lowrank-report",
+        "merge",
+        "paired-tests",
+        "published-vs-ours",
+        "scaling",
+        "status",
+        "table",
+        "typeset",
+    ],
 )
 def test_commands_of_the_report_environment_start(command):
     done = run("report.yaml", command, "--help")

@@ -42,7 +42,9 @@ def report_sources() -> str:
     """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons."""
     folder = Path(str(files("kdrbench.reports")))
     commands = [f"kdrbench.reports.{path.stem}" for path in sorted(folder.glob("*commands.py"))]
-    digest = hashlib.sha256(sources_of([*commands, "kdrbench.bench.record"]).sha256.encode())
+    digest = hashlib.sha256(
+        sources_of([*commands, "kdrbench.bench.record", "kdrbench.bench.metric_record"]).sha256.encode()
+    )
     for path in sorted(folder.rglob("*")):
         if path.suffix in _REPORT_DATA:
             digest.update(path.name.encode() + path.read_bytes())
