@@ -18,11 +18,18 @@ from kdrbench.errors import KdrbenchError
 _FILE = click.Path(path_type=Path)
 
 
-# Commands that stand beside what they work with, imported when they are asked for.
+# Commands that stand beside what they work with, imported when they are asked for. `list` is a name of Python's.
 _ELSEWHERE = {
+    "check": "kdrbench.commands.plugin",
+    "compare": "kdrbench.commands.results",
     "data": "kdrbench.datasets.commands",
+    "doctor": "kdrbench.commands.doctor",
     "figure": "kdrbench.reports.commands",
+    "list": "kdrbench.commands.listing",
+    "new": "kdrbench.commands.plugin",
     "published-vs-ours": "kdrbench.reports.commands",
+    "run": "kdrbench.commands.run",
+    "show": "kdrbench.commands.results",
     "table": "kdrbench.reports.commands",
     "typeset": "kdrbench.reports.commands",
     "where": "kdrbench.reports.commands",
@@ -38,7 +45,8 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        command: click.Command = getattr(import_module(_ELSEWHERE[cmd_name]), cmd_name.replace("-", "_"))
+        module, name = import_module(_ELSEWHERE[cmd_name]), cmd_name.replace("-", "_")
+        command: click.Command = getattr(module, "list_names" if name == "list" else name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -54,7 +62,10 @@ class _Group(click.Group):
 def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
-    The commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
+    For people: run, list, data, compare, show, status, doctor, new, check. The other commands are the steps of the
+    Snakemake workflow; `snakemake --cores N` runs them in order.
+
+    Exit codes: 0, all is well; 1, the answer is bad; 2, something is to be mended, said in one sentence.
     """
 
 
