@@ -3,13 +3,16 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from kdrbench.cli import main
+from kdrbench.commands.plugin import render
 from own_methods import SOLVER
 
+ROOT = Path(__file__).parents[2]
 KINDS = ["solver", "kernel", "dataset", "metric-learner"]
 
 
@@ -82,3 +85,9 @@ def test_options_reach_the_plug_in(tmp_path):
     for words, message in ((["factor"], "written name=value, got 'factor'"), (["fact=1"], "unknown option of solver")):
         done = kdrbench("check", tmp_path / "s.py", "--option", *words)
         assert (done.exit_code, message in done.output) == (2 if "written" in message else 1, True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_documentation_shows_what_is_written(kind):
+    name = f"my_{kind.replace('-', '_')}"
+    assert f"```python\n{render(kind, name)[f'{name}.py']}```" in (ROOT / "docs" / "extending.md").read_text()

@@ -273,3 +273,11 @@ def test_what_is_no_plug_in_or_several_is_said(tmp_path, monkeypatch, text, plac
         (tmp_path / "plugin.py").write_text(text)
     with pytest.raises(InputError, match=message):
         find_subject(place)
+
+
+def test_only_a_solver_that_says_it_is_monotone_is_asked(tmp_path):
+    path = tmp_path / "plugin.py"
+    path.write_text(SOLVER)
+    assert "monotone" not in [one.check for one in check(Subject("solver", str(path)))]
+    path.write_text(changed(SOLVER, "int] = 1\n", "int] = 1\n    monotone: ClassVar[bool] = True\n"))
+    assert "monotone" in [one.check for one in check(Subject("solver", str(path)))]
