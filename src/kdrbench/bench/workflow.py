@@ -70,11 +70,16 @@ def shell_prefix(workflow: Any) -> str:
 def data_to_await(batch: Batch | MetricBatch | LowrankBatch, folder: str = "results/runs") -> list[str]:
     """Return the prepared data file that a batch, whose records lie in ``folder``, has to wait for.
 
-    None where this very batch is done and only its data file is gone: Snakemake reruns whatever depends on a file
-    that is made again, even an `ancient` one, and a batch names the SHA-256 of its data anyhow.
+    For a batch that is done, only if the file is there, and marked so that its age does not count: Snakemake reruns
+    whatever depends on a file that is made again, and a batch names the SHA-256 of its data anyhow. For any other batch
+    not marked: beside a marked file that is to be made, Snakemake overlooks that the batch itself has changed.
     """
+    from snakemake.io import ancient
+
     data, records = f"results/data/{batch.dataset}.npz", Path(f"{folder}/{batch.path}.jsonl")
-    return [] if not Path(data).exists() and _made_for(batch, records) else [data]
+    if not _made_for(batch, records):
+        return [data]
+    return [ancient(data)] if Path(data).exists() else []
 
 
 def _made_for(batch: Batch | MetricBatch | LowrankBatch, records: Path) -> bool:
