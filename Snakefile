@@ -24,8 +24,8 @@ from kdrbench.bench.workflow import (
 configfile: str(Path(workflow.basedir) / "config.yaml")
 
 
-GRID = load_grid(config)
-REPORT_SOURCES = report_sources()
+GRID = load_grid(config, workflow)
+REPORT_SOURCES = report_sources(workflow)
 shell.prefix(shell_prefix(workflow))
 
 

@@ -24,19 +24,32 @@ SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
 _REPORT_DATA = (".csv", ".j2", ".toml")
 
 
-def load_grid(config: Config) -> Grid:
+def load_grid(config: Config, workflow: Any) -> Grid:
     """Return the grid of a configuration, or let Snakemake end with one sentence on what is wrong with it."""
     from snakemake.exceptions import WorkflowError
 
     try:
-        return Grid(config)
+        return Grid(config, _environment(workflow, "ikdr.yaml"))
     except ConfigError as error:
         raise WorkflowError(str(error)) from None
 
 
-def report_sources() -> str:
-    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons."""
-    digest = hashlib.sha256(sources_of(["kdrbench.reports.commands", "kdrbench.bench.record"]).sha256.encode())
+def _environment(workflow: Any, name: str) -> Path | None:
+    """Return the file of the conda environment that jobs run in, or ``None`` if they run in Snakemake's own."""
+    from snakemake.settings.types import DeploymentMethod
+
+    conda = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+    return Path(workflow.basedir) / "envs" / name if conda else None
+
+
+def report_sources(workflow: Any) -> str:
+    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons.
+
+    Where reports are made in a conda environment, its file is a part of that.
+    """
+    digest = hashlib.sha256(sources_of(["kdrbench.reports.commands", "kdrbench.bench.merge"]).sha256.encode())
+    if environment := _environment(workflow, "report.yaml"):
+        digest.update(environment.read_bytes())
     for path in sorted(Path(str(files("kdrbench.reports"))).iterdir()):
         if path.suffix in _REPORT_DATA:
             digest.update(path.name.encode() + path.read_bytes())
