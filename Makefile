@@ -7,7 +7,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test lint types unit picture bench lock clean
+.PHONY: demo test lint types unit picture rulegraph bench lock clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -16,8 +16,8 @@ demo: $(READY)
 test: lint types unit
 
 lint: $(READY)
-	ruff check src tests benchmarks .ci
-	ruff format --check src tests benchmarks .ci
+	ruff check src tests benchmarks docs .ci
+	ruff format --check src tests benchmarks docs .ci
 	snakefmt --check Snakefile rules
 
 types: $(READY)
@@ -36,6 +36,12 @@ $(READY): requirements.lock pyproject.toml
 # The picture in the README.
 picture: demo
 	cp reports/figures/demo_supervised_cost_against_time.png docs/cost_against_time.png
+
+# The picture of the rules in docs/experiments.md.
+rulegraph: $(READY)
+	snakemake --rulegraph --configfile config.demo.yaml > docs/rulegraph.dot
+	python docs/draw_rulegraph.py < docs/rulegraph.dot > docs/rulegraph.svg
+	rm docs/rulegraph.dot
 
 # What the workflow adds to the work; where plain ISM fails; what the safeguards cost; fair rivals; how evaluators scale;
 # bandwidths; LMNN; projections of low-rank kernels; the targets of large problems. Data come from KDRBENCH_MIRROR.
