@@ -7,7 +7,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test lint types unit docs test-oldest picture pictures bench lock lock-oldest clean
+.PHONY: demo test lint types unit docs test-oldest picture pictures rulegraph bench lock lock-oldest clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -59,6 +59,12 @@ pictures: docs
 	cp docs/gallery/images/sphx_glr_plot_1_wine_001.png docs/pictures/ikdr.png
 	cp docs/gallery/images/sphx_glr_plot_3_kpca_trick_001.png docs/pictures/kpca_trick.png
 	cp docs/gallery/images/sphx_glr_plot_4_kernel_from_constraints_001.png docs/pictures/low_rank.png
+
+# The picture of the rules in docs/experiments.md.
+rulegraph: $(READY)
+	snakemake --rulegraph --configfile config.demo.yaml > docs/rulegraph.dot
+	python docs/draw_rulegraph.py < docs/rulegraph.dot > docs/rulegraph.svg
+	rm docs/rulegraph.dot
 
 # What the workflow adds to the work; where plain ISM fails; what the safeguards cost; fair rivals; how evaluators scale;
 # bandwidths; LMNN; projections of low-rank kernels; the targets of large problems. Data come from KDRBENCH_MIRROR.

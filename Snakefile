@@ -24,6 +24,7 @@ from kdrbench.bench.workflow import (
     claim_records_of,
     dashboard_parts,
     data_to_await,
+    environment_of,
     load_grid,
     records_of,
     report_sources,
@@ -39,10 +40,10 @@ from kdrbench.bench.workflow import (
 configfile: str(Path(workflow.basedir) / "config.yaml")
 
 
-GRID = load_grid(config)
-METRIC = MetricGrid(config)
-LOWRANK = LowrankGrid(config)
-REPORT_SOURCES = report_sources()
+GRID = load_grid(config, workflow)
+METRIC = MetricGrid(config, environment_of(workflow, "ikdr.yaml"))
+LOWRANK = LowrankGrid(config, environment_of(workflow, "lowrank.yaml"))
+REPORT_SOURCES = report_sources(workflow)
 shell.prefix(shell_prefix(workflow))
 
 

@@ -189,6 +189,35 @@ def test_an_edited_solver_reruns_its_own_cells(tmp_path):
     assert workflow.planned(**grid)["run_batch"] == 1
 
 
+CONDA = """#!/bin/sh
+case "$1" in
+--version) echo "conda 26.1.0" ;;
+info) echo '{"conda_prefix": "/nowhere", "platform": "linux-64"}' ;;
+config) echo '{"get": {"channel_priority": "strict"}}' ;;
+esac
+"""
+
+
+def test_other_software_reruns_everything(finished, tmp_path):
+    # What a dry run asks of conda.
+    (tmp_path / "conda").write_text(CONDA)
+    (tmp_path / "conda").chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{finished.environment['PATH']}"}
+    elsewhere = Workflow(finished.folder, path).planned("--sdm", "conda")
+    assert elsewhere["run_batch"] == len(STATUS) + len(REFERENCE_STATUS)
+    assert {"merge_runs", "table", "published_vs_ours"} <= set(elsewhere)
+    # Its result is checked against a hash, whatever software has made it.
+    assert "prepare_data" not in elsewhere
+
+
+def test_the_report_of_snakemake_is_one_page(finished):
+    done = finished.run("--report", finished.folder / "report.html")
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (finished.folder / "report.html").read_text()
+    for shown in ("Tables", "Figures", "Published and ours", "table4_supervised"):
+        assert shown in page
+
+
 def test_results_are_rebuilt_piecewise(copy):
     before = copy.records()
     (deleted,) = (copy.folder / "results/runs").rglob("ism/*.jsonl")

@@ -28,23 +28,35 @@ _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 FIGURE_KINDS = ("pdf", "png", "json")
 
 
-def load_grid(config: Config) -> Grid:
+def load_grid(config: Config, workflow: Any) -> Grid:
     """Return the grid of a configuration, or let Snakemake end with one sentence on what is wrong with it."""
     from snakemake.exceptions import WorkflowError
 
     try:
-        return Grid(config)
+        return Grid(config, environment_of(workflow, "ikdr.yaml"))
     except ConfigError as error:
         raise WorkflowError(str(error)) from None
 
 
-def report_sources() -> str:
-    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons."""
+def environment_of(workflow: Any, name: str) -> Path | None:
+    """Return the file of the conda environment that jobs run in, or ``None`` if they run in Snakemake's own."""
+    from snakemake.settings.types import DeploymentMethod
+
+    conda = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+    return Path(workflow.basedir) / "envs" / name if conda else None
+
+
+def report_sources(workflow: Any) -> str:
+    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons.
+
+    Where reports are made in a conda environment, its file is a part of that.
+    """
     folder = Path(str(files("kdrbench.reports")))
     commands = [f"kdrbench.reports.{path.stem}" for path in sorted(folder.glob("*commands.py"))]
-    digest = hashlib.sha256(
-        sources_of([*commands, "kdrbench.bench.record", "kdrbench.bench.metric_record"]).sha256.encode()
-    )
+    records = [f"kdrbench.bench.{name}" for name in ("merge", "metric_record", "lowrank_record")]
+    digest = hashlib.sha256(sources_of([*commands, *records]).sha256.encode())
+    if environment := environment_of(workflow, "report.yaml"):
+        digest.update(environment.read_bytes())
     for path in sorted(folder.rglob("*")):
         if path.suffix in _REPORT_DATA:
             digest.update(path.name.encode() + path.read_bytes())
