@@ -77,6 +77,7 @@ def prepare(name: str, mirror: str, out: Path) -> None:
 @click.option("--data", type=_FILE, required=True, help="The prepared data set.")
 @click.option("--out", type=_FILE, required=True, help="Records to write, one JSON line a run.")
 @click.option("--trace", type=_FILE, required=True, help="Traces to write, one JSON line an iterate.")
+@click.option("--findings", type=_FILE, default=None, help="Projections and labels to keep, as an .npz file.")
 @click.option("--state", type=_FILE, required=True, help="Folder of unfinished work.")
 @click.option("--time-limit-s", type=float, required=True, help="Limit of one run, on its solver's clock.")
 @click.option("--memory-limit-mib", type=float, required=True, help="Memory limit of one run.")
@@ -87,6 +88,7 @@ def batch(
     data: Path,
     out: Path,
     trace: Path,
+    findings: Path | None,
     state: Path,
     time_limit_s: float,
     memory_limit_mib: float,
@@ -113,7 +115,7 @@ def batch(
 
         scheduler = os.environ.get(SCHEDULER_VARIABLE)
         around = Surroundings(limits, repeat_for_s, cores, int(scheduler) if scheduler else None)
-        records = run_batch(Batch.from_json(spec), load_prepared(data), around, BatchFiles(out, trace, state))
+        records = run_batch(Batch.from_json(spec), load_prepared(data), around, BatchFiles(out, trace, state, findings))
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
 

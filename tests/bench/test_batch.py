@@ -38,7 +38,12 @@ def batch_of(method, *, folds=1, kernel="gaussian", evaluation=None):
 
 @pytest.fixture
 def files(tmp_path):
-    return BatchFiles(tmp_path / "records.jsonl", tmp_path / "traces.jsonl", tmp_path / "state")
+    return BatchFiles(tmp_path / "r.jsonl", tmp_path / "t.jsonl", tmp_path / "state", tmp_path / "findings.npz")
+
+
+def projections(files):
+    with np.load(files.findings, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
 def run(method, files, *, limits=LIMITS, **options):
@@ -162,6 +167,45 @@ def test_rows_of_an_interrupted_batch_are_kept_and_the_rest_is_run(files):
     assert [point["cost"] for point in traces if point["fold"] == 1] == [-1.0]
 
 
+def test_the_projections_that_were_judged_are_kept(files):
+    records = run("ism", files, folds=2)
+    found = projections(files)
+    assert set(found) == {"projection_0", "projection_1"}
+    for record in records:
+        fold = make_fold(load_dataset("wine"), record.fold, 10, record.seed)
+        kernel = build_kernel({"family": "gaussian"}, fold.train_features, 4)
+        problem = build_problem(TraceObjective(fold.train_features, kernel, supervised_gamma(fold.train_labels)))
+        assert -problem.value(found[f"projection_{record.fold}"]) == pytest.approx(record.cost, rel=1e-12)
+
+
+def test_what_a_killed_batch_had_found_is_kept(files):
+    run("ism", files, folds=2)
+    whole, kept = projections(files), files.findings.read_bytes()
+    batch, state = batch_of("ism", folds=2), files.state
+    with claimed(files, batch, LIMITS, REPEAT_FOR_S):
+        # The first run has ended, and its files lie where it left them; the second has not begun.
+        append_record(files.rows, read_records(files.records)[0])
+        (state / "fold-0").mkdir()
+        np.save(files.run(0).projection, -whole["projection_0"])
+    files.findings.with_name(f".{files.findings.name}.cut").write_bytes(b"half")
+    run("ism", files, folds=2)
+    again = projections(files)
+    np.testing.assert_array_equal(again["projection_0"], -whole["projection_0"])
+    np.testing.assert_array_equal(again["projection_1"], whole["projection_1"])
+    assert not list(files.findings.parent.glob(".findings*"))
+    run("ism", files, folds=2)
+    assert files.findings.read_bytes() == kept
+
+
+def test_a_trace_counts_the_calls_of_oracles(files):
+    (record,) = run("dimension_growth", files)
+    calls = [json.loads(line)["calls"] for line in files.traces.read_text().splitlines()]
+    counted = (record.value_calls, record.gradient_calls, record.hessian_vector_calls, record.hessian_calls)
+    assert calls == sorted(calls)
+    assert calls[-1] == sum(counted) + record.surrogate_calls
+    assert 0 < calls[1] < calls[-1]
+
+
 def test_two_processes_never_work_on_one_batch(files):
     with (
         claimed(files, batch_of("ism"), LIMITS, REPEAT_FOR_S),
@@ -224,7 +268,7 @@ def test_records_are_checked_when_read(files):
     line = record.to_json()
     assert RunRecord.from_json(line) == record
     for change, message in (
-        ({"schema_version": 99}, "schema version 99, this kdrbench reads 4"),
+        ({"schema_version": 99}, "schema version 99, this kdrbench reads 5"),
         ({"status": "fine"}, "unknown status 'fine'; allowed: converged"),
         ({"cost": "low"}, "column cost holds 'low'"),
         ({"colour": 1}, "columns differ from the schema in: colour"),

@@ -123,7 +123,7 @@ def _run_fold(
         involuntary_switches=ending.involuntary_switches,
         contaminated=_contaminated(outcome, around),
         **asdict(job.judged(run)),
-        n_train=len(fold.train_labels),
+        n_train=len(fold.train_features),
         n_test=len(fold.test_labels),
         n_features=dataset.features.shape[1],
         n_constant_features=fold.n_constant_features,

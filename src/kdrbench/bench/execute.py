@@ -32,7 +32,7 @@ class RunFiles:
 
     @property
     def trace(self) -> Path:
-        """Lines of solver seconds, cost, relative stationarity."""
+        """Lines of solver seconds, cost, relative stationarity and calls of oracles."""
         return self.folder / "trace.jsonl"
 
     @property
@@ -42,7 +42,7 @@ class RunFiles:
 
     @property
     def predictions(self) -> Path:
-        """Labels that a reference gave to the samples it is judged on."""
+        """Labels that a reference or a clustering gave to the samples it is judged on."""
         return self.folder / "predictions.npy"
 
     @property

@@ -6,8 +6,9 @@ import io
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,15 @@ REFEREE_SHARE = 0.1
 
 class BenchFaultError(KdrbenchError):
     """The referee could not do its work: no fault of the solver's."""
+
+
+class TraceLine(NamedTuple):
+    """What the referee writes of an iterate; ``calls`` of oracles up to it, ``None`` where nobody counts them."""
+
+    time_s: float
+    cost: float
+    stationarity: float
+    calls: int | None = None
 
 
 class Clock:
@@ -128,7 +138,8 @@ class Judge(Protocol):
 class Referee(TimedMonitor):
     """A timed monitor that also writes a trace and keeps the last iterate on disk, off the solver's clock.
 
-    Each trace line is one write of a whole line, so that a killed run leaves a readable trace.
+    ``calls`` returns how often the solver has called its oracles. Each trace line is one write of a whole line, so that
+    a killed run leaves a readable trace.
 
     Raises ``InputError`` for an iterate that is not an orthonormal d x q array or has no finite cost, and
     ``BenchFaultError`` when the files cannot be written.
@@ -142,8 +153,10 @@ class Referee(TimedMonitor):
         trace: Path,
         iterate: Path,
         pauses: Pauses | None = None,
+        calls: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(time_limit_s, pauses)
+        self._calls = calls
         self._n_components = n_components
         self._fault: InputError | BenchFaultError | None = None
         self._problem = problem.fresh()
@@ -172,14 +185,14 @@ class Referee(TimedMonitor):
         stationarity = relative_stationarity(projection, self._problem.gradient(projection))
         if not (math.isfinite(cost) and math.isfinite(stationarity)):
             raise InputError(f"an iterate has cost {cost} and relative stationarity {stationarity}")
-        point = (self.clock.wall_s, cost, stationarity)
+        line = TraceLine(self.clock.wall_s, cost, stationarity, self._calls() if self._calls else None)
         try:
             save_array(self._iterate_path, projection)
             with self._trace_path.open("ab", buffering=0) as stream:
-                stream.write((json.dumps(point) + "\n").encode())
+                stream.write((json.dumps(line) + "\n").encode())
         except OSError as error:
             raise BenchFaultError(f"the trace cannot be written: {error}") from error
-        self.trace.append(point)
+        self.trace.append(line[:3])
         self._next_look_s = self.clock.wall_s + (time.perf_counter() - began) / REFEREE_SHARE
 
 
@@ -198,9 +211,9 @@ def read_array(path: Path) -> NDArray[Any] | None:
     return array
 
 
-def read_trace(path: Path) -> list[tuple[float, float, float]]:
-    """Read the whole lines of a trace: seconds, cost, relative stationarity."""
+def read_trace(path: Path) -> list[TraceLine]:
+    """Read the whole lines of a trace."""
     if not path.exists():
         return []
     lines = path.read_bytes().split(b"\n")[:-1]
-    return [tuple(json.loads(line)) for line in lines]
+    return [TraceLine(*json.loads(line)) for line in lines]

@@ -25,7 +25,8 @@ class Metric(StrEnum):
 class Judgement:
     """What is known of a run's result, as columns of its record; ``None`` where there is no such number.
 
-    ``quality_metric`` says what ``quality`` is; cost, feasibility and stationarity are those of a projection.
+    ``quality_metric`` says what ``quality`` is; ``nmi_given`` is the agreement with the labelling that an alternative
+    clustering was to differ from. Cost, feasibility and stationarity are those of a projection.
     """
 
     quality_metric: str
@@ -33,6 +34,7 @@ class Judgement:
     cost: float | None = None
     feasibility: float | None = None
     stationarity: float | None = None
+    nmi_given: float | None = None
 
 
 def metric_of(fold: Fold) -> Metric:

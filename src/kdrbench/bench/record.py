@@ -15,7 +15,7 @@ from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_text
 from kdrbench.solvers.status import Status
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 class RecordError(KdrbenchError):
@@ -33,8 +33,10 @@ class RunRecord:
     ``evaluation`` says how the problem was evaluated, and why. Clusterings have the number of their ``rounds``,
     ``iterations`` over all of them, no counts of calls, and say whether their degrees existed (``uses_degrees``).
     ``quality`` is what ``quality_metric`` says: accuracy on the ``n_test`` test samples, or, where there are none, the
-    error on the training samples; of clusterings the NMI with the classes. ``cost`` to ``stationarity`` belong to the
-    last orthonormal projection the referee saw; of a reference (``kernel``: ``none``) only the quality is known.
+    error on the training samples; of clusterings the NMI with the classes. Of alternative clusterings it is the NMI
+    with the labelling they should find, and ``nmi_given`` that with the one they should differ from. ``cost`` to
+    ``stationarity`` belong to the last orthonormal projection the referee saw; of a reference (``kernel``: ``none``)
+    only the quality is known.
     """
 
     schema_version: int
@@ -68,6 +70,7 @@ class RunRecord:
     quality: float | None
     feasibility: float | None
     stationarity: float | None
+    nmi_given: float | None
     n_train: int
     n_test: int
     n_features: int

@@ -16,6 +16,8 @@ from kdrbench.solvers import Status
 
 COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
 METRICS = ("time_s", "cost", "quality")
+# Of alternative clustering only.
+NMI_GIVEN = "nmi_given"
 # Quality is printed by what it is.
 _FORMATS: dict[str, Callable[[float, float | None], str]] = {
     "time_s": numbers.duration,
@@ -23,6 +25,7 @@ _FORMATS: dict[str, Callable[[float, float | None], str]] = {
     Metric.ACCURACY: numbers.percentage,
     Metric.ERROR: numbers.percentage,
     Metric.NMI: numbers.agreement,
+    NMI_GIVEN: numbers.agreement,
 }
 
 
@@ -61,7 +64,7 @@ def summarise(runs: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Cell]]
     """Return the cells of each (data set, kernel, solver), by metric."""
     groups = runs.groupby(["dataset", "kernel", "solver"], sort=False)
     return {
-        (str(dataset), str(kernel), str(solver)): {metric: _cell(metric, group) for metric in METRICS}
+        (str(dataset), str(kernel), str(solver)): {metric: _cell(metric, group) for metric in (*METRICS, NMI_GIVEN)}
         for (dataset, kernel, solver), group in groups
     }
 
