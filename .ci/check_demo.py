@@ -39,7 +39,7 @@ for name in config["run"]:
     ]
     kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
     paths = [Path(f"reports/{name}.{kind}") for kind in kinds]
-    paths += [Path(f"reports/figures/{name}_cost_against_time.{kind}") for kind in ("pdf", "png")]
+    paths += [Path(f"reports/figures/{name}_cost_against_time.{kind}") for kind in ("pdf", "png", "json")]
     faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
 paths = [Path(f"reports/published_vs_ours.{kind}") for kind in ("csv", "html")]
 faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]

@@ -111,6 +111,7 @@ rule figure_cost_against_time:
         traces=lambda wildcards: traces_of(GRID, wildcards.experiment),
     output:
         "reports/figures/{experiment}_cost_against_time.pdf",
+        "reports/figures/{experiment}_cost_against_time.json",
         report(
             "reports/figures/{experiment}_cost_against_time.png",
             category="Figures",

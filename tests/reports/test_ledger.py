@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.reports.cost_against_time import draw_cost_against_time, render
+from kdrbench.reports.chart import Mark, Symbol
+from kdrbench.reports.chart_drawing import draw, render
+from kdrbench.reports.cost_against_time import cost_against_time
 from kdrbench.reports.html import render_html
 from kdrbench.reports.latex import TexError, compile_pdf, escape, render_latex
 from kdrbench.reports.layout import lay_out
@@ -248,7 +250,7 @@ def write_traces(folder):
 
 def test_figure_shows_each_solver_and_falls_to_the_best_cost(tmp_path):
     write_traces(tmp_path)
-    figure = draw_cost_against_time(RUNS, tmp_path, EXPERIMENT)
+    figure = draw(cost_against_time(RUNS, tmp_path, "e", EXPERIMENT))
     assert [axes.get_title() for axes in figure.axes] == ["Wine, Gaussian kernel", "WDBC, Gaussian kernel"]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     # Both runs of SM failed.
@@ -262,7 +264,8 @@ def test_figure_shows_each_solver_and_falls_to_the_best_cost(tmp_path):
 def test_variants_of_a_method_share_its_colour_and_the_converged_one_is_dashed(tmp_path):
     write_traces(tmp_path)
     runs = RUNS.replace({"solver": {"sm": "ism_converged"}}).replace({"status": {"failed": "converged"}})
-    figure = draw_cost_against_time(runs, tmp_path, EXPERIMENT | {"solvers": ["ism", "dg", "ism_converged"]})
+    experiment = EXPERIMENT | {"solvers": ["ism", "dg", "ism_converged"]}
+    figure = draw(cost_against_time(runs, tmp_path, "e", experiment))
     legend = figure.legends[0]
     assert [text.get_text() for text in legend.get_texts()] == ["ISM", "ISM, converged", "DG"]
     plain, converged, other = legend.get_lines()
@@ -270,10 +273,25 @@ def test_variants_of_a_method_share_its_colour_and_the_converged_one_is_dashed(t
     assert (plain.get_linestyle(), converged.get_linestyle(), other.get_linestyle()) == ("-", "--", "-")
 
 
+def test_ends_of_runs_say_how_and_long_curves_keep_both_ends(tmp_path):
+    write_traces(tmp_path)
+    steps = [f'{{"fold": 0, "time_s": {(place + 1) / 1000}, "cost": {-place}}}\n' for place in range(5000)]
+    (tmp_path / "wine-dg.jsonl").write_text("".join(steps))
+    first = cost_against_time(RUNS, tmp_path, "e", EXPERIMENT).panels[0]
+    fold, *ends, median = [series for series in first.series if series.key == "DG"]
+    assert [(end.symbol, end.x, end.words) for end in ends] == [(Symbol.CROSS, [5.0], ["fold 0: time limit"])]
+    assert [series.mark for series in (fold, median)] == [Mark.STEPS, Mark.STEPS]
+    for series, most in ((fold, 60), (median, 200)):
+        assert (series.x[0], series.x[-1]) == (0.001, 5.0)
+        assert most / 2 < len(series.x) <= most
+        # Every point that is shown is one of the curve: 4999 is the best.
+        np.testing.assert_allclose(series.y, [max(1e-12, (5000 - 1000 * x) / 4999) for x in series.x], atol=1e-9)
+
+
 @pytest.mark.parametrize("kind", ["pdf", "png"])
 def test_figures_are_the_same_on_every_run(tmp_path, kind):
     write_traces(tmp_path)
-    first, second = (render(draw_cost_against_time(RUNS, tmp_path, EXPERIMENT), kind) for _ in range(2))
+    first, second = (render(draw(cost_against_time(RUNS, tmp_path, "e", EXPERIMENT)), kind) for _ in range(2))
     assert first == second
     assert b"CreationDate" not in first
     assert first.startswith({"pdf": b"%PDF", "png": b"\x89PNG"}[kind])

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.reports.cost_against_time import draw_cost_against_time
+from kdrbench.reports.chart_drawing import draw
+from kdrbench.reports.cost_against_time import cost_against_time
 from kdrbench.reports.html import render_html
 from kdrbench.reports.latex import compile_pdf, render_latex
 from kdrbench.reports.layout import lay_out
@@ -129,7 +130,7 @@ def test_the_figure_ignores_references(tmp_path):
         lines = "" if "svm" in name else '{"fold": 0, "time_s": 0.1, "cost": -1.0, "stationarity": 0.1}\n'
         (tmp_path / name).write_text(lines)
     experiment = EXPERIMENT | {"datasets": ["wine"]}
-    figure = draw_cost_against_time(RUNS, tmp_path, experiment)
+    figure = draw(cost_against_time(RUNS, tmp_path, "e", experiment))
     assert len(figure.axes) == 2
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ISM", "DG"]
     np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [1e-12])

@@ -20,6 +20,8 @@ from kdrbench.errors import ConfigError
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
 SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
 _REPORT_DATA = (".csv", ".j2", ".toml")
+# Every figure is written as these; the last is its data, which the dashboard draws anew.
+FIGURE_KINDS = ("pdf", "png", "json")
 
 
 def load_grid(config: Config) -> Grid:
@@ -100,4 +102,4 @@ def reports_of(grid: Grid, target: str = "") -> list[str]:
         )
     kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
     tables = [f"reports/{name}.{kind}" for name in chosen for kind in kinds]
-    return tables + [f"reports/figures/{name}_cost_against_time.{kind}" for name in chosen for kind in ("pdf", "png")]
+    return tables + [f"reports/figures/{name}_cost_against_time.{kind}" for name in chosen for kind in FIGURE_KINDS]

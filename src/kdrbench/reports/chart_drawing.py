@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, NullFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from kdrbench.files import write_bytes, write_text
 from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
@@ -117,6 +117,10 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
         set_scale = axes.set_xscale if name == "x" else axes.set_yscale
         set_scale("log", base=2 if axis.scale is Scale.LOG2 else 10)
     if axis.unit == "s" and axis.scale is not Scale.LOG2:
+        if axis.scale is Scale.LOG:
+            lowest, highest = axes.get_xlim() if name == "x" else axes.get_ylim()
+            # Where there are few decades, there are labels within them.
+            ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if highest < 60 * lowest else (1.0,)))
         ticks.set_major_formatter(EngFormatter(unit="s"))
         ticks.set_minor_formatter(NullFormatter())
     elif axis.unit:

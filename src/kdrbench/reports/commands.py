@@ -53,17 +53,15 @@ def typeset(fragment: Path, out: Path) -> None:
 @click.option("--traces", type=_FILE, required=True, help="Folder of traces.")
 @click.option("--out", type=_FILE, required=True, help="Path of the figure without extension.")
 def figure(experiment: str, config: Path, runs: Path, traces: Path, out: Path) -> None:
-    """Draw cost against time of EXPERIMENT as .pdf and .png."""
+    """Draw cost against time of EXPERIMENT as .pdf and .png, with its data as .json."""
     import json
 
-    from kdrbench.files import write_bytes
-    from kdrbench.reports.cost_against_time import draw_cost_against_time, render
+    from kdrbench.reports.chart_drawing import write_chart
+    from kdrbench.reports.cost_against_time import cost_against_time
     from kdrbench.reports.summary import read_runs
 
     definition = json.loads(config.read_text(encoding="utf-8"))["experiments"][experiment]
-    drawing = draw_cost_against_time(read_runs(runs, experiment), traces, definition)
-    for kind in ("pdf", "png"):
-        write_bytes(out.parent / f"{out.name}.{kind}", render(drawing, kind))
+    write_chart(cost_against_time(read_runs(runs, experiment), traces, experiment, definition), out)
 
 
 @click.command("published-vs-ours")

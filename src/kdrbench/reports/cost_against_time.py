@@ -2,58 +2,57 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
+from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from kdrbench.bench.experiment import Config
+from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.layout import dataset_label, is_converged, kernel_label, method_label, solver_label
 from kdrbench.reports.summary import COMPLETED
 from kdrbench.solvers import Status
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_NAME = "cost_against_time"
+_CAPTION = (
+    "How far each solver is above the lowest cost that any of them saw in the fold, (cost - best) / |best|, as its "
+    "time passes. Thin lines are folds, the thick line their median at each time, dashed for converged variants; a "
+    "dot ends a run that came to its own end, a cross one that was stopped; failed runs are left out. Times are those "
+    "of the first, watched solve of each fold; the tables' times are medians of repeated ones."
+)
 # Gaps below this are rounding of the cost.
 _SMALLEST_GAP = 1e-12
+# A curve of more points cannot be told from one of so many.
+_POINTS_OF_A_FOLD, _POINTS_OF_A_MEDIAN = 60, 200
 
 
-def draw_cost_against_time(runs: pd.DataFrame, traces: Path, experiment: Config) -> Figure:
+def cost_against_time(runs: pd.DataFrame, traces: Path, name: str, experiment: Config) -> Chart:
     """Return one panel a data set and kernel: (cost - best) / |best| against solver seconds, both logarithmic.
 
-    ``best`` is the lowest cost that any solver saw in the fold. Thin lines are folds, the thick line is their
-    median at each time, dashed for a converged variant; a dot ends a run that came to its own end, a cross one that
-    was stopped. Failed runs are left out. Seconds are those of the first, watched solve.
+    ``best`` is the lowest cost that any solver saw in the fold. Seconds are those of the first, watched solve. ``name``
+    is the experiment's.
     """
-    datasets, kernels = experiment["datasets"], experiment["kernels"]
-    size = (4.6 * len(kernels), 3.4 * len(datasets))
-    figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(len(datasets), len(kernels), squeeze=False)
-    for line, dataset in enumerate(datasets):
-        for column, kernel in enumerate(kernels):
+    panels = []
+    for dataset in experiment["datasets"]:
+        for kernel in experiment["kernels"]:
             chosen = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["status"] != Status.FAILED)]
-            axes = panels[line, column]
-            _draw_panel(axes, chosen, traces, experiment["solvers"])
-            axes.set_title(f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel")
-            if line == len(datasets) - 1:
-                axes.set_xlabel("solver time")
-            if column == 0:
-                axes.set_ylabel("cost above best, relative")
-    shown = {
-        label: handle for axes in panels.flat for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    names = [solver for solver in _by_method(experiment["solvers"]) if solver_label(solver) in shown]
-    labels = [solver_label(solver) for solver in names]
-    columns = len({method_label(solver) for solver in names})
-    handles = [shown[label] for label in labels]
-    figure.legend(handles, labels, loc="outside upper center", ncols=max(1, columns), frameon=False)
-    return figure
+            panels.append(
+                Panel(
+                    f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel",
+                    Axis("solver time", Scale.LOG, "s"),
+                    Axis("cost above best, relative", Scale.LOG),
+                    _series(chosen, traces, experiment["solvers"]),
+                )
+            )
+    return Chart(
+        f"{name}_{_NAME}",
+        f"Cost against time: {experiment['title']}",
+        _CAPTION,
+        panels,
+        len(experiment["kernels"]),
+    )
 
 
 def _by_method(solvers: list[str]) -> list[str]:
@@ -62,53 +61,52 @@ def _by_method(solvers: list[str]) -> list[str]:
     return sorted(solvers, key=lambda solver: (methods.index(method_label(solver)), is_converged(solver)))
 
 
-def render(figure: Figure, kind: str) -> bytes:
-    """Return the figure as ``pdf`` or ``png`` bytes that are the same on every run."""
-    buffer = io.BytesIO()
-    metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
-    with mpl.rc_context({"pdf.fonttype": 42}):
-        figure.savefig(buffer, format=kind, dpi=110, metadata=metadata)
-    return buffer.getvalue()
-
-
-def _draw_panel(axes: Axes, runs: pd.DataFrame, traces: Path, solvers: list[str]) -> None:
+def _series(runs: pd.DataFrame, traces: Path, solvers: list[str]) -> list[Series]:
+    """Return of each solver its folds, their ends and their median; variants of a method have its colour."""
     curves = {solver: _read_curves(runs[runs["solver"] == solver], traces) for solver in solvers}
     best: dict[int, float] = {}
     for by_fold in curves.values():
         for fold, curve in by_fold.items():
             best[fold] = min(best.get(fold, np.inf), float(curve[:, 1].min()))
-    colours = dict(zip(dict.fromkeys(map(method_label, solvers)), _COLOURS * len(solvers), strict=False))
-    for solver in solvers:
-        colour, line = colours[method_label(solver)], "--" if is_converged(solver) else "-"
+    methods = list(dict.fromkeys(map(method_label, solvers)))
+    found = []
+    for solver in _by_method(solvers):
         gaps = {
             fold: np.column_stack([curve[:, 0], _gap(curve[:, 1], best[fold])])
             for fold, curve in curves[solver].items()
         }
-        ended = runs[(runs["solver"] == solver)].set_index("fold")["status"].isin([*map(str, COMPLETED)])
-        for fold, curve in gaps.items():
-            axes.plot(curve[:, 0], curve[:, 1], color=colour, linewidth=0.6, alpha=0.25, drawstyle="steps-post")
-            marker = "o" if ended[fold] else "x"
-            axes.plot(*curve[-1], marker=marker, color=colour, markersize=4, alpha=0.6, linestyle="none")
-        if gaps:
-            times, median = _median_curve(list(gaps.values()))
-            axes.plot(times, median, line, color=colour, lw=1.8, drawstyle="steps-post", label=solver_label(solver))
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    _label_seconds(axes)
-    axes.grid(alpha=0.25)
+        style = {
+            "group": solver_label(solver),
+            "colour": methods.index(method_label(solver)),
+            "dashed": is_converged(solver),
+        }
+        found += _of_one_solver(gaps, runs[runs["solver"] == solver].set_index("fold")["status"], style)
+    return found
 
 
-def _label_seconds(axes: Axes) -> None:
-    """Label the time axis in seconds, milliseconds and so on, within decades too where there are few."""
-    shortest, longest = axes.get_xlim()
-    within = (1.0, 2.0, 5.0) if longest < 60 * shortest else (1.0,)
-    axes.xaxis.set_major_locator(LogLocator(subs=within))
-    axes.xaxis.set_major_formatter(EngFormatter(unit="s"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, style: dict[str, Any]) -> list[Series]:
+    found = [_steps(f"fold {fold}", _thin(curve, _POINTS_OF_A_FOLD), style, faint=True) for fold, curve in gaps.items()]
+    ended = set(endings.index[endings.isin([*map(str, COMPLETED)])])
+    for title, symbol, folds in (
+        ("came to its end", Symbol.DOT, [fold for fold in gaps if fold in ended]),
+        ("stopped", Symbol.CROSS, [fold for fold in gaps if fold not in ended]),
+    ):
+        if folds:
+            last = np.array([gaps[fold][-1] for fold in folds])
+            words = [f"fold {fold}: {str(endings[fold]).replace('_', ' ')}" for fold in folds]
+            x, y = last[:, 0].tolist(), last[:, 1].tolist()
+            found.append(Series(title, x, y, Mark.POINTS, symbol, faint=True, words=words, **style))
+    if gaps:
+        found.append(_steps("median", _thin(_median_curve(list(gaps.values())), _POINTS_OF_A_MEDIAN), style))
+    return found
+
+
+def _steps(label: str, curve: np.ndarray, style: dict[str, Any], *, faint: bool = False) -> Series:
+    return Series(label, curve[:, 0].tolist(), curve[:, 1].tolist(), Mark.STEPS, faint=faint, **style)
 
 
 def _read_curves(runs: pd.DataFrame, traces: Path) -> dict[int, np.ndarray]:
-    """Return (seconds, lowest cost so far) of each fold; seconds start at the first positive one."""
+    """Return (seconds, lowest cost so far) of each fold that has any; seconds start at the first positive one."""
     curves: dict[int, list[tuple[float, float]]] = {}
     folds = set(runs["fold"])
     for name in runs["trace_file"].unique():
@@ -121,7 +119,8 @@ def _read_curves(runs: pd.DataFrame, traces: Path) -> dict[int, np.ndarray]:
     for fold, points in curves.items():
         curve = np.array(points)
         curve[:, 1] = np.minimum.accumulate(curve[:, 1])
-        result[fold] = curve[curve[:, 0] > 0]
+        if (curve[:, 0] > 0).any():
+            result[fold] = curve[curve[:, 0] > 0]
     return result
 
 
@@ -129,12 +128,20 @@ def _gap(costs: np.ndarray, best: float) -> np.ndarray:
     return np.maximum((costs - best) / max(abs(best), np.finfo(float).tiny), _SMALLEST_GAP)
 
 
-def _median_curve(curves: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the median over folds of the step functions, where at least half of the folds have begun."""
+def _median_curve(curves: list[np.ndarray]) -> np.ndarray:
+    """Return (times, median over folds of the step functions), where at least half of the folds have begun."""
     times = np.unique(np.concatenate([curve[:, 0] for curve in curves]))
     values = np.full((len(curves), times.size), np.nan)
     for line, curve in enumerate(curves):
         place = np.searchsorted(curve[:, 0], times, side="right") - 1
         values[line] = np.where(place >= 0, curve[np.maximum(place, 0), 1], np.nan)
     shown = np.isfinite(values).sum(axis=0) * 2 >= len(curves)
-    return times[shown], np.nanmedian(values[:, shown], axis=0)
+    return np.column_stack([times[shown], np.nanmedian(values[:, shown], axis=0)])
+
+
+def _thin(curve: np.ndarray, most: int) -> np.ndarray:
+    """Return at most ``most`` points of a step curve, the first and the last among them, evenly over log time."""
+    if len(curve) <= most:
+        return curve
+    places = np.linspace(np.log(curve[0, 0]), np.log(curve[-1, 0]), most)
+    return np.asarray(curve[np.unique(np.searchsorted(np.log(curve[:, 0]), places).clip(max=len(curve) - 1))])
