@@ -10,8 +10,12 @@ min_version("9.19")
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from kdrbench.bench.workflow import (
+    FIGURE_KINDS,
     data_to_await,
+    findings_of,
     load_grid,
+    pictures_of,
+    prepared_of,
     records_of,
     report_sources,
     reports_of,
@@ -43,6 +47,7 @@ localrules:
     table4,
     table5,
     ismplus,
+    figure1a,
     reports,
     prepare_data,
     freeze_config,
@@ -52,11 +57,18 @@ localrules:
     typeset_table,
     published_vs_ours,
     figure_cost_against_time,
+    figure_cost_against_calls,
+    figure_performance_profile,
+    figure_loadings,
+    figure_scatter,
+    figure_segmentation,
+    prepare_picture,
 
 
 include: "rules/data.smk"
 include: "rules/ikdr.smk"
 include: "rules/report.smk"
+include: "rules/figures.smk"
 include: "rules/targets.smk"
 
 

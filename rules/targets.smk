@@ -3,6 +3,7 @@
 rule demo:
     input:
         lambda wildcards: reports_of(GRID, "demo"),
+        [f"reports/figures/performance_profile.{kind}" for kind in FIGURE_KINDS],
 
 
 rule table4:
@@ -20,8 +21,14 @@ rule ismplus:
         lambda wildcards: reports_of(GRID, "ismplus"),
 
 
+rule figure1a:
+    input:
+        lambda wildcards: reports_of(GRID, "figure1a"),
+
+
 rule reports:
     input:
         reports_of(GRID),
+        [f"reports/figures/performance_profile.{kind}" for kind in FIGURE_KINDS],
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",

@@ -22,6 +22,7 @@ _FILE = click.Path(path_type=Path)
 _ELSEWHERE = {
     "data": "kdrbench.datasets.commands",
     "figure": "kdrbench.reports.commands",
+    "figures": "kdrbench.reports.figure_commands",
     "published-vs-ours": "kdrbench.reports.commands",
     "table": "kdrbench.reports.commands",
     "typeset": "kdrbench.reports.commands",

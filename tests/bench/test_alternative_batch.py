@@ -48,6 +48,7 @@ def test_the_other_labelling_is_found_and_judged_by_the_one_that_is_sought(tmp_p
     with np.load(files.findings) as found:
         labels = found["labels_0"]
         assert found["projection_0"].shape == (3, 3)
+        np.testing.assert_array_equal(found["given_0"], dataset.labels)
     # What is kept is what was judged.
     assert record.quality == normalised_mutual_information(labellings[sought], labels)
     assert record.nmi_given == normalised_mutual_information(labellings["classes"], labels)

@@ -82,7 +82,7 @@ class SolverClusteringJob:
     def judged(self, files: RunFiles) -> Judgement:
         """Evaluate the last projection the referee passed, if there is one: its objective and its clusters.
 
-        The clusters are left in ``files``.
+        The clusters, and what they should differ from, are left in ``files``.
         """
         projection = read_array(files.projection)
         if projection is None:
@@ -90,6 +90,8 @@ class SolverClusteringJob:
         objective = self.objective(uses_degrees=_used_degrees(files))
         clusters = cluster_rows(objective.embedding(projection))
         save_array(files.predictions, clusters)
+        if self.given is not None:
+            save_array(files.given, self.given)
         sought = self._sought()
         return Judgement(
             Metric.NMI,

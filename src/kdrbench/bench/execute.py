@@ -46,6 +46,11 @@ class RunFiles:
         return self.folder / "predictions.npy"
 
     @property
+    def given(self) -> Path:
+        """The labelling that an alternative clustering was to differ from."""
+        return self.folder / "given.npy"
+
+    @property
     def result(self) -> Path:
         """Status, message, times and counters; there when the solver has returned or raised."""
         return self.folder / "result.json"

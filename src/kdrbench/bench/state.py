@@ -28,8 +28,9 @@ from kdrbench.files import drop_unfinished, replacing, write_text
 class BatchFiles:
     """Where a batch writes: its finished rows and traces, the folder of its unfinished work, and what its runs found.
 
-    ``findings`` is an .npz file of arrays ``projection_<fold>`` (d x q) and ``labels_<fold>`` (those by which a
-    reference or a clustering was judged), of the runs that have such; nothing is kept without it.
+    ``findings`` is an .npz file of arrays ``projection_<fold>`` (d x q), ``labels_<fold>`` (those by which a reference
+    or a clustering was judged) and ``given_<fold>`` (of alternative clusterings), of the runs that have such; without
+    it nothing is kept.
     """
 
     records: Path
@@ -107,9 +108,11 @@ def publish(batch: Batch, files: BatchFiles) -> list[RunRecord]:
 
 def _findings(batch: Batch, files: BatchFiles) -> dict[str, NDArray[Any]]:
     """Return what :class:`BatchFiles` says of the arrays to be kept."""
-    paths = [(f"projection_{fold}", files.run(fold).projection) for fold in batch.folds]
-    paths += [(f"labels_{fold}", files.run(fold).predictions) for fold in batch.folds]
-    read = {name: read_array(path) for name, path in paths}
+    read = {}
+    for fold in batch.folds:
+        left = files.run(fold)
+        for kind, path in (("projection", left.projection), ("labels", left.predictions), ("given", left.given)):
+            read[f"{kind}_{fold}"] = read_array(path)
     return {name: array for name, array in read.items() if array is not None}
 
 

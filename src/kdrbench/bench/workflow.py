@@ -12,13 +12,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from kdrbench.bench.experiment import Config
+from kdrbench.bench.experiment import ALTERNATIVE, Config, runs_of
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.bench.sources import sources_of
+from kdrbench.datasets.picture import is_picture
+from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
 SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
+_REPORT_MODULES = ("kdrbench.reports.commands", "kdrbench.reports.figure_commands", "kdrbench.bench.record")
 _REPORT_DATA = (".csv", ".j2", ".toml")
 # Every figure is written as these; the last is its data, which the dashboard draws anew.
 FIGURE_KINDS = ("pdf", "png", "json")
@@ -36,7 +39,7 @@ def load_grid(config: Config) -> Grid:
 
 def report_sources() -> str:
     """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons."""
-    digest = hashlib.sha256(sources_of(["kdrbench.reports.commands", "kdrbench.bench.record"]).sha256.encode())
+    digest = hashlib.sha256(sources_of(_REPORT_MODULES).sha256.encode())
     for path in sorted(Path(str(files("kdrbench.reports"))).iterdir()):
         if path.suffix in _REPORT_DATA:
             digest.update(path.name.encode() + path.read_bytes())
@@ -87,6 +90,38 @@ def traces_of(grid: Grid, experiment: str) -> list[str]:
     return [f"results/traces/{batch.path}.jsonl" for batch in grid.batches(experiment)]
 
 
+def findings_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the files of what the runs of one experiment found."""
+    return [f"results/findings/{batch.path}.npz" for batch in grid.batches(experiment)]
+
+
+def prepared_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the prepared data files of one experiment."""
+    return [f"results/data/{name}.npz" for name in grid.config["experiments"][experiment]["datasets"]]
+
+
+def pictures_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the images of one experiment, whose colours are samples."""
+    datasets, registry = grid.config["experiments"][experiment]["datasets"], load_registry()
+    return [f"results/data/{name}.png" for name in datasets if is_picture(registry[name])]
+
+
+def figures_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the figures of one experiment.
+
+    Calls of oracles are counted where there is one problem a run; to compare projections there must be several runs;
+    segments are shown where the experiment has an image.
+    """
+    definition = grid.config["experiments"][experiment]
+    names = ["cost_against_time", "scatter"]
+    names += ["cost_against_calls"] if definition["paradigm"] == "supervised" else []
+    names += ["loadings"] if runs_of(definition) > 1 else []
+    figures = [f"reports/figures/{experiment}_{name}.{kind}" for name in names for kind in FIGURE_KINDS]
+    if definition["paradigm"] == ALTERNATIVE and pictures_of(grid, experiment):
+        figures += [f"reports/figures/{experiment}_segmentation.{kind}" for kind in ("pdf", "png")]
+    return figures
+
+
 def reports_of(grid: Grid, target: str = "") -> list[str]:
     """Return tables and figures of the experiments whose names begin with ``target``; typeset where a TeX is installed.
 
@@ -102,4 +137,4 @@ def reports_of(grid: Grid, target: str = "") -> list[str]:
         )
     kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
     tables = [f"reports/{name}.{kind}" for name in chosen for kind in kinds]
-    return tables + [f"reports/figures/{name}_cost_against_time.{kind}" for name in chosen for kind in FIGURE_KINDS]
+    return tables + [figure for name in chosen for figure in figures_of(grid, name)]

@@ -28,8 +28,8 @@ def write_chart(chart: Chart, stem: Path) -> None:
 
 def draw(chart: Chart) -> Figure:
     """Return the chart as a figure with one legend for all panels."""
-    columns = min(chart.columns, len(chart.panels))
-    lines = -(-len(chart.panels) // columns)
+    columns = max(1, min(chart.columns, len(chart.panels)))
+    lines = max(1, -(-len(chart.panels) // columns))
     figure = Figure(figsize=(_PANEL_SIZE[0] * columns, _PANEL_SIZE[1] * lines), layout="constrained")
     places = figure.subplots(lines, columns, squeeze=False).ravel()
     handles: dict[str, Artist] = {}
@@ -37,6 +37,8 @@ def draw(chart: Chart) -> Figure:
         handles.update(_draw_panel(axes, panel))
     for axes in places[len(chart.panels) :]:
         axes.set_axis_off()
+    if not chart.panels:
+        places[0].set_title(chart.caption, fontsize="small", wrap=True)
     if len(handles) > 1:
         figure.legend(
             list(handles.values()), list(handles), loc="outside upper center", ncols=min(len(handles), 4), frameon=False

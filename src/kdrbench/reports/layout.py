@@ -114,6 +114,12 @@ def is_converged(name: str) -> bool:
     return name.endswith(_SUFFIX)
 
 
+def by_method(solvers: list[str]) -> list[str]:
+    """Return the solvers with the variants of a method side by side."""
+    methods = list(dict.fromkeys(map(method_label, solvers)))
+    return sorted(solvers, key=lambda solver: (methods.index(method_label(solver)), is_converged(solver)))
+
+
 def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:
     """Arrange the ledger's cells as the paper does."""
     groups = [ColumnGroup(kernel, list(experiment["solvers"])) for kernel in experiment["kernels"]]
