@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, StrMethodFormatter
 
 from kdrbench.files import write_bytes, write_text
 from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 
 _SYMBOLS = {Symbol.NONE: "", Symbol.DOT: "o", Symbol.CROSS: "x", Symbol.SQUARE: "s", Symbol.TRIANGLE: "^"}
 _PANEL_SIZE = (4.6, 3.4)
+# Names of more letters do not fit side by side below a panel.
+_LETTERS_IN_A_ROW = 40
 
 
 def write_chart(chart: Chart, stem: Path) -> None:
@@ -109,7 +112,9 @@ def _draw_bars(axes: Axes, series: Series, place: int, count: int) -> Artist:
         above = [upper - y for y, upper in zip(series.y, series.upper, strict=True)]
         errors = [below, above]
     drawn = axes.bar(middles, series.y, width, yerr=errors, color=series.hue, label=series.key, capsize=2)
-    axes.set_xticks(range(len(series.x)), [str(name) for name in series.x])
+    names = [str(name) for name in series.x]
+    slanted: dict[str, Any] = {"rotation": 55, "ha": "right", "rotation_mode": "anchor", "fontsize": "small"}
+    axes.set_xticks(range(len(names)), names, **(slanted if sum(map(len, names)) > _LETTERS_IN_A_ROW else {}))
     return drawn.patches[0]
 
 
@@ -118,11 +123,14 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
     if axis.scale in (Scale.LOG, Scale.LOG2):
         set_scale = axes.set_xscale if name == "x" else axes.set_yscale
         set_scale("log", base=2 if axis.scale is Scale.LOG2 else 10)
+    if axis.scale is Scale.LOG:
+        lowest, highest = axes.get_xlim() if name == "x" else axes.get_ylim()
+        # Where there are few decades, there are labels within them.
+        if highest < 60 * lowest:
+            ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            ticks.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ticks.set_minor_formatter(NullFormatter())
     if axis.unit == "s" and axis.scale is not Scale.LOG2:
-        if axis.scale is Scale.LOG:
-            lowest, highest = axes.get_xlim() if name == "x" else axes.get_ylim()
-            # Where there are few decades, there are labels within them.
-            ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if highest < 60 * lowest else (1.0,)))
         ticks.set_major_formatter(EngFormatter(unit="s"))
         ticks.set_minor_formatter(NullFormatter())
     elif axis.unit:

@@ -49,7 +49,8 @@ def loadings(runs: pd.DataFrame, findings: Path, data: Path, name: str, experime
         several = {kernel: projections for kernel, projections in found.items() if len(projections) > 1}
         if several:
             names = load_prepared(data / f"{dataset}.npz").feature_names
-            panels += [_weights(dataset, several, names), _angles(dataset, several)]
+            colours = {kernel: place for place, kernel in enumerate(experiment["kernels"])}
+            panels += [_weights(dataset, several, names, colours), _angles(dataset, several, colours)]
     if not panels:
         return None
     caption = _CAPTION.format(solver=solver_label(solver))
@@ -57,38 +58,40 @@ def loadings(runs: pd.DataFrame, findings: Path, data: Path, name: str, experime
     return Chart(f"{name}_loadings", title, caption, panels, 2)
 
 
-def _weights(dataset: str, found: dict[str, list[FloatArray]], names: tuple[str, ...]) -> Panel:
+def _weights(
+    dataset: str, found: dict[str, list[FloatArray]], names: tuple[str, ...], colours: dict[str, int]
+) -> Panel:
     weights = {kernel: np.array([feature_weights(one) for one in several]) for kernel, several in found.items()}
     heaviest = np.argsort(-np.mean([each.mean(axis=0) for each in weights.values()], axis=0), kind="stable")
     shown = heaviest[:_MOST_FEATURES]
     series = [
         Series(
             f"{kernel_label(kernel)} kernel",
-            [names[place] for place in shown],
+            [names[place].replace("_", " ") for place in shown],
             each.mean(axis=0)[shown].tolist(),
             Mark.BARS,
-            colour=colour,
+            colour=colours[kernel],
             lower=each.min(axis=0)[shown].tolist(),
             upper=each.max(axis=0)[shown].tolist(),
         )
-        for colour, (kernel, each) in enumerate(weights.items())
+        for kernel, each in weights.items()
     ]
     part = f"{len(shown)} of {len(names)} features" if len(shown) < len(names) else "all features"
     title = f"{dataset_label(dataset)}, {part}"
-    return Panel(title, Axis("", Scale.NAMES), Axis("weight in the learned space"), series)
+    return Panel(title, Axis("", Scale.NAMES), Axis("weight in W"), series)
 
 
-def _angles(dataset: str, found: dict[str, list[FloatArray]]) -> Panel:
+def _angles(dataset: str, found: dict[str, list[FloatArray]], colours: dict[str, int]) -> Panel:
     series = []
-    for colour, (kernel, projections) in enumerate(found.items()):
+    for kernel, projections in found.items():
         angles = angles_between(projections)
         series.append(
             Series(
                 f"{kernel_label(kernel)} kernel",
-                [float(place) for place in range(1, angles.shape[1] + 1)],
+                _places(angles.shape[1]),
                 np.median(angles, axis=0).tolist(),
                 symbol=Symbol.DOT,
-                colour=colour,
+                colour=colours[kernel],
                 lower=angles.min(axis=0).tolist(),
                 upper=angles.max(axis=0).tolist(),
             )
@@ -96,8 +99,10 @@ def _angles(dataset: str, found: dict[str, list[FloatArray]]) -> Panel:
     n_features, n_components = next(iter(found.values()))[0].shape
     chance = angles_of_chance(n_features, n_components).tolist()
     # Black, the last of the colours.
-    series.append(
-        Series("random spaces", [float(place) for place in range(1, n_components + 1)], chance, colour=6, dashed=True)
-    )
+    series.append(Series("random spaces", _places(n_components), chance, colour=6, dashed=True))
     title = f"{dataset_label(dataset)}, angles between folds"
-    return Panel(title, Axis("principal angle, smallest first"), Axis("angle", unit="degrees"), series)
+    return Panel(title, Axis("principal angle, smallest first", Scale.NAMES), Axis("angle", unit="degrees"), series)
+
+
+def _places(count: int) -> list[str]:
+    return [str(place + 1) for place in range(count)]

@@ -44,11 +44,11 @@ def scatter(runs: pd.DataFrame, findings: Path, data: Path, name: str, experimen
             number, projection = min(found["projection"].items())
             if projection.shape[1] > 1:
                 fold = _fold(load_prepared(data / f"{dataset}.npz"), number, experiment, seed)
-                classes = _classes(fold)
+                classes, kind = _classes(fold), "class"
                 if experiment["paradigm"] == ALTERNATIVE:
-                    classes = found["labels"][number], found["given"][number]
+                    classes, kind = (found["labels"][number], found["given"][number]), "cluster"
                 title = f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel"
-                panels.append(_panel(title, fold, projection, classes))
+                panels.append(_panel(title, fold, projection, classes, kind))
     if not panels:
         return None
     caption = _CAPTION.format(
@@ -87,8 +87,9 @@ def _classes(fold: Fold) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _panel(
-    title: str, fold: Fold, projection: FloatArray, classes: tuple[NDArray[np.int64], NDArray[np.int64]]
+    title: str, fold: Fold, projection: FloatArray, classes: tuple[NDArray[np.int64], NDArray[np.int64]], kind: str
 ) -> Panel:
+    """Draw the samples, a series a colour, symbol and part; ``kind`` is what the colours are."""
     train, test, shares = principal_coordinates(fold.train_features @ projection, fold.test_features @ projection)
     points = np.vstack([train, test])
     is_test = np.arange(len(points)) >= len(train)
@@ -109,7 +110,7 @@ def _panel(
                         _SYMBOLS[symbol % len(_SYMBOLS)],
                         colour,
                         faint=bool(is_test.any()) and not part,
-                        group=f"class {colour + 1}",
+                        group=f"{kind} {colour + 1}",
                     )
                 )
     axes = [Axis(f"principal axis {place + 1} ({share:.0%})") for place, share in enumerate(shares)]

@@ -15,6 +15,7 @@ from kdrbench.bench.experiment import Config
 from kdrbench.datasets import Dataset, load_prepared
 from kdrbench.datasets.picture import is_picture
 from kdrbench.datasets.registry import DatasetEntry, load_registry
+from kdrbench.errors import DataError
 from kdrbench.reports.layout import dataset_label
 from kdrbench.reports.projections import read_findings
 
@@ -69,7 +70,7 @@ def segmented(path: Path, dataset: Dataset, given: NDArray[np.int64], found: NDA
     # Samples are the distinct colours in lexicographic order, which is that of unique.
     colours, sample = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
     if not np.array_equal(colours, dataset.features):
-        raise ValueError(f"{path} does not have the colours of data set {dataset.name!r}")
+        raise DataError(f"{path} does not have the colours of data set {dataset.name!r}; delete it and run again")
     pictures = [Picture("image", pixels)]
     for title, labels in (("given: clustered first", given), ("alternative", found)):
         flat = pixels.reshape(-1, 3)
@@ -89,7 +90,7 @@ def mean_faces(dataset: Dataset, found: NDArray[np.int64]) -> list[Picture]:
     for cluster in np.unique(found):
         own = dataset.features[found == cluster]
         mean = own.mean(axis=0).round().astype(np.uint8)
-        pictures.append(Picture(f"alternative {cluster + 1}: {len(own)} images", mean.reshape(_FACE_SHAPE)))
+        pictures.append(Picture(f"alternative {cluster + 1}, n = {len(own)}", mean.reshape(_FACE_SHAPE)))
     return pictures
 
 
