@@ -21,11 +21,15 @@ from kdrbench.bench.metric_workflow import (
     metric_tables_of,
 )
 from kdrbench.bench.workflow import (
+    FIGURE_KINDS,
     claim_records_of,
     dashboard_parts,
     data_to_await,
     environment_of,
+    findings_of,
     load_grid,
+    pictures_of,
+    prepared_of,
     records_of,
     report_sources,
     reports_of,
@@ -68,6 +72,7 @@ localrules:
     table5,
     ismplus,
     kpca,
+    figure1a,
     reports,
     prepare_data,
     freeze_config,
@@ -88,6 +93,12 @@ localrules:
     paired_tests,
     claims,
     dashboard,
+    figure_cost_against_calls,
+    figure_performance_profile,
+    figure_loadings,
+    figure_scatter,
+    figure_segmentation,
+    prepare_picture,
 
 
 include: "rules/data.smk"
@@ -96,6 +107,7 @@ include: "rules/metric.smk"
 include: "rules/lowrank.smk"
 include: "rules/report.smk"
 include: "rules/claims.smk"
+include: "rules/figures.smk"
 include: "rules/targets.smk"
 
 
