@@ -65,7 +65,7 @@ def test_the_wheel_holds_every_file_of_the_package(wheel):
     files = {
         str(path.relative_to(source))
         for path in source.rglob("*")
-        if path.is_file() and path.suffix != ".pyc" and "egg-info" not in str(path)
+        if path.is_file() and "__pycache__" not in path.parts and "egg-info" not in str(path)
     }
     assert {"kdrbench/py.typed", "kdrbench/datasets/registry.toml"} <= files
     assert {name for name in wheel.namelist() if ".dist-info/" not in name} == files
