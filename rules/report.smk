@@ -146,6 +146,7 @@ rule dashboard:
         config="results/config.json",
         runs="results/runs.csv",
         traces=traces_of(GRID),
+        ledger="reports/published_vs_ours.csv",
         parts=dashboard_parts(GRID) + metric_parts_of(METRIC),
     output:
         report(
@@ -161,4 +162,4 @@ rule dashboard:
         sources=REPORT_SOURCES,
     shell:
         "python -m kdrbench dashboard {input.parts:q} --config {input.config:q} --runs {input.runs:q}"
-        " --traces results/traces --out {output:q} > {log:q} 2>&1"
+        " --traces results/traces --ledger {input.ledger:q} --out {output:q} > {log:q} 2>&1"
