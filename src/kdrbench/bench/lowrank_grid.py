@@ -26,6 +26,7 @@ class LowrankGrid:
 
     def __init__(self, config: Config) -> None:
         self.section: Config = config.get("lowrank", {"tasks": {}, "limits": {"time_s": 0.0, "memory_mib": 0}})
+        self.tasks = {name: self.section["tasks"][name] for name in self.section.get("run", self.section["tasks"])}
         self._batches = {batch.path: batch for batch in self._expand()}
 
     @property
@@ -64,16 +65,16 @@ class LowrankGrid:
         if not self._batches:
             return []
         stems = ["reports/lowrank", "reports/lowrank_measured"]
-        drawn = [name for name, task in self.section["tasks"].items() if len(task["constraints"]) > 1]
+        drawn = [name for name, task in self.tasks.items() if len(task["constraints"]) > 1]
         figures = [f"reports/figures/lowrank_{name}.{kind}" for name in drawn for kind in ("pdf", "png", "json")]
         return [f"{stem}.{kind}" for stem in stems for kind in ("tex", "html", "csv", "json")] + figures
 
     def _expand(self) -> Iterator[LowrankBatch]:
         section = self.section
-        if not section["tasks"]:
+        if not self.tasks:
             return
         sources = sources_of(_ROOTS)
-        for name, task in section["tasks"].items():
+        for name, task in self.tasks.items():
             for method in task["methods"]:
                 yield LowrankBatch(
                     task=name,
@@ -91,26 +92,32 @@ class LowrankGrid:
 
 def check_lowrank_config(section: Config) -> None:
     """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault of the section."""
-    registry = load_registry()
     for name, method in section["methods"].items():
         if ("step" in method) == ("divergence" in method) or ("solver" in method) != ("divergence" in method):
             raise ConfigError(
                 f"config: lowrank.methods.{name} must hold either divergence and solver, or the step of DefiniteBoost; "
                 f"it holds {', '.join(method)}"
             )
+    for name in section.get("run", []):
+        if name not in section["tasks"]:
+            raise ConfigError(f"config: lowrank.run: {unknown_name('task', name, sorted(section['tasks']))}")
     for name, task in section["tasks"].items():
-        place = f"config: lowrank.tasks.{name}"
-        if task["dataset"] not in registry:
-            raise ConfigError(f"{place}.dataset: {unknown_name('data set', task['dataset'], sorted(registry))}")
-        entry = registry[task["dataset"]]
-        if not entry.classes:
-            raise ConfigError(f"{place}.dataset: data set {entry.name!r} has no labels; constraints come from them")
-        for method in task["methods"]:
-            if method not in section["methods"]:
-                raise ConfigError(f"{place}.methods: {unknown_name('method', method, sorted(section['methods']))}")
-        pairs = entry.n_samples * (entry.n_samples - 1) // 2
-        if max(task["constraints"]) > pairs:
-            raise ConfigError(
-                f"{place}.constraints asks for {max(task['constraints'])}; the {entry.n_samples} samples of "
-                f"{entry.name!r} have {pairs} pairs, so it must be at most that"
-            )
+        _check_task(f"config: lowrank.tasks.{name}", task, section)
+
+
+def _check_task(place: str, task: Config, section: Config) -> None:
+    registry = load_registry()
+    if task["dataset"] not in registry:
+        raise ConfigError(f"{place}.dataset: {unknown_name('data set', task['dataset'], sorted(registry))}")
+    entry = registry[task["dataset"]]
+    if not entry.classes:
+        raise ConfigError(f"{place}.dataset: data set {entry.name!r} has no labels; constraints come from them")
+    for method in task["methods"]:
+        if method not in section["methods"]:
+            raise ConfigError(f"{place}.methods: {unknown_name('method', method, sorted(section['methods']))}")
+    pairs = entry.n_samples * (entry.n_samples - 1) // 2
+    if max(task["constraints"]) > pairs:
+        raise ConfigError(
+            f"{place}.constraints asks for {max(task['constraints'])}; the {entry.n_samples} samples of "
+            f"{entry.name!r} have {pairs} pairs, so it must be at most that"
+        )
