@@ -14,16 +14,17 @@ from kdrbench.bench.metric_grid import MetricGrid
 from kdrbench.bench.metric_workflow import (
     metric_figure_data,
     metric_option,
+    metric_parts_of,
     metric_records_of,
     metric_reports_of,
     metric_rows_of,
-    metric_sources,
     metric_tables_of,
 )
 from kdrbench.bench.workflow import (
     claim_records_of,
     dashboard_parts,
     data_to_await,
+    environment_of,
     load_grid,
     records_of,
     report_sources,
@@ -39,11 +40,10 @@ from kdrbench.bench.workflow import (
 configfile: str(Path(workflow.basedir) / "config.yaml")
 
 
-GRID = load_grid(config)
-METRIC = MetricGrid(config)
-LOWRANK = LowrankGrid(config)
-REPORT_SOURCES = report_sources()
-METRIC_SOURCES = metric_sources()
+GRID = load_grid(config, workflow)
+METRIC = MetricGrid(config, environment_of(workflow, "ikdr.yaml"))
+LOWRANK = LowrankGrid(config, environment_of(workflow, "lowrank.yaml"))
+REPORT_SOURCES = report_sources(workflow)
 shell.prefix(shell_prefix(workflow))
 
 

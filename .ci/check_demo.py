@@ -41,11 +41,26 @@ for name in config["run"]:
     paths = [Path(f"reports/{name}.{kind}") for kind in kinds]
     paths += [Path(f"reports/figures/{name}_cost_against_time.{kind}") for kind in ("pdf", "png", "json")]
     faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
-paths = [Path(f"reports/published_vs_ours.{kind}") for kind in ("csv", "html")]
+paths = [Path(f"reports/published_vs_ours.{kind}") for kind in ("csv", "html")] + [Path("reports/dashboard.html")]
 faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
+for task in config["lowrank"]["run"]:
+    paths = [Path(f"reports/figures/lowrank_{task}.{kind}") for kind in ("pdf", "png", "json")]
+    faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
+with Path("results/lowrank.csv").open(encoding="utf-8", newline="") as stream:
+    learned = list(csv.DictReader(stream))
+faults += [f"no kernel learned: {row}" for row in learned if row["status"] == "failed" or not row["accuracy"]]
 with Path("results/runs.csv").open(encoding="utf-8", newline="") as stream:
     runs = list(csv.DictReader(stream))
 faults += [f"no trace {run['trace_file']}" for run in runs if not Path("results/traces", run["trace_file"]).exists()]
 faults += [f"failed run: {run}" for run in runs if run["status"] == "failed"]
-print(f"demo: {len(runs)} runs, {len(faults)} faults")
+section = config["kpca"]
+with Path("results/kpca.csv").open(encoding="utf-8", newline="") as stream:
+    rows = list(csv.DictReader(stream))
+wanted = section["splits"] * len(section["datasets"]) * len(section["learners"]) * len(section["variants"])
+faults += [f"{len(rows)} of {wanted} rows of the KPCA trick"] if len(rows) != wanted else []
+faults += [f"failed split: {row}" for row in rows if row["status"] != "converged"]
+paths = [Path(f"reports/kpca_{name}.html") for name in ("table1", "table2", "table3", "tests", "times")]
+paths += [Path(f"reports/figures/kpca_figure{number}.{kind}") for number in (2, 3, 4, 5) for kind in ("pdf", "png")]
+faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
+print(f"demo: {len(runs)} runs, {len(rows)} rows of the KPCA trick, {len(learned)} kernels, {len(faults)} faults")
 sys.exit("\n".join(faults) or 0)

@@ -1,6 +1,6 @@
 rule run_batch:
     input:
-        data=lambda wildcards: ancient(data_to_await(GRID.batch(**wildcards))),
+        data=lambda wildcards: data_to_await(GRID.batch(**wildcards)),
     output:
         records="results/runs/{experiment}/{dataset}/{kernel}/{solver}/{folds}.jsonl",
         traces="results/traces/{experiment}/{dataset}/{kernel}/{solver}/{folds}.jsonl",

@@ -1,9 +1,7 @@
 # The KPCA trick: splits of Tables 1 to 3, and the tables and figures made of them.
 rule run_metric_batch:
     input:
-        data=lambda wildcards: ancient(
-            data_to_await(METRIC.batch(**wildcards), "results/kpca")
-        ),
+        data=lambda wildcards: data_to_await(METRIC.batch(**wildcards), "results/kpca"),
     output:
         "results/kpca/{dataset}/{splits}.jsonl",
     log:
@@ -37,7 +35,7 @@ rule merge_metric:
     conda:
         "../envs/report.yaml"
     params:
-        sources=METRIC_SOURCES,
+        sources=REPORT_SOURCES,
     shell:
         "python -m kdrbench kpca-merge {input.config:q} results/kpca --out {output:q} > {log:q} 2>&1"
 
@@ -52,7 +50,7 @@ rule metric_tables:
     conda:
         "../envs/report.yaml"
     params:
-        sources=[REPORT_SOURCES, METRIC_SOURCES],
+        sources=REPORT_SOURCES,
     shell:
         "python -m kdrbench kpca-tables {input:q} --out reports > {log:q} 2>&1"
 
@@ -75,7 +73,7 @@ rule metric_figure:
         "../envs/report.yaml"
     threads: 1
     params:
-        sources=METRIC_SOURCES,
+        sources=REPORT_SOURCES,
         stem="reports/figures/kpca_figure{number}",
     shell:
         "python -m kdrbench kpca-figure {wildcards.number} {input.data:q} --config {input.config:q}"

@@ -146,7 +146,7 @@ rule dashboard:
         config="results/config.json",
         runs="results/runs.csv",
         traces=traces_of(GRID),
-        parts=dashboard_parts(GRID),
+        parts=dashboard_parts(GRID) + metric_parts_of(METRIC),
     output:
         report(
             "reports/dashboard.html",

@@ -6,7 +6,6 @@ from configs import table_4_config, whole_config
 from kdrbench.bench.config import check_config
 from kdrbench.bench.experiment import is_scaling
 from kdrbench.bench.grid import Grid
-from kdrbench.bench.lowrank_grid import LowrankGrid
 from kdrbench.bench.workflow import claim_records_of, scaling_reports_of, scaling_runs_of
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
@@ -63,14 +62,5 @@ def test_claims_are_decided_by_the_parts_that_the_configuration_has():
         "tricks": "reports/figures/kpca_figure5.json",
     }
     without = table_4_config() | {"kpca": whole["kpca"] | {"datasets": []}}
-    without["lowrank"] = whole["lowrank"] | {"tasks": {}}
+    without["lowrank"] = whole["lowrank"] | {"run": []}
     assert claim_records_of(Grid(without)) == {"runs": "results/runs.csv"}
-
-
-def test_the_tasks_of_low_rank_kernels_that_are_run_can_be_named():
-    config = whole_config()
-    section = config["lowrank"] | {"run": ["gyrb"]}
-    assert {batch.task for batch in LowrankGrid(config | {"lowrank": section}).batches()} == {"gyrb"}
-    unknown = config | {"lowrank": section | {"run": ["gyrbs"]}}
-    with pytest.raises(ConfigError, match=r"config: lowrank\.run: unknown task 'gyrbs'; .*Did you mean"):
-        check_config(unknown)

@@ -47,10 +47,12 @@ def test_p_is_that_of_all_signs_ties_and_zeros_included(differences):
     assert signed_rank_p(differences) == pytest.approx(p_by_enumeration(differences), abs=1e-12)
 
 
-def test_p_of_equal_methods_is_one_and_of_many_pairs_approximate():
-    assert signed_rank_p([0.0] * 10) == 1.0
-    rng = np.random.default_rng(0)
-    assert signed_rank_p(rng.standard_normal(40) + 2.0) < 1e-6
+def test_p_of_equal_methods_and_of_one_pair_is_one_and_many_pairs_are_exact_too():
+    assert signed_rank_p([0.0] * 10) == signed_rank_p([]) == signed_rank_p([0.0, 0.3]) == 1.0
+    differences = np.random.default_rng(0).standard_normal(40) + 0.4
+    assert signed_rank_p(differences) == pytest.approx(stats.wilcoxon(differences, method="exact").pvalue, rel=1e-9)
+    # All signs equal: one of 2^40 choices on either side.
+    assert signed_rank_p(np.arange(1.0, 41.0)) == pytest.approx(2.0**-39)
 
 
 def test_holm_multiplies_from_the_smallest_and_never_falls():

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from kdrbench.bench.config import NO_KERNEL, check_config, method_of
@@ -104,12 +105,17 @@ class Batch:
 
 
 class Grid:
-    """All batches of a checked configuration."""
+    """All batches of a checked configuration.
 
-    def __init__(self, config: Config) -> None:
+    ``environment`` is the conda environment that batches run in, if they do not run in this one: its file then stands
+    for the versions of packages.
+    """
+
+    def __init__(self, config: Config, environment: Path | None = None) -> None:
         check_config(config)
         self.config = config
         self._registry = registry_of(config)
+        self._environment = environment
         self._known_sources: dict[tuple[str, ...], Sources] = {}
         self._batches = {batch.path: batch for batch in self._expand()}
 
@@ -222,7 +228,7 @@ class Grid:
         if modules not in self._known_sources:
             self._known_sources[modules] = sources_of(modules)
         sources = self._known_sources[modules]
-        return {"sources_sha256": sources.sha256, "packages": sources.packages}
+        return {"sources_sha256": sources.sha256, "packages": sources.packages_in(self._environment)}
 
     def _batches_of(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[Batch]:
         experiment, config, entry = self.config["experiments"][name], self.config, self._registry[dataset]

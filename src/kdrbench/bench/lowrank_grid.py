@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 from kdrbench.bench.experiment import Config
 from kdrbench.bench.lowrank_batch import LowrankBatch
@@ -24,10 +25,15 @@ _ROOTS = [
 class LowrankGrid:
     """All batches of the section ``lowrank`` of a checked configuration; none without the section."""
 
-    def __init__(self, config: Config) -> None:
-        self.section: Config = config.get("lowrank", {"tasks": {}, "limits": {"time_s": 0.0, "memory_mib": 0}})
-        self.tasks = {name: self.section["tasks"][name] for name in self.section.get("run", self.section["tasks"])}
+    def __init__(self, config: Config, environment: Path | None = None) -> None:
+        self._environment = environment
+        self.section: Config = config.get("lowrank", {"run": [], "limits": {"time_s": 0.0, "memory_mib": 0}})
         self._batches = {batch.path: batch for batch in self._expand()}
+
+    @property
+    def tasks(self) -> dict[str, Config]:
+        """Return the tasks to run, in their order."""
+        return {name: self.section["tasks"][name] for name in self.section["run"]}
 
     @property
     def time_limit_s(self) -> str:
@@ -71,7 +77,7 @@ class LowrankGrid:
 
     def _expand(self) -> Iterator[LowrankBatch]:
         section = self.section
-        if not self.tasks:
+        if not section["run"]:
             return
         sources = sources_of(_ROOTS)
         for name, task in self.tasks.items():
@@ -86,21 +92,21 @@ class LowrankGrid:
                     runs=tuple(range(section["runs"])),
                     seed=section["seed"],
                     sources_sha256=sources.sha256,
-                    packages=sources.packages,
+                    packages=sources.packages_in(self._environment),
                 )
 
 
 def check_lowrank_config(section: Config) -> None:
     """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault of the section."""
+    for name in section["run"]:
+        if name not in section["tasks"]:
+            raise ConfigError(f"config: lowrank.run: {unknown_name('task', name, sorted(section['tasks']))}")
     for name, method in section["methods"].items():
         if ("step" in method) == ("divergence" in method) or ("solver" in method) != ("divergence" in method):
             raise ConfigError(
                 f"config: lowrank.methods.{name} must hold either divergence and solver, or the step of DefiniteBoost; "
                 f"it holds {', '.join(method)}"
             )
-    for name in section.get("run", []):
-        if name not in section["tasks"]:
-            raise ConfigError(f"config: lowrank.run: {unknown_name('task', name, sorted(section['tasks']))}")
     for name, task in section["tasks"].items():
         _check_task(f"config: lowrank.tasks.{name}", task, section)
 
@@ -118,6 +124,6 @@ def _check_task(place: str, task: Config, section: Config) -> None:
     pairs = entry.n_samples * (entry.n_samples - 1) // 2
     if max(task["constraints"]) > pairs:
         raise ConfigError(
-            f"{place}.constraints asks for {max(task['constraints'])}; the {entry.n_samples} samples of "
-            f"{entry.name!r} have {pairs} pairs, so it must be at most that"
+            f"{place}.constraints asks for {max(task['constraints'])}; the {entry.n_samples} samples of {entry.name!r} "
+            f"have {pairs} pairs, so it must be at most that"
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kdrbench.bench.metric_config import table_name
 from kdrbench.bench.metric_grid import MetricGrid
-from kdrbench.bench.sources import sources_of
 from kdrbench.bench.workflow import FIGURE_KINDS
 
 RECORDS, ROWS = "results/kpca", "results/kpca.csv"
@@ -12,11 +11,6 @@ RECORDS, ROWS = "results/kpca", "results/kpca.csv"
 TABLE_KINDS = ("tex", "html", "csv", "json")
 _SIDE_TABLES = ("kpca_tests", "kpca_times")
 _FIGURES = ("2", "3", "4", "5")
-
-
-def metric_sources() -> str:
-    """Return a hash of the code that makes tables and figures of the KPCA trick, KDNE by both tricks included."""
-    return sources_of(["kdrbench.reports.metric_commands", "kdrbench.bench.metric_record"]).sha256
 
 
 def metric_records_of(grid: MetricGrid) -> list[str]:
@@ -50,6 +44,11 @@ def metric_reports_of(grid: MetricGrid, target: str = "") -> list[str]:
     numbers = [number for number in _FIGURES if number == "2" or grid.figures]
     figures = [f"reports/figures/kpca_figure{number}.{kind}" for number in numbers for kind in FIGURE_KINDS]
     return metric_tables_of(grid) + figures
+
+
+def metric_parts_of(grid: MetricGrid) -> list[str]:
+    """Return the tables and figures that the dashboard shows."""
+    return [path for path in metric_reports_of(grid) if path.endswith(".json")]
 
 
 def metric_rows_of(grid: MetricGrid) -> list[str]:

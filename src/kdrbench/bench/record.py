@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -125,17 +126,17 @@ class RunRecord:
             raise RecordError(f"not a line of JSON: {line[:80]!r}") from error
         if not isinstance(values, dict):
             raise RecordError(f"a record must be a JSON object, got {line[:80]!r}")
-        _check_columns(values, cls)
+        _check_columns(values)
         return cls(**values)
 
 
-def _check_columns(values: dict[str, Any], record: type[RunRecord]) -> None:
+def _check_columns(values: dict[str, Any]) -> None:
     if values.get("schema_version") != SCHEMA_VERSION:
         raise RecordError(
             f"the record has schema version {values.get('schema_version')!r}, this kdrbench reads {SCHEMA_VERSION}; "
             "delete the results folder it lies in and run again"
         )
-    hints = get_type_hints(record)
+    hints = _column_types()
     if differing := set(hints) ^ set(values):
         raise RecordError(f"the record's columns differ from the schema in: {', '.join(sorted(differing))}")
     for name, value in values.items():
@@ -144,6 +145,11 @@ def _check_columns(values: dict[str, Any], record: type[RunRecord]) -> None:
             raise RecordError(f"column {name} holds {value!r}, which is not of type {hints[name]}")
     if values["status"] not in set(Status):
         raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
+
+
+@cache
+def _column_types() -> dict[str, Any]:
+    return get_type_hints(RunRecord)
 
 
 def append_record(path: Path, record: RunRecord) -> None:

@@ -28,21 +28,35 @@ _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 FIGURE_KINDS = ("pdf", "png", "json")
 
 
-def load_grid(config: Config) -> Grid:
+def load_grid(config: Config, workflow: Any) -> Grid:
     """Return the grid of a configuration, or let Snakemake end with one sentence on what is wrong with it."""
     from snakemake.exceptions import WorkflowError
 
     try:
-        return Grid(config)
+        return Grid(config, environment_of(workflow, "ikdr.yaml"))
     except ConfigError as error:
         raise WorkflowError(str(error)) from None
 
 
-def report_sources() -> str:
-    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons."""
+def environment_of(workflow: Any, name: str) -> Path | None:
+    """Return the file of the conda environment that jobs run in, or ``None`` if they run in Snakemake's own."""
+    from snakemake.settings.types import DeploymentMethod
+
+    conda = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+    return Path(workflow.basedir) / "envs" / name if conda else None
+
+
+def report_sources(workflow: Any) -> str:
+    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons.
+
+    Where reports are made in a conda environment, its file is a part of that.
+    """
     folder = Path(str(files("kdrbench.reports")))
     commands = [f"kdrbench.reports.{path.stem}" for path in sorted(folder.glob("*commands.py"))]
-    digest = hashlib.sha256(sources_of([*commands, "kdrbench.bench.record"]).sha256.encode())
+    records = [f"kdrbench.bench.{name}" for name in ("merge", "metric_record", "lowrank_record")]
+    digest = hashlib.sha256(sources_of([*commands, *records]).sha256.encode())
+    if environment := environment_of(workflow, "report.yaml"):
+        digest.update(environment.read_bytes())
     for path in sorted(folder.rglob("*")):
         if path.suffix in _REPORT_DATA:
             digest.update(path.name.encode() + path.read_bytes())
@@ -68,11 +82,16 @@ def shell_prefix(workflow: Any) -> str:
 def data_to_await(batch: Batch | MetricBatch | LowrankBatch, folder: str = "results/runs") -> list[str]:
     """Return the prepared data file that a batch, whose records lie in ``folder``, has to wait for.
 
-    None where this very batch is done and only its data file is gone: Snakemake reruns whatever depends on a file
-    that is made again, even an `ancient` one, and a batch names the SHA-256 of its data anyhow.
+    For a batch that is done, only if the file is there, and marked so that its age does not count: Snakemake reruns
+    whatever depends on a file that is made again, and a batch names the SHA-256 of its data anyhow. For any other batch
+    not marked: beside a marked file that is to be made, Snakemake overlooks that the batch itself has changed.
     """
+    from snakemake.io import ancient
+
     data, records = f"results/data/{batch.dataset}.npz", Path(f"{folder}/{batch.path}.jsonl")
-    return [] if not Path(data).exists() and _made_for(batch, records) else [data]
+    if not _made_for(batch, records):
+        return [data]
+    return [ancient(data)] if Path(data).exists() else []
 
 
 def _made_for(batch: Batch | MetricBatch | LowrankBatch, records: Path) -> bool:
@@ -146,7 +165,7 @@ def scaling_reports_of(grid: Grid) -> list[str]:
 
 def claim_records_of(grid: Grid) -> dict[str, str]:
     """Return the tables from which claims are decided: those of the parts that the configuration has."""
-    asked = {"kpca": "datasets", "lowrank": "tasks"}
+    asked = {"kpca": "datasets", "lowrank": "run"}
     parts = [name for name, key in asked.items() if grid.config.get(name, {}).get(key)]
     records = {name: f"results/{name}.csv" for name in ("runs", *parts)}
     if "kpca" in parts and grid.config["kpca"].get("figures"):

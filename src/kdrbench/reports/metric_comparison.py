@@ -6,7 +6,7 @@ import pandas as pd
 
 from kdrbench.bench.metric_batch import VARIANTS
 from kdrbench.bench.metric_config import TABLES
-from kdrbench.reports.comparison import NO_EXPERIMENT, Comparison
+from kdrbench.reports.comparison import NO_EXPERIMENT, UNEXPLAINED, Comparison
 from kdrbench.reports.interval import interval_of
 from kdrbench.reports.metric_summary import (
     METRIC,
@@ -39,9 +39,6 @@ def _comparison(learner: str, axes: dict[str, str], cell: MetricCell | None) -> 
     number = find_printed(axes["dataset"], learner, axes["kernel"] or PLAIN)
     ours = cell.ours if cell else None
     low, high = interval_of(METRIC, ours) if ours else (None, None)
-    reasons = [
-        words for words in (ours.note if ours else NO_EXPERIMENT, number.why if number and ours else "") if words
-    ]
     return Comparison(
         **axes,
         published=number.text if number else "",
@@ -53,7 +50,15 @@ def _comparison(learner: str, axes: dict[str, str], cell: MetricCell | None) -> 
         high=high,
         runs=ours.folds if ours else 0,
         verdict=cell.verdict if cell else Verdict.NOT_RUN,
-        why="; ".join(reasons),
+        why=_why(cell),
         experiment=EXPERIMENT if cell else "",
         first=True,
     )
+
+
+def _why(cell: MetricCell | None) -> str:
+    if cell is None:
+        return NO_EXPERIMENT
+    reasons = [cell.ours.note, cell.published.why if cell.published else ""]
+    known = "; ".join(reason for reason in reasons if reason)
+    return known or (UNEXPLAINED if cell.verdict is Verdict.DIFFERS else "")

@@ -23,7 +23,8 @@ def tests_table(differences: dict[str, dict[tuple[str, str], Difference]]) -> Pa
     notes = [
         "Differences of accuracy to the plain learner on the same splits; bold: better with p < 0.05 by Holm, over the "
         "comparisons of one learner.",
-        "Corrected t: its variance allows for overlapping training sets (Nadeau and Bengio 2003); without Holm.",
+        "Corrected t: its variance allows for overlapping training sets (Nadeau and Bengio 2003), far too much where "
+        "most samples are for testing; without Holm.",
     ]
     return PaperTable("kpca_tests", "Do kernels help? Tests over splits.", columns, blocks, notes, n_labels=2)
 

@@ -12,7 +12,8 @@ import pandas as pd
 from kdrbench.bench.metric_batch import VARIANTS
 from kdrbench.bench.metric_config import TABLES
 from kdrbench.reports.numbers import PLUS_MINUS
-from kdrbench.reports.paired_tests import corrected_t_p, holm, wilcoxon_p
+from kdrbench.reports.overlap import corrected_t_p
+from kdrbench.reports.paired import SIGNIFICANT, holm, signed_rank_p
 from kdrbench.reports.published import PublishedNumber, find_published
 from kdrbench.reports.summary import Cell
 from kdrbench.reports.verdict import Verdict, judge
@@ -20,8 +21,6 @@ from kdrbench.solvers.status import Status
 
 PAPER, SETTING, METRIC = "kpca_trick", "classification", "accuracy"
 PLAIN = "plain"
-# Below this a difference is called significant.
-SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Difference:
     @property
     def significant(self) -> int:
         """1 for better, -1 for worse than the plain learner, 0 where they cannot be told apart."""
-        return int(np.sign(self.mean)) if self.p_holm < SIGNIFICANCE else 0
+        return int(np.sign(self.mean)) if self.p_holm <= SIGNIFICANT else 0
 
 
 def read_metric_rows(path: Path) -> pd.DataFrame:
@@ -142,7 +141,8 @@ def differences_of(rows: pd.DataFrame, learner: str) -> dict[tuple[str, str], Di
             difference = (wide[variant] - wide[PLAIN]).dropna().to_numpy(dtype=float)
             if difference.size:
                 found.append((str(dataset), variant, difference, share))
-    p_values = [wilcoxon_p(difference) for _, _, difference, _ in found]
+    # In units of rounding: shares of the same samples that differ by the same count are tied.
+    p_values = [signed_rank_p(np.round(difference, 12)) for _, _, difference, _ in found]
     corrected = holm(p_values)
     return {
         (dataset, variant): Difference(
@@ -152,7 +152,7 @@ def differences_of(rows: pd.DataFrame, learner: str) -> dict[tuple[str, str], Di
             len(difference),
             float(difference.mean()),
             p_values[place],
-            float(corrected[place]),
+            corrected[place],
             corrected_t_p(difference, share),
         )
         for place, (dataset, variant, difference, share) in enumerate(found)
