@@ -122,6 +122,13 @@ def test_the_whole_grid_is_that_of_the_papers():
         "ismplus_table5": 4 * (9 + 3),
         "ismplus_table6": 4 * (9 + 2),
         "figure1a": 3 * 2,
+        # sizes x solvers
+        "scaling": 8 * 6,
+        "scaling_factored": 8 * 5,
+        "scaling_d": 7 * 5,
+        "scaling_q2": 5,
+        "scaling_q8": 5,
+        "scaling_q16": 5,
     }
 
 

@@ -199,6 +199,9 @@ def scaling_reports_of(grid: Grid) -> list[str]:
 
 def claim_records_of(grid: Grid) -> dict[str, str]:
     """Return the tables from which claims are decided: those of the parts that the configuration has."""
-    asked = {"kpca": "datasets", "lowrank": "tasks"}
+    asked = {"kpca": "datasets", "lowrank": "run"}
     parts = [name for name, key in asked.items() if grid.config.get(name, {}).get(key)]
-    return {name: f"results/{name}.csv" for name in ("runs", *parts)}
+    records = {name: f"results/{name}.csv" for name in ("runs", *parts)}
+    if "kpca" in parts and grid.config["kpca"].get("figures"):
+        records["tricks"] = "reports/figures/kpca_figure5.json"
+    return records

@@ -51,20 +51,26 @@ def paired_tests(runs: Path, out: Path) -> None:
 @click.option("--runs", type=_FILE, help="The merged table of runs.")
 @click.option("--kpca", type=_FILE, help="The merged table of the KPCA trick.")
 @click.option("--lowrank", type=_FILE, help="The merged table of low-rank kernels.")
+@click.option("--tricks", type=_FILE, help="The KPCA trick's Figure 5 as JSON.")
 @click.option("--out", type=_FILE, required=True, help="Path of the page without extension.")
-def claims(config: Path, runs: Path | None, kpca: Path | None, lowrank: Path | None, out: Path) -> None:
+def claims(
+    config: Path, runs: Path | None, kpca: Path | None, lowrank: Path | None, tricks: Path | None, out: Path
+) -> None:
     """Decide each claim of the papers by the records that are named, as .html and .json."""
     import json
 
     import pandas as pd
 
+    from kdrbench.reports.chart import Chart
     from kdrbench.reports.claims import Records, decided, write_claims
+    from kdrbench.reports.claims.kpca import points_of_figure_5
     from kdrbench.reports.summary import read_all_runs
 
     def read(path: Path | None) -> pd.DataFrame:
         return pd.DataFrame() if path is None else read_all_runs(path)
 
-    records = Records(read(runs), read(kpca), read(lowrank), json.loads(config.read_text(encoding="utf-8")))
+    points = pd.DataFrame() if tricks is None else points_of_figure_5(Chart.from_json(tricks.read_text("utf-8")))
+    records = Records(read(runs), read(kpca), read(lowrank), points, json.loads(config.read_text(encoding="utf-8")))
     found = decided(records)
     write_claims(found, out)
     for claim, result in found:

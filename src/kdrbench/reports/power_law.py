@@ -51,8 +51,8 @@ def fit_power_law(sizes: Sequence[float], times: Sequence[float]) -> PowerLaw | 
     return PowerLaw(slope, slope - half, slope + half, level, min(chosen), max(chosen), len(points))
 
 
-def fit_large(sizes: Sequence[float], times: Sequence[float]) -> PowerLaw | None:
-    """Do the same from ``MANY_SAMPLES`` samples on, where three such sizes are known; else with all."""
-    large = [(size, time) for size, time in zip(sizes, times, strict=True) if size >= MANY_SAMPLES]
+def fit_large(sizes: Sequence[float], times: Sequence[float], least: float = MANY_SAMPLES) -> PowerLaw | None:
+    """Do the same from the size ``least`` on, where three such sizes are known; else with all."""
+    large = [(size, time) for size, time in zip(sizes, times, strict=True) if size >= least]
     fitted = fit_power_law([size for size, _ in large], [time for _, time in large])
     return fitted or fit_power_law(sizes, times)

@@ -5,8 +5,15 @@ import json
 import pandas as pd
 import pytest
 
+from kdrbench.reports.chart import Axis, Chart, Panel, Series
 from kdrbench.reports.claims import Decision, Records
-from kdrbench.reports.claims.kpca import CELLS, aligned_come_close, kernel_versions_win
+from kdrbench.reports.claims.kpca import (
+    CELLS,
+    aligned_come_close,
+    kernel_versions_win,
+    points_of_figure_5,
+    tricks_agree,
+)
 from kdrbench.reports.claims.lowrank import agreement_rises, cost_of_projections, fewer_sweeps
 
 LEARNERS = ("nca", "lmnn", "dne")
@@ -27,11 +34,18 @@ def kpca(lost=0, datasets=DATASETS, aligned=0.91, tuning=(100.0, 1.0), **columns
 
 
 def test_without_records_nothing_is_decided():
-    decisions = (kernel_versions_win, aligned_come_close, cost_of_projections, fewer_sweeps, agreement_rises)
+    decisions = (
+        kernel_versions_win,
+        aligned_come_close,
+        tricks_agree,
+        cost_of_projections,
+        fewer_sweeps,
+        agreement_rises,
+    )
     for decide in decisions:
         found = decide(Records())
         assert found.decision is Decision.UNDECIDED
-        assert "results/" in found.evidence
+        assert "results/" in found.evidence or "reports/" in found.evidence
 
 
 def test_kernel_versions_must_win_28_of_30():
@@ -67,6 +81,24 @@ def test_aligned_kernels_must_be_close_and_quick():
     assert aligned_come_close(kpca(tuning=(None, 1.0))).decision is Decision.UNDECIDED
 
 
+def tricks(**points):
+    """Figure 5 with a series for each way to solve the kernel trick; points are (condition, disagreement)."""
+    series = [Series(f"Iris, {name}", [x for x, _ in own], [y for _, y in own]) for name, own in points.items()]
+    axis = Axis("a")
+    chart = Chart("kpca_figure5", "t", "c", [Panel("Accuracies", axis, axis), Panel("Distances", axis, axis, series)])
+    return Records(tricks=points_of_figure_5(Chart.from_json(chart.to_json())))
+
+
+def test_both_tricks_must_agree_where_the_kernel_is_well_conditioned():
+    found = tricks_agree(tricks(exact=[(10.0, 1e-13), (1e6, 1e-9), (1e11, 1e-3)], qz=[(1e16, 1.0)]))
+    assert found.decision is Decision.CONFIRMED
+    assert found.evidence == (
+        "up to condition 1e+07 distances differ by at most 1.0e-09 (2 kernels), beyond it by up to 1.0e+00 (2)"
+    )
+    assert tricks_agree(tricks(exact=[(10.0, 1e-3)])).decision is Decision.CONTRADICTED
+    assert tricks_agree(tricks(exact=[(1e9, 1e-9)])).decision is Decision.UNDECIDED
+
+
 def lowrank(*rows):
     blank = {"task": "t", "run": 0, "n_constraints": 50, "status": "converged", "n_samples": 300, "rank": 16}
     blank |= {"sweeps": 10, "projections": 500, "time_s": 1.0, "nmi_ten_starts": 0.5}
@@ -98,6 +130,12 @@ def test_exponents_need_three_sizes_of_runs_that_converged():
     found = cost_of_projections(lowrank(*rows))
     assert found.decision is Decision.UNDECIDED
     assert "three sizes of von_neumann r" in found.evidence
+
+
+def test_small_ranks_are_left_out_where_there_are_large_ones():
+    bent = [{"method": "burg", "rank": r, "time_s": float(max(r, 100) ** 2)} for r in (16, 32, 64, 128, 256, 512)]
+    rows = [*bent, *timed("burg", 1.0, 2.0)[:4], *timed("von_neumann", 1.0, 2.0)]
+    assert "burg r^2.00 (2.00 to 2.00)" in cost_of_projections(lowrank(*rows)).evidence
 
 
 def swept(method, sweeps, **columns):

@@ -31,6 +31,7 @@ def test_iterations_of_every_run_that_converged_count():
 def test_iterations_of_alternations_and_stopped_runs_do_not_count():
     rows = [run("wine", "ism", 0, iterations=4), run("wine", "ism", 1, iterations=50, status="time_limit")]
     rows.append(run("wine", "ism", 2, iterations=50, paradigm="unsupervised"))
+    rows.append(run("scaling-500", "ism", 3, iterations=50, experiment="scaling"))
     assert few_iterations(records(*rows)).evidence.startswith("fewer than 5 in 1 of 1 runs")
 
 

@@ -35,12 +35,14 @@ class Records:
     """The tables of runs; one without rows stands for records that are missing.
 
     ``runs`` are those of dimension reduction (results/runs.csv), ``kpca`` those of the KPCA trick (results/kpca.csv),
-    ``lowrank`` those of low-rank kernels (results/lowrank.csv).
+    ``lowrank`` those of low-rank kernels (results/lowrank.csv). ``tricks`` has ``method``, ``condition`` and
+    ``disagreement`` of the points of the KPCA trick's Figure 5 (:func:`.kpca.points_of_figure_5`).
     """
 
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
     kpca: pd.DataFrame = field(default_factory=pd.DataFrame)
     lowrank: pd.DataFrame = field(default_factory=pd.DataFrame)
+    tricks: pd.DataFrame = field(default_factory=pd.DataFrame)
     config: Config = field(default_factory=dict)
 
     @property

@@ -6,6 +6,7 @@ import json
 
 import pandas as pd
 
+from kdrbench.reports.chart import Chart
 from kdrbench.reports.claims.claim import Found, Records, confirmed_if, listed, undecided
 from kdrbench.reports.layout import dataset_label
 
@@ -13,6 +14,7 @@ PLAIN, CROSS_VALIDATED, ALIGNED = "plain", "cross_validated", "aligned"
 # Ten data sets and three learners, and the cells that the paper's tables give to the kernel versions.
 CELLS, WON = 30, 28
 CLOSE = 0.02
+WELL_CONDITIONED, AGREE = 1e7, 1e-4
 QUICKER = 10.0
 
 
@@ -71,6 +73,36 @@ def aligned_come_close(records: Records) -> Found:
         f"a ratio of {ratio:.3g}"
     )
     return confirmed_if(loss <= CLOSE and ratio >= QUICKER, evidence)
+
+
+def points_of_figure_5(chart: Chart) -> pd.DataFrame:
+    """Return the right panel's points: how the kernel trick was solved, condition of K, disagreement of distances."""
+    rows = [
+        {"method": series.label.rpartition(", ")[2], "condition": float(str(x)), "disagreement": y}
+        for series in chart.panels[1].series
+        for x, y in zip(series.x, series.y, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["method", "condition", "disagreement"])
+
+
+def tricks_agree(records: Records) -> Found:
+    """Decide "the kernel trick and the KPCA trick agree unless K is ill-conditioned", by KDNE's squared distances.
+
+    Confirmed if wherever the condition number is at most 1e7 they disagree by no more than 1e-4 of the largest.
+    Rounding errors of a generalised eigenproblem grow as eps times its condition.
+    """
+    points = records.tricks
+    if points.empty:
+        return undecided("disagreements of both tricks (reports/figures/kpca_figure5.json)")
+    regular = points[points["condition"] <= WELL_CONDITIONED]
+    rest = points.drop(regular.index)
+    if regular.empty:
+        return undecided(f"kernels of condition {WELL_CONDITIONED:g} or less, among {len(points)}")
+    evidence = f"up to condition {WELL_CONDITIONED:g} distances differ by at most {regular['disagreement'].max():.1e} "
+    evidence += f"({len(regular)} kernels)"
+    if not rest.empty:
+        evidence += f", beyond it by up to {rest['disagreement'].max():.1e} ({len(rest)})"
+    return confirmed_if(bool((regular["disagreement"] <= AGREE).all()), evidence)
 
 
 def _means(kpca: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -58,6 +58,13 @@ CLAIMS = (
         kpca.aligned_come_close,
     ),
     Claim(
+        "tricks_agree",
+        "The kernel trick and the KPCA trick agree unless K is ill-conditioned.",
+        _KPCA,
+        "Figure 5",
+        kpca.tricks_agree,
+    ),
+    Claim(
         "cost_of_projections",
         "Burg and von Neumann take time linear in n and quadratic in r.",
         _LOWRANK,

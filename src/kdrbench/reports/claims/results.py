@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from kdrbench.bench.experiment import is_scaling
 from kdrbench.bench.quality import Metric
 from kdrbench.reports.claims.cells import cells_of
 from kdrbench.reports.claims.claim import Found, Records, confirmed_if, listed, undecided
@@ -25,11 +26,12 @@ _ROUNDING = 1e-9
 def few_iterations(records: Records) -> Found:
     """Decide "ISM needs fewer than 5 iterations" by every supervised run of ISM that ended by its own rule.
 
-    Alternations are left out: their iterations are over many solves.
+    Left out are alternations, whose iterations are over many solves, and made data of the series on size.
     """
     if records.runs.empty:
         return undecided("supervised runs of ism (results/runs.csv)")
     runs = records.runs[(records.runs["solver"] == "ism") & (records.runs["paradigm"] == "supervised")]
+    runs = runs[~runs["experiment"].map(is_scaling).astype(bool)]
     chosen = runs[runs["status"] == str(Status.CONVERGED)].dropna(subset=["iterations"])
     counts = chosen["iterations"]
     if counts.empty:
