@@ -42,7 +42,7 @@ def test_list_prints_the_kinds_that_are_asked_for(tmp_path, monkeypatch):
     lines = done.output.splitlines()
     assert lines[0] == "controls:"
     assert lines[-2:] == ["experiments:", "  none"]
-    assert "  start_alone         The start, as it is." in [line.rstrip() for line in lines]
+    assert "  start_alone        The start, as it is." in lines
 
 
 def test_doctor_ends_with_1_only_for_what_is_needed(monkeypatch):
