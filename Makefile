@@ -7,7 +7,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test lint types unit docs test-oldest picture pictures bench lock lock-oldest clean
+.PHONY: demo test lint types unit docs test-oldest picture pictures rulegraph bench lock lock-oldest clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -28,6 +28,7 @@ unit: $(READY)
 
 # The pages, and the examples in them, which are run. A page, link or formula that does not come out is an error.
 docs: $(READY)
+	rm -rf docs/_build docs/gallery
 	sphinx-build -q -W --keep-going -n -b html docs docs/_build/html
 	@echo "docs: docs/_build/html/index.html"
 
@@ -59,6 +60,12 @@ pictures: docs
 	cp docs/gallery/images/sphx_glr_plot_3_kpca_trick_001.png docs/pictures/kpca_trick.png
 	cp docs/gallery/images/sphx_glr_plot_4_kernel_from_constraints_001.png docs/pictures/low_rank.png
 
+# The picture of the rules in docs/experiments.md.
+rulegraph: $(READY)
+	snakemake --rulegraph --configfile config.demo.yaml > docs/rulegraph.dot
+	python docs/draw_rulegraph.py < docs/rulegraph.dot > docs/rulegraph.svg
+	rm docs/rulegraph.dot
+
 # What the workflow adds to the work; where plain ISM fails; what the safeguards cost; fair rivals; how evaluators scale;
 # bandwidths; LMNN; projections of low-rank kernels; the targets of large problems. Data come from KDRBENCH_MIRROR.
 bench: $(READY)
@@ -70,6 +77,7 @@ bench: $(READY)
 	OMP_NUM_THREADS=1 python benchmarks/bandwidth.py
 	OMP_NUM_THREADS=1 python benchmarks/lmnn.py
 	OMP_NUM_THREADS=1 python benchmarks/low_rank.py
+	OMP_NUM_THREADS=1 python benchmarks/low_rank_special.py
 	python benchmarks/at_the_limit.py
 
 # One version of each package for every Python; the lock is the only place that names exact versions.

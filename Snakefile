@@ -22,10 +22,15 @@ from kdrbench.bench.metric_workflow import (
     metric_tables_of,
 )
 from kdrbench.bench.workflow import (
+    FIGURE_KINDS,
     claim_records_of,
     dashboard_parts,
     data_to_await,
+    environment_of,
+    findings_of,
     load_grid,
+    pictures_of,
+    prepared_of,
     records_of,
     report_sources,
     reports_of,
@@ -40,10 +45,10 @@ from kdrbench.bench.workflow import (
 configfile: str(Path(workflow.basedir) / "config.yaml")
 
 
-GRID = load_grid(config)
-METRIC = MetricGrid(config)
-LOWRANK = LowrankGrid(config)
-REPORT_SOURCES = report_sources()
+GRID = load_grid(config, workflow)
+METRIC = MetricGrid(config, environment_of(workflow, "ikdr.yaml"))
+LOWRANK = LowrankGrid(config, environment_of(workflow, "lowrank.yaml"))
+REPORT_SOURCES = report_sources(workflow)
 shell.prefix(shell_prefix(workflow))
 
 
@@ -68,6 +73,7 @@ localrules:
     table5,
     ismplus,
     kpca,
+    figure1a,
     reports,
     prepare_data,
     freeze_config,
@@ -88,6 +94,12 @@ localrules:
     paired_tests,
     claims,
     dashboard,
+    figure_cost_against_calls,
+    figure_performance_profile,
+    figure_loadings,
+    figure_scatter,
+    figure_segmentation,
+    prepare_picture,
 
 
 include: "rules/data.smk"
@@ -96,6 +108,7 @@ include: "rules/metric.smk"
 include: "rules/lowrank.smk"
 include: "rules/report.smk"
 include: "rules/claims.smk"
+include: "rules/figures.smk"
 include: "rules/targets.smk"
 
 

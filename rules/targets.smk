@@ -6,6 +6,7 @@ rule demo:
         scaling_reports_of(GRID),
         "reports/claims.html",
         "reports/dashboard.html",
+        [f"reports/figures/performance_profile.{kind}" for kind in FIGURE_KINDS],
 
 
 rule table4:
@@ -39,6 +40,11 @@ rule lowrank:
         LOWRANK.reports(),
 
 
+rule figure1a:
+    input:
+        lambda wildcards: reports_of(GRID, "figure1a"),
+
+
 rule reports:
     input:
         reports_of(GRID),
@@ -47,6 +53,7 @@ rule reports:
         "reports/paired_tests.html",
         metric_reports_of(METRIC),
         LOWRANK.reports(),
+        [f"reports/figures/performance_profile.{kind}" for kind in FIGURE_KINDS],
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",
         "reports/dashboard.html",

@@ -40,6 +40,7 @@ def overlay(**changes):
         "solvers": {name: {"method": f"misbehaving:{name}"} for name in [*BAD, "IsTerminated"]},
         "references": {"FitsForEver": {"method": "misbehaving:FitsForEver"}},
         "experiments": {"table4_supervised": experiment},
+        "lowrank": {"run": []},
         "kpca": {"datasets": []},
     } | changes
 

@@ -49,10 +49,43 @@ def run(environment, *words):
 
 
 @pytest.mark.parametrize(
-    "command", ["kpca-figure", "kpca-merge", "kpca-tables", "merge", "table", "typeset", "figure", "status"]
+    "command",
+    [
+        "claims",
+        "dashboard",
+        "figure",
+        "kpca-figure",
+        "kpca-merge",
+        "kpca-tables",
+        "lowrank-report",
+        "merge",
+        "paired-tests",
+        "published-vs-ours",
+        "scaling",
+        "status",
+        "table",
+        "typeset",
+    ],
 )
 def test_commands_of_the_report_environment_start(command):
     done = run("report.yaml", command, "--help")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_environment_of_low_rank_learning_has_what_its_batches_import():
+    code = "from kdrbench.bench import lowrank_job; import kdrbench.lowrank.compiled.von_neumann"
+    program = BLOCKER.replace("from kdrbench.cli import main\nmain(sys.argv[1:])", code)
+    held = f"BLOCKED = {blocked('lowrank.yaml')!r}\n"
+    done = subprocess.run([sys.executable, "-c", held + program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "snakemake" in blocked("lowrank.yaml")
+
+
+def test_the_report_environment_merges_and_reports_low_rank_rows():
+    code = "from kdrbench.bench import lowrank_grid, lowrank_record, rows; from kdrbench.reports import lowrank_chart"
+    program = BLOCKER.replace("from kdrbench.cli import main\nmain(sys.argv[1:])", code)
+    held = f"BLOCKED = {blocked('report.yaml')!r}\n"
+    done = subprocess.run([sys.executable, "-c", held + program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -18,23 +18,31 @@ from kdrbench.errors import KdrbenchError
 _FILE = click.Path(path_type=Path)
 
 
-# Commands that stand beside what they work with, imported when they are asked for.
+# Commands that stand beside what they work with, imported when they are asked for. `list` is a name of Python's.
 _ELSEWHERE = {
+    "check": "kdrbench.commands.plugin",
     "claims": "kdrbench.reports.claims_commands",
+    "compare": "kdrbench.commands.results",
     "dashboard": "kdrbench.reports.commands",
     "data": "kdrbench.datasets.commands",
+    "doctor": "kdrbench.commands.doctor",
     "figure": "kdrbench.reports.commands",
+    "figures": "kdrbench.reports.figure_commands",
     "kpca-batch": "kdrbench.bench.metric_commands",
     "kpca-figure": "kdrbench.reports.metric_commands",
     "kpca-merge": "kdrbench.bench.metric_commands",
-    "paired-tests": "kdrbench.reports.claims_commands",
     "kpca-tables": "kdrbench.reports.metric_commands",
+    "list": "kdrbench.commands.listing",
     "lowrank-batch": "kdrbench.bench.lowrank_commands",
     "lowrank-figure": "kdrbench.reports.lowrank_commands",
     "lowrank-merge": "kdrbench.bench.lowrank_commands",
     "lowrank-report": "kdrbench.reports.lowrank_commands",
+    "new": "kdrbench.commands.plugin",
+    "paired-tests": "kdrbench.reports.claims_commands",
     "published-vs-ours": "kdrbench.reports.commands",
+    "run": "kdrbench.commands.run",
     "scaling": "kdrbench.reports.claims_commands",
+    "show": "kdrbench.commands.results",
     "table": "kdrbench.reports.commands",
     "typeset": "kdrbench.reports.commands",
     "where": "kdrbench.reports.commands",
@@ -53,7 +61,8 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        command: click.Command = getattr(import_module(_ELSEWHERE[cmd_name]), cmd_name.replace("-", "_"))
+        module, name = import_module(_ELSEWHERE[cmd_name]), cmd_name.replace("-", "_")
+        command: click.Command = getattr(module, "list_names" if name == "list" else name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -78,7 +87,10 @@ class _Group(click.Group):
 def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
-    The commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
+    For people: run, list, data, compare, show, status, doctor, new, check. The other commands are the steps of the
+    Snakemake workflow; `snakemake --cores N` runs them in order.
+
+    Exit codes: 0, all is well; 1, the answer is bad; 2, something is to be mended, said in one sentence.
     """
 
 
@@ -105,6 +117,7 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
 @click.option("--data", type=_FILE, required=True, help="The prepared data set.")
 @click.option("--out", type=_FILE, required=True, help="Records to write, one JSON line a run.")
 @click.option("--trace", type=_FILE, required=True, help="Traces to write, one JSON line an iterate.")
+@click.option("--findings", type=_FILE, default=None, help="Projections and labels to keep, as an .npz file.")
 @click.option("--state", type=_FILE, required=True, help="Folder of unfinished work.")
 @click.option("--time-limit-s", type=float, required=True, help="Limit of one run, on its solver's clock.")
 @click.option("--memory-limit-mib", type=float, required=True, help="Memory limit of one run.")
@@ -117,6 +130,7 @@ def batch(
     data: Path,
     out: Path,
     trace: Path,
+    findings: Path | None,
     state: Path,
     time_limit_s: float,
     memory_limit_mib: float,
@@ -154,7 +168,7 @@ def batch(
         # Repeats are for the time alone.
         repeats_s = repeat_for_s if asked.timed else 0.0
         around = Surroundings(limits, repeats_s, cores, int(scheduler) if scheduler else None, asked, budget)
-        records = run_batch(Batch.from_json(spec), load_prepared(data), around, BatchFiles(out, trace, state))
+        records = run_batch(Batch.from_json(spec), load_prepared(data), around, BatchFiles(out, trace, state, findings))
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
 

@@ -144,6 +144,11 @@ def test_a_solver_that_asks_and_does_not_listen(tmp_path):
     assert "it calls oracles 5 times after keep_going" in faults(tmp_path, "solver", silent)["limits"].fault
 
 
+def test_a_solver_that_asks_too_rarely(tmp_path):
+    rarely = changed(SOLVER, FIRST, FIRST + "        for _ in range(150):\n            problem.surrogate(start)\n")
+    assert "calls oracles 150 times without asking" in faults(tmp_path, "solver", rarely)["limits"].fault
+
+
 def test_a_solver_that_hangs_or_dies_is_a_finding_and_no_end_of_the_check(tmp_path):
     hangs = changed(SOLVER, FIRST, FIRST + "        while True:\n            pass\n")
     assert faults(tmp_path, "solver", hangs, 1.0)["feasibility"].fault == "it did not end within 1 s"
@@ -273,3 +278,11 @@ def test_what_is_no_plug_in_or_several_is_said(tmp_path, monkeypatch, text, plac
         (tmp_path / "plugin.py").write_text(text)
     with pytest.raises(InputError, match=message):
         find_subject(place)
+
+
+def test_only_a_solver_that_says_it_is_monotone_is_asked(tmp_path):
+    path = tmp_path / "plugin.py"
+    path.write_text(SOLVER)
+    assert "monotone" not in [one.check for one in check(Subject("solver", str(path)))]
+    path.write_text(changed(SOLVER, "int] = 1\n", "int] = 1\n    monotone: ClassVar[bool] = True\n"))
+    assert "monotone" in [one.check for one in check(Subject("solver", str(path)))]

@@ -1,6 +1,6 @@
 """A fixed piece of work, timed beside each batch: how fast the cores are, and whether that stays so.
 
-Matrix products and traffic through an array that fits in no cache near the core, as in most runs. Each of five passes
+Matrix products and traffic through an array that fits in no cache near the core, as in most runs. Each of three passes
 takes some 15 ms; their median forgives a single interruption, and shows a core that is slowed down or shared.
 """
 
@@ -16,7 +16,7 @@ from kdrbench.bench.record import RunRecord
 
 # Beyond this the times of a batch are flagged.
 MOST_DRIFT = 0.1
-_PASSES = 5
+_PASSES = 3
 _ORDER, _PRODUCTS = 512, 2
 _TRAFFIC = 2**21
 

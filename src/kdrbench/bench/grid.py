@@ -8,10 +8,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from kdrbench.bench.config import NO_KERNEL, check_config, method_of
-from kdrbench.bench.experiment import Config, parameters_of, rows_of, runs_of, split_of, time_limit_of
+from kdrbench.bench.experiment import Config, labellings_of, parameters_of, rows_of, runs_of, split_of, time_limit_of
 from kdrbench.bench.fold import Split
 from kdrbench.bench.job_size import AUTO, runs_per_job
 from kdrbench.bench.monitor import REFEREE_SHARE
@@ -24,7 +25,11 @@ from kdrbench.references import build_reference
 from kdrbench.solvers.registry import build_solver
 
 # What makes the job of a solver, by paradigm.
-_JOBS = {"supervised": "kdrbench.bench.solver_job", "unsupervised": "kdrbench.bench.clustering_job"}
+_JOBS = {
+    "supervised": "kdrbench.bench.solver_job",
+    "unsupervised": "kdrbench.bench.clustering_job",
+    "alternative": "kdrbench.bench.clustering_job",
+}
 
 
 class Kind(StrEnum):
@@ -39,7 +44,8 @@ class Batch:
     """One job: consecutive folds of one (experiment, data set, kernel, solver), with all the configuration decides.
 
     With the split ``subsets`` a fold is a draw of ``n_rows`` rows, with ``none`` the only one is all. A reference
-    stands in place of the solver, with the kernel ``none``, no start and no evaluation.
+    stands in place of the solver, with the kernel ``none``, no start and no evaluation. ``labellings`` name what is
+    ``given`` to alternative clustering and what is ``sought``.
     Limits and repeats are not part of a batch: changing one must not rerun what has ended.
     """
 
@@ -47,6 +53,7 @@ class Batch:
     experiment: str
     paradigm: str
     parameters: dict[str, Any]
+    labellings: dict[str, str]
     dataset: str
     data_sha256: str
     kernel: str
@@ -104,12 +111,17 @@ class Batch:
 
 
 class Grid:
-    """All batches of a checked configuration."""
+    """All batches of a checked configuration.
 
-    def __init__(self, config: Config) -> None:
+    ``environment`` is the conda environment that batches run in, if they do not run in this one: its file then stands
+    for the versions of packages.
+    """
+
+    def __init__(self, config: Config, environment: Path | None = None) -> None:
         check_config(config)
         self.config = config
         self._registry = registry_of(config)
+        self._environment = environment
         self._known_sources: dict[tuple[str, ...], Sources] = {}
         self._batches = {batch.path: batch for batch in self._expand()}
 
@@ -222,7 +234,7 @@ class Grid:
         if modules not in self._known_sources:
             self._known_sources[modules] = sources_of(modules)
         sources = self._known_sources[modules]
-        return {"sources_sha256": sources.sha256, "packages": sources.packages}
+        return {"sources_sha256": sources.sha256, "packages": sources.packages_in(self._environment)}
 
     def _batches_of(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[Batch]:
         experiment, config, entry = self.config["experiments"][name], self.config, self._registry[dataset]
@@ -234,6 +246,7 @@ class Grid:
                 experiment=name,
                 paradigm=paradigm,
                 parameters=parameters_of(experiment, entry),
+                labellings=labellings_of(experiment, dataset),
                 dataset=dataset,
                 data_sha256=entry.content_sha256,
                 n_components=q,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 from kdrbench.bench.experiment import Config
 from kdrbench.bench.lowrank_batch import LowrankBatch
@@ -24,9 +25,15 @@ _ROOTS = [
 class LowrankGrid:
     """All batches of the section ``lowrank`` of a checked configuration; none without the section."""
 
-    def __init__(self, config: Config) -> None:
-        self.section: Config = config.get("lowrank", {"tasks": {}, "limits": {"time_s": 0.0, "memory_mib": 0}})
+    def __init__(self, config: Config, environment: Path | None = None) -> None:
+        self._environment = environment
+        self.section: Config = config.get("lowrank", {"run": [], "limits": {"time_s": 0.0, "memory_mib": 0}})
         self._batches = {batch.path: batch for batch in self._expand()}
+
+    @property
+    def tasks(self) -> dict[str, Config]:
+        """Return the tasks to run, in their order."""
+        return {name: self.section["tasks"][name] for name in self.section["run"]}
 
     @property
     def time_limit_s(self) -> str:
@@ -64,16 +71,16 @@ class LowrankGrid:
         if not self._batches:
             return []
         stems = ["reports/lowrank", "reports/lowrank_measured"]
-        drawn = [name for name, task in self.section["tasks"].items() if len(task["constraints"]) > 1]
+        drawn = [name for name, task in self.tasks.items() if len(task["constraints"]) > 1]
         figures = [f"reports/figures/lowrank_{name}.{kind}" for name in drawn for kind in ("pdf", "png", "json")]
         return [f"{stem}.{kind}" for stem in stems for kind in ("tex", "html", "csv", "json")] + figures
 
     def _expand(self) -> Iterator[LowrankBatch]:
         section = self.section
-        if not section["tasks"]:
+        if not section["run"]:
             return
         sources = sources_of(_ROOTS)
-        for name, task in section["tasks"].items():
+        for name, task in self.tasks.items():
             for method in task["methods"]:
                 yield LowrankBatch(
                     task=name,
@@ -85,13 +92,15 @@ class LowrankGrid:
                     runs=tuple(range(section["runs"])),
                     seed=section["seed"],
                     sources_sha256=sources.sha256,
-                    packages=sources.packages,
+                    packages=sources.packages_in(self._environment),
                 )
 
 
 def check_lowrank_config(section: Config) -> None:
     """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault of the section."""
-    registry = load_registry()
+    for name in section["run"]:
+        if name not in section["tasks"]:
+            raise ConfigError(f"config: lowrank.run: {unknown_name('task', name, sorted(section['tasks']))}")
     for name, method in section["methods"].items():
         if ("step" in method) == ("divergence" in method) or ("solver" in method) != ("divergence" in method):
             raise ConfigError(
@@ -99,18 +108,22 @@ def check_lowrank_config(section: Config) -> None:
                 f"it holds {', '.join(method)}"
             )
     for name, task in section["tasks"].items():
-        place = f"config: lowrank.tasks.{name}"
-        if task["dataset"] not in registry:
-            raise ConfigError(f"{place}.dataset: {unknown_name('data set', task['dataset'], sorted(registry))}")
-        entry = registry[task["dataset"]]
-        if not entry.classes:
-            raise ConfigError(f"{place}.dataset: data set {entry.name!r} has no labels; constraints come from them")
-        for method in task["methods"]:
-            if method not in section["methods"]:
-                raise ConfigError(f"{place}.methods: {unknown_name('method', method, sorted(section['methods']))}")
-        pairs = entry.n_samples * (entry.n_samples - 1) // 2
-        if max(task["constraints"]) > pairs:
-            raise ConfigError(
-                f"{place}.constraints asks for {max(task['constraints'])}; the {entry.n_samples} samples of "
-                f"{entry.name!r} have {pairs} pairs, so it must be at most that"
-            )
+        _check_task(f"config: lowrank.tasks.{name}", task, section)
+
+
+def _check_task(place: str, task: Config, section: Config) -> None:
+    registry = load_registry()
+    if task["dataset"] not in registry:
+        raise ConfigError(f"{place}.dataset: {unknown_name('data set', task['dataset'], sorted(registry))}")
+    entry = registry[task["dataset"]]
+    if not entry.classes:
+        raise ConfigError(f"{place}.dataset: data set {entry.name!r} has no labels; constraints come from them")
+    for method in task["methods"]:
+        if method not in section["methods"]:
+            raise ConfigError(f"{place}.methods: {unknown_name('method', method, sorted(section['methods']))}")
+    pairs = entry.n_samples * (entry.n_samples - 1) // 2
+    if max(task["constraints"]) > pairs:
+        raise ConfigError(
+            f"{place}.constraints asks for {max(task['constraints'])}; the {entry.n_samples} samples of {entry.name!r} "
+            f"have {pairs} pairs, so it must be at most that"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 from kdrbench.bench.experiment import Config
 from kdrbench.bench.metric_batch import MetricBatch
@@ -21,7 +22,8 @@ SPLITS_PER_JOB = 10
 class MetricGrid:
     """All batches of the section ``kpca`` of a checked configuration; none without the section."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, environment: Path | None = None) -> None:
+        self._environment = environment
         self.section: Config | None = config.get("kpca")
         self._batches = {batch.path: batch for batch in self._expand()}
 
@@ -82,5 +84,5 @@ class MetricGrid:
                     splits=tuple(range(first, min(first + SPLITS_PER_JOB, section["splits"]))),
                     seed=section["seed"],
                     sources_sha256=sources.sha256,
-                    packages=sources.packages,
+                    packages=sources.packages_in(self._environment),
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -33,9 +34,10 @@ class RunRecord:
     ``evaluation`` says how the problem was evaluated, and why. Clusterings have the number of their ``rounds``,
     ``iterations`` over all of them, no counts of calls, and say whether their degrees existed (``uses_degrees``).
     ``quality`` is what ``quality_metric`` says: accuracy on the ``n_test`` test samples, or, where there are none, the
-    error on the training samples; of clusterings the NMI with the classes. ``cost`` to ``eigengap_needed`` belong to
-    the last orthonormal projection the referee saw; the last three, of second order, are known of supervised runs in
-    small tangent spaces. Of a reference (``kernel``: ``none``) only the quality is known.
+    error on the training samples; of clusterings the NMI with the classes. Of alternative clusterings it is the NMI
+    with the labelling they should find, and ``nmi_given`` that with the one they should differ from. ``cost`` to
+    ``eigengap_needed`` belong to the last orthonormal projection the referee saw; the last three, of second order, are
+    known of supervised runs in small tangent spaces. Of a reference (``kernel``: ``none``) only the quality is known.
     """
 
     schema_version: int
@@ -72,6 +74,7 @@ class RunRecord:
     curvature: float | None
     eigengap: float | None
     eigengap_needed: float | None
+    nmi_given: float | None
     n_train: int
     n_test: int
     n_features: int
@@ -125,17 +128,17 @@ class RunRecord:
             raise RecordError(f"not a line of JSON: {line[:80]!r}") from error
         if not isinstance(values, dict):
             raise RecordError(f"a record must be a JSON object, got {line[:80]!r}")
-        _check_columns(values, cls)
+        _check_columns(values)
         return cls(**values)
 
 
-def _check_columns(values: dict[str, Any], record: type[RunRecord]) -> None:
+def _check_columns(values: dict[str, Any]) -> None:
     if values.get("schema_version") != SCHEMA_VERSION:
         raise RecordError(
             f"the record has schema version {values.get('schema_version')!r}, this kdrbench reads {SCHEMA_VERSION}; "
             "delete the results folder it lies in and run again"
         )
-    hints = get_type_hints(record)
+    hints = _column_types()
     if differing := set(hints) ^ set(values):
         raise RecordError(f"the record's columns differ from the schema in: {', '.join(sorted(differing))}")
     for name, value in values.items():
@@ -144,6 +147,11 @@ def _check_columns(values: dict[str, Any], record: type[RunRecord]) -> None:
             raise RecordError(f"column {name} holds {value!r}, which is not of type {hints[name]}")
     if values["status"] not in set(Status):
         raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
+
+
+@cache
+def _column_types() -> dict[str, Any]:
+    return get_type_hints(RunRecord)
 
 
 def append_record(path: Path, record: RunRecord) -> None:

@@ -12,13 +12,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from kdrbench.bench.experiment import Config, is_scaling
+from kdrbench.bench.experiment import ALTERNATIVE, Config, is_scaling, runs_of
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.bench.lowrank_batch import LowrankBatch
 from kdrbench.bench.metric_batch import MetricBatch
 from kdrbench.bench.record import RecordError, read_records
 from kdrbench.bench.sources import sources_of
 from kdrbench.bench.terms import Terms
+from kdrbench.datasets.picture import is_picture
+from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
@@ -28,23 +30,35 @@ _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 FIGURE_KINDS = ("pdf", "png", "json")
 
 
-def load_grid(config: Config) -> Grid:
+def load_grid(config: Config, workflow: Any) -> Grid:
     """Return the grid of a configuration, or let Snakemake end with one sentence on what is wrong with it."""
     from snakemake.exceptions import WorkflowError
 
     try:
-        return Grid(config)
+        return Grid(config, environment_of(workflow, "ikdr.yaml"))
     except ConfigError as error:
         raise WorkflowError(str(error)) from None
 
 
-def report_sources() -> str:
-    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons."""
+def environment_of(workflow: Any, name: str) -> Path | None:
+    """Return the file of the conda environment that jobs run in, or ``None`` if they run in Snakemake's own."""
+    from snakemake.settings.types import DeploymentMethod
+
+    conda = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+    return Path(workflow.basedir) / "envs" / name if conda else None
+
+
+def report_sources(workflow: Any) -> str:
+    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons.
+
+    Where reports are made in a conda environment, its file is a part of that.
+    """
     folder = Path(str(files("kdrbench.reports")))
     commands = [f"kdrbench.reports.{path.stem}" for path in sorted(folder.glob("*commands.py"))]
-    digest = hashlib.sha256(
-        sources_of([*commands, "kdrbench.bench.record", "kdrbench.bench.metric_record"]).sha256.encode()
-    )
+    records = [f"kdrbench.bench.{name}" for name in ("merge", "metric_record", "lowrank_record")]
+    digest = hashlib.sha256(sources_of([*commands, *records]).sha256.encode())
+    if environment := environment_of(workflow, "report.yaml"):
+        digest.update(environment.read_bytes())
     for path in sorted(folder.rglob("*")):
         if path.suffix in _REPORT_DATA:
             digest.update(path.name.encode() + path.read_bytes())
@@ -70,11 +84,16 @@ def shell_prefix(workflow: Any) -> str:
 def data_to_await(batch: Batch | MetricBatch | LowrankBatch, folder: str = "results/runs") -> list[str]:
     """Return the prepared data file that a batch, whose records lie in ``folder``, has to wait for.
 
-    None where this very batch is done and only its data file is gone: Snakemake reruns whatever depends on a file
-    that is made again, even an `ancient` one, and a batch names the SHA-256 of its data anyhow.
+    For a batch that is done, only if the file is there, and marked so that its age does not count: Snakemake reruns
+    whatever depends on a file that is made again, and a batch names the SHA-256 of its data anyhow. For any other batch
+    not marked: beside a marked file that is to be made, Snakemake overlooks that the batch itself has changed.
     """
+    from snakemake.io import ancient
+
     data, records = f"results/data/{batch.dataset}.npz", Path(f"{folder}/{batch.path}.jsonl")
-    return [] if not Path(data).exists() and _made_for(batch, records) else [data]
+    if not _made_for(batch, records):
+        return [data]
+    return [ancient(data)] if Path(data).exists() else []
 
 
 def _made_for(batch: Batch | MetricBatch | LowrankBatch, records: Path) -> bool:
@@ -115,6 +134,38 @@ def dashboard_parts(grid: Grid) -> list[str]:
     return [path for path in reports_of(grid) if path.endswith(".json")]
 
 
+def findings_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the files of what the runs of one experiment found."""
+    return [f"results/findings/{batch.path}.npz" for batch in grid.batches(experiment)]
+
+
+def prepared_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the prepared data files of one experiment."""
+    return [f"results/data/{name}.npz" for name in grid.config["experiments"][experiment]["datasets"]]
+
+
+def pictures_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the images of one experiment, whose colours are samples."""
+    datasets, registry = grid.config["experiments"][experiment]["datasets"], load_registry()
+    return [f"results/data/{name}.png" for name in datasets if is_picture(registry[name])]
+
+
+def figures_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the figures of one experiment.
+
+    Calls of oracles are counted where there is one problem a run; to compare projections there must be several runs;
+    segments are shown where the experiment has an image.
+    """
+    definition = grid.config["experiments"][experiment]
+    names = ["cost_against_time", "scatter"]
+    names += ["cost_against_calls"] if definition["paradigm"] == "supervised" else []
+    names += ["loadings"] if runs_of(definition) > 1 else []
+    figures = [f"reports/figures/{experiment}_{name}.{kind}" for name in names for kind in FIGURE_KINDS]
+    if definition["paradigm"] == ALTERNATIVE and pictures_of(grid, experiment):
+        figures += [f"reports/figures/{experiment}_segmentation.{kind}" for kind in ("pdf", "png")]
+    return figures
+
+
 def reports_of(grid: Grid, target: str = "") -> list[str]:
     """Return tables and figures of the experiments whose names begin with ``target``; typeset where a TeX is installed.
 
@@ -130,7 +181,7 @@ def reports_of(grid: Grid, target: str = "") -> list[str]:
         )
     kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
     tables = [f"reports/{name}.{kind}" for name in chosen for kind in kinds]
-    return tables + [f"reports/figures/{name}_cost_against_time.{kind}" for name in chosen for kind in FIGURE_KINDS]
+    return tables + [figure for name in chosen for figure in figures_of(grid, name)]
 
 
 def scaling_runs_of(grid: Grid) -> list[str]:
@@ -148,5 +199,6 @@ def scaling_reports_of(grid: Grid) -> list[str]:
 
 def claim_records_of(grid: Grid) -> dict[str, str]:
     """Return the tables from which claims are decided: those of the parts that the configuration has."""
-    parts = [name for name in ("kpca", "lowrank") if name in grid.config]
+    asked = {"kpca": "datasets", "lowrank": "tasks"}
+    parts = [name for name, key in asked.items() if grid.config.get(name, {}).get(key)]
     return {name: f"results/{name}.csv" for name in ("runs", *parts)}

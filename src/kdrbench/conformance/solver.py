@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -24,6 +24,8 @@ KERNELS: tuple[dict[str, Any], ...] = ({"family": "gaussian"}, {"family": "polyn
 _MOST_ITERATIONS = 10_000
 # Oracle calls, and questions, after the solver was told to stop: each phase of a method may ask once, none may go on.
 _FEW_CALLS = 2
+# Oracle calls between two questions: a line search takes some tens of them.
+_MANY_CALLS = 100
 # Rounding of sums of 1600 terms, relative to F, with a margin of a thousand.
 _ROUNDING = 1e-10
 
@@ -37,6 +39,7 @@ class Watch(IterationMonitor):
         self.values: list[float] = []
         self.asked = self.asked_again = 0
         self.calls_when_told: int | None = None
+        self._calls_before = self._longest = 0
 
     def keep_going(self, iterate: Iterate) -> bool:
         """Look at the iterate; the answer is the iteration limit's."""
@@ -44,11 +47,17 @@ class Watch(IterationMonitor):
         check_projection(f"iterate {self.asked}", projection, self.problem.n_features)
         self.values.append(self.referee.value(projection))
         self.asked += 1
+        self._longest, self._calls_before = self.longest_stretch, self.calls
         self.asked_again += self.calls_when_told is not None
         going = super().keep_going(iterate)
         if not going and self.calls_when_told is None:
             self.calls_when_told = self.calls
         return going
+
+    @property
+    def longest_stretch(self) -> int:
+        """The most oracle calls between two questions, or since the last one."""
+        return max(self._longest, self.calls - self._calls_before)
 
     @property
     def calls(self) -> int:
@@ -78,8 +87,16 @@ def solver_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
             "loop as `while monitor.keep_going(projection):`, and ask once an iterate",
         ),
         *common_checks(case),
-        Check("monotone", lambda: _monotone(build()), "accept a step only if F does not fall"),
+        *([Check("monotone", lambda: _monotone(build()), "accept a step only if F does not fall")] * _claims(build)),
     ]
+
+
+def _claims(build: Callable[[], Solver]) -> bool:
+    """Return whether the solver says that it is monotone; one that cannot be built fails the first check anyhow."""
+    try:
+        return bool(getattr(build(), "monotone", False))
+    except InputError:
+        return False
 
 
 def _check_api(solver: Solver) -> None:
@@ -107,6 +124,7 @@ def _feasible(solver: Solver) -> None:
 
 
 def _obeys(solver: Solver) -> None:
+    _asks_often(solver)
     for limit in (0, 1, 2):
         problem = _problem(KERNELS[0])
         watch = Watch(problem, limit)
@@ -135,9 +153,18 @@ def _obeys(solver: Solver) -> None:
             )
 
 
+def _asks_often(solver: Solver) -> None:
+    for definition in KERNELS:
+        _, watch = _solved(solver, definition, 2)
+        if watch.longest_stretch > _MANY_CALLS:
+            raise Fault(
+                f"it calls oracles {watch.longest_stretch} times without asking monitor.keep_going; so long a limit is "
+                "overrun, and the trace has a hole",
+                "ask once an iterate; of a library's optimiser, in its callback",
+            )
+
+
 def _monotone(solver: Solver) -> None:
-    if not getattr(solver, "monotone", False):
-        return
     for definition in KERNELS:
         _, watch = _solved(solver, definition, 2)
         values = np.array(watch.values)

@@ -20,6 +20,7 @@ import math
 from kdrbench.bench.quality import Metric
 from kdrbench.reports.summary import Cell
 
+_SHARES = frozenset(map(str, Metric))
 Interval = tuple[float, float] | tuple[None, None]
 
 
@@ -34,7 +35,7 @@ def interval_of(metric: str, cell: Cell) -> Interval:
 
     half = float(t.ppf(0.975, cell.counted - 1)) * cell.std / math.sqrt(cell.counted - 1)
     low, high = cell.mean - half, cell.mean + half
-    return (max(0.0, low), min(1.0, high)) if cell.metric == "quality" else (low, high)
+    return (max(0.0, low), min(1.0, high)) if metric in _SHARES else (low, high)
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:

@@ -70,7 +70,8 @@ def compare_lowrank(rows: pd.DataFrame, section: Config) -> list[Comparison]:
 
 def _sources(axes: dict[str, str], rows: pd.DataFrame, section: Config) -> Iterator[_Source]:
     # Of the same data, or their stand-in.
-    tasks = {name: task for name, task in section["tasks"].items() if task["dataset"].startswith(axes["dataset"])}
+    tasks = {name: section["tasks"][name] for name in section["run"]}
+    tasks = {name: task for name, task in tasks.items() if task["dataset"].startswith(axes["dataset"])}
     wanted = axes["method"]
     for name, task in tasks.items():
         counts = sorted(task["constraints"])
@@ -94,7 +95,7 @@ def _sources(axes: dict[str, str], rows: pd.DataFrame, section: Config) -> Itera
 def _comparison(axes: dict[str, str], source: _Source | None, *, first: bool) -> Comparison:
     number = find_published(**axes)
     cell = _cell(axes["metric"], source.rows) if source else None
-    low, high = interval_of(cell.metric, cell) if cell else (None, None)
+    low, high = interval_of(axes["metric"], cell) if cell else (None, None)
     return Comparison(
         **axes,
         published=number.text if number else "",
@@ -163,8 +164,8 @@ def text_table(comparisons: list[Comparison]) -> PaperTable:
 def measured_table(rows: pd.DataFrame, section: Config) -> PaperTable:
     """Return a line for each task, method and number of constraints."""
     blocks = []
-    for task, definition in section["tasks"].items():
-        for method in definition["methods"]:
+    for task in section["run"]:
+        for method in section["tasks"][task]["methods"]:
             of_method = rows[(rows["task"] == task) & (rows["method"] == method)]
             lines = [_line(task, method, count, group) for count, group in of_method.groupby("n_constraints")]
             if lines:

@@ -11,10 +11,12 @@ from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symb
 from kdrbench.reports.lowrank import label_of
 from kdrbench.solvers.status import Status
 
-_QUALITY = {
-    "accuracy": "5-NN accuracy",
-    "nmi_one_start": "NMI, kernel k-means from one start",
-    "nmi_ten_starts": "NMI, best of ten starts",
+# Titles of panels and of their vertical axes.
+_PANELS = {
+    "accuracy": ("5-NN, 50/50 two-fold", "accuracy"),
+    "nmi_one_start": ("kernel k-means from one start", "NMI"),
+    "nmi_ten_starts": ("kernel k-means, best of ten starts", "NMI"),
+    "sweeps": ("sweeps, or Newton steps", "sweeps"),
 }
 _COLOURS = {"burg": 0, "von_neumann": 1, "definite_boost": 2}
 
@@ -23,10 +25,7 @@ def lowrank_chart(rows: pd.DataFrame, task: str, section: Config) -> Chart:
     """Return a task's chart: mean over runs with a band of one standard deviation; sweeps on a logarithmic axis."""
     definition = section["tasks"][task]
     chosen = rows[rows["task"] == task]
-    panels = [_panel(chosen, definition["methods"], column, title) for column, title in _QUALITY.items()]
-    panels.append(
-        _panel(chosen[chosen["n_constraints"] > 0], definition["methods"], "sweeps", "sweeps, or Newton steps")
-    )
+    panels = [_panel(chosen, definition["methods"], column) for column in _PANELS]
     n_runs = chosen["run"].nunique()
     return Chart(
         name=f"lowrank_{task}",
@@ -40,10 +39,14 @@ def lowrank_chart(rows: pd.DataFrame, task: str, section: Config) -> Chart:
     )
 
 
-def _panel(rows: pd.DataFrame, methods: list[str], column: str, title: str) -> Panel:
-    scale = Scale.LOG if column == "sweeps" else Scale.LINEAR
+def _panel(rows: pd.DataFrame, methods: list[str], column: str) -> Panel:
+    title, quantity = _PANELS[column]
+    if column == "sweeps":
+        # Without constraints there is none, which a logarithmic axis cannot show.
+        rows = rows[rows["n_constraints"] > 0]
     series = [part for method in methods for part in _series(rows[rows["method"] == method], method, column)]
-    return Panel(title, Axis("constraints"), Axis(title, scale), series)
+    scale = Scale.LOG if column == "sweeps" else Scale.LINEAR
+    return Panel(title, Axis("constraints"), Axis(quantity, scale), series)
 
 
 def _series(rows: pd.DataFrame, method: str, column: str) -> list[Series]:

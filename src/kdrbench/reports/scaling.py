@@ -74,7 +74,9 @@ def size_series(runs: pd.DataFrame, config: Config) -> list[SizeSeries]:
     chosen = runs[runs["experiment"].map(is_scaling) & (runs["kernel"] != NO_KERNEL)]
     evaluations = {name: evaluation_of(config["experiments"][name]) for name in chosen["experiment"].unique()}
     chosen = chosen.assign(how=chosen["experiment"].map(evaluations))
-    return [series for axis in AXES for series in _along(axis, chosen)]
+    series = [series for axis in AXES for series in _along(axis, chosen)]
+    # What the papers drew comes first.
+    return sorted(series, key=lambda one: (list(AXES).index(one.axis), one.evaluation != ALL_PAIRS))
 
 
 def evaluation_of(experiment: Mapping[str, Any]) -> str:

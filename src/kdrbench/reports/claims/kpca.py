@@ -60,7 +60,7 @@ def aligned_come_close(records: Records) -> Found:
     if means.empty or not {CROSS_VALIDATED, ALIGNED} <= set(means.columns):
         return undecided("accuracies of cross-validated and aligned kernels (results/kpca.csv)")
     both = means[[CROSS_VALIDATED, ALIGNED]].dropna()
-    spent = seconds[[CROSS_VALIDATED, ALIGNED]].reindex(both.index).dropna()
+    spent = seconds.reindex(index=both.index, columns=[CROSS_VALIDATED, ALIGNED]).dropna()
     if both.empty or spent.empty or not spent[ALIGNED].sum() > 0:
         return undecided("accuracies and tuning times of both on the same data (results/kpca.csv)")
     loss = float((both[CROSS_VALIDATED] - both[ALIGNED]).mean())

@@ -146,12 +146,22 @@ function tableOptions(table, name) {
       { targets: "plain", orderable: false, searchable: false },
     ],
     initComplete() {
+      for (const button of all("th .dtcc-button", table)) {
+        button.setAttribute("aria-label", "Filter by " + one(".dt-column-title", button.closest("th")).textContent);
+      }
       const scrolled = this.api().table().container().querySelector("table").parentElement;
       scrolled.classList.add("scrolled");
       Object.entries({ tabindex: 0, role: "region", "aria-label": name }).forEach((pair) => scrolled.setAttribute(...pair));
     },
   };
 }
+
+// What says that it is a button answers to the space bar as buttons do; DataTables knows the enter key only.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== " " || event.target.getAttribute("role") !== "button") return;
+  event.preventDefault();
+  event.target.click();
+});
 
 const nameOf = (table) => one("caption", table)?.textContent || "";
 

@@ -21,8 +21,9 @@ function makeRuns(DataTable, runs) {
   const table = one("#table-runs");
   const options = tableOptions(table, "Runs");
   // What a run has no number for comes last, whichever it is.
-  options.columns = columns.map(() => ({ render: (shown, kind) => (kind === "sort" && shown === "" ? 1e300 : shown) }));
-  options.columns[7].render = (shown, kind) => (kind === "sort" ? (shown === "" ? 1e300 : shown) : duration(shown));
+  const last = (shown, kind) => (kind === "sort" && shown === "" ? 1e300 : shown);
+  options.columns = columns.map(() => ({ render: last }));
+  options.columns[7].render = (shown, kind) => (kind === "display" ? duration(shown) : last(shown, kind));
   options.columns[0].createdCell = (cell, index) => {
     const button = make("button", "Details", "details");
     button.type = "button";
