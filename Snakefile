@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from kdrbench.bench.lowrank_grid import LowrankGrid
 from kdrbench.bench.metric_grid import MetricGrid
 from kdrbench.bench.metric_workflow import (
+    metric_data_of,
     metric_figure_data,
     metric_option,
     metric_parts_of,
