@@ -45,10 +45,9 @@ rule figure_performance_profile:
         "../envs/report.yaml"
     params:
         sources=REPORT_SOURCES,
-        stem="reports/figures/performance_profile",
     shell:
         "python -m kdrbench figures performance-profile --runs {input.runs:q} --traces results/traces"
-        " --out {params.stem:q} > {log:q} 2>&1"
+        " --out reports/figures/performance_profile > {log:q} 2>&1"
 
 
 rule figure_loadings:

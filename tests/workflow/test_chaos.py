@@ -110,7 +110,7 @@ def test_kills_at_random_instants_change_nothing(tmp_path):
     done = undisturbed.run(**grid())
     assert done.returncode == 0, done.stdout + done.stderr
     expected, found = rows(undisturbed), findings(undisturbed)
-    assert len(found) == 2 * 3 + 1
+    assert len(found) == (2 * 3 + 1) * 2
     assert len(expected) == (2 * 3 + 1) * 4
 
     rng = np.random.default_rng(7)
