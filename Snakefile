@@ -15,7 +15,6 @@ from kdrbench.bench.metric_workflow import (
     metric_data_of,
     metric_figure_data,
     metric_option,
-    metric_parts_of,
     metric_records_of,
     metric_reports_of,
     metric_rows_of,
@@ -29,6 +28,7 @@ from kdrbench.bench.workflow import (
     environment_of,
     findings_of,
     load_grid,
+    overall_reports,
     pictures_of,
     prepared_of,
     records_of,
@@ -49,6 +49,14 @@ GRID = load_grid(config, workflow)
 METRIC = MetricGrid(config, environment_of(workflow, "ikdr.yaml"))
 LOWRANK = LowrankGrid(config, environment_of(workflow, "lowrank.yaml"))
 REPORT_SOURCES = report_sources(workflow)
+# All but the dashboard, which shows them.
+REPORTS = [
+    *reports_of(GRID),
+    *scaling_reports_of(GRID),
+    *metric_reports_of(METRIC),
+    *LOWRANK.reports(),
+    *overall_reports(),
+]
 shell.prefix(shell_prefix(workflow))
 
 

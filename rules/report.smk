@@ -147,7 +147,7 @@ rule dashboard:
         runs="results/runs.csv",
         traces=traces_of(GRID),
         ledger="reports/published_vs_ours.csv",
-        parts=dashboard_parts(GRID) + metric_parts_of(METRIC),
+        parts=dashboard_parts(REPORTS),
     output:
         report(
             "reports/dashboard.html",

@@ -3,10 +3,7 @@
 rule demo:
     input:
         lambda wildcards: reports_of(GRID, "demo"),
-        scaling_reports_of(GRID),
-        "reports/claims.html",
         "reports/dashboard.html",
-        [f"reports/figures/performance_profile.{kind}" for kind in FIGURE_KINDS],
 
 
 rule table4:
@@ -47,13 +44,5 @@ rule figure1a:
 
 rule reports:
     input:
-        reports_of(GRID),
-        scaling_reports_of(GRID),
-        "reports/claims.html",
-        "reports/paired_tests.html",
-        metric_reports_of(METRIC),
-        LOWRANK.reports(),
-        [f"reports/figures/performance_profile.{kind}" for kind in FIGURE_KINDS],
-        "reports/published_vs_ours.csv",
-        "reports/published_vs_ours.html",
+        REPORTS,
         "reports/dashboard.html",

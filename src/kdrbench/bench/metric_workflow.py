@@ -51,11 +51,6 @@ def metric_reports_of(grid: MetricGrid, target: str = "") -> list[str]:
     return metric_tables_of(grid) + figures
 
 
-def metric_parts_of(grid: MetricGrid) -> list[str]:
-    """Return the tables and figures that the dashboard shows."""
-    return [path for path in metric_reports_of(grid) if path.endswith(".json")]
-
-
 def metric_rows_of(grid: MetricGrid) -> list[str]:
     """Return the merged table, if there is one."""
     return [ROWS] if grid.datasets else []

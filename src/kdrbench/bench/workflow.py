@@ -129,9 +129,22 @@ def traces_of(grid: Grid, experiment: str | None = None) -> list[str]:
     return [f"results/traces/{batch.path}.jsonl" for batch in grid.batches(experiment)]
 
 
-def dashboard_parts(grid: Grid) -> list[str]:
-    """Return the figures and tables that the dashboard shows beside what it makes of the runs itself."""
-    return [path for path in reports_of(grid) if path.endswith(".json")]
+def overall_reports() -> list[str]:
+    """Return the reports on all that the configuration runs."""
+    tables = [f"reports/paired_tests.{kind}" for kind in ("tex", "html", "csv", "json")]
+    profile = [f"reports/figures/performance_profile.{kind}" for kind in FIGURE_KINDS]
+    lists = [
+        "reports/claims.html",
+        "reports/claims.json",
+        "reports/published_vs_ours.csv",
+        "reports/published_vs_ours.html",
+    ]
+    return tables + profile + lists
+
+
+def dashboard_parts(reports: list[str]) -> list[str]:
+    """Return the figures, tables and claims that the dashboard shows beside what it makes of the runs itself."""
+    return [path for path in reports if path.endswith(".json")]
 
 
 def findings_of(grid: Grid, experiment: str) -> list[str]:
