@@ -165,7 +165,7 @@ class Referee(TimedMonitor):
         calls: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(time_limit_s, pauses)
-        self._calls, self._calls_before = calls, 0
+        self._calls = calls
         self._n_components = n_components
         self._fault: InputError | BenchFaultError | None = None
         self._problem = problem.fresh()
@@ -181,7 +181,6 @@ class Referee(TimedMonitor):
         self._next_checkpoint_s = kept.wall_s + CHECKPOINT_EVERY_S
         lines = [line for line in read_trace(self._trace_path) if line.time_s <= kept.wall_s]
         self.trace = [line[:3] for line in lines]
-        self._calls_before = (lines[-1].calls or 0) if lines else 0
         write_text(self._trace_path, "".join(json.dumps(line) + "\n" for line in lines))
 
     def checkpoint(self, state: Callable[[], State]) -> None:
@@ -220,8 +219,7 @@ class Referee(TimedMonitor):
         stationarity = relative_stationarity(projection, self._problem.gradient(projection))
         if not (math.isfinite(cost) and math.isfinite(stationarity)):
             raise InputError(f"an iterate has cost {cost} and relative stationarity {stationarity}")
-        calls = self._calls_before + self._calls() if self._calls else None
-        line = TraceLine(self.clock.wall_s, cost, stationarity, calls)
+        line = TraceLine(self.clock.wall_s, cost, stationarity, self._calls() if self._calls else None)
         try:
             save_array(self._iterate_path, projection)
             with self._trace_path.open("ab", buffering=0) as stream:
