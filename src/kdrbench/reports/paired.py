@@ -1,10 +1,10 @@
 """Whether two methods differ, by pairs: both ran on the same folds from the same data.
 
-For each pair of methods and each metric the differences over folds are tested by Wilcoxon's signed ranks, two-sided and
-exact (every assignment of signs counts). P values are corrected by Holm's step-down rule over all tests of one cell
-(experiment, data set, kernel) and metric, so that the chance of a single false "differs" in it is at most five per
-cent. Ten folds give no p below 2/1024, so a family of more than 25 tests could find nothing. Folds of a cross validation
-share training rows, so their differences are not independent: a small p is an indication, no proof.
+For each pair of methods and each metric the differences over folds are tested by Wilcoxon's signed ranks, two-sided
+and exact (every assignment of signs counts). P values are corrected by Holm's step-down rule over all tests of one cell
+(experiment, data set, kernel) and metric: the chance of a single false "differs" in it is at most five per cent. Ten
+folds give no p below 2/1024, so a family of more than 25 tests could find nothing. Folds of a cross validation share
+training rows, so their differences are not independent: a small p is an indication, no proof.
 
 Source: Wilcoxon, "Individual comparisons by ranking methods", 1945; Holm, "A simple sequentially rejective multiple
 test procedure", 1979; Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 2006.
