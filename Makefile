@@ -87,7 +87,7 @@ lock:
 
 # The oldest versions allowed of what is named, with hashes; the newest of what these bring along.
 lock-oldest:
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --resolution lowest-direct --extra workflow --extra test \
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --resolution lowest-direct --extra workflow --extra compiled --extra test \
 	  --generate-hashes --no-header --no-annotate --output-file requirements-oldest.lock
 
 clean:

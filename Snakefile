@@ -12,20 +12,25 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from kdrbench.bench.lowrank_grid import LowrankGrid
 from kdrbench.bench.metric_grid import MetricGrid
 from kdrbench.bench.metric_workflow import (
+    metric_data_of,
     metric_figure_data,
     metric_option,
-    metric_parts_of,
     metric_records_of,
     metric_reports_of,
     metric_rows_of,
     metric_tables_of,
 )
 from kdrbench.bench.workflow import (
+    FIGURE_KINDS,
     claim_records_of,
     dashboard_parts,
     data_to_await,
     environment_of,
+    findings_of,
     load_grid,
+    overall_reports,
+    pictures_of,
+    prepared_of,
     records_of,
     report_sources,
     reports_of,
@@ -44,6 +49,14 @@ GRID = load_grid(config, workflow)
 METRIC = MetricGrid(config, environment_of(workflow, "ikdr.yaml"))
 LOWRANK = LowrankGrid(config, environment_of(workflow, "lowrank.yaml"))
 REPORT_SOURCES = report_sources(workflow)
+# All but the dashboard, which shows them.
+REPORTS = [
+    *reports_of(GRID),
+    *scaling_reports_of(GRID),
+    *metric_reports_of(METRIC),
+    *LOWRANK.reports(),
+    *overall_reports(),
+]
 shell.prefix(shell_prefix(workflow))
 
 
@@ -68,6 +81,7 @@ localrules:
     table5,
     ismplus,
     kpca,
+    figure1a,
     reports,
     prepare_data,
     freeze_config,
@@ -88,6 +102,12 @@ localrules:
     paired_tests,
     claims,
     dashboard,
+    figure_cost_against_calls,
+    figure_performance_profile,
+    figure_loadings,
+    figure_scatter,
+    figure_segmentation,
+    prepare_picture,
 
 
 include: "rules/data.smk"
@@ -96,6 +116,7 @@ include: "rules/metric.smk"
 include: "rules/lowrank.smk"
 include: "rules/report.smk"
 include: "rules/claims.smk"
+include: "rules/figures.smk"
 include: "rules/targets.smk"
 
 

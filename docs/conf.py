@@ -39,7 +39,8 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 nitpicky = True
-nitpick_ignore_regex = [(r"py:.*", r"(?!kdrbench).*")]
+# Modules inside of packages have no page of their own.
+nitpick_ignore_regex = [(r"py:.*", r"(?!kdrbench).*"), ("py:mod", r"kdrbench\..*")]
 
 # Examples, run when the pages are built.
 sphinx_gallery_conf = {

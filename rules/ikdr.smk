@@ -4,6 +4,7 @@ rule run_batch:
     output:
         records="results/runs/{experiment}/{dataset}/{kernel}/{solver}/{folds}.jsonl",
         traces="results/traces/{experiment}/{dataset}/{kernel}/{solver}/{folds}.jsonl",
+        findings="results/findings/{experiment}/{dataset}/{kernel}/{solver}/{folds}.npz",
     log:
         "results/logs/runs/{experiment}/{dataset}/{kernel}/{solver}/{folds}.log",
     conda:
@@ -21,6 +22,6 @@ rule run_batch:
         terms=lambda wildcards: terms_of(GRID, GRID.batch(**wildcards)),
     shell:
         "python -m kdrbench batch --spec {params.spec:q} --data results/data/{wildcards.dataset}.npz --out {output.records:q}"
-        " --trace {output.traces:q} --state {params.state:q} --time-limit-s {resources.time_limit_s}"
+        " --trace {output.traces:q} --findings {output.findings:q} --state {params.state:q} --time-limit-s {resources.time_limit_s}"
         " --memory-limit-mib {resources.memory_limit_mib} --repeat-for-s {resources.repeat_for_s} --threads {threads}"
         " --terms {params.terms:q} --ledger results/.state/spent.txt > {log:q} 2>&1"

@@ -1,7 +1,7 @@
 # The KPCA trick: splits of Tables 1 to 3, and the tables and figures made of them.
 rule run_metric_batch:
     input:
-        data=lambda wildcards: data_to_await(METRIC.batch(**wildcards), "results/kpca"),
+        data=lambda wildcards: metric_data_of(METRIC, **wildcards),
     output:
         "results/kpca/{dataset}/{splits}.jsonl",
     log:

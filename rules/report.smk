@@ -146,7 +146,8 @@ rule dashboard:
         config="results/config.json",
         runs="results/runs.csv",
         traces=traces_of(GRID),
-        parts=dashboard_parts(GRID) + metric_parts_of(METRIC),
+        ledger="reports/published_vs_ours.csv",
+        parts=dashboard_parts(REPORTS),
     output:
         report(
             "reports/dashboard.html",
@@ -161,4 +162,4 @@ rule dashboard:
         sources=REPORT_SOURCES,
     shell:
         "python -m kdrbench dashboard {input.parts:q} --config {input.config:q} --runs {input.runs:q}"
-        " --traces results/traces --out {output:q} > {log:q} 2>&1"
+        " --traces results/traces --ledger {input.ledger:q} --out {output:q} > {log:q} 2>&1"

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.comparison import compare
 from kdrbench.reports.cost_against_time import cost_against_time
 from kdrbench.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.reports.paper_table import Entry, PaperTable
@@ -91,6 +92,12 @@ def extra_table():
     return PaperTable("extra", "An extra table", ["Name", "Time"], [lines], ["A note."])
 
 
+def a_claim():
+    """Return a claim as the step that decides claims writes it."""
+    words = {"claim": "It is quick.", "verdict": "confirmed", "evidence": "1 s in place of 2 s", "note": ""}
+    return words | {"paper": "neurips2019", "where": "Table 4"}
+
+
 def page(folder, experiments=("first",), points=20, **shape):
     """Return the dashboard's HTML of a made-up grid, whose traces are written into ``folder``."""
     config = grid_config(experiments, **shape)
@@ -99,5 +106,5 @@ def page(folder, experiments=("first",), points=20, **shape):
         cost_against_time(runs[runs["experiment"] == name], folder, name, config["experiments"][name])
         for name in experiments
     ]
-    claims = PaperTable("claims", "Claims", ["Claim", "Verdict"], [[[Entry("It is quick."), Entry("confirmed")]]])
-    return render_dashboard(runs, config, folder, Parts([*charts, bar_chart()], [extra_table()], claims))
+    parts = Parts([*charts, bar_chart()], [extra_table()], [a_claim()])
+    return render_dashboard(runs, config, folder, compare(runs, config), parts)

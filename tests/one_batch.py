@@ -19,4 +19,4 @@ def batch_of(method, *, folds=1, kernel="gaussian", evaluation=None, options=Non
 
 
 def files_in(folder):
-    return BatchFiles(folder / "records.jsonl", folder / "traces.jsonl", folder / "state")
+    return BatchFiles(folder / "records.jsonl", folder / "traces.jsonl", folder / "state", folder / "findings.npz")

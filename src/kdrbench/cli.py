@@ -27,6 +27,7 @@ _ELSEWHERE = {
     "data": "kdrbench.datasets.commands",
     "doctor": "kdrbench.commands.doctor",
     "figure": "kdrbench.reports.commands",
+    "figures": "kdrbench.reports.figure_commands",
     "kpca-batch": "kdrbench.bench.metric_commands",
     "kpca-figure": "kdrbench.reports.metric_commands",
     "kpca-merge": "kdrbench.bench.metric_commands",
@@ -116,6 +117,7 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
 @click.option("--data", type=_FILE, required=True, help="The prepared data set.")
 @click.option("--out", type=_FILE, required=True, help="Records to write, one JSON line a run.")
 @click.option("--trace", type=_FILE, required=True, help="Traces to write, one JSON line an iterate.")
+@click.option("--findings", type=_FILE, default=None, help="Projections and labels to keep, as an .npz file.")
 @click.option("--state", type=_FILE, required=True, help="Folder of unfinished work.")
 @click.option("--time-limit-s", type=float, required=True, help="Limit of one run, on its solver's clock.")
 @click.option("--memory-limit-mib", type=float, required=True, help="Memory limit of one run.")
@@ -128,6 +130,7 @@ def batch(
     data: Path,
     out: Path,
     trace: Path,
+    findings: Path | None,
     state: Path,
     time_limit_s: float,
     memory_limit_mib: float,
@@ -165,7 +168,7 @@ def batch(
         # Repeats are for the time alone.
         repeats_s = repeat_for_s if asked.timed else 0.0
         around = Surroundings(limits, repeats_s, cores, int(scheduler) if scheduler else None, asked, budget)
-        records = run_batch(Batch.from_json(spec), load_prepared(data), around, BatchFiles(out, trace, state))
+        records = run_batch(Batch.from_json(spec), load_prepared(data), around, BatchFiles(out, trace, state, findings))
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
 

@@ -32,6 +32,11 @@ def files(tmp_path):
     return files_in(tmp_path)
 
 
+def projections(files):
+    with np.load(files.findings, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
 def run(method, files, *, limits=LIMITS, **options):
     return run_batch(batch_of(method, **options), load_dataset("wine"), Surroundings(limits, REPEAT_FOR_S), files)
 
@@ -151,6 +156,45 @@ def test_rows_of_an_interrupted_batch_are_kept_and_the_rest_is_run(files):
     traces = [json.loads(line) for line in files.traces.read_text().splitlines()]
     assert {point["fold"] for point in traces} == {0, 1, 2}
     assert [point["cost"] for point in traces if point["fold"] == 1] == [-1.0]
+
+
+def test_the_projections_that_were_judged_are_kept(files):
+    records = run("ism", files, folds=2)
+    found = projections(files)
+    assert set(found) == {"projection_0", "projection_1"}
+    for record in records:
+        fold = make_fold(load_dataset("wine"), record.fold, 10, record.seed)
+        kernel = build_kernel({"family": "gaussian"}, fold.train_features, 4)
+        problem = build_problem(TraceObjective(fold.train_features, kernel, supervised_gamma(fold.train_labels)))
+        assert -problem.value(found[f"projection_{record.fold}"]) == pytest.approx(record.cost, rel=1e-12)
+
+
+def test_what_a_killed_batch_had_found_is_kept(files):
+    run("ism", files, folds=2)
+    whole, kept = projections(files), files.findings.read_bytes()
+    batch, state = batch_of("ism", folds=2), files.state
+    with claimed(files, batch, LIMITS, REPEAT_FOR_S):
+        # The first run has ended, and its files lie where it left them; the second has not begun.
+        append_record(files.rows, read_records(files.records)[0])
+        (state / "fold-0").mkdir()
+        np.save(files.run(0).projection, -whole["projection_0"])
+    files.findings.with_name(f".{files.findings.name}.cut").write_bytes(b"half")
+    run("ism", files, folds=2)
+    again = projections(files)
+    np.testing.assert_array_equal(again["projection_0"], -whole["projection_0"])
+    np.testing.assert_array_equal(again["projection_1"], whole["projection_1"])
+    assert not list(files.findings.parent.glob(".findings*"))
+    run("ism", files, folds=2)
+    assert files.findings.read_bytes() == kept
+
+
+def test_a_trace_counts_the_calls_of_oracles(files):
+    (record,) = run("dimension_growth", files)
+    calls = [json.loads(line)["calls"] for line in files.traces.read_text().splitlines()]
+    counted = (record.value_calls, record.gradient_calls, record.hessian_vector_calls, record.hessian_calls)
+    assert calls == sorted(calls)
+    assert calls[-1] == sum(counted) + record.surrogate_calls
+    assert 0 < calls[1] < calls[-1]
 
 
 def test_two_processes_never_work_on_one_batch(files):

@@ -121,6 +121,7 @@ def test_the_whole_grid_is_that_of_the_papers():
         "table5_unsupervised": 4 * 4 * 2,
         "ismplus_table5": 4 * (9 + 3),
         "ismplus_table6": 4 * (9 + 2),
+        "figure1a": 3 * 2,
         # sizes x solvers
         "scaling": 8 * 6,
         "scaling_factored": 8 * 5,

@@ -95,6 +95,7 @@ def test_the_projects_configuration_is_expanded_to_a_batch_for_each_task_and_met
     assert "reports/figures/lowrank_digits.png" in grid.reports()
     # The compiled sweeps are part of what results depend on, though they are imported by name.
     assert "numba" in one.packages
+    assert "numba" not in grid.batch("gyrb", "definite_boost", "0-19").packages
 
 
 @pytest.mark.parametrize("changed", [{"run": []}, None])

@@ -14,10 +14,10 @@ from one_batch import batch_of, files_in
 CORES = len(os.sched_getaffinity(0))
 
 
-@pytest.mark.parametrize(
-    "threads", [1, pytest.param(2, marks=pytest.mark.skipif(CORES < 2, reason="SKIPPED LOUDLY: one core only"))]
-)
-@pytest.mark.parametrize("timed", [True, False])
+ONE_CORE = pytest.mark.skipif(CORES < 2, reason="SKIPPED LOUDLY: one core only")
+
+
+@pytest.mark.parametrize(("threads", "timed"), [(1, True), (1, False), pytest.param(2, True, marks=ONE_CORE)])
 def test_blas_and_openmp_have_the_threads_that_are_declared(tmp_path, threads, timed):
     files = files_in(tmp_path)
     save_prepared(load_dataset("wine"), tmp_path / "wine.npz")

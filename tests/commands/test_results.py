@@ -101,7 +101,11 @@ def results(tmp_path):
     for row in rows:
         axes = {name: row[name] for name in ("dataset", "solver", "fold")}
         made = record(
-            **axes, experiment="e", cost=row["cost"], message="well", trace_file="e/wine/gaussian/a/0-1.jsonl"
+            **axes,
+            experiment="e",
+            cost=row["cost"],
+            message="well",
+            trace_file=f"e/wine/gaussian/{row['solver']}/0-1.jsonl",
         )
         append_record(tmp_path / "runs" / "e" / "wine" / "gaussian" / row["solver"] / "0-1.jsonl", made)
     trace = tmp_path / "traces" / "e" / "wine" / "gaussian" / "a" / "0-1.jsonl"

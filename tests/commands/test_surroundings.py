@@ -10,13 +10,17 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
+from configs import table_4_config
 from kdrbench.bench.controls import LosingCell
+from kdrbench.bench.grid import Grid
+from kdrbench.bench.record import append_record
 from kdrbench.cli import main
 from kdrbench.commands import doctor as doctor_module
 from kdrbench.commands.doctor import Answer
 from kdrbench.datasets import load_registry
 from kdrbench.reports.progress import losing_lines
 from kdrbench.solvers import CONTROLS, SOLVERS
+from made_up import record
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +46,7 @@ def test_list_prints_the_kinds_that_are_asked_for(tmp_path, monkeypatch):
     lines = done.output.splitlines()
     assert lines[0] == "controls:"
     assert lines[-2:] == ["experiments:", "  none"]
-    assert "  start_alone         The start, as it is." in [line.rstrip() for line in lines]
+    assert "  start_alone        The start, as it is." in lines
 
 
 def test_doctor_ends_with_1_only_for_what_is_needed(monkeypatch):
@@ -147,3 +151,25 @@ def test_the_status_counts_and_lists_losers():
     first, second = losing_lines([cell])
     assert first == "1 cell(s) lose to a random projection:"
     assert second.startswith("  e/wine/gaussian/mine: cost -1 is worse than -2 of the random projection 'random'")
+
+
+def test_the_status_names_who_loses(tmp_path):
+    config = table_4_config()
+    config["experiments"]["table4_supervised"] |= {
+        "datasets": ["wine"],
+        "kernels": ["gaussian"],
+        "solvers": ["ism", "dg", "random"],
+        "references": [],
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    costs = {"ism": -3.0, "dg": -1.0, "random": -2.0}
+    for batch in Grid(config).batches():
+        for fold in batch.folds:
+            axes = {"experiment": batch.experiment, "dataset": "wine", "solver": batch.solver, "fold": fold}
+            row = record(**axes, cost=costs[batch.solver], batch_sha256=batch.sha256)
+            append_record(tmp_path / "runs" / f"{batch.path}.jsonl", row)
+    done = kdrbench("status", "--results", tmp_path)
+    assert done.exit_code == 0, done.output
+    *_, count, cell = done.output.splitlines()
+    assert count == "1 cell(s) lose to a random projection:"
+    assert cell.startswith("  table4_supervised/wine/gaussian/dg: cost -1 is worse than -2")

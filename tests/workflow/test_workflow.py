@@ -5,9 +5,11 @@ import json
 import re
 import shutil
 
+import numpy as np
 import psutil
 import pytest
 
+from kdrbench.reports.chart import Chart
 from small_grid import BAD, LIMIT_S, REFERENCE_STATUS, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
@@ -69,6 +71,25 @@ def test_table_and_figure_are_complete(finished):
     assert (reports / "figures/table4_supervised_cost_against_time.pdf").stat().st_size > 1000
     assert "failed" in (reports / "dashboard.html").read_text()
     assert (reports / "table4_supervised.pdf").exists() == (shutil.which("pdflatex") is not None)
+
+
+def test_what_was_found_is_kept_and_drawn(finished):
+    figures = finished.folder / "reports/figures"
+    names = ["table4_supervised_cost_against_calls", "table4_supervised_loadings", "table4_supervised_scatter"]
+    charts = {name: Chart.from_json((figures / f"{name}.json").read_text()) for name in [*names, "performance_profile"]}
+    for name in charts:
+        assert (figures / f"{name}.pdf").stat().st_size > 1000
+        assert (figures / f"{name}.png").stat().st_size > 1000
+    calls, loadings, scatter, profile = charts.values()
+    # ISM is the first solver, and no converged one is among them.
+    fallen = {series.key: series.y[-1] for series in calls.panels[0].series if series.label == "median"}
+    assert fallen["ISM"] < 1e-3
+    assert len(loadings.panels[0].series[0].x) == 13
+    assert sum(len(series.x) for series in scatter.panels[0].series) == 178
+    assert {series.key for series in profile.panels[0].series} >= {"ISM", "RAISES", "SLEEPS"}
+    (kept,) = (finished.folder / "results/findings").rglob("ism/*.npz")
+    with np.load(kept) as arrays:
+        assert {name: arrays[name].shape for name in arrays.files} == {"projection_0": (13, 4), "projection_1": (13, 4)}
 
 
 def test_published_numbers_stand_beside_ours(finished):

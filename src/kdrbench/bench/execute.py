@@ -33,7 +33,7 @@ class RunFiles:
 
     @property
     def trace(self) -> Path:
-        """Lines of solver seconds, cost, relative stationarity."""
+        """Lines of solver seconds, cost, relative stationarity and calls of oracles."""
         return self.folder / "trace.jsonl"
 
     @property
@@ -43,8 +43,13 @@ class RunFiles:
 
     @property
     def predictions(self) -> Path:
-        """Labels that a reference gave to the samples it is judged on."""
+        """Labels that a reference or a clustering gave to the samples it is judged on."""
         return self.folder / "predictions.npy"
+
+    @property
+    def given(self) -> Path:
+        """The labelling that an alternative clustering was to differ from."""
+        return self.folder / "given.npy"
 
     @property
     def checkpoint(self) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.bench.config import NO_KERNEL, check_config, method_of
-from kdrbench.bench.experiment import Config, parameters_of, rows_of, runs_of, split_of, time_limit_of
+from kdrbench.bench.experiment import Config, labellings_of, parameters_of, rows_of, runs_of, split_of, time_limit_of
 from kdrbench.bench.fold import Split
 from kdrbench.bench.job_size import AUTO, runs_per_job
 from kdrbench.bench.monitor import REFEREE_SHARE
@@ -25,7 +25,11 @@ from kdrbench.references import build_reference
 from kdrbench.solvers.registry import build_solver
 
 # What makes the job of a solver, by paradigm.
-_JOBS = {"supervised": "kdrbench.bench.solver_job", "unsupervised": "kdrbench.bench.clustering_job"}
+_JOBS = {
+    "supervised": "kdrbench.bench.solver_job",
+    "unsupervised": "kdrbench.bench.clustering_job",
+    "alternative": "kdrbench.bench.clustering_job",
+}
 
 
 class Kind(StrEnum):
@@ -40,7 +44,8 @@ class Batch:
     """One job: consecutive folds of one (experiment, data set, kernel, solver), with all the configuration decides.
 
     With the split ``subsets`` a fold is a draw of ``n_rows`` rows, with ``none`` the only one is all. A reference
-    stands in place of the solver, with the kernel ``none``, no start and no evaluation.
+    stands in place of the solver, with the kernel ``none``, no start and no evaluation. ``labellings`` name what is
+    ``given`` to alternative clustering and what is ``sought``.
     Limits and repeats are not part of a batch: changing one must not rerun what has ended.
     """
 
@@ -48,6 +53,7 @@ class Batch:
     experiment: str
     paradigm: str
     parameters: dict[str, Any]
+    labellings: dict[str, str]
     dataset: str
     data_sha256: str
     kernel: str
@@ -240,6 +246,7 @@ class Grid:
                 experiment=name,
                 paradigm=paradigm,
                 parameters=parameters_of(experiment, entry),
+                labellings=labellings_of(experiment, dataset),
                 dataset=dataset,
                 data_sha256=entry.content_sha256,
                 n_components=q,

@@ -14,12 +14,9 @@ from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError, unknown_name
 
 LOWRANK_RECORDS = "results/lowrank"
-# The compiled sweeps are imported by name, which is not followed.
-_ROOTS = [
-    "kdrbench.bench.lowrank_task",
-    "kdrbench.lowrank.compiled.burg",
-    "kdrbench.lowrank.compiled.von_neumann",
-]
+_ROOT = "kdrbench.bench.lowrank_task"
+# Those of the divergences are imported by name, which is not followed.
+_COMPILED = "kdrbench.lowrank.compiled"
 
 
 class LowrankGrid:
@@ -79,15 +76,17 @@ class LowrankGrid:
         section = self.section
         if not section["run"]:
             return
-        sources = sources_of(_ROOTS)
         for name, task in self.tasks.items():
             for method in task["methods"]:
+                definition = section["methods"][method]
+                compiled = [f"{_COMPILED}.{definition['divergence']}"] if "divergence" in definition else []
+                sources = sources_of([_ROOT, *compiled])
                 yield LowrankBatch(
                     task=name,
                     dataset=task["dataset"],
                     data_sha256=load_registry()[task["dataset"]].content_sha256,
                     method=method,
-                    definition=dict(section["methods"][method]),
+                    definition=dict(definition),
                     constraints=tuple(task["constraints"]),
                     runs=tuple(range(section["runs"])),
                     seed=section["seed"],

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from kdrbench.bench.metric_config import table_name
 from kdrbench.bench.metric_grid import MetricGrid
-from kdrbench.bench.workflow import FIGURE_KINDS
+from kdrbench.bench.workflow import FIGURE_KINDS, data_to_await
 
 RECORDS, ROWS = "results/kpca", "results/kpca.csv"
 # What tables are written as.
 TABLE_KINDS = ("tex", "html", "csv", "json")
 _SIDE_TABLES = ("kpca_tests", "kpca_times")
 _FIGURES = ("2", "3", "4", "5")
+
+
+def metric_data_of(grid: MetricGrid, dataset: str, splits: str) -> list[str]:
+    """Return the prepared data file that a batch has to wait for."""
+    return data_to_await(grid.batch(dataset, splits), RECORDS)
 
 
 def metric_records_of(grid: MetricGrid) -> list[str]:
@@ -44,11 +49,6 @@ def metric_reports_of(grid: MetricGrid, target: str = "") -> list[str]:
     numbers = [number for number in _FIGURES if number == "2" or grid.figures]
     figures = [f"reports/figures/kpca_figure{number}.{kind}" for number in numbers for kind in FIGURE_KINDS]
     return metric_tables_of(grid) + figures
-
-
-def metric_parts_of(grid: MetricGrid) -> list[str]:
-    """Return the tables and figures that the dashboard shows."""
-    return [path for path in metric_reports_of(grid) if path.endswith(".json")]
 
 
 def metric_rows_of(grid: MetricGrid) -> list[str]:

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,15 @@ CHECKPOINT_EVERY_S = 60.0
 
 class BenchFaultError(KdrbenchError):
     """The referee could not do its work: no fault of the solver's."""
+
+
+class TraceLine(NamedTuple):
+    """What the referee writes of an iterate; ``calls`` of oracles up to it, ``None`` where nobody counts them."""
+
+    time_s: float
+    cost: float
+    stationarity: float
+    calls: int | None = None
 
 
 class Clock:
@@ -136,9 +145,9 @@ class Judge(Protocol):
 class Referee(TimedMonitor):
     """A timed monitor that also writes a trace and keeps the last iterate on disk, off the solver's clock.
 
-    Each trace line is one write of a whole line, so that a killed run leaves a readable trace. Where ``checkpoint``
-    names a file, a state is kept there from time to time; one that lies there is gone on from: clock, iterations and
-    trace continue from that point.
+    ``calls`` returns how often the solver has called its oracles. Each trace line is one write of a whole line, so that
+    a killed run leaves a readable trace. Where ``checkpoint`` names a file, a state is kept there from time to time;
+    one that lies there is gone on from: clock, iterations, calls and trace continue from that point.
 
     Raises ``InputError`` for an iterate that is not an orthonormal d x q array or has no finite cost, and
     ``BenchFaultError`` when the files cannot be written.
@@ -153,8 +162,10 @@ class Referee(TimedMonitor):
         iterate: Path,
         pauses: Pauses | None = None,
         checkpoint: Path | None = None,
+        calls: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(time_limit_s, pauses)
+        self._calls, self._calls_before = calls, 0
         self._n_components = n_components
         self._fault: InputError | BenchFaultError | None = None
         self._problem = problem.fresh()
@@ -168,8 +179,10 @@ class Referee(TimedMonitor):
         self.resumed, self.iterations = kept.state, kept.iterations
         self.clock.wall_s, self.clock.cpu_s = kept.wall_s, kept.cpu_s
         self._next_checkpoint_s = kept.wall_s + CHECKPOINT_EVERY_S
-        self.trace = [point for point in read_trace(self._trace_path) if point[0] <= kept.wall_s]
-        write_text(self._trace_path, "".join(json.dumps(point) + "\n" for point in self.trace))
+        lines = [line for line in read_trace(self._trace_path) if line.time_s <= kept.wall_s]
+        self.trace = [line[:3] for line in lines]
+        self._calls_before = (lines[-1].calls or 0) if lines else 0
+        write_text(self._trace_path, "".join(json.dumps(line) + "\n" for line in lines))
 
     def checkpoint(self, state: Callable[[], State]) -> None:
         """Keep the state off the clock, if the last one is old."""
@@ -207,14 +220,15 @@ class Referee(TimedMonitor):
         stationarity = relative_stationarity(projection, self._problem.gradient(projection))
         if not (math.isfinite(cost) and math.isfinite(stationarity)):
             raise InputError(f"an iterate has cost {cost} and relative stationarity {stationarity}")
-        point = (self.clock.wall_s, cost, stationarity)
+        calls = self._calls_before + self._calls() if self._calls else None
+        line = TraceLine(self.clock.wall_s, cost, stationarity, calls)
         try:
             save_array(self._iterate_path, projection)
             with self._trace_path.open("ab", buffering=0) as stream:
-                stream.write((json.dumps(point) + "\n").encode())
+                stream.write((json.dumps(line) + "\n").encode())
         except OSError as error:
             raise BenchFaultError(f"the trace cannot be written: {error}") from error
-        self.trace.append(point)
+        self.trace.append(line[:3])
         self._next_look_s = self.clock.wall_s + (time.perf_counter() - began) / REFEREE_SHARE
 
 
@@ -233,9 +247,9 @@ def read_array(path: Path) -> NDArray[Any] | None:
     return array
 
 
-def read_trace(path: Path) -> list[tuple[float, float, float]]:
-    """Read the whole lines of a trace: seconds, cost, relative stationarity."""
+def read_trace(path: Path) -> list[TraceLine]:
+    """Read the whole lines of a trace."""
     if not path.exists():
         return []
     lines = path.read_bytes().split(b"\n")[:-1]
-    return [tuple(json.loads(line)) for line in lines]
+    return [TraceLine(*json.loads(line)) for line in lines]

@@ -81,8 +81,8 @@ def _running(files: BatchFiles, fold: int) -> Running:
         trace = read_trace(files.run(fold).trace)
     except FileNotFoundError:
         trace = []
-    costs = [cost for _, cost, _ in trace]
-    return Running(fold, trace[-1][0] if trace else 0.0, min(costs) if costs else None)
+    costs = [line.cost for line in trace]
+    return Running(fold, trace[-1].time_s if trace else 0.0, min(costs) if costs else None)
 
 
 def _held_locks() -> set[tuple[int, int, int]]:

@@ -34,9 +34,10 @@ class RunRecord:
     ``evaluation`` says how the problem was evaluated, and why. Clusterings have the number of their ``rounds``,
     ``iterations`` over all of them, no counts of calls, and say whether their degrees existed (``uses_degrees``).
     ``quality`` is what ``quality_metric`` says: accuracy on the ``n_test`` test samples, or, where there are none, the
-    error on the training samples; of clusterings the NMI with the classes. ``cost`` to ``eigengap_needed`` belong to
-    the last orthonormal projection the referee saw; the last three, of second order, are known of supervised runs in
-    small tangent spaces. Of a reference (``kernel``: ``none``) only the quality is known.
+    error on the training samples; of clusterings the NMI with the classes. Of alternative clusterings it is the NMI
+    with the labelling they should find, and ``nmi_given`` that with the one they should differ from. ``cost`` to
+    ``eigengap_needed`` belong to the last orthonormal projection the referee saw; the last three, of second order, are
+    known of supervised runs in small tangent spaces. Of a reference (``kernel``: ``none``) only the quality is known.
     """
 
     schema_version: int
@@ -73,6 +74,7 @@ class RunRecord:
     curvature: float | None
     eigengap: float | None
     eigengap_needed: float | None
+    nmi_given: float | None
     n_train: int
     n_test: int
     n_features: int

@@ -12,13 +12,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from kdrbench.bench.experiment import Config, is_scaling
+from kdrbench.bench.experiment import ALTERNATIVE, Config, is_scaling, runs_of
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.bench.lowrank_batch import LowrankBatch
 from kdrbench.bench.metric_batch import MetricBatch
 from kdrbench.bench.record import RecordError, read_records
 from kdrbench.bench.sources import sources_of
 from kdrbench.bench.terms import Terms
+from kdrbench.datasets.picture import is_picture
+from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
@@ -127,9 +129,54 @@ def traces_of(grid: Grid, experiment: str | None = None) -> list[str]:
     return [f"results/traces/{batch.path}.jsonl" for batch in grid.batches(experiment)]
 
 
-def dashboard_parts(grid: Grid) -> list[str]:
-    """Return the figures and tables that the dashboard shows beside what it makes of the runs itself."""
-    return [path for path in reports_of(grid) if path.endswith(".json")]
+def overall_reports() -> list[str]:
+    """Return the reports on all that the configuration runs."""
+    tables = [f"reports/paired_tests.{kind}" for kind in ("tex", "html", "csv", "json")]
+    profile = [f"reports/figures/performance_profile.{kind}" for kind in FIGURE_KINDS]
+    lists = [
+        "reports/claims.html",
+        "reports/claims.json",
+        "reports/published_vs_ours.csv",
+        "reports/published_vs_ours.html",
+    ]
+    return tables + profile + lists
+
+
+def dashboard_parts(reports: list[str]) -> list[str]:
+    """Return the figures, tables and claims that the dashboard shows beside what it makes of the runs itself."""
+    return [path for path in reports if path.endswith(".json")]
+
+
+def findings_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the files of what the runs of one experiment found."""
+    return [f"results/findings/{batch.path}.npz" for batch in grid.batches(experiment)]
+
+
+def prepared_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the prepared data files of one experiment."""
+    return [f"results/data/{name}.npz" for name in grid.config["experiments"][experiment]["datasets"]]
+
+
+def pictures_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the images of one experiment, whose colours are samples."""
+    datasets, registry = grid.config["experiments"][experiment]["datasets"], load_registry()
+    return [f"results/data/{name}.png" for name in datasets if is_picture(registry[name])]
+
+
+def figures_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the figures of one experiment.
+
+    Calls of oracles are counted where there is one problem a run; to compare projections there must be several runs;
+    segments are shown where the experiment has an image.
+    """
+    definition = grid.config["experiments"][experiment]
+    names = ["cost_against_time", "scatter"]
+    names += ["cost_against_calls"] if definition["paradigm"] == "supervised" else []
+    names += ["loadings"] if runs_of(definition) > 1 else []
+    figures = [f"reports/figures/{experiment}_{name}.{kind}" for name in names for kind in FIGURE_KINDS]
+    if definition["paradigm"] == ALTERNATIVE and pictures_of(grid, experiment):
+        figures += [f"reports/figures/{experiment}_segmentation.{kind}" for kind in ("pdf", "png")]
+    return figures
 
 
 def reports_of(grid: Grid, target: str = "") -> list[str]:
@@ -147,7 +194,7 @@ def reports_of(grid: Grid, target: str = "") -> list[str]:
         )
     kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
     tables = [f"reports/{name}.{kind}" for name in chosen for kind in kinds]
-    return tables + [f"reports/figures/{name}_cost_against_time.{kind}" for name in chosen for kind in FIGURE_KINDS]
+    return tables + [figure for name in chosen for figure in figures_of(grid, name)]
 
 
 def scaling_runs_of(grid: Grid) -> list[str]:

@@ -88,7 +88,9 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
 
 def _row(pair: Pair) -> tuple[str, ...]:
     cell = f"{pair.experiment}/{pair.dataset}/{pair.kernel}"
-    numbers = [f"{value:.3g}" if value is not None else "-" for value in (pair.ratio, pair.p, pair.holm)]
+    # Ratios of costs differ from one in digits that ratios of times have not.
+    values = ((pair.ratio, ".6g"), (pair.p, ".3g"), (pair.holm, ".3g"))
+    numbers = [format(value, form) if value is not None else "-" for value, form in values]
     return pair.metric, cell, str(pair.folds), str(pair.wins), str(pair.losses), *numbers
 
 

@@ -182,11 +182,11 @@ def _progress(files: Any, folds: tuple[int, ...], time_limit_s: float) -> str:
     trace = read_trace(files.run(begun[-1]).trace) if begun else []
     if not trace:
         return "ending" if files.records.exists() else "starting"
-    seconds, cost, stationarity = trace[-1]
+    last = trace[-1]
     fold = f"fold {begun[-1] + 1} of {len(folds)}: " if len(folds) > 1 else ""
     return (
-        f"{fold}cost {cost:.8g}, {len(trace)} iterates seen, stationarity {stationarity:.1e}, "
-        f"{seconds:.1f} of {time_limit_s:g} s"
+        f"{fold}cost {last.cost:.8g}, {len(trace)} iterates seen, stationarity {last.stationarity:.1e}, "
+        f"{last.time_s:.1f} of {time_limit_s:g} s"
     )
 
 

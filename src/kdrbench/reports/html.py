@@ -64,6 +64,7 @@ def surroundings(runs: pd.DataFrame) -> str:
         f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
         f"{each('kdrbench_version')} at commit {each('git_commit')} (changed since: {each('git_dirty')}). "
         f"Limits: {each('time_limit_s')} s, "
-        f"{each('memory_limit_mib')} MiB a run. {contaminated} run(s) shared their core with other work; of "
-        f"{n_drifted(runs)} the cores' speed drifted by more than 10 %; {n_untimed(runs)} did not own their cores."
+        f"{each('memory_limit_mib')} MiB a run. {contaminated} run(s) shared their core with other work; "
+        f"of {n_drifted(runs)} the speed of the cores drifted by more than 10 %; "
+        f"{n_untimed(runs)} did not own their cores."
     )

@@ -27,7 +27,14 @@ CONVERGED = "converged"
 _SUFFIX = f"_{CONVERGED}"
 # What the table calls the columns beside them.
 _OTHERS = "as published"
-METRIC_TITLES = {"time_s": "Time", "cost": "Cost", "accuracy": "Accuracy", "nmi": "NMI", "error": "Training error"}
+METRIC_TITLES = {
+    "time_s": "Time",
+    "cost": "Cost",
+    "accuracy": "Accuracy",
+    "nmi": "NMI",
+    "nmi_given": "NMI to given",
+    "error": "Training error",
+}
 
 
 # What a cell shows that no run could fill.
@@ -107,6 +114,12 @@ def method_label(name: str) -> str:
 def is_converged(name: str) -> bool:
     """Return whether the name is that of a converged variant."""
     return name.endswith(_SUFFIX)
+
+
+def by_method(solvers: list[str]) -> list[str]:
+    """Return the solvers with the variants of a method side by side."""
+    methods = list(dict.fromkeys(map(method_label, solvers)))
+    return sorted(solvers, key=lambda solver: (methods.index(method_label(solver)), is_converged(solver)))
 
 
 def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:

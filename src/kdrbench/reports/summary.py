@@ -19,6 +19,8 @@ COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
 METRICS = ("time_s", "cost", "quality")
 # Endings whose names alone would not tell.
 _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
+# Of alternative clustering only.
+NMI_GIVEN = "nmi_given"
 # Quality is printed by what it is.
 _FORMATS: dict[str, Callable[[float, float | None], str]] = {
     "time_s": numbers.duration,
@@ -26,6 +28,7 @@ _FORMATS: dict[str, Callable[[float, float | None], str]] = {
     Metric.ACCURACY: numbers.percentage,
     Metric.ERROR: numbers.percentage,
     Metric.NMI: numbers.agreement,
+    NMI_GIVEN: numbers.agreement,
 }
 
 
@@ -68,7 +71,7 @@ def summarise(runs: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Cell]]
     """Return the cells of each (data set, kernel, solver), by metric."""
     groups = runs.groupby(["dataset", "kernel", "solver"], sort=False)
     return {
-        (str(dataset), str(kernel), str(solver)): {metric: _cell(metric, group) for metric in METRICS}
+        (str(dataset), str(kernel), str(solver)): {metric: _cell(metric, group) for metric in (*METRICS, NMI_GIVEN)}
         for (dataset, kernel, solver), group in groups
     }
 

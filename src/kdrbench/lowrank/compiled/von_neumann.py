@@ -55,8 +55,7 @@ def _interpolated(c: float, a: float, b: float) -> float:
 def _secular_root(i: int, poles: Floats, weights: Floats, end: float, deltas: Floats) -> float:
     """Return eigenvalue ``i``; ``deltas`` becomes d_j - eigenvalue. ``end``, beyond the last, stands for a pole."""
     k = len(poles)
-    following = poles[i + 1] if i < k - 1 else end
-    ahead = weights[i + 1] if i < k - 1 else 0.0
+    following, ahead = (poles[i + 1], weights[i + 1]) if i < k - 1 else (end, 0.0)
     gap = following - poles[i]
     for j in range(k):
         deltas[j] = poles[j] - poles[i]
@@ -65,19 +64,20 @@ def _secular_root(i: int, poles: Floats, weights: Floats, end: float, deltas: Fl
     origin = following if right else poles[i]
     for j in range(k):
         deltas[j] = poles[j] - origin
-    left_pole, right_pole = poles[i] - origin, following - origin
+    weight, pole = (ahead, -gap) if right else (weights[i], gap)
     low, high = (-0.5 * gap, 0.0) if right else (0.5 * gap, gap) if middle < 0.0 else (0.0, 0.5 * gap)
-    own = -ahead * gap if right else weights[i] * gap
     root = 0.5 * (low + high)
     for _ in range(_MOST):
         value, slope = _secular_sums(weights, deltas, root)
         low, high = (root, high) if value < 0.0 else (low, root)
-        left, other = left_pole - root, right_pole - root
-        far, near = (left, other) if right else (other, left)
-        constant = value - far * slope + own / near**2
-        moved = root + _interpolated(constant, (left + other) * value - left * other * slope, left * other * value)
-        if not (low <= moved <= high):
-            moved = 0.5 * (low + high)
+        far, product = pole - root, root * (pole - root)
+        constant = value - far * slope + weight * pole / root**2
+        moved = root + _interpolated(constant, (far - root) * value + product * slope, -product * value)
+        if moved == 0.0 or not (low <= moved <= high):
+            # A root may be nearer to its pole than a step's rounding: solved for that distance itself.
+            other = far * far * (slope - weight / root**2)
+            moved = _interpolated(constant, constant * pole + weight + other, weight * pole)
+            moved = moved if low < moved < high else 0.5 * (low + high)
         root, before = moved, root
         if abs(root - before) <= _EXACT * abs(root):
             break

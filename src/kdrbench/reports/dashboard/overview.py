@@ -72,6 +72,16 @@ def shares_of(comparisons: list[Comparison]) -> list[Bar]:
     return bars
 
 
+def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
+    """Return the claims by what the records say of them: all, then a paper at a time."""
+    groups: dict[str, list[str]] = {"All claims": []} if claims else {}
+    for claim in claims:
+        groups["All claims"].append(claim["verdict"])
+        groups.setdefault(paper_label(claim["paper"]), []).append(claim["verdict"])
+    order = ["confirmed", "contradicted", "undecided"]
+    return [_bar(title, verdicts, order) for title, verdicts in groups.items()]
+
+
 def paper_label(name: str) -> str:
     """Return the paper's name as the page prints it."""
     return _PAPERS.get(name, name)

@@ -16,8 +16,8 @@ from kdrbench.bench.quality import Metric
 from kdrbench.errors import InputError
 from kdrbench.reports.chart import Chart
 from kdrbench.reports.chart_plotly import legend_of, plotly_panels
-from kdrbench.reports.comparison import Comparison, compare
-from kdrbench.reports.dashboard.overview import counts_of, endings_of, paper_label, shares_of
+from kdrbench.reports.comparison import Comparison
+from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, paper_label, shares_of
 from kdrbench.reports.dashboard.packing import pack, pack_data, plotly_script, tables_script, tables_style
 from kdrbench.reports.dashboard.quality import checks_of
 from kdrbench.reports.dashboard.runs import run_data
@@ -27,8 +27,8 @@ from kdrbench.reports.ledger import make_ledger
 from kdrbench.reports.numbers import PLUS_MINUS, agreement, duration, percentage, quantity
 from kdrbench.reports.paper_table import PaperTable
 
-# The table of this name has a chapter of its own.
 _CLAIMS = "claims"
+_CLAIM = ("claim", "paper", "where", "verdict", "evidence", "note")
 _CHAPTERS = ("overview", "tables", "figures", "ledger", _CLAIMS, "runs", "quality")
 # Numbers of cells without one: they sort behind all others.
 _LAST = 1e300
@@ -48,31 +48,36 @@ class Parts:
 
     charts: list[Chart] = field(default_factory=list)
     tables: list[PaperTable] = field(default_factory=list)
-    claims: PaperTable | None = None
+    claims: list[dict[str, str]] = field(default_factory=list)
 
 
 def read_parts(paths: Iterable[Path]) -> Parts:
-    """Read charts and tables from their JSON; each is told by its keys.
+    """Read charts, tables and claims from their JSON; each is told by its keys, claims by being a list.
 
-    Raises ``InputError`` for a file that is neither.
+    Raises ``InputError`` for a file that is none of them.
     """
-    charts, tables = [], []
+    charts, tables, claims = [], [], []
     for path in paths:
         text = path.read_text(encoding="utf-8")
-        keys = set(json.loads(text))
-        if "panels" in keys:
+        given = json.loads(text)
+        keys = set(given) if isinstance(given, dict) else set()
+        if isinstance(given, list) and all(set(_CLAIM) <= set(one) for one in given):
+            claims += given
+        elif "panels" in keys:
             charts.append(Chart.from_json(text))
         elif "blocks" in keys:
             tables.append(PaperTable.from_json(text))
         else:
+            found = ", ".join(sorted(keys)) or "no keys"
             raise InputError(
-                f"{path} is neither a chart (panels) nor a table (blocks); it has: {', '.join(sorted(keys))}"
+                f"{path} is neither a chart (panels) nor a table (blocks) nor a list of claims; it has: {found}"
             )
-    claims = [table for table in tables if table.name == _CLAIMS]
-    return Parts(charts, [table for table in tables if table.name != _CLAIMS], claims[0] if claims else None)
+    return Parts(charts, tables, claims)
 
 
-def render_dashboard(runs: pd.DataFrame, config: Config, traces: Path, parts: Parts) -> str:
+def render_dashboard(
+    runs: pd.DataFrame, config: Config, traces: Path, comparisons: list[Comparison], parts: Parts
+) -> str:
     """Return the page, with all its scripts, styles and data inside."""
     import jinja2
 
@@ -92,12 +97,12 @@ def render_dashboard(runs: pd.DataFrame, config: Config, traces: Path, parts: Pa
         slug=slug,
         interval=interval,
     )
-    comparisons = compare(runs, config)
     return environment.get_template("page.html.j2").render(
         chapters=[name for name in _CHAPTERS if name != _CLAIMS or parts.claims],
         counts=counts_of(runs),
         endings=endings_of(runs),
         shares=shares_of(comparisons),
+        claims=claims_of(parts.claims),
         surroundings=surroundings(runs),
         layouts=_layouts(runs, config),
         comparisons=comparisons,

@@ -53,11 +53,11 @@ const PLOT = {
 
 const MODEBAR = { bgcolor: "rgba(255,255,255,0.85)", color: "#68747e", activecolor: "#005a8c" };
 
-function draw(place, panel) {
+function draw(place, panel, size = {}) {
   place.dataset.drawn = "yes";
   // A finger that drags scrolls the page; a mouse zooms.
   const dragmode = window.matchMedia("(pointer: coarse)").matches ? false : "zoom";
-  return Plotly.newPlot(place, panel.data, { ...panel.layout, modebar: MODEBAR, dragmode }, PLOT);
+  return Plotly.newPlot(place, panel.data, { ...panel.layout, modebar: MODEBAR, dragmode, ...size }, PLOT);
 }
 
 function prepareFigures(charts) {
@@ -66,9 +66,9 @@ function prepareFigures(charts) {
     (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => drawOnce(entry.target)),
     { rootMargin: "300px" },
   );
-  const drawOnce = (place) => {
+  const drawOnce = (place, size) => {
     seen.unobserve(place);
-    if (!place.dataset.drawn) draw(place, panels.get(place));
+    if (!place.dataset.drawn) draw(place, panels.get(place), size);
   };
   for (const figure of all("figure.chart")) {
     const places = all(".plot", figure);
@@ -79,7 +79,7 @@ function prepareFigures(charts) {
     });
     prepareLegend(figure, places, panels);
   }
-  return () => [...panels.keys()].forEach(drawOnce);
+  return (size) => [...panels.keys()].forEach((place) => drawOnce(place, size));
 }
 
 // A panel that is not drawn yet remembers what is switched off.

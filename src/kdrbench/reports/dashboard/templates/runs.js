@@ -108,13 +108,13 @@ function drawTrace(trace) {
 // On paper every chapter is shown, every note open and every figure drawn, as wide as half a page.
 function preparePrinting(drawAll) {
   const PRINTED = { width: 480, height: 280 };
-  const change = async () => {
+  const change = () => {
     const drawn = () => all("figure .plot[data-drawn]");
     if (printing.matches) {
       all(".chapter").forEach((section) => (section.hidden = false));
       all("details").forEach((notes) => (notes.open = true));
-      drawAll();
       drawn().forEach((place) => Plotly.relayout(place, PRINTED));
+      drawAll(PRINTED);
     } else {
       showChapter(false);
       drawn().forEach((place) => Plotly.relayout(place, { width: null, height: null, autosize: true }));
