@@ -101,3 +101,13 @@ def test_the_table_has_a_line_for_each_test():
     (line,) = [line for line in table.lines if line[1].text == "Cost"]
     assert [entry.text for entry in line[2:7]] == ["Wine", "Gaussian", "ISM", "DG", "10"]
     assert (line[-2].best, line[-1].text) == (True, "ISM")
+
+
+def test_each_cell_is_a_family_of_its_own():
+    frames = [runs(ism=[-1311.0] * 10, dg=[-1300.0 + fold for fold in FOLDS]) for _ in range(30)]
+    for number, frame in enumerate(frames):
+        frame["experiment"] = f"e{number % 3}"
+        frame["kernel"] = f"k{number}"
+    tests = [test for test in paired_tests(pd.concat(frames)) if test.metric == "cost"]
+    assert len(tests) == 30
+    assert {test.p_holm for test in tests} == {2 / 1024}

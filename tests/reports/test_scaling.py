@@ -7,6 +7,7 @@ from scipy import stats
 
 from kdrbench.bench.experiment import is_scaling
 from kdrbench.reports.chart import Mark, Symbol
+from kdrbench.reports.chart_drawing import write_chart
 from kdrbench.reports.power_law import fit_large, fit_power_law
 from kdrbench.reports.scaling import ALL_PAIRS, FACTORED, size_series
 from kdrbench.reports.scaling_reports import complexity_table, scaling_chart
@@ -106,3 +107,11 @@ def test_the_table_holds_exponents_with_intervals_beside_what_is_expected():
     assert lines[0][-1] == "2"
     assert lines[1][0] == "q, all pairs"
     assert lines[1][6] == "0.00"
+
+
+def test_without_a_series_figure_and_table_say_so(tmp_path):
+    chart = scaling_chart(series_of(sized(500), sized(1000)))
+    assert [panel.title for panel in chart.panels] == ["no series of three sizes was run"]
+    write_chart(chart, tmp_path / "scaling")
+    assert (tmp_path / "scaling.png").stat().st_size > 1000
+    assert complexity_table([]).lines == []

@@ -72,6 +72,7 @@ def claims(
     points = pd.DataFrame() if tricks is None else points_of_figure_5(Chart.from_json(tricks.read_text("utf-8")))
     records = Records(read(runs), read(kpca), read(lowrank), points, json.loads(config.read_text(encoding="utf-8")))
     found = decided(records)
-    write_claims(found, out)
+    parts = [name for name, path in (("the KPCA trick", kpca), ("low-rank kernels", lowrank)) if path]
+    write_claims(found, out, [*(records.config["run"] if runs else []), *parts])
     for claim, result in found:
         click.echo(f"{result.decision}: {claim.words} - {result.evidence}")

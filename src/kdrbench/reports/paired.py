@@ -1,10 +1,10 @@
 """Whether two methods differ, by pairs: both ran on the same folds from the same data.
 
-For each pair of methods and each metric the differences over folds are tested by Wilcoxon's signed ranks, two-sided and
-exact (every assignment of signs counts). P values are corrected by Holm's step-down rule over all tests
-of one experiment and metric, so that the chance of a single false "differs" among them is at most five per cent. Folds
-of a cross validation share training rows, so their differences are not independent: a small p is an indication, no
-proof.
+For each pair of methods and each metric the differences over folds are tested by Wilcoxon's signed ranks, two-sided
+and exact (every assignment of signs counts). P values are corrected by Holm's step-down rule over all tests of one cell
+(experiment, data set, kernel) and metric: the chance of a single false "differs" in it is at most five per cent. Ten
+folds give no p below 2/1024, so a family of more than 25 tests could find nothing. Folds of a cross validation share
+training rows, so their differences are not independent: a small p is an indication, no proof.
 
 Source: Wilcoxon, "Individual comparisons by ranking methods", 1945; Holm, "A simple sequentially rejective multiple
 test procedure", 1979; Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 2006.
@@ -92,7 +92,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def compared(solvers: Sequence[str]) -> list[tuple[str, str]]:
     """Return the pairs worth a test: a method as published and converged, and ISM against each rival of its variant."""
     found = []
-    for first, second in combinations(sorted(solvers, key=lambda name: method_label(name) != _OURS), 2):
+    ordered = sorted(solvers, key=lambda name: (method_label(name) != _OURS, is_converged(name)))
+    for first, second in combinations(ordered, 2):
         same_method = method_label(first) == method_label(second)
         if same_method or (method_label(first) == _OURS and is_converged(first) == is_converged(second)):
             found.append((first, second))
@@ -107,25 +108,26 @@ def paired_tests(runs: pd.DataFrame, *, pairs: Sequence[tuple[str, str]] | None 
     results: list[PairedTest] = []
     usable = runs[(runs["status"] != str(Status.FAILED)) & (runs["kernel"] != NO_KERNEL)]
     for metric in METRICS:
-        for _, of_experiment in usable.groupby("experiment", sort=False):
-            tests = list(_tests(of_experiment, metric, pairs))
+        for (experiment, dataset, kernel), cell in usable.groupby(["experiment", "dataset", "kernel"], sort=False):
+            tests = list(_tests((str(experiment), str(dataset), str(kernel)), cell, metric, pairs))
             corrected = holm([test.p for test in tests])
             results += [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
     return results
 
 
-def _tests(runs: pd.DataFrame, metric: str, pairs: Sequence[tuple[str, str]] | None) -> Iterator[PairedTest]:
-    for (experiment, dataset, kernel), group in runs.groupby(["experiment", "dataset", "kernel"], sort=False):
-        table = group.pivot_table(index="fold", columns="solver", values=metric, sort=False)
-        solvers = [str(name) for name in table.columns]
-        for first, second in compared(solvers) if pairs is None else pairs:
-            if not {first, second} <= set(solvers):
-                continue
-            both = table[[first, second]].dropna()
-            if len(both) < FEWEST_PAIRS:
-                continue
-            one, other = both[first].to_numpy(), both[second].to_numpy()
-            p = signed_rank_p(one - other)
-            shown = metric if metric != "quality" else str(group["quality_metric"].iloc[0])
-            means = float(one.mean()), float(other.mean()), float(np.median(one - other))
-            yield PairedTest(str(experiment), str(dataset), str(kernel), shown, first, second, len(both), *means, p, p)
+def _tests(
+    place: tuple[str, str, str], cell: pd.DataFrame, metric: str, pairs: Sequence[tuple[str, str]] | None
+) -> Iterator[PairedTest]:
+    table = cell.pivot_table(index="fold", columns="solver", values=metric, sort=False)
+    solvers = [str(name) for name in table.columns]
+    shown = metric if metric != "quality" else str(cell["quality_metric"].iloc[0])
+    for first, second in compared(solvers) if pairs is None else pairs:
+        if not {first, second} <= set(solvers):
+            continue
+        both = table[[first, second]].dropna()
+        if len(both) < FEWEST_PAIRS:
+            continue
+        one, other = both[first].to_numpy(), both[second].to_numpy()
+        p = signed_rank_p(one - other)
+        means = float(one.mean()), float(other.mean()), float(np.median(one - other))
+        yield PairedTest(*place, shown, first, second, len(both), *means, p, p)

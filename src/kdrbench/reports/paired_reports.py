@@ -23,7 +23,7 @@ def paired_table(tests: list[PairedTest]) -> PaperTable:
         blocks,
         [
             "Wilcoxon's signed ranks over the folds that both methods have, two-sided and exact; p corrected by Holm "
-            f"over the tests of one experiment and metric; said to differ at {SIGNIFICANT:g} (bold). Cells with "
+            f"over the tests of one cell and metric; said to differ at {SIGNIFICANT:g} (bold). Cells with "
             f"fewer than {FEWEST_PAIRS} common folds are not tested: no p below {SIGNIFICANT:g} is possible there.",
             "A stopped run counts with its last iterate and with its limit as time. Folds share training rows, so "
             "their differences are not independent: a small p is an indication, no proof.",

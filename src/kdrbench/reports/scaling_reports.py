@@ -25,6 +25,11 @@ def scaling_chart(series: list[SizeSeries]) -> Chart:
         drawn = [part for one in own for part in _drawn(one, labels[one.solver], solvers.index(one.solver))]
         axis = Axis(f"number of {AXES[own[0].axis]} {LETTERS[own[0].axis]}", Scale.LOG2)
         panels.append(Panel(_heading(own[0]), axis, Axis("run time", Scale.LOG2, "s"), drawn))
+    if not panels:
+        # A grid of one or two sizes has nothing to draw, which is no reason for the others' reports to fail.
+        panels = [
+            Panel("no series of three sizes was run", Axis("size", Scale.LOG2), Axis("run time", Scale.LOG2, "s"))
+        ]
     caption = (
         "Run time against the size of the problem, both as powers of two, with the fitted power laws (lines); their "
         "exponents stand in the legend in the order of the panels, - where fewer than three sizes ended. "

@@ -16,9 +16,10 @@ def test_every_claim_is_undecided_without_records_and_says_what_is_missing():
 def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
     claim = Claim("c", "n < 5.", "Paper", "Table 1", lambda records: Found(Decision.CONTRADICTED, "n = 7 & more", "so"))
     found = [(claim, claim.decide(Records()))]
-    write_claims(found, tmp_path / "claims")
+    write_claims(found, tmp_path / "claims", ["demo_supervised", "the KPCA trick"])
     page = (tmp_path / "claims.html").read_text()
-    assert page == claims_html(found)
+    assert page == claims_html(found, ["demo_supervised", "the KPCA trick"])
+    assert "made from: demo_supervised, the KPCA trick." in page
     assert "1 claims: 0 confirmed, 1 contradicted, 0 undecided" in page
     assert "n &lt; 5." in page
     assert "n = 7 &amp; more" in page

@@ -19,9 +19,9 @@ def decided(records: Records) -> Decided:
     return [(claim, claim.decide(records)) for claim in CLAIMS]
 
 
-def write_claims(found: Decided, stem: Path) -> None:
-    """Write ``stem`` as .html and .json; each appears whole."""
-    write_text(stem.parent / f"{stem.name}.html", claims_html(found))
+def write_claims(found: Decided, stem: Path, decided_by: list[str]) -> None:
+    """Write ``stem`` as .html and .json; each appears whole. ``decided_by`` names what was run."""
+    write_text(stem.parent / f"{stem.name}.html", claims_html(found, decided_by))
     write_text(stem.parent / f"{stem.name}.json", claims_json(found))
 
 
@@ -43,7 +43,7 @@ def claims_json(found: Decided) -> str:
     )
 
 
-def claims_html(found: Decided) -> str:
+def claims_html(found: Decided, decided_by: list[str]) -> str:
     """Return one self-contained page."""
     import jinja2
 
@@ -51,4 +51,6 @@ def claims_html(found: Decided) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     counts = Counter(result.decision for _, result in found)
     words = ", ".join(f"{counts[decision]} {decision}" for decision in Decision)
-    return environment.from_string(source).render(decided=found, counts=f"{len(found)} claims: {words}")
+    return environment.from_string(source).render(
+        decided=found, counts=f"{len(found)} claims: {words}", decided_by=", ".join(decided_by)
+    )

@@ -9,7 +9,7 @@ import pandas as pd
 from kdrbench.bench.experiment import is_scaling
 from kdrbench.bench.quality import Metric
 from kdrbench.reports.claims.cells import cells_of
-from kdrbench.reports.claims.claim import Found, Records, confirmed_if, listed, undecided
+from kdrbench.reports.claims.claim import Decision, Found, Records, confirmed_if, listed, undecided
 from kdrbench.reports.layout import dataset_label, kernel_label
 from kdrbench.solvers import Status
 
@@ -99,7 +99,7 @@ def second_order(records: Records) -> Found:
     fixed = known[known["stationarity"] <= _FIXED]
     held = fixed[fixed["eigengap"] >= fixed["eigengap_needed"]]
     if held.empty:
-        return undecided(f"fixed points where the eigengap suffices, among {len(fixed)} fixed points")
+        return Found(Decision.UNDECIDED, f"the eigengap suffices at none of {len(fixed)} fixed points")
     broken = int((held["curvature"] < -_ROUNDING).sum())
     silent = fixed.drop(held.index)
     saddles = int((silent["curvature"] < -_ROUNDING).sum())

@@ -1,0 +1,34 @@
+"""Curvature and eigengap of a run, where the tangent space is small."""
+
+import numpy as np
+import pytest
+
+from kdrbench.bench.solver_job import _second_order
+from kdrbench.kernels import build_kernel
+from kdrbench.paradigms import build_task
+from kdrbench.solvers.certificate import certify
+from kdrbench.surrogate import Evaluation
+
+
+def problem_of(n_features):
+    rng = np.random.default_rng(0)
+    features, labels = rng.standard_normal((30, n_features)), np.arange(30) % 3
+    task = build_task("supervised", {}, features, labels, evaluation=Evaluation())
+    kernel = build_kernel({"family": "gaussian", "sigma": 1.0}, features, 2, task.alignment_target)
+    projection = np.linalg.qr(rng.standard_normal((n_features, 2)))[0]
+    return task.first_problem(kernel), projection
+
+
+def test_small_tangent_spaces_have_the_numbers_of_the_certificate():
+    problem, projection = problem_of(6)
+    found = _second_order(problem, projection)
+    expected = certify(problem, projection)
+    assert found == {
+        name: pytest.approx(getattr(expected, name), rel=1e-9) for name in ("curvature", "eigengap", "eigengap_needed")
+    }
+
+
+def test_large_tangent_spaces_and_those_of_no_dimension_have_none():
+    # 2 (203 - 2) = 402 dimensions, and none where q = d.
+    assert _second_order(*problem_of(203)) == {}
+    assert _second_order(*problem_of(2)) == {}
