@@ -111,12 +111,13 @@ function preparePrinting(drawAll) {
   const change = () => {
     const drawn = () => all("figure .plot[data-drawn]");
     if (printing.matches) {
-      all(".chapter").forEach((section) => (section.hidden = false));
-      all("details").forEach((notes) => (notes.open = true));
+      // Each plot measures the page, which is quick while the long tables are not on it.
+      document.documentElement.dataset.drawing = "yes";
       drawn().forEach((place) => Plotly.relayout(place, PRINTED));
       drawAll(PRINTED);
+      delete document.documentElement.dataset.drawing;
+      all("details").forEach((notes) => (notes.open = true));
     } else {
-      showChapter(false);
       drawn().forEach((place) => Plotly.relayout(place, { width: null, height: null, autosize: true }));
     }
   };
