@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from kdrbench.bench.workflow import (
     FIGURE_KINDS,
+    dashboard_parts,
     data_to_await,
     findings_of,
     load_grid,
@@ -63,6 +64,7 @@ localrules:
     figure_scatter,
     figure_segmentation,
     prepare_picture,
+    dashboard,
 
 
 include: "rules/data.smk"

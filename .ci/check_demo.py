@@ -49,7 +49,7 @@ for name in config["run"]:
         panels = [panel for panel in chart["panels"] if panel["series"]]
         faults += [f"{figure} has {len(panels)} full panels"] if len(panels) != cells_shown else []
     faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
-paths = [Path(f"reports/published_vs_ours.{kind}") for kind in ("csv", "html")]
+paths = [Path(f"reports/published_vs_ours.{kind}") for kind in ("csv", "html")] + [Path("reports/dashboard.html")]
 paths += [Path(f"reports/figures/performance_profile.{kind}") for kind in ("pdf", "png", "json")]
 faults += [f"{path} is missing or empty" for path in paths if not path.exists() or path.stat().st_size < 500]
 with Path("results/runs.csv").open(encoding="utf-8", newline="") as stream:

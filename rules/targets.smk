@@ -4,6 +4,7 @@ rule demo:
     input:
         lambda wildcards: reports_of(GRID, "demo"),
         [f"reports/figures/performance_profile.{kind}" for kind in FIGURE_KINDS],
+        "reports/dashboard.html",
 
 
 rule table4:
@@ -32,3 +33,4 @@ rule reports:
         [f"reports/figures/performance_profile.{kind}" for kind in FIGURE_KINDS],
         "reports/published_vs_ours.csv",
         "reports/published_vs_ours.html",
+        "reports/dashboard.html",

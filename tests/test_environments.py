@@ -45,7 +45,7 @@ def run(environment, *words):
     return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("command", ["merge", "table", "typeset", "figure", "status"])
+@pytest.mark.parametrize("command", ["merge", "dashboard", "table", "typeset", "figure", "status"])
 def test_commands_of_the_report_environment_start(command):
     done = run("report.yaml", command, "--help")
     assert done.returncode == 0, done.stderr

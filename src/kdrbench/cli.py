@@ -20,6 +20,7 @@ _FILE = click.Path(path_type=Path)
 
 # Commands that stand beside what they work with, imported when they are asked for.
 _ELSEWHERE = {
+    "dashboard": "kdrbench.reports.commands",
     "data": "kdrbench.datasets.commands",
     "figure": "kdrbench.reports.commands",
     "figures": "kdrbench.reports.figure_commands",

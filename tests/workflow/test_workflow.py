@@ -69,6 +69,7 @@ def test_table_and_figure_are_complete(finished):
     for name in ("table4_supervised.tex", "table4_supervised.html"):
         assert "failed" in (reports / name).read_text()
     assert (reports / "figures/table4_supervised_cost_against_time.pdf").stat().st_size > 1000
+    assert "failed" in (reports / "dashboard.html").read_text()
     assert (reports / "table4_supervised.pdf").exists() == (shutil.which("pdflatex") is not None)
 
 

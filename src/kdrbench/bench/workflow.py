@@ -22,7 +22,7 @@ from kdrbench.errors import ConfigError
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
 SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
 _REPORT_MODULES = ("kdrbench.reports.commands", "kdrbench.reports.figure_commands", "kdrbench.bench.record")
-_REPORT_DATA = (".csv", ".j2", ".toml")
+_REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 # Every figure is written as these; the last is its data, which the dashboard draws anew.
 FIGURE_KINDS = ("pdf", "png", "json")
 
@@ -40,7 +40,7 @@ def load_grid(config: Config) -> Grid:
 def report_sources() -> str:
     """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons."""
     digest = hashlib.sha256(sources_of(_REPORT_MODULES).sha256.encode())
-    for path in sorted(Path(str(files("kdrbench.reports"))).iterdir()):
+    for path in sorted(Path(str(files("kdrbench.reports"))).rglob("*")):
         if path.suffix in _REPORT_DATA:
             digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
@@ -85,8 +85,8 @@ def records_of(grid: Grid, experiment: str | None = None) -> list[str]:
     return [f"results/runs/{batch.path}.jsonl" for batch in grid.batches(experiment)]
 
 
-def traces_of(grid: Grid, experiment: str) -> list[str]:
-    """Return the files of traces of one experiment."""
+def traces_of(grid: Grid, experiment: str | None = None) -> list[str]:
+    """Return the files of traces of one experiment, or of all."""
     return [f"results/traces/{batch.path}.jsonl" for batch in grid.batches(experiment)]
 
 
@@ -120,6 +120,12 @@ def figures_of(grid: Grid, experiment: str) -> list[str]:
     if definition["paradigm"] == ALTERNATIVE and pictures_of(grid, experiment):
         figures += [f"reports/figures/{experiment}_segmentation.{kind}" for kind in ("pdf", "png")]
     return figures
+
+
+def dashboard_parts(grid: Grid) -> list[str]:
+    """Return the figures and tables that the dashboard shows beside what it makes of the runs itself."""
+    charts = [path for path in reports_of(grid) if path.endswith(".json")]
+    return [*charts, "reports/figures/performance_profile.json"]
 
 
 def reports_of(grid: Grid, target: str = "") -> list[str]:

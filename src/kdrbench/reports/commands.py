@@ -84,6 +84,29 @@ def published_vs_ours(config: Path, runs: Path, out: Path) -> None:
 
 
 @click.command()
+@click.argument("parts", type=_FILE, nargs=-1)
+@click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
+@click.option("--runs", type=_FILE, required=True, help="The merged table of all runs.")
+@click.option("--traces", type=_FILE, required=True, help="Folder of traces.")
+@click.option("--ledger", type=_FILE, required=True, help="The published numbers and ours, as .csv.")
+@click.option("--out", type=_FILE, required=True, help="The page to write.")
+def dashboard(parts: tuple[Path, ...], config: Path, runs: Path, traces: Path, ledger: Path, out: Path) -> None:
+    """Write one page with all runs, and with the figures, tables and claims whose JSON is given as PARTS."""
+    import json
+
+    from kdrbench.files import write_text
+    from kdrbench.reports.dashboard.ledger import comparisons_from_csv
+    from kdrbench.reports.dashboard.page import read_parts, render_dashboard
+    from kdrbench.reports.summary import read_all_runs
+
+    definition = json.loads(config.read_text(encoding="utf-8"))
+    comparisons = comparisons_from_csv(ledger.read_text(encoding="utf-8"))
+    page = render_dashboard(read_all_runs(runs), definition, traces, comparisons, read_parts(parts))
+    write_text(out, page)
+    click.echo(f"{len(page) / 1e6:.1f} MB -> {out}")
+
+
+@click.command()
 @click.argument("runs", type=_FILE)
 @click.argument("reports", type=_FILE)
 def where(runs: Path, reports: Path) -> None:

@@ -20,7 +20,7 @@ from kdrbench.reports.verdict import Verdict
 
 NO_EXPERIMENT = "no experiment that was run has this cell"
 # What shares are counted of, in the order in which they are printed.
-_COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.NOT_RUN)
+COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.NOT_RUN)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
 def _in_words(verdicts: list[Verdict]) -> str:
     counts = Counter(verdicts)
     total = max(1, len(verdicts))
-    parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / total:.0%})" for verdict in _COUNTED]
+    parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / total:.0%})" for verdict in COUNTED]
     return f"{len(verdicts)} numbers: " + ", ".join(parts)
 
 

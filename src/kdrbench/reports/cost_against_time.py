@@ -115,7 +115,10 @@ def _series(runs: pd.DataFrame, traces: Path, solvers: list[str], abscissa: Absc
 
 
 def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, style: dict[str, Any]) -> list[Series]:
-    found = [_steps(f"fold {fold}", _thin(curve, _POINTS_OF_A_FOLD), style, faint=True) for fold, curve in gaps.items()]
+    found = [
+        _steps(f"fold {fold}", _thin(curve, _POINTS_OF_A_FOLD), style | {"dashed": False}, faint=True)
+        for fold, curve in gaps.items()
+    ]
     ended = set(endings.index[endings.isin([*map(str, COMPLETED)])])
     for title, symbol, folds in (
         ("came to its end", Symbol.DOT, [fold for fold in gaps if fold in ended]),

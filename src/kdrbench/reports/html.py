@@ -39,7 +39,7 @@ def render_html(layout: TableLayout, ledger: list[LedgerRow], runs: pd.DataFrame
         figure=base64.b64encode(figure_png).decode("ascii"),
         statuses=sorted(runs["status"].unique()),
         endings=endings,
-        surroundings=_surroundings(runs),
+        surroundings=surroundings(runs),
         cards=[(load_registry()[name].title, facts_of(load_registry()[name])) for name in _datasets(layout)],
     )
 
@@ -48,7 +48,9 @@ def _datasets(layout: TableLayout) -> list[str]:
     return list(dict.fromkeys(dataset for dataset, _, _ in layout.lines))
 
 
-def _surroundings(runs: pd.DataFrame) -> str:
+def surroundings(runs: pd.DataFrame) -> str:
+    """Return one paragraph on where, with what and within what limits the runs were made."""
+
     def each(column: str) -> str:
         values = {f"{value:g}" if isinstance(value, float) else str(value) for value in runs[column].dropna()}
         return ", ".join(sorted(values)) or "unknown"
