@@ -8,7 +8,7 @@ rule figure_cost_against_calls:
         multiext("reports/figures/{experiment}_cost_against_calls", ".pdf", ".json"),
         report(
             "reports/figures/{experiment}_cost_against_calls.png",
-            caption="captions/cost_against_calls.rst",
+            caption="../src/kdrbench/reports/captions/cost_against_calls.rst",
             category="Figures",
             labels={
                 "experiment": "{experiment}",
@@ -35,7 +35,7 @@ rule figure_performance_profile:
         multiext("reports/figures/performance_profile", ".pdf", ".json"),
         report(
             "reports/figures/performance_profile.png",
-            caption="captions/performance_profile.rst",
+            caption="../src/kdrbench/reports/captions/performance_profile.rst",
             category="Figures",
             labels={"experiment": "all", "shows": "performance profile"},
         ),
@@ -60,7 +60,7 @@ rule figure_loadings:
         multiext("reports/figures/{experiment}_loadings", ".pdf", ".json"),
         report(
             "reports/figures/{experiment}_loadings.png",
-            caption="captions/loadings.rst",
+            caption="../src/kdrbench/reports/captions/loadings.rst",
             category="Figures",
             labels={"experiment": "{experiment}", "shows": "features and stability"},
         ),
@@ -87,7 +87,7 @@ rule figure_scatter:
         multiext("reports/figures/{experiment}_scatter", ".pdf", ".json"),
         report(
             "reports/figures/{experiment}_scatter.png",
-            caption="captions/scatter.rst",
+            caption="../src/kdrbench/reports/captions/scatter.rst",
             category="Figures",
             labels={"experiment": "{experiment}", "shows": "projected samples"},
         ),
@@ -115,7 +115,7 @@ rule figure_segmentation:
         "reports/figures/{experiment}_segmentation.pdf",
         report(
             "reports/figures/{experiment}_segmentation.png",
-            caption="captions/segmentation.rst",
+            caption="../src/kdrbench/reports/captions/segmentation.rst",
             category="Figures",
             labels={"experiment": "{experiment}", "shows": "segments and mean faces"},
         ),

@@ -68,3 +68,15 @@ def test_the_drawing_shows_the_points_the_scales_and_each_name_once():
 def test_series_of_unequal_parts_are_refused():
     with pytest.raises(InputError, match=r"series 'ISM' has parts of \[1, 2\] points; they must be equally long"):
         Series("ISM", [1.0, 2.0], [1.0])
+
+
+def test_a_chart_without_panels_says_why():
+    (axes,) = draw(Chart("n", "T", "No run has left what this figure shows.", [])).axes
+    assert axes.get_title() == "No run has left what this figure shows."
+
+
+def test_long_names_of_bars_are_slanted_and_short_ones_are_not():
+    for names, rotation in ((["a", "b"], 0), (["alcohol", "malic acid", "alcalinity of ash", "magnesium"], 55)):
+        bars = Series("one", names, [1.0] * len(names), Mark.BARS)
+        (axes,) = draw(Chart("n", "T", "C", [Panel("P", Axis("", Scale.NAMES), Axis("y"), [bars])])).axes
+        assert {label.get_rotation() for label in axes.get_xticklabels()} == {rotation}
