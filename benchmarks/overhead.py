@@ -23,7 +23,8 @@ from typing import ClassVar
 
 import yaml
 
-from kdrbench.bench.grid import Batch, Grid
+from kdrbench.bench.grid import Grid
+from kdrbench.bench.plan import Batch
 from kdrbench.datasets import load_dataset, save_prepared
 from kdrbench.solvers import Outcome, Status
 

@@ -14,6 +14,7 @@ from kdrbench.reports.paper_table import Entry, PaperTable
 from made_up import run
 
 SOLVERS = ["ism", "dg", "sm", "gm", "ism_converged", "dg_converged", "sm_converged", "gm_converged"]
+_METHODS = {"ism": "ism", "dg": "dimension_growth", "sm": "stiefel_cayley", "gm": "grassmann_trust_region"}
 
 
 def grid_config(experiments, solvers=None, datasets=("wine", "cancer"), folds=3):
@@ -27,8 +28,10 @@ def grid_config(experiments, solvers=None, datasets=("wine", "cancer"), folds=3)
         "solvers": solvers or SOLVERS,
         "references": ["svm"],
         "folds": folds,
+        "start": "surrogate",
     }
-    return {"run": list(experiments), "experiments": dict.fromkeys(experiments, experiment)}
+    methods = {name: {"method": _METHODS[name.split("_")[0]]} for name in SOLVERS}
+    return {"run": list(experiments), "experiments": dict.fromkeys(experiments, experiment), "solvers": methods}
 
 
 def grid_runs(config, traces, points=20):

@@ -9,7 +9,8 @@ import pytest
 from configs import table_4_config
 from kdrbench import plugins
 from kdrbench.bench.config import check_config
-from kdrbench.bench.grid import Batch, Grid
+from kdrbench.bench.grid import Grid
+from kdrbench.bench.plan import Batch
 from kdrbench.datasets import load_own
 from kdrbench.errors import ConfigError, InputError
 from kdrbench.kernels import Gaussian, build_kernel, check_definition, median_distance

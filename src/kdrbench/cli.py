@@ -156,7 +156,7 @@ def batch(
     with lane(threads) as cores:
         from kdrbench.bench.batch import Surroundings, run_batch
         from kdrbench.bench.budget import Budget
-        from kdrbench.bench.grid import Batch
+        from kdrbench.bench.plan import Batch
         from kdrbench.bench.state import BatchFiles
         from kdrbench.bench.terms import Terms
         from kdrbench.bench.workflow import SCHEDULER_VARIABLE

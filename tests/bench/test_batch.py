@@ -173,7 +173,7 @@ def test_what_a_killed_batch_had_found_is_kept(files):
     run("ism", files, folds=2)
     whole, kept = projections(files), files.findings.read_bytes()
     batch, state = batch_of("ism", folds=2), files.state
-    with claimed(files, batch, LIMITS, REPEAT_FOR_S):
+    with claimed(files, batch, LIMITS, REPEAT_FOR_S, TIMED):
         # The first run has ended, and its files lie where it left them; the second has not begun.
         append_record(files.rows, read_records(files.records)[0])
         (state / "fold-0").mkdir()

@@ -16,13 +16,14 @@ from kdrbench.bench.batch import Surroundings, fold_of, run_batch
 from kdrbench.bench.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kdrbench.bench.execute import RunFiles, execute
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.monitor import BenchFaultError, Referee, read_array, read_trace
+from kdrbench.bench.monitor import BenchFaultError, Referee
 from kdrbench.bench.pauses import Pauses
 from kdrbench.bench.rounds import Rounds
 from kdrbench.bench.solver_job import make_solver_job
 from kdrbench.bench.state import claimed
 from kdrbench.bench.supervisor import End, supervise
 from kdrbench.bench.terms import TIMED
+from kdrbench.bench.traces import read_array, read_trace
 from kdrbench.datasets import load_dataset
 from kdrbench.solvers import Status, build_solver, make_start, solve
 from kdrbench.solvers.dimension_growth import DimensionGrowth

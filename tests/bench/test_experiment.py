@@ -4,7 +4,8 @@ import pytest
 
 from configs import table_4_config
 from kdrbench.bench.config import check_config
-from kdrbench.bench.grid import Batch, Grid
+from kdrbench.bench.grid import Grid
+from kdrbench.bench.plan import Batch
 from kdrbench.errors import ConfigError
 
 CONFIG = table_4_config()

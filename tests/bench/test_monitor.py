@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from helpers import random_projection, small_problem
-from kdrbench.bench.monitor import BenchFaultError, Referee, TimedMonitor, read_array, read_trace
+from kdrbench.bench.monitor import BenchFaultError, Referee, TimedMonitor
 from kdrbench.bench.pauses import Pauses
+from kdrbench.bench.traces import read_array, read_trace
 from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 

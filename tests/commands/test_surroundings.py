@@ -166,7 +166,7 @@ def test_the_status_names_who_loses(tmp_path):
     for batch in Grid(config).batches():
         for fold in batch.folds:
             axes = {"experiment": batch.experiment, "dataset": "wine", "solver": batch.solver, "fold": fold}
-            row = record(**axes, cost=costs[batch.solver], batch_sha256=batch.sha256)
+            row = record(**axes, cost=costs[batch.solver], definition_sha256=batch.definition_sha256)
             append_record(tmp_path / "runs" / f"{batch.path}.jsonl", row)
     done = kdrbench("status", "--results", tmp_path)
     assert done.exit_code == 0, done.output

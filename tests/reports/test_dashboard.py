@@ -105,8 +105,14 @@ def test_checks_name_the_runs_that_went_wrong(grid):
     assert first.run == 3 * 3 - 2
     assert len(found["contaminated"].findings) == len(runs) // 3 - 1
     assert not found["changed"].findings
-    # Nobody measured drift, and no control was run.
-    assert [found[name].asked for name in ("drifted", "control", "contaminated")] == [False, False, True]
+    # No control was run.
+    assert [found[name].asked for name in ("drifted", "control", "contaminated")] == [True, False, True]
+
+
+def test_drift_that_nobody_measured_is_said_to_be_unknown(grid):
+    config, runs, _ = grid
+    (check,) = [check for check in checks_of(runs.drop(columns="drifted"), config) if check.name == "drifted"]
+    assert not check.asked
 
 
 def test_drift_is_told_where_it_was_measured(grid):
@@ -118,18 +124,16 @@ def test_drift_is_told_where_it_was_measured(grid):
 
 def test_what_loses_to_random_is_told():
     rows = [
-        run("wine", "random_projection", 0, cost=-5.0, quality=0.6),
+        run("wine", "chance", 0, cost=-5.0, quality=0.6),
         run("wine", "ism", 0, cost=-9.0, quality=0.9),
-        run("wine", "dg", 0, cost=-4.0, quality=0.6),
-        run("wine", "sm", 0, cost=-6.0, quality=0.5),
-        # Of another kernel, so of another problem.
-        run("wine", "gm", 0, kernel="polynomial", cost=-1.0, quality=0.1),
+        run("wine", "dg", 0, cost=-4.0, quality=0.7),
     ]
-    config = grid_config(["e"], solvers=["ism"])
+    config = grid_config(["e"], solvers=["ism", "dg", "chance"])
+    config["solvers"]["chance"] = {"method": "start_alone", "start": "random"}
     (check,) = [check for check in checks_of(pd.DataFrame(rows), config) if check.name == "control"]
-    assert [(finding.subject.split(",")[0], finding.words.split(" against")[0]) for finding in check.findings] == [
-        ("DG", "cost and accuracy"),
-        ("SM", "accuracy"),
+    assert check.asked
+    assert [(finding.subject, finding.words) for finding in check.findings] == [
+        ("DG, Wine, Gaussian", "cost -4, chance -5")
     ]
 
 

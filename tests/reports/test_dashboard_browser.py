@@ -226,7 +226,8 @@ def test_a_run_opens_by_click_and_by_key(opened):
 def test_the_quality_page_leads_to_its_runs(opened):
     tab = opened("quality")
     found = dict(zip(column(tab.locator("#quality .bars"), 1), column(tab.locator("#quality .bars"), 2), strict=True))
-    assert (found["Failed"], found["Missing"], found["Drifted timing"]) == ("4", "none", "not recorded")
+    assert (found["Failed"], found["Missing"], found["Drifted timing"]) == ("4", "none", "none")
+    assert found["Worse than random"] == "not recorded"
     tab.locator("#table-quality tr", has_text="Stopped at a limit").first.get_by_role("button").click()
     assert "stopped at the time limit of 2 s" in tab.locator("dialog#run").inner_text()
     tab.keyboard.press("Escape")

@@ -15,10 +15,10 @@ from kdrbench.bench.checkpoint import read_checkpoint
 from kdrbench.bench.clustering_job import make_clustering_job
 from kdrbench.bench.execute import Job, RunFiles, execute
 from kdrbench.bench.fold import Fold, Split, make_fold, make_subset, whole
-from kdrbench.bench.grid import Batch, Kind
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.outcome import RunOutcome, judge
 from kdrbench.bench.pauses import Pauses
+from kdrbench.bench.plan import Batch, Kind
 from kdrbench.bench.record import RunRecord, append_record, read_records
 from kdrbench.bench.reference_job import make_reference_job
 from kdrbench.bench.row import Row, now, shared_columns

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from kdrbench.bench.execute import Finished, RunFiles
 from kdrbench.bench.experiment import CLUSTERS
 from kdrbench.bench.fold import Fold
-from kdrbench.bench.grid import Batch
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.monitor import Referee, TimedMonitor, read_array, save_array
+from kdrbench.bench.monitor import Referee, TimedMonitor
 from kdrbench.bench.pauses import Pauses
+from kdrbench.bench.plan import Batch
 from kdrbench.bench.quality import Judgement, Metric, normalised_mutual_information
 from kdrbench.bench.rounds import OutOfTimeError, Rounds
 from kdrbench.bench.seeds import rng_of
+from kdrbench.bench.traces import read_array, save_array
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel, build_kernel
 from kdrbench.kernels.family import FloatArray

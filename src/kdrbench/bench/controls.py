@@ -61,7 +61,7 @@ def losing_cells(rows: Iterable[Any], config: Config) -> list[LosingCell]:
     for (experiment, dataset, kernel, solver), runs in cells.items():
         if not _is_real(solver, config):
             continue
-        for random in _random_ones(experiment, config):
+        for random in random_ones(experiment, config):
             theirs = cells.get((experiment, dataset, kernel, random), {})
             for what in ("cost", "quality"):
                 compared = _compare(what, runs, theirs)
@@ -75,7 +75,8 @@ def _is_real(solver: str, config: Config) -> bool:
     return solver in config["solvers"] and not getattr(_built(solver, config), "control", False)
 
 
-def _random_ones(experiment: str, config: Config) -> list[str]:
+def random_ones(experiment: str, config: Config) -> list[str]:
+    """Return the solvers of an experiment that take the random start for the result."""
     chosen = config["experiments"][experiment]
     return [
         name

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Protocol
 
 from kdrbench.bench.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kdrbench.bench.pauses import Pauses
+from kdrbench.bench.traces import TraceLine, read_trace, save_array
 from kdrbench.errors import InputError, KdrbenchError
-from kdrbench.files import write_bytes, write_text
+from kdrbench.files import write_text
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers import Status
 from kdrbench.solvers.base import check_projection
@@ -32,15 +29,6 @@ CHECKPOINT_EVERY_S = 60.0
 
 class BenchFaultError(KdrbenchError):
     """The referee could not do its work: no fault of the solver's."""
-
-
-class TraceLine(NamedTuple):
-    """What the referee writes of an iterate; ``calls`` of oracles up to it, ``None`` where nobody counts them."""
-
-    time_s: float
-    cost: float
-    stationarity: float
-    calls: int | None = None
 
 
 class Clock:
@@ -228,26 +216,3 @@ class Referee(TimedMonitor):
             raise BenchFaultError(f"the trace cannot be written: {error}") from error
         self.trace.append(line[:3])
         self._next_look_s = self.clock.wall_s + (time.perf_counter() - began) / REFEREE_SHARE
-
-
-def save_array(path: Path, array: NDArray[Any]) -> None:
-    """Write an array; a killed process leaves the old or the new one, whole."""
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    write_bytes(path, buffer.getvalue(), durable=False)
-
-
-def read_array(path: Path) -> NDArray[Any] | None:
-    """Read what :func:`save_array` wrote, or ``None`` if nothing was."""
-    if not path.exists():
-        return None
-    array: NDArray[Any] = np.load(path, allow_pickle=False)
-    return array
-
-
-def read_trace(path: Path) -> list[TraceLine]:
-    """Read the whole lines of a trace."""
-    if not path.exists():
-        return []
-    lines = path.read_bytes().split(b"\n")[:-1]
-    return [TraceLine(*json.loads(line)) for line in lines]

@@ -10,8 +10,8 @@ from typing import Any
 
 from kdrbench.bench.execute import BENCH_FAULT, RunFiles
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.monitor import read_trace
 from kdrbench.bench.supervisor import End, Ending, SupervisionError
+from kdrbench.bench.traces import read_trace
 from kdrbench.solvers import Status
 
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

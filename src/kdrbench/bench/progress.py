@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from kdrbench.bench.grid import Batch, Grid
-from kdrbench.bench.monitor import read_trace
+from kdrbench.bench.grid import Grid
+from kdrbench.bench.plan import Batch
 from kdrbench.bench.record import RecordError, RunRecord, read_records
 from kdrbench.bench.state import BatchFiles
+from kdrbench.bench.traces import read_trace
 from kdrbench.solvers import Status
 
 _LOCKS = Path("/proc/locks")

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from kdrbench.bench.execute import Finished, RunFiles
 from kdrbench.bench.fold import Fold
-from kdrbench.bench.grid import Batch
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.monitor import BenchFaultError, TimedMonitor, read_array, save_array
+from kdrbench.bench.monitor import BenchFaultError, TimedMonitor
 from kdrbench.bench.pauses import Pauses
+from kdrbench.bench.plan import Batch
 from kdrbench.bench.quality import Judgement, Metric, metric_of, normalised_mutual_information, quality_of_labels
 from kdrbench.bench.seeds import rng_of
+from kdrbench.bench.traces import read_array, save_array
 from kdrbench.errors import InputError
 from kdrbench.references import Classification, Classifier, Clustering, ReferenceTask
 from kdrbench.solvers import Status

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kdrbench.bench.fold import Fold
-from kdrbench.bench.grid import Batch
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.outcome import RunOutcome
+from kdrbench.bench.plan import Batch
 from kdrbench.bench.provenance import provenance
 from kdrbench.bench.quality import Judgement, Metric, metric_of
 from kdrbench.bench.record import SCHEMA_VERSION, RunRecord

@@ -9,12 +9,13 @@ from functools import partial
 
 from kdrbench.bench.execute import Finished, RunFiles
 from kdrbench.bench.fold import Fold
-from kdrbench.bench.grid import Batch
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.monitor import Referee, TimedMonitor, read_array
+from kdrbench.bench.monitor import Referee, TimedMonitor
 from kdrbench.bench.pauses import Pauses
+from kdrbench.bench.plan import Batch
 from kdrbench.bench.quality import Judgement, metric_of, projected_quality
 from kdrbench.bench.seeds import rng_of
+from kdrbench.bench.traces import read_array
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import build_task

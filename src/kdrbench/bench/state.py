@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.bench.execute import RunFiles
-from kdrbench.bench.grid import Batch
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.monitor import read_array, read_trace
+from kdrbench.bench.plan import Batch
 from kdrbench.bench.record import RecordError, RunRecord, read_records
 from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.bench.terms import Terms
+from kdrbench.bench.traces import read_array, read_trace
 from kdrbench.files import drop_unfinished, replacing, write_text
 from kdrbench.solvers import Status
 

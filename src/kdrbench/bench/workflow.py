@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.bench.experiment import ALTERNATIVE, Config, is_scaling, runs_of
-from kdrbench.bench.grid import Batch, Grid
+from kdrbench.bench.grid import Grid
 from kdrbench.bench.lowrank_batch import LowrankBatch
 from kdrbench.bench.metric_batch import MetricBatch
+from kdrbench.bench.plan import Batch
 from kdrbench.bench.record import RecordError, read_records
 from kdrbench.bench.sources import sources_of
 from kdrbench.bench.terms import Terms

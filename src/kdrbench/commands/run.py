@@ -176,7 +176,7 @@ def _run_batch(spec: str, folds: tuple[int, ...], settings: Mapping[str, Any], f
 
 def _progress(files: Any, folds: tuple[int, ...], time_limit_s: float) -> str:
     """Return what the trace of the last fold that has begun says."""
-    from kdrbench.bench.monitor import read_trace
+    from kdrbench.bench.traces import read_trace
 
     begun = [fold for fold in folds if files.run(fold).trace.exists()]
     trace = read_trace(files.run(begun[-1]).trace) if begun else []

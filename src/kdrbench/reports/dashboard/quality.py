@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from kdrbench.bench.config import NO_KERNEL
+from kdrbench.bench.controls import losing_cells, random_ones
 from kdrbench.bench.experiment import Config, runs_of
-from kdrbench.bench.quality import Metric
 from kdrbench.reports.dashboard.runs import run_name
 from kdrbench.reports.layout import dataset_label, kernel_label, solver_label
 from kdrbench.solvers import Status
 
 _LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
-# Solvers and references of such names choose without looking.
-_CONTROL = "random"
 
 
 @dataclass(frozen=True)
@@ -57,10 +55,10 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
         ),
         Check(
             "control",
-            "No better than random",
-            "Cells whose mean cost or quality is no better than that of a random projection.",
-            list(_below_control(runs)),
-            asked=bool(runs["solver"].str.startswith(_CONTROL).any()),
+            "Worse than random",
+            "Cells whose mean cost or quality is worse than that of a random projection.",
+            list(_losing(runs, config)),
+            asked=any(random_ones(name, config) for name in config["run"]),
         ),
         _flagged(
             runs, "contaminated", "Shared their core", "Runs whose wall time exceeds their CPU time by over a tenth."
@@ -119,25 +117,10 @@ def _missing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:
                     yield Finding(name, subject, f"{len(absent)} of {runs_of(experiment)} runs")
 
 
-def _below_control(runs: pd.DataFrame) -> Iterator[Finding]:
-    """Yield the cells whose mean is no better than that of a control with the same problem.
-
-    A control without a kernel, as references are, has only a quality, and stands beside every kernel.
-    """
-    axes = ["experiment", "dataset", "kernel", "solver", "quality_metric"]
-    cells = runs.groupby(axes)[["cost", "quality"]].mean().reset_index().to_dict("records")
-    controls = [cell for cell in cells if cell["solver"].startswith(_CONTROL)]
-    for cell in cells:
-        for control in controls:
-            same = all(cell[axis] == control[axis] for axis in ("experiment", "dataset"))
-            if cell in controls or not same or control["kernel"] not in (cell["kernel"], NO_KERNEL):
-                continue
-            sign = -1 if cell["quality_metric"] == Metric.ERROR else 1
-            lost = ["cost"] if cell["cost"] >= control["cost"] else []
-            lost += [cell["quality_metric"]] if sign * cell["quality"] <= sign * control["quality"] else []
-            if lost:
-                subject = _cell_name(cell["dataset"], cell["kernel"], cell["solver"])
-                yield Finding(cell["experiment"], subject, f"{' and '.join(lost)} against {control['solver']}")
+def _losing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:
+    for cell in losing_cells(runs.itertuples(), config):
+        against = f"{cell.what} {cell.solver_mean:.6g}, {cell.random} {cell.random_mean:.6g}"
+        yield Finding(cell.experiment, _cell_name(cell.dataset, cell.kernel, cell.solver), against)
 
 
 def _cell_name(dataset: str, kernel: str, solver: str) -> str:

@@ -1,0 +1,89 @@
+"""One job of the grid, with all that the configuration decides of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from kdrbench.bench.fold import Split
+
+
+class Kind(StrEnum):
+    """What is run: a solver of a kernel's problem, or a reference, which has no kernel."""
+
+    SOLVER = "solver"
+    REFERENCE = "reference"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One job: consecutive folds of one (experiment, data set, kernel, solver), with all the configuration decides.
+
+    With the split ``subsets`` a fold is a draw of ``n_rows`` rows, with ``none`` the only one is all. A reference
+    stands in place of the solver, with the kernel ``none``, no start and no evaluation. ``labellings`` name what is
+    ``given`` to alternative clustering and what is ``sought``.
+    Limits and repeats are not part of a batch: changing one must not rerun what has ended.
+    """
+
+    kind: Kind
+    experiment: str
+    paradigm: str
+    parameters: dict[str, Any]
+    labellings: dict[str, str]
+    dataset: str
+    data_sha256: str
+    kernel: str
+    kernel_definition: dict[str, Any]
+    solver: str
+    solver_definition: dict[str, Any]
+    solver_version: int
+    n_components: int
+    split: Split
+    n_folds: int
+    n_rows: int | None
+    folds: tuple[int, ...]
+    start: str
+    seed: int
+    threads: int
+    evaluation: dict[str, Any]
+    sources_sha256: str
+    packages: dict[str, str]
+
+    @property
+    def folds_label(self) -> str:
+        """The folds as they stand in file names: ``0-9``."""
+        return f"{self.folds[0]}-{self.folds[-1]}"
+
+    @property
+    def path(self) -> str:
+        """The batch's place below any folder of results, without extension."""
+        return "/".join((self.experiment, self.dataset, self.kernel, self.solver, self.folds_label))
+
+    @property
+    def axes(self) -> list[tuple[str, str, str, str, int]]:
+        """What names each run of the batch in the records."""
+        return [(self.experiment, self.dataset, self.kernel, self.solver, fold) for fold in self.folds]
+
+    def to_json(self) -> str:
+        """Return the batch as one line of JSON with sorted keys."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Batch:
+        """Read what :meth:`to_json` wrote."""
+        values = json.loads(text)
+        read = {"kind": Kind(values["kind"]), "split": Split(values["split"]), "folds": tuple(values["folds"])}
+        return cls(**{**values, **read})
+
+    @property
+    def sha256(self) -> str:
+        """Hash of everything the configuration says about the batch's results."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @property
+    def definition_sha256(self) -> str:
+        """The same without sources and packages, which another environment reads in another way."""
+        return replace(self, sources_sha256="", packages={}).sha256
