@@ -7,7 +7,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test lint types unit picture bench lock clean
+.PHONY: demo test lint types unit docs test-oldest picture pictures rulegraph bench lock lock-oldest clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -16,8 +16,8 @@ demo: $(READY)
 test: lint types unit
 
 lint: $(READY)
-	ruff check src tests benchmarks .ci
-	ruff format --check src tests benchmarks .ci
+	ruff check src tests benchmarks docs .ci
+	ruff format --check src tests benchmarks docs .ci
 	snakefmt --check Snakefile rules
 
 types: $(READY)
@@ -26,6 +26,21 @@ types: $(READY)
 unit: $(READY)
 	OMP_NUM_THREADS=1 pytest -n 2 --dist loadscope
 
+# The pages, and the examples in them, which are run. A page, link or formula that does not come out is an error.
+docs: $(READY)
+	rm -rf docs/_build docs/gallery
+	sphinx-build -q -W --keep-going -n -b html docs docs/_build/html
+	@echo "docs: docs/_build/html/index.html"
+
+# The library's tests with the oldest versions of everything that pyproject.toml allows.
+OLDEST := .venv-oldest
+test-oldest:
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-oldest.lock
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps .
+	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n 2 --dist loadscope $(addprefix tests/,$(LIBRARY))
+LIBRARY := kernels problems lowrank surrogate solvers paradigms metric_learning estimators references
+
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv --clear $(VENV)
@@ -33,9 +48,23 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-# The picture in the README.
+# The pictures in the README and in docs/metric_learning.md; the second needs data that are not bundled.
 picture: demo
 	cp reports/figures/demo_supervised_cost_against_time.png docs/cost_against_time.png
+	snakemake --cores $(CORES) --quiet rules reports/figures/kpca_figure5.png
+	cp reports/figures/kpca_figure5.png docs/kpca_trick_two_tricks.png
+
+# Those of docs/systems.md, as the examples draw them.
+pictures: docs
+	cp docs/gallery/images/sphx_glr_plot_1_wine_001.png docs/pictures/ikdr.png
+	cp docs/gallery/images/sphx_glr_plot_3_kpca_trick_001.png docs/pictures/kpca_trick.png
+	cp docs/gallery/images/sphx_glr_plot_4_kernel_from_constraints_001.png docs/pictures/low_rank.png
+
+# The picture of the rules in docs/experiments.md.
+rulegraph: $(READY)
+	snakemake --rulegraph --configfile config.demo.yaml > docs/rulegraph.dot
+	python docs/draw_rulegraph.py < docs/rulegraph.dot > docs/rulegraph.svg
+	rm docs/rulegraph.dot
 
 # What the workflow adds to the work; where plain ISM fails; what the safeguards cost; fair rivals; how evaluators scale;
 # bandwidths; LMNN; projections of low-rank kernels; the targets of large problems. Data come from KDRBENCH_MIRROR.
@@ -56,5 +85,10 @@ lock:
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --fork-strategy fewest --extra workflow --extra cluster --extra compiled --extra docs --extra dev \
 	  --generate-hashes --no-header --no-annotate --output-file requirements.lock
 
+# The oldest versions allowed of what is named, with hashes; the newest of what these bring along.
+lock-oldest:
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --resolution lowest-direct --extra workflow --extra compiled --extra test \
+	  --generate-hashes --no-header --no-annotate --output-file requirements-oldest.lock
+
 clean:
-	rm -rf results reports .snakemake
+	rm -rf results reports .snakemake docs/_build docs/gallery

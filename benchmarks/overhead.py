@@ -3,11 +3,13 @@
 A solver that returns its start at once is run by `kdrbench batch` on few and on many folds; the line through
 the CPU times of the whole process gives the cost of a job (intercept: imports, provenance, reading data) and of
 a run (slope: fork, supervision, split, problem, evaluation, fsynced row). A one-line Snakemake job is timed
-beside them: many jobs that do nothing against one.
+beside them: many jobs that do nothing against one. Where the demo has been made, its share is reckoned: that of the
+jobs and runs of its table in the seconds of these and of the runs themselves.
 
     python benchmarks/overhead.py
 """
 
+import csv
 import os
 import resource
 import statistics
@@ -54,11 +56,28 @@ def main() -> None:
             count: [_seconds(*_command(replace(batch, folds=tuple(range(count))), folder)) for _ in range(REPEATS)]
             for count in (FEW, MANY)
         }
+        costs = []
         for place, clock in enumerate(("CPU", "wall")):
             few, many = (statistics.median(seconds[place] for seconds in timings[count]) for count in (FEW, MANY))
             a_run = (many - few) / (MANY - FEW)
+            costs.append((few - FEW * a_run, a_run))
             print(f"{clock}: {few - FEW * a_run:.2f} s a job, {a_run:.3f} s a run")
+        _share_of_the_demo(*costs[0])
         print(f"Snakemake: {_snakemake_job(folder):.3f} s wall a job (its own part, one job after the other)")
+
+
+def _share_of_the_demo(a_job: float, a_run: float) -> None:
+    table = ROOT / "results" / "runs.csv"
+    if not table.exists():
+        return
+    with table.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    jobs = len({row["batch_sha256"] for row in rows})
+    solving, ours = sum(float(row["wall_s"]) for row in rows), jobs * a_job + len(rows) * a_run
+    print(
+        f"the table of {table.parent.name}: {jobs} jobs, {len(rows)} runs of {solving:.0f} s together; {ours:.0f} s "
+        f"are added, {ours / (ours + solving):.0%} of all"
+    )
 
 
 def _batch() -> Batch:
@@ -90,7 +109,7 @@ def _command(batch: Batch, folder: Path) -> tuple[list[str], Path]:
 def _seconds(command: list[str], folder: Path) -> tuple[float, float]:
     """Return CPU and wall seconds of a command and its descendants."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    environment["PYTHONPATH"] = str(Path(__file__).parent)
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), str(ROOT / "src")])
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)

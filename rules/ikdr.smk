@@ -1,9 +1,10 @@
 rule run_batch:
     input:
-        data=lambda wildcards: ancient(data_to_await(GRID.batch(**wildcards))),
+        data=lambda wildcards: data_to_await(GRID.batch(**wildcards)),
     output:
         records="results/runs/{experiment}/{dataset}/{kernel}/{solver}/{folds}.jsonl",
         traces="results/traces/{experiment}/{dataset}/{kernel}/{solver}/{folds}.jsonl",
+        findings="results/findings/{experiment}/{dataset}/{kernel}/{solver}/{folds}.npz",
     log:
         "results/logs/runs/{experiment}/{dataset}/{kernel}/{solver}/{folds}.log",
     conda:
@@ -16,11 +17,11 @@ rule run_batch:
         runtime=lambda wildcards: GRID.runtime_min(GRID.batch(**wildcards)),
         mem_mb=GRID.memory_limit_mib + 1024,
     params:
-        data="results/data/{dataset}.npz",
         spec=lambda wildcards: GRID.batch(**wildcards).to_json(),
         state="results/.state/{experiment}/{dataset}/{kernel}/{solver}/{folds}",
+        terms=lambda wildcards: terms_of(GRID, GRID.batch(**wildcards)),
     shell:
-        "python -m kdrbench batch --spec {params.spec:q} --data {params.data:q} --out {output.records:q}"
-        " --trace {output.traces:q} --state {params.state:q} --time-limit-s {resources.time_limit_s}"
+        "python -m kdrbench batch --spec {params.spec:q} --data results/data/{wildcards.dataset}.npz --out {output.records:q}"
+        " --trace {output.traces:q} --findings {output.findings:q} --state {params.state:q} --time-limit-s {resources.time_limit_s}"
         " --memory-limit-mib {resources.memory_limit_mib} --repeat-for-s {resources.repeat_for_s} --threads {threads}"
-        " > {log:q} 2>&1"
+        " --terms {params.terms:q} --ledger results/.state/spent.txt > {log:q} 2>&1"

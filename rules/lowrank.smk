@@ -1,8 +1,8 @@
 # Low-rank kernel learning: kernels learned, and the table and figures made of them.
 rule run_lowrank_batch:
     input:
-        data=lambda wildcards: ancient(
-            data_to_await(LOWRANK.batch(**wildcards), "results/lowrank")
+        data=lambda wildcards: data_to_await(
+            LOWRANK.batch(**wildcards), "results/lowrank"
         ),
     output:
         "results/lowrank/{task}/{method}/{runs}.jsonl",

@@ -1,9 +1,7 @@
 # The KPCA trick: splits of Tables 1 to 3, and the tables and figures made of them.
 rule run_metric_batch:
     input:
-        data=lambda wildcards: ancient(
-            data_to_await(METRIC.batch(**wildcards), "results/kpca")
-        ),
+        data=lambda wildcards: metric_data_of(METRIC, **wildcards),
     output:
         "results/kpca/{dataset}/{splits}.jsonl",
     log:
@@ -40,3 +38,43 @@ rule merge_metric:
         sources=REPORT_SOURCES,
     shell:
         "python -m kdrbench kpca-merge {input.config:q} results/kpca --out {output:q} > {log:q} 2>&1"
+
+
+rule metric_tables:
+    input:
+        "results/kpca.csv",
+    output:
+        metric_tables_of(METRIC),
+    log:
+        "results/logs/reports/kpca_tables.log",
+    conda:
+        "../envs/report.yaml"
+    params:
+        sources=REPORT_SOURCES,
+    shell:
+        "python -m kdrbench kpca-tables {input:q} --out reports > {log:q} 2>&1"
+
+
+rule metric_figure:
+    input:
+        config="results/config.json",
+        data=lambda wildcards: metric_figure_data(METRIC, wildcards.number),
+    output:
+        "reports/figures/kpca_figure{number}.pdf",
+        "reports/figures/kpca_figure{number}.json",
+        report(
+            "reports/figures/kpca_figure{number}.png",
+            category="Figures",
+            labels={"experiment": "kpca", "shows": "Figure {number}"},
+        ),
+    log:
+        "results/logs/reports/kpca_figure{number}.log",
+    conda:
+        "../envs/report.yaml"
+    threads: 1
+    params:
+        sources=REPORT_SOURCES,
+        stem="reports/figures/kpca_figure{number}",
+    shell:
+        "python -m kdrbench kpca-figure {wildcards.number} {input.data:q} --config {input.config:q}"
+        " --out {params.stem:q} > {log:q} 2>&1"

@@ -57,6 +57,7 @@ rule table:
         "reports/{experiment}.csv",
         report(
             "reports/{experiment}.html",
+            caption="../src/kdrbench/reports/captions/table.rst",
             category="Tables",
             labels={"experiment": "{experiment}"},
         ),
@@ -90,21 +91,27 @@ rule published_vs_ours:
     input:
         config="results/config.json",
         runs="results/runs.csv",
+        metric=metric_rows_of(METRIC),
         lowrank=LOWRANK.table,
     output:
         "reports/published_vs_ours.csv",
-        report("reports/published_vs_ours.html", category="Published and ours"),
+        report(
+            "reports/published_vs_ours.html",
+            caption="../src/kdrbench/reports/captions/published_vs_ours.rst",
+            category="Published and ours",
+        ),
     log:
         "results/logs/reports/published_vs_ours.log",
     conda:
         "../envs/report.yaml"
     params:
         sources=REPORT_SOURCES,
+        metric=metric_option(METRIC),
         lowrank=lambda wildcards, input: [
             f"--lowrank={table}" for table in input.lowrank
         ],
     shell:
-        "python -m kdrbench published-vs-ours --config {input.config:q} --runs {input.runs:q} {params.lowrank:q}"
+        "python -m kdrbench published-vs-ours --config {input.config:q} --runs {input.runs:q} {params.metric} {params.lowrank:q}"
         " --out reports/published_vs_ours > {log:q} 2>&1"
 
 
@@ -118,6 +125,7 @@ rule figure_cost_against_time:
         "reports/figures/{experiment}_cost_against_time.json",
         report(
             "reports/figures/{experiment}_cost_against_time.png",
+            caption="../src/kdrbench/reports/captions/cost_against_time.rst",
             category="Figures",
             labels={"experiment": "{experiment}", "shows": "cost against time"},
         ),
@@ -131,3 +139,27 @@ rule figure_cost_against_time:
     shell:
         "python -m kdrbench figure {wildcards.experiment:q} --config {input.config:q} --runs {input.runs:q}"
         " --traces results/traces --out {params.stem:q} > {log:q} 2>&1"
+
+
+rule dashboard:
+    input:
+        config="results/config.json",
+        runs="results/runs.csv",
+        traces=traces_of(GRID),
+        ledger="reports/published_vs_ours.csv",
+        parts=dashboard_parts(REPORTS),
+    output:
+        report(
+            "reports/dashboard.html",
+            caption="../src/kdrbench/reports/captions/dashboard.rst",
+            category="Dashboard",
+        ),
+    log:
+        "results/logs/reports/dashboard.log",
+    conda:
+        "../envs/report.yaml"
+    params:
+        sources=REPORT_SOURCES,
+    shell:
+        "python -m kdrbench dashboard {input.parts:q} --config {input.config:q} --runs {input.runs:q}"
+        " --traces results/traces --ledger {input.ledger:q} --out {output:q} > {log:q} 2>&1"

@@ -3,6 +3,7 @@
 rule demo:
     input:
         lambda wildcards: reports_of(GRID, "demo"),
+        "reports/dashboard.html",
 
 
 rule table4:
@@ -20,14 +21,28 @@ rule ismplus:
         lambda wildcards: reports_of(GRID, "ismplus"),
 
 
+rule scaling:
+    input:
+        lambda wildcards: reports_of(GRID, "scaling"),
+        scaling_reports_of(GRID),
+
+
+rule kpca:
+    input:
+        lambda wildcards: metric_reports_of(METRIC, "kpca"),
+
+
 rule lowrank:
     input:
         LOWRANK.reports(),
 
 
+rule figure1a:
+    input:
+        lambda wildcards: reports_of(GRID, "figure1a"),
+
+
 rule reports:
     input:
-        reports_of(GRID),
-        LOWRANK.reports(),
-        "reports/published_vs_ours.csv",
-        "reports/published_vs_ours.html",
+        REPORTS,
+        "reports/dashboard.html",

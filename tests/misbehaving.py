@@ -5,6 +5,7 @@ Each solver lets the referee see an iterate or more first.
 
 import contextlib
 import ctypes
+import json
 import os
 import signal
 import subprocess
@@ -15,9 +16,12 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import psutil
 
 from kdrbench.references import ReferenceTask
 from kdrbench.solvers import Outcome, Status
+from kdrbench.solvers.dimension_growth import DimensionGrowth
+from kdrbench.solvers.monitor import MonitorProxy
 
 
 @dataclass(frozen=True)
@@ -293,3 +297,57 @@ class Wanders(Misbehaving):
     def run(self, problem, start, monitor):
         monitor.keep_going(start)
         return Outcome(np.roll(start, 1, axis=0), Status.CONVERGED, "somewhere else")
+
+
+@dataclass(frozen=True)
+class MeetsAnother(Misbehaving):
+    """Ends well if a run of another name is under way at the same time, and waits for it."""
+
+    name: str = "one"
+
+    def run(self, problem, start, monitor):
+        monitor.keep_going(start)
+        folder = Path(os.environ["MEETING_PLACE"])
+        (folder / self.name).touch()
+        while len(list(folder.iterdir())) < 2:
+            time.sleep(0.01)
+        return Outcome(start, Status.CONVERGED, "met another")
+
+
+@dataclass(frozen=True)
+class IsKilledOnTheWay(Misbehaving):
+    """Dimension Growth that is killed at its iterate number ``at``, or whose batch is, but only once."""
+
+    victim: str = "run"
+    at: int = 23
+
+    def run(self, problem, start, monitor):
+        return DimensionGrowth(tolerance=1e-3).run(problem, start, Killer(monitor, self))
+
+
+class Killer(MonitorProxy):
+    def __init__(self, monitor, plan):
+        super().__init__(monitor)
+        self.plan = plan
+
+    def keep_going(self, iterate):
+        going, note = super().keep_going(iterate), Path(os.environ["KILLED_NOTE"])
+        if self.iterations == self.plan.at and not note.exists():
+            note.touch()
+            me = psutil.Process()
+            (me if self.plan.victim == "run" else me.parent().parent()).kill()
+            time.sleep(600)
+        return going
+
+
+class CountsThreads(Misbehaving):
+    """Says, in its message, how many threads its libraries may use and how many cores there are for them."""
+
+    def run(self, problem, start, monitor):
+        from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+        from threadpoolctl import threadpool_info
+
+        monitor.keep_going(start)
+        found = {library["user_api"]: library["num_threads"] for library in threadpool_info()}
+        found |= {"openmp in effect": _openmp_effective_n_threads(), "cores": len(os.sched_getaffinity(0))}
+        return Outcome(start, Status.CONVERGED, json.dumps(found))

@@ -41,6 +41,7 @@ def overlay(**changes):
         "references": {"FitsForEver": {"method": "misbehaving:FitsForEver"}},
         "experiments": {"table4_supervised": experiment},
         "lowrank": {"run": []},
+        "kpca": {"datasets": []},
     } | changes
 
 

@@ -9,6 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those that stand before it.
 ORDER = ["errors", "files", "plugins", "methods", "kernels", "problems", "lowrank", "surrogate", "solvers"]
 ORDER += ["paradigms", "metric_learning", "estimators", "references", "datasets", "bench", "conformance", "reports"]
+ORDER += ["commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -44,7 +44,18 @@ def test_a_limit_of_zero_is_refused_before_anything_runs(tmp_path):
 
 def test_commands_are_described():
     listed = kdrbench("--help").stdout
-    for command in ("prepare", "data", "batch", "freeze-config", "merge", "table", "typeset", "figure", "where"):
+    for command in (
+        "prepare",
+        "data",
+        "batch",
+        "freeze-config",
+        "merge",
+        "dashboard",
+        "table",
+        "typeset",
+        "figure",
+        "where",
+    ):
         assert re.search(rf"^  {command} +\w", listed, re.M)
 
 

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kdrbench.datasets import load_dataset, save_prepared
+from metric_cases import metric_batch
+
 ROOT = Path(__file__).parents[1]
 # Keeps out what an environment does not name; what its packages bring along themselves is let in.
 BLOCKER = """
@@ -45,7 +48,25 @@ def run(environment, *words):
     return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("command", ["merge", "table", "typeset", "figure", "status", "lowrank-report"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "claims",
+        "dashboard",
+        "figure",
+        "kpca-figure",
+        "kpca-merge",
+        "kpca-tables",
+        "lowrank-report",
+        "merge",
+        "paired-tests",
+        "published-vs-ours",
+        "scaling",
+        "status",
+        "table",
+        "typeset",
+    ],
+)
 def test_commands_of_the_report_environment_start(command):
     done = run("report.yaml", command, "--help")
     assert done.returncode == 0, done.stderr
@@ -75,3 +96,12 @@ def test_the_report_environment_checks_the_configuration(tmp_path):
     # And it is the blocker that would have told: an environment without packages has no command line.
     assert "click" not in blocked("report.yaml")
     assert "snakemake" in blocked("report.yaml")
+
+
+def test_splits_of_the_kpca_trick_are_run_in_the_solvers_environment(tmp_path):
+    save_prepared(load_dataset("iris"), tmp_path / "iris.npz")
+    words = ["--spec", metric_batch(splits=(0,)).to_json(), "--data", str(tmp_path / "iris.npz")]
+    words += ["--out", str(tmp_path / "rows.jsonl"), "--state", str(tmp_path / "state")]
+    done = run("ikdr.yaml", "kpca-batch", *words, "--time-limit-s", "60", "--memory-limit-mib", "512")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "iris/0/dne/plain: converged"

@@ -116,7 +116,7 @@ def test_a_kernel_takes_from_its_samples_what_it_wants(here):
     features = np.random.default_rng(0).standard_normal((20, 3))
     assert build_kernel({"family": "my_kernel.py"}, features, 2).scale == median_distance(features) ** 2
     assert build_kernel({"family": "my_kernel.py", "scale": 2.0}, features, 2).scale == 2.0
-    with pytest.raises(InputError, match="unknown option of kernel method 'my_kernel.py': 'sigma'; allowed: scale"):
+    with pytest.raises(InputError, match=r"unknown option of kernel method 'my_kernel.py': 'sigma'; allowed: scale"):
         check_definition({"family": "my_kernel.py", "sigma": 2.0})
     both = {"family": "combination", "members": [{"family": "my_kernel.py"}, {"family": "gaussian"}]}
     own, gaussian = build_kernel(both, features, 2).terms

@@ -18,17 +18,31 @@ from kdrbench.errors import KdrbenchError
 _FILE = click.Path(path_type=Path)
 
 
-# Commands that stand beside what they work with, imported when they are asked for.
+# Commands that stand beside what they work with, imported when they are asked for. `list` is a name of Python's.
 _ELSEWHERE = {
+    "check": "kdrbench.commands.plugin",
+    "claims": "kdrbench.reports.claims_commands",
+    "compare": "kdrbench.commands.results",
+    "dashboard": "kdrbench.reports.commands",
     "data": "kdrbench.datasets.commands",
+    "doctor": "kdrbench.commands.doctor",
     "figure": "kdrbench.reports.commands",
+    "figures": "kdrbench.reports.figure_commands",
     "kpca-batch": "kdrbench.bench.metric_commands",
+    "kpca-figure": "kdrbench.reports.metric_commands",
     "kpca-merge": "kdrbench.bench.metric_commands",
+    "kpca-tables": "kdrbench.reports.metric_commands",
+    "list": "kdrbench.commands.listing",
     "lowrank-batch": "kdrbench.bench.lowrank_commands",
     "lowrank-figure": "kdrbench.reports.lowrank_commands",
     "lowrank-merge": "kdrbench.bench.lowrank_commands",
     "lowrank-report": "kdrbench.reports.lowrank_commands",
+    "new": "kdrbench.commands.plugin",
+    "paired-tests": "kdrbench.reports.claims_commands",
     "published-vs-ours": "kdrbench.reports.commands",
+    "run": "kdrbench.commands.run",
+    "scaling": "kdrbench.reports.claims_commands",
+    "show": "kdrbench.commands.results",
     "table": "kdrbench.reports.commands",
     "typeset": "kdrbench.reports.commands",
     "where": "kdrbench.reports.commands",
@@ -36,7 +50,10 @@ _ELSEWHERE = {
 
 
 class _Group(click.Group):
-    """A group whose commands end with one sentence and exit code 2 on an error the user can mend."""
+    """A group whose commands end with one sentence and exit code 2 on an error the user can mend.
+
+    A missing package is such an error: the library is installed without those of the workflow.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *_ELSEWHERE])
@@ -44,7 +61,8 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        command: click.Command = getattr(import_module(_ELSEWHERE[cmd_name]), cmd_name.replace("-", "_"))
+        module, name = import_module(_ELSEWHERE[cmd_name]), cmd_name.replace("-", "_")
+        command: click.Command = getattr(module, "list_names" if name == "list" else name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -53,6 +71,15 @@ class _Group(click.Group):
         except KdrbenchError as error:
             click.echo(f"kdrbench: {error}", err=True)
             ctx.exit(2)
+        except ModuleNotFoundError as error:
+            if str(error.name).partition(".")[0] == "kdrbench":
+                raise
+            click.echo(
+                f"kdrbench: this command needs the package {error.name}, which is not installed; "
+                "pip install 'kdrbench[workflow]' brings what the commands of the workflow need",
+                err=True,
+            )
+            ctx.exit(2)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,7 +87,10 @@ class _Group(click.Group):
 def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
-    The commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
+    For people: run, list, data, compare, show, status, doctor, new, check. The other commands are the steps of the
+    Snakemake workflow; `snakemake --cores N` runs them in order.
+
+    Exit codes: 0, all is well; 1, the answer is bad; 2, something is to be mended, said in one sentence.
     """
 
 
@@ -87,43 +117,58 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
 @click.option("--data", type=_FILE, required=True, help="The prepared data set.")
 @click.option("--out", type=_FILE, required=True, help="Records to write, one JSON line a run.")
 @click.option("--trace", type=_FILE, required=True, help="Traces to write, one JSON line an iterate.")
+@click.option("--findings", type=_FILE, default=None, help="Projections and labels to keep, as an .npz file.")
 @click.option("--state", type=_FILE, required=True, help="Folder of unfinished work.")
 @click.option("--time-limit-s", type=float, required=True, help="Limit of one run, on its solver's clock.")
 @click.option("--memory-limit-mib", type=float, required=True, help="Memory limit of one run.")
 @click.option("--repeat-for-s", type=float, default=0.5, show_default=True, help="Repeat shorter solves so long.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Cores and BLAS threads of a run.")
+@click.option("--terms", default="{}", help="Whether the batch is timed, and the grid's budget, as JSON.")
+@click.option("--ledger", type=_FILE, default=None, help="Where the seconds of all runs of the grid are noted.")
 def batch(
     spec: str,
     data: Path,
     out: Path,
     trace: Path,
+    findings: Path | None,
     state: Path,
     time_limit_s: float,
     memory_limit_mib: float,
     repeat_for_s: float,
     threads: int,
+    terms: str,
+    ledger: Path | None,
 ) -> None:
-    """Run a batch of timed runs, each supervised in a process of its own."""
-    from kdrbench.bench.lane import owned_cores
+    """Run a batch of runs, each supervised in a process of its own."""
+    import json
+
+    from kdrbench.bench.lane import any_cores, owned_cores
     from kdrbench.bench.limits import Limits
 
     limits = Limits(time_limit_s, memory_limit_mib)
+    lane = owned_cores if json.loads(terms).get("timed", True) else any_cores
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     # The heavy imports wait until a core is free, so that they do not disturb a run that is being timed, and
     # until the threads are set: numpy looks at them once, when it is loaded.
-    with owned_cores(threads) as cores:
+    with lane(threads) as cores:
         from kdrbench.bench.batch import Surroundings, run_batch
+        from kdrbench.bench.budget import Budget
         from kdrbench.bench.grid import Batch
         from kdrbench.bench.state import BatchFiles
+        from kdrbench.bench.terms import Terms
         from kdrbench.bench.workflow import SCHEDULER_VARIABLE
         from kdrbench.datasets import load_prepared
 
         scheduler = os.environ.get(SCHEDULER_VARIABLE)
-        around = Surroundings(limits, repeat_for_s, cores, int(scheduler) if scheduler else None)
-        records = run_batch(Batch.from_json(spec), load_prepared(data), around, BatchFiles(out, trace, state))
+        asked = Terms.from_json(terms)
+        budget = Budget(ledger, asked.budget_s) if ledger else None
+        # Repeats are for the time alone.
+        repeats_s = repeat_for_s if asked.timed else 0.0
+        around = Surroundings(limits, repeats_s, cores, int(scheduler) if scheduler else None, asked, budget)
+        records = run_batch(Batch.from_json(spec), load_prepared(data), around, BatchFiles(out, trace, state, findings))
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
 
@@ -158,11 +203,11 @@ def merge(config: Path, records: Path, experiment: str | None, out: Path) -> Non
     import json
 
     from kdrbench.bench.grid import Grid
-    from kdrbench.bench.record import merge_records
+    from kdrbench.bench.merge import merge_records
 
     batches = Grid(json.loads(config.read_text(encoding="utf-8"))).batches(experiment)
     paths = [records / f"{batch.path}.jsonl" for batch in batches]
-    merged = merge_records(paths, [axes for batch in batches for axes in batch.axes], out)
+    merged = merge_records(paths, {axes: batch.definition_sha256 for batch in batches for axes in batch.axes}, out)
     click.echo(f"{len(merged)} runs -> {out}")
 
 
@@ -170,7 +215,7 @@ def merge(config: Path, records: Path, experiment: str | None, out: Path) -> Non
 @click.option("--results", type=_FILE, default=Path("results"), show_default=True, help="The workflow's results.")
 @click.option("--watch", type=click.FloatRange(min=0.1), help="Look again so many seconds later, until all has ended.")
 def status(results: Path, watch: float | None) -> None:
-    """Say how far the workflow has come: runs that ended, how, those under way, and who loses to a random projection."""
+    """Say how far the workflow has come: runs that ended, how, those under way; who loses to a random projection."""
     import json
     import time
 

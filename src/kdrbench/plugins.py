@@ -57,13 +57,7 @@ def load_class(kind: str, place: str, contract: Sequence[str]) -> type:
     Raises ``InputError`` when the file or module cannot be loaded, when it has no such class, or when no class is
     named and not exactly one has the attributes of the ``contract``.
     """
-    module_name, class_name = _split(place)
-    try:
-        module = load_file(module_name) if is_file_name(place) else import_module(module_name)
-    except Exception as error:
-        # What a user's file raises when it is executed may be anything.
-        hint = "" if is_file_name(place) else "; is it on the PYTHONPATH?"
-        raise InputError(f"{kind} method {place!r} cannot be loaded: {_words(error)}{hint}") from error
+    module, (module_name, class_name) = load_class_module(kind, place), _split(place)
     if not class_name:
         return _only_class(kind, place, module, contract)
     found = getattr(module, class_name, None)
@@ -74,6 +68,17 @@ def load_class(kind: str, place: str, contract: Sequence[str]) -> type:
         )
     result: type = found
     return result
+
+
+def load_class_module(kind: str, place: str) -> ModuleType:
+    """Return the file or module of a place; ``InputError`` when it cannot be loaded."""
+    name = _split(place)[0]
+    try:
+        return load_file(name) if is_file_name(place) else import_module(name)
+    except Exception as error:
+        # What a user's file raises when it is executed may be anything.
+        hint = "" if is_file_name(place) else "; is it on the PYTHONPATH?"
+        raise InputError(f"{kind} method {place!r} cannot be loaded: {_words(error)}{hint}") from error
 
 
 def load_file(path: str) -> ModuleType:

@@ -6,14 +6,14 @@ import numpy as np
 import psutil
 import pytest
 
-from configs import table_4_config
 from kdrbench.bench.batch import Surroundings, run_batch
 from kdrbench.bench.fold import make_fold
-from kdrbench.bench.grid import Grid
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.record import RecordError, RunRecord, append_record, merge_records, read_records
+from kdrbench.bench.merge import merge_records
+from kdrbench.bench.record import RecordError, RunRecord, append_record, read_records
 from kdrbench.bench.state import BatchFiles, claimed, publish
 from kdrbench.bench.supervisor import SupervisionError
+from kdrbench.bench.terms import TIMED
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError, InputError
 from kdrbench.kernels import build_kernel
@@ -21,24 +21,20 @@ from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 from kdrbench.surrogate import DenseProblem, Evaluation, build_problem
+from one_batch import LIMITS, batch_of, files_in
 
-LIMITS = Limits(time_s=1.0, memory_mib=256)
-REPEAT_FOR_S = 0.05
-
-
-def batch_of(method, *, folds=1, kernel="gaussian", evaluation=None):
-    config = table_4_config()
-    config["solvers"] = {"it": {"method": method}}
-    experiment = config["experiments"]["table4_supervised"]
-    experiment |= {"datasets": ["wine"], "kernels": [kernel], "solvers": ["it"], "folds_per_job": folds}
-    if evaluation is not None:
-        experiment["evaluation"] = evaluation
-    return Grid(config).batches()[0]
+# Far above what a solve takes, also on a busy machine: repeated solves are looked at.
+REPEAT_FOR_S = 0.2
 
 
 @pytest.fixture
 def files(tmp_path):
-    return BatchFiles(tmp_path / "records.jsonl", tmp_path / "traces.jsonl", tmp_path / "state")
+    return files_in(tmp_path)
+
+
+def projections(files):
+    with np.load(files.findings, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
 def run(method, files, *, limits=LIMITS, **options):
@@ -147,7 +143,7 @@ def test_rows_of_an_interrupted_batch_are_kept_and_the_rest_is_run(files):
     whole = run("ism", files, folds=3)
     batch, state = batch_of("ism", folds=3), files.state
     state.mkdir()
-    (state / "key.json").write_text(json.dumps([batch.sha256, LIMITS.time_s, LIMITS.memory_mib, REPEAT_FOR_S]))
+    (state / "key.json").write_text(json.dumps([batch.sha256, LIMITS.time_s, LIMITS.memory_mib, REPEAT_FOR_S, True]))
     (state / "fold-1").mkdir()
     (state / "fold-1" / "trace.jsonl").write_text("[0.5, -1.0, 0.1]\n")
     append_record(state / "rows.jsonl", whole[1])
@@ -162,9 +158,48 @@ def test_rows_of_an_interrupted_batch_are_kept_and_the_rest_is_run(files):
     assert [point["cost"] for point in traces if point["fold"] == 1] == [-1.0]
 
 
+def test_the_projections_that_were_judged_are_kept(files):
+    records = run("ism", files, folds=2)
+    found = projections(files)
+    assert set(found) == {"projection_0", "projection_1"}
+    for record in records:
+        fold = make_fold(load_dataset("wine"), record.fold, 10, record.seed)
+        kernel = build_kernel({"family": "gaussian"}, fold.train_features, 4)
+        problem = build_problem(TraceObjective(fold.train_features, kernel, supervised_gamma(fold.train_labels)))
+        assert -problem.value(found[f"projection_{record.fold}"]) == pytest.approx(record.cost, rel=1e-12)
+
+
+def test_what_a_killed_batch_had_found_is_kept(files):
+    run("ism", files, folds=2)
+    whole, kept = projections(files), files.findings.read_bytes()
+    batch, state = batch_of("ism", folds=2), files.state
+    with claimed(files, batch, LIMITS, REPEAT_FOR_S):
+        # The first run has ended, and its files lie where it left them; the second has not begun.
+        append_record(files.rows, read_records(files.records)[0])
+        (state / "fold-0").mkdir()
+        np.save(files.run(0).projection, -whole["projection_0"])
+    files.findings.with_name(f".{files.findings.name}.cut").write_bytes(b"half")
+    run("ism", files, folds=2)
+    again = projections(files)
+    np.testing.assert_array_equal(again["projection_0"], -whole["projection_0"])
+    np.testing.assert_array_equal(again["projection_1"], whole["projection_1"])
+    assert not list(files.findings.parent.glob(".findings*"))
+    run("ism", files, folds=2)
+    assert files.findings.read_bytes() == kept
+
+
+def test_a_trace_counts_the_calls_of_oracles(files):
+    (record,) = run("dimension_growth", files)
+    calls = [json.loads(line)["calls"] for line in files.traces.read_text().splitlines()]
+    counted = (record.value_calls, record.gradient_calls, record.hessian_vector_calls, record.hessian_calls)
+    assert calls == sorted(calls)
+    assert calls[-1] == sum(counted) + record.surrogate_calls
+    assert 0 < calls[1] < calls[-1]
+
+
 def test_two_processes_never_work_on_one_batch(files):
     with (
-        claimed(files, batch_of("ism"), LIMITS, REPEAT_FOR_S),
+        claimed(files, batch_of("ism"), LIMITS, REPEAT_FOR_S, TIMED),
         pytest.raises(SupervisionError, match=r"another process works on .*state; wait until it has ended"),
     ):
         run("ism", files)
@@ -174,11 +209,11 @@ def test_two_processes_never_work_on_one_batch(files):
 def test_a_batch_is_published_whole_or_not_at_all(files):
     (record,) = run("ism", files)
     batch = batch_of("ism", folds=2)
-    with claimed(files, batch, LIMITS, REPEAT_FOR_S):
+    with claimed(files, batch, LIMITS, REPEAT_FOR_S, TIMED):
         append_record(files.rows, record)
         files.records.unlink()
         with pytest.raises(RecordError, match=r"holds folds \[0\], not \[0, 1\]"):
-            publish(batch, files)
+            publish(batch, files, [record])
     assert not files.records.exists()
 
 
@@ -207,7 +242,9 @@ def test_a_solver_of_ones_own_must_keep_the_contract():
 def test_unfinished_rows_of_other_limits_are_not_kept(files):
     (record,) = run("ism", files)
     files.state.mkdir()
-    (files.state / "key.json").write_text(json.dumps([batch_of("ism").sha256, 99.0, LIMITS.memory_mib, REPEAT_FOR_S]))
+    (files.state / "key.json").write_text(
+        json.dumps([batch_of("ism").sha256, 99.0, LIMITS.memory_mib, REPEAT_FOR_S, True])
+    )
     append_record(files.state / "rows.jsonl", record)
     (again,) = run("ism", files)
     assert again.wall_s != record.wall_s
@@ -224,7 +261,7 @@ def test_records_are_checked_when_read(files):
     line = record.to_json()
     assert RunRecord.from_json(line) == record
     for change, message in (
-        ({"schema_version": 99}, "schema version 99, this kdrbench reads 4"),
+        ({"schema_version": 99}, "schema version 99, this kdrbench reads 5"),
         ({"status": "fine"}, "unknown status 'fine'; allowed: converged"),
         ({"cost": "low"}, "column cost holds 'low'"),
         ({"colour": 1}, "columns differ from the schema in: colour"),
@@ -239,13 +276,15 @@ def test_records_are_checked_when_read(files):
 
 def test_merging_tolerates_no_hole_no_double_and_no_stranger(files, tmp_path):
     records = run("ism", files, folds=2)
-    expected = [record.axes for record in records]
+    expected = {record.axes: record.definition_sha256 for record in records}
     table = tmp_path / "runs.csv"
     assert merge_records([files.records], expected, table) == records
     assert len(table.read_text().splitlines()) == 3
     with pytest.raises(RecordError, match="stands twice"):
         merge_records([files.records, files.records], expected, table)
     with pytest.raises(RecordError, match=r"1 run\(s\) have no record, the first is .*'it', 7\)"):
-        merge_records([files.records], [*expected, (*expected[0][:4], 7)], table)
+        merge_records([files.records], expected | {(*records[0].axes[:4], 7): ""}, table)
     with pytest.raises(RecordError, match=r"1 record\(s\) belong to no run of the configuration"):
-        merge_records([files.records], expected[:1], table)
+        merge_records([files.records], dict(list(expected.items())[:1]), table)
+    with pytest.raises(RecordError, match=r"'it', 0\) in .*records.jsonl was made for another definition"):
+        merge_records([files.records], dict.fromkeys(expected, "of another"), table)

@@ -1,4 +1,5 @@
 import copy
+import dataclasses
 
 import pytest
 
@@ -33,7 +34,7 @@ TABLE = "experiments.table4_supervised"
         (
             "limits.tim_s",
             1,
-            "config: unknown key in limits: 'tim_s'; allowed: memory_mib, time_s. Did you mean 'time_s'",
+            "config: unknown key in limits: 'tim_s'; allowed: budget_s, memory_mib, time_s. Did you mean 'time_s'",
         ),
         ("limits.time_s", 0, "config: limits.time_s is 0; it must be greater than 0"),
         ("limits.time_s", "3d", "config: limits.time_s is '3d'; it must be of type number"),
@@ -52,6 +53,9 @@ TABLE = "experiments.table4_supervised"
         (f"{TABLE}.fold", 3, f"unknown key in {TABLE}: 'fold'; allowed: .*Did you mean 'folds'"),
         (f"{TABLE}.folds", 1, f"{TABLE}.folds is 1; it must be at least 2"),
         (f"{TABLE}.folds", 100, "largest class of data set 'wine' has 71 samples, so it must be at most that"),
+        ("limits.budget_s", 0, "config: limits.budget_s is 0; it must be greater than 0"),
+        ("timing.strict", "no", "config: timing.strict is 'no'; it must be of type boolean"),
+        (f"{TABLE}.timed", 1, f"{TABLE}.timed is 1; it must be of type boolean"),
         (f"{TABLE}.start", "phi", f"{TABLE}.start is 'phi'; it must be one of identity, random, surrogate"),
         (f"{TABLE}.datasets", ["wines"], f"{TABLE}.datasets: unknown data set 'wines'; allowed: balance, .*'wine'\\?"),
         (f"{TABLE}.datasets", [], f"{TABLE}.datasets is \\[\\]; it must be a list of at least 1"),
@@ -117,6 +121,14 @@ def test_the_whole_grid_is_that_of_the_papers():
         "table5_unsupervised": 4 * 4 * 2,
         "ismplus_table5": 4 * (9 + 3),
         "ismplus_table6": 4 * (9 + 2),
+        "figure1a": 3 * 2,
+        # sizes x solvers
+        "scaling": 8 * 6,
+        "scaling_factored": 8 * 5,
+        "scaling_d": 7 * 5,
+        "scaling_q2": 5,
+        "scaling_q8": 5,
+        "scaling_q16": 5,
     }
 
 
@@ -155,6 +167,7 @@ def test_what_decides_results_is_in_the_batch_and_limits_are_not():
         return {batch.path: batch.sha256 for batch in Grid(config).batches()}
 
     base = hashes(CONFIG)
+    assert hashes(changed("limits.budget_s", 5)) == hashes(changed("timing.strict", False)) == base
     assert hashes(changed("limits.time_s", 5)) == hashes(changed("timing.repeat_for_s", 5)) == base
     tighter = hashes(changed("solvers.ism.tolerance", 0.5))
     assert {path for path in base if base[path] != tighter[path]} == {path for path in base if "/ism/" in path}
@@ -182,3 +195,10 @@ def test_cluster_runtime_leaves_room_above_all_limits_of_a_batch():
     grid = Grid(changed("limits.time_s", 90))
     # 1.1 x (10 + 1) x 90.25 s of runs and referee, one of them twice, and ten minutes.
     assert grid.runtime_min(grid.batches()[0]) == 19 + 10
+
+
+def test_a_definition_is_the_same_in_every_environment_and_with_every_source():
+    first, other = (Grid(config).batches()[0] for config in (CONFIG, changed("solvers.ism.tolerance", 0.5)))
+    elsewhere = dataclasses.replace(first, packages={"numpy": "9"}, sources_sha256="0")
+    assert elsewhere.sha256 != first.sha256
+    assert elsewhere.definition_sha256 == first.definition_sha256 != other.definition_sha256

@@ -26,6 +26,11 @@ UNSUPERVISED = {
     "start": "surrogate",
 }
 SUBSETS = {"split": "subsets", "folds": 3, "rows": {"wine": 142}}
+ALTERNATIVE = {"paradigm": "alternative"}
+
+
+def labelled(**names):
+    return {"labellings": {"wine": names}}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,32 @@ SUBSETS = {"split": "subsets", "folds": 3, "rows": {"wine": 142}}
         ),
         (SUBSETS | {"rows": {"iris": 9}}, "e.rows names no number of rows for data set 'wine'"),
         (SUBSETS | {"rows": KeyError}, "e.rows names no number of rows for data set 'wine'"),
-        ({"paradigm": "alternative"}, "e.paradigm is 'alternative'; it must be one of supervised, unsupervised"),
+        ({"paradigm": "semi"}, "e.paradigm is 'semi'; it must be one of supervised, unsupervised, alternative"),
+        ({"paradigm": "alternative"}, "e.labellings names no given labelling for data set 'wine'"),
+        (
+            ALTERNATIVE | labelled(given="class"),
+            "e.labellings.wine.given: unknown labelling 'class'; allowed: classes, cl",
+        ),
+        (
+            ALTERNATIVE | labelled(given="classes", sought="clusters"),
+            "e.labellings.wine.sought: unknown labelling 'clusters'; allowed: classes",
+        ),
+        (
+            ALTERNATIVE | labelled(given="classes"),
+            "e.labellings.wine names no labelling that is sought; its n_clusters must be given",
+        ),
+        (
+            ALTERNATIVE | labelled(given="classes", n_clusters=1),
+            "e.labellings.wine.n_clusters is 1; it must be at least 2",
+        ),
+        (
+            ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"references": ["spectral_clustering"]},
+            "e.references: 'spectral_clustering' has no place in an experiment that is alternative",
+        ),
+        (
+            ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"split": "folds", "folds": 5},
+            "clusters of training rows say nothing of test rows, so an alternative experiment needs",
+        ),
         (
             {"paradigm_params": {"centered": True}},
             "e.paradigm_params: unknown parameter of paradigm 'unsupervised': 'cen",

@@ -26,7 +26,7 @@ def grid():
 
 def row(batch, fold, **values):
     axes = {"experiment": batch.experiment, "dataset": batch.dataset, "solver": batch.solver, "fold": fold}
-    return record(**axes, batch_sha256=batch.sha256, **values)
+    return record(**axes, definition_sha256=batch.definition_sha256, **values)
 
 
 @pytest.fixture

@@ -101,6 +101,21 @@ def test_another_version_of_a_package_is_another_batch_of_those_who_import_it(mo
     assert changed == {path for path in before if "/gm" in path}
 
 
+def test_under_conda_the_file_of_the_environment_counts_and_not_the_packages_here(monkeypatch, tmp_path):
+    environment = tmp_path / "ikdr.yaml"
+
+    def batches():
+        return {batch.path: batch.sha256 for batch in Grid(table_4_config(), environment).batches()}
+
+    environment.write_text("dependencies: [numpy=1]\n")
+    before, honest = batches(), sources.version
+    monkeypatch.setattr(sources, "version", lambda name: "9" if name == "numpy" else honest(name))
+    assert batches() == before
+    environment.write_text("dependencies: [numpy=2]\n")
+    after = batches()
+    assert {path for path in before if before[path] != after[path]} == set(before)
+
+
 @pytest.mark.parametrize("job", ["solver_job", "clustering_job"])
 def test_no_solver_depends_on_another_through_what_all_share(job):
     shared = set(sources_of([f"kdrbench.bench.{job}"]).modules)

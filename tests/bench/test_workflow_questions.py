@@ -3,15 +3,25 @@
 import shutil
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from snakemake.settings.types import DeploymentMethod
 
 from configs import table_4_config
 from kdrbench.bench import workflow
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.record import append_record
-from kdrbench.bench.workflow import data_to_await, report_sources
+from kdrbench.bench.workflow import data_to_await, load_grid, report_sources
 from made_up import record
+
+
+def snakemake(folder=Path(), *methods):
+    """What the questions look at of Snakemake's workflow."""
+    return SimpleNamespace(basedir=folder, deployment_settings=SimpleNamespace(deployment_method=set(methods)))
+
+
+HERE = snakemake()
 
 
 @pytest.fixture
@@ -42,9 +52,28 @@ def test_a_batch_whose_rows_are_another_ones_waits_for_its_data(batch, content):
 @pytest.mark.parametrize("name", ["published.csv", "readings.toml", "table.html.j2"])
 def test_reports_depend_on_what_they_are_made_from(name, tmp_path, monkeypatch):
     shutil.copytree(Path(str(files("kdrbench.reports"))), tmp_path / "reports")
-    before = report_sources()
+    before = report_sources(HERE)
     monkeypatch.setattr(workflow, "files", lambda package: tmp_path / "reports")
-    assert report_sources() == before
+    assert report_sources(HERE) == before
     with (tmp_path / "reports" / name).open("a") as stream:
         stream.write("\n")
-    assert report_sources() != before
+    assert report_sources(HERE) != before
+
+
+def test_under_conda_the_files_of_the_environments_count(tmp_path):
+    (tmp_path / "envs").mkdir()
+    for name in ("ikdr.yaml", "report.yaml"):
+        (tmp_path / "envs" / name).write_text("dependencies: [numpy=1]")
+    conda = snakemake(tmp_path, DeploymentMethod.CONDA)
+
+    def hashes(workflow):
+        return load_grid(table_4_config(), workflow).batches()[0].sha256, report_sources(workflow)
+
+    before, here = hashes(conda), hashes(HERE)
+    assert before == hashes(conda)
+    assert not set(before) & set(here)
+    (tmp_path / "envs" / "report.yaml").write_text("dependencies: [numpy=2]")
+    assert hashes(conda)[0] == before[0]
+    assert hashes(conda)[1] != before[1]
+    (tmp_path / "envs" / "ikdr.yaml").write_text("dependencies: [numpy=2]")
+    assert hashes(conda)[0] != before[0]

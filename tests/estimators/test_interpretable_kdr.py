@@ -21,7 +21,17 @@ X, Y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
 
 
-@parametrize_with_checks([InterpretableKDR(), InterpretableKDR(n_components=1, kernel="linear", solver="ism")])
+@parametrize_with_checks(
+    [
+        InterpretableKDR(),
+        InterpretableKDR(n_components=1, kernel="linear", solver="ism"),
+        InterpretableKDR(kernel="polynomial", solver="stiefel_cayley"),
+        *(
+            InterpretableKDR(paradigm=paradigm, paradigm_params={"n_clusters": 2})
+            for paradigm in ("unsupervised", "semi_supervised", "alternative")
+        ),
+    ]
+)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 

@@ -9,7 +9,15 @@ import pytest
 from scipy import stats
 
 from configs import whole_config
-from kdrbench.reports.comparison import NO_EXPERIMENT, compare, comparison_csv, comparison_html, shares
+from kdrbench.reports.comparison import (
+    NO_EXPERIMENT,
+    UNEXPLAINED,
+    compare,
+    comparison_csv,
+    comparison_html,
+    shares,
+    unexplained,
+)
 from kdrbench.reports.layout import lay_out
 from kdrbench.reports.ledger import make_ledger
 from kdrbench.reports.published import PublishedNumber, find_published, published_numbers
@@ -139,7 +147,20 @@ def test_shares_count_each_number_once(comparisons):
     assert sum(counts.values()) == 160
     # Of 76 and 84 numbers, 28 and 32 are times.
     assert lines[3].startswith("ismplus, without times: 100 numbers: ")
-    assert len(lines) == 4
+    assert len(lines) == 5
+
+
+def test_a_number_that_differs_for_no_known_reason_is_listed_as_such():
+    # The NMI of ISM 2018 on Wine differs, and readings.toml has nothing to say of it.
+    comparisons = compare(RUNS, CONFIG)
+    one = found(comparisons, "6", "wine", "ism2018", "nmi")
+    assert (one.verdict, one.why) == (Verdict.DIFFERS, UNEXPLAINED)
+    assert one in unexplained(comparisons)
+    known = len([one for one in comparisons if one.first and one.why == UNEXPLAINED])
+    assert f"ismplus, differ for no reason that is known: {known}" in shares(comparisons)
+    assert comparison_html(comparisons, "").count(f"<strong>{UNEXPLAINED}</strong>") == known
+    # What is reproduced needs no reason.
+    assert found(comparisons, "6", "wine", "ism", "cost").why == ""
 
 
 def test_csv_and_page_hold_every_line(comparisons):

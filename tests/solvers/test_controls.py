@@ -8,6 +8,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from helpers import KERNELS, random_projection, random_samples, small_problem
 from kdrbench.errors import InputError
 from kdrbench.paradigms import regression_problem, supervised_problem
+from kdrbench.problems import Counters
 from kdrbench.solvers import CONTROLS, IterationMonitor, Status, build_solver, solve
 from kdrbench.solvers.stiefel import leading_eigenvectors, subspace_turn
 
@@ -82,6 +83,7 @@ def test_a_control_asks_for_samples():
     class Blind:
         n_features = 6
         report = None
+        counters = Counters()
 
         def explain(self, n_components):
             return ""

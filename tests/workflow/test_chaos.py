@@ -36,6 +36,12 @@ def grid():
     )
 
 
+def findings(workflow):
+    """Return what the runs found: the same bytes, whoever was killed."""
+    folder = workflow.folder / "results/findings"
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.npz")}
+
+
 def rows(workflow):
     records = sorted((record.axes, record) for path in workflow.record_files() for record in read_records(path))
     assert len({axes for axes, _ in records}) == len(records)
@@ -103,7 +109,8 @@ def test_kills_at_random_instants_change_nothing(tmp_path):
     undisturbed = Workflow(tmp_path / "undisturbed")
     done = undisturbed.run(**grid())
     assert done.returncode == 0, done.stdout + done.stderr
-    expected = rows(undisturbed)
+    expected, found = rows(undisturbed), findings(undisturbed)
+    assert len(found) == (2 * 3 + 1) * 2
     assert len(expected) == (2 * 3 + 1) * 4
 
     rng = np.random.default_rng(7)
@@ -121,6 +128,7 @@ def test_kills_at_random_instants_change_nothing(tmp_path):
             unlocked(workflow, out + err)
             ended = snakemake.returncode == 0
         assert rows(workflow) == expected
+        assert findings(workflow) == found
         assert no_half_files(workflow.folder)
         rounds += 1
 
@@ -135,6 +143,6 @@ def exits_within(process, seconds):
 
 def no_half_files(folder: Path):
     """Return whether no writer of results has left anything but whole files."""
-    places = [folder / "results" / name for name in ("runs", "traces", ".state")]
+    places = [folder / "results" / name for name in ("runs", "traces", "findings", ".state")]
     left = [path for place in places for path in place.rglob("*") if path.name.startswith(".")]
     return not left and not list((folder / "results/.state").rglob("*.jsonl"))

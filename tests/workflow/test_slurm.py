@@ -4,6 +4,7 @@ import subprocess
 import time
 
 import pytest
+import yaml
 
 from slurm_cluster import SlurmCluster, missing_programs
 from small_grid import ROOT, STATUS, Workflow, overlay
@@ -69,22 +70,41 @@ def test_a_job_that_slurm_ends_leaves_no_row_and_is_run_again(cluster, workflow)
     assert statuses(workflow) == {"Sleeps": ["time_limit"] * 2}
 
 
-def test_jobs_wait_for_a_drained_node(cluster, workflow):
+def test_jobs_wait_for_a_drained_node_no_more_of_them_than_the_cap(cluster, workflow):
     before = cluster.jobs()
     cluster.command("scontrol", "update", f"NodeName={cluster.host}", "State=DRAIN", "Reason=test")
-    running = workflow.start(**of_solvers("ism", "Raises"))
+    running = workflow.start("--jobs", "1", "--until", "run_batch", **of_solvers("ism", "Raises"))
     try:
         until = time.monotonic() + PATIENCE_S
-        while new_jobs(cluster, before) != ["PENDING", "PENDING"]:
+        while new_jobs(cluster, before) != ["PENDING"]:
             assert time.monotonic() < until, new_jobs(cluster, before)
             assert running.poll() is None, running.communicate()
             time.sleep(0.5)
+        # The other job is Snakemake's own matter still, though its check of the queue, every two seconds, has passed.
+        time.sleep(5.0)
+        assert new_jobs(cluster, before) == ["PENDING"]
         assert statuses(workflow) == {}
     finally:
         cluster.command("scontrol", "update", f"NodeName={cluster.host}", "State=RESUME")
     out, err = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0, out + err
-    assert statuses(workflow) == {"ism": ["converged"] * 2, "Raises": ["failed"] * 2}
+    assert statuses(workflow) == {name: [STATUS[name]] * 2 for name in ("ism", "Raises")}
+
+
+def test_short_batches_share_a_job_where_that_is_asked_for(cluster, workflow):
+    before = cluster.jobs()
+    together = ["--groups", "run_batch=batches", "--group-components", "batches=3"]
+    done = workflow.run(*together, **of_solvers("ism", "Raises", "IsKilled"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert new_jobs(cluster, before) == ["COMPLETED"]
+    assert statuses(workflow) == {name: [STATUS[name]] * 2 for name in ("ism", "Raises", "IsKilled")}
+
+
+def test_the_profiles_cap_the_queue():
+    for name in ("slurm", "cluster-generic"):
+        profile = yaml.safe_load((ROOT / "profiles" / name / "config.yaml").read_text())
+        assert profile["jobs"] == 100
+        assert profile["max-jobs-per-timespan"] == "50/1s"
 
 
 def test_a_scheduler_without_a_plugin(cluster, tmp_path):

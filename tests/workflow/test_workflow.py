@@ -5,9 +5,11 @@ import json
 import re
 import shutil
 
+import numpy as np
 import psutil
 import pytest
 
+from kdrbench.reports.chart import Chart
 from small_grid import BAD, LIMIT_S, REFERENCE_STATUS, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
@@ -67,7 +69,27 @@ def test_table_and_figure_are_complete(finished):
     for name in ("table4_supervised.tex", "table4_supervised.html"):
         assert "failed" in (reports / name).read_text()
     assert (reports / "figures/table4_supervised_cost_against_time.pdf").stat().st_size > 1000
+    assert "failed" in (reports / "dashboard.html").read_text()
     assert (reports / "table4_supervised.pdf").exists() == (shutil.which("pdflatex") is not None)
+
+
+def test_what_was_found_is_kept_and_drawn(finished):
+    figures = finished.folder / "reports/figures"
+    names = ["table4_supervised_cost_against_calls", "table4_supervised_loadings", "table4_supervised_scatter"]
+    charts = {name: Chart.from_json((figures / f"{name}.json").read_text()) for name in [*names, "performance_profile"]}
+    for name in charts:
+        assert (figures / f"{name}.pdf").stat().st_size > 1000
+        assert (figures / f"{name}.png").stat().st_size > 1000
+    calls, loadings, scatter, profile = charts.values()
+    # ISM is the first solver, and no converged one is among them.
+    fallen = {series.key: series.y[-1] for series in calls.panels[0].series if series.label == "median"}
+    assert fallen["ISM"] < 1e-3
+    assert len(loadings.panels[0].series[0].x) == 13
+    assert sum(len(series.x) for series in scatter.panels[0].series) == 178
+    assert {series.key for series in profile.panels[0].series} >= {"ISM", "RAISES", "SLEEPS"}
+    (kept,) = (finished.folder / "results/findings").rglob("ism/*.npz")
+    with np.load(kept) as arrays:
+        assert {name: arrays[name].shape for name in arrays.files} == {"projection_0": (13, 4), "projection_1": (13, 4)}
 
 
 def test_published_numbers_stand_beside_ours(finished):
@@ -81,7 +103,7 @@ def test_published_numbers_stand_beside_ours(finished):
     assert cost["ours"].startswith("-")
     assert rows["mnist", "gaussian", "ism", "cost"]["verdict"] == "not run"
     said = (finished.folder / "results/logs/reports/published_vs_ours.log").read_text()
-    assert said.splitlines()[-2].startswith("neurips2019: 88 numbers: ")
+    assert [line for line in said.splitlines() if line.startswith("neurips2019: 88 numbers: ")]
 
 
 def test_reports_can_be_asked_for_by_name(finished, tmp_path):
@@ -186,6 +208,35 @@ def test_an_edited_solver_reruns_its_own_cells(tmp_path):
     done = workflow.run("--dry-run", **grid)
     assert "solver=mine" in done.stdout + done.stderr
     assert workflow.planned(**grid)["run_batch"] == 1
+
+
+CONDA = """#!/bin/sh
+case "$1" in
+--version) echo "conda 26.1.0" ;;
+info) echo '{"conda_prefix": "/nowhere", "platform": "linux-64"}' ;;
+config) echo '{"get": {"channel_priority": "strict"}}' ;;
+esac
+"""
+
+
+def test_other_software_reruns_everything(finished, tmp_path):
+    # What a dry run asks of conda.
+    (tmp_path / "conda").write_text(CONDA)
+    (tmp_path / "conda").chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{finished.environment['PATH']}"}
+    elsewhere = Workflow(finished.folder, path).planned("--sdm", "conda")
+    assert elsewhere["run_batch"] == len(STATUS) + len(REFERENCE_STATUS)
+    assert {"merge_runs", "table", "published_vs_ours"} <= set(elsewhere)
+    # Its result is checked against a hash, whatever software has made it.
+    assert "prepare_data" not in elsewhere
+
+
+def test_the_report_of_snakemake_is_one_page(finished):
+    done = finished.run("--report", finished.folder / "report.html")
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (finished.folder / "report.html").read_text()
+    for shown in ("Tables", "Figures", "Published and ours", "table4_supervised"):
+        assert shown in page
 
 
 def test_results_are_rebuilt_piecewise(copy):

@@ -10,12 +10,16 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import NDArray
 
 from kdrbench.bench.execute import Finished, RunFiles
+from kdrbench.bench.experiment import CLUSTERS
 from kdrbench.bench.fold import Fold
 from kdrbench.bench.grid import Batch
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.monitor import Referee, TimedMonitor, read_array
+from kdrbench.bench.monitor import Referee, TimedMonitor, read_array, save_array
 from kdrbench.bench.pauses import Pauses
 from kdrbench.bench.quality import Judgement, Metric, normalised_mutual_information
 from kdrbench.bench.rounds import OutOfTimeError, Rounds
@@ -23,7 +27,7 @@ from kdrbench.bench.seeds import rng_of
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel, build_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms import Learned, ReducedObjective, build_task, cluster_rows
+from kdrbench.paradigms import Alternation, Learned, ReducedObjective, build_task, cluster_rows
 from kdrbench.paradigms.task import ClusteringTask
 from kdrbench.problems import Problem
 from kdrbench.solvers import Solver, Status, make_start
@@ -34,7 +38,10 @@ from kdrbench.surrogate import Evaluation
 
 @dataclass(frozen=True)
 class SolverClusteringJob:
-    """Rows, what is to be learned of them, the solver inside, and how problems may be evaluated."""
+    """Rows, what is to be learned of them, the solver inside, and how problems may be evaluated.
+
+    ``given`` is the labelling that an alternative clustering is to differ from; of others nothing is given.
+    """
 
     batch: Batch
     solver: Solver
@@ -42,6 +49,7 @@ class SolverClusteringJob:
     fold: Fold
     evaluation: Evaluation
     number: int
+    given: NDArray[Any] | None = None
 
     def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
         """Alternate under the referee."""
@@ -72,18 +80,26 @@ class SolverClusteringJob:
         return monitor
 
     def judged(self, files: RunFiles) -> Judgement:
-        """Evaluate the last projection the referee passed, if there is one: its objective and its clusters."""
+        """Evaluate the last projection the referee passed, if there is one: its objective and its clusters.
+
+        The clusters, and what they should differ from, are left in ``files``.
+        """
         projection = read_array(files.projection)
         if projection is None:
             return Judgement(Metric.NMI)
         objective = self.objective(uses_degrees=_used_degrees(files))
         clusters = cluster_rows(objective.embedding(projection))
+        save_array(files.predictions, clusters)
+        if self.given is not None:
+            save_array(files.given, self.given)
+        sought = self._sought()
         return Judgement(
             Metric.NMI,
-            quality=normalised_mutual_information(self.fold.train_labels, clusters),
+            quality=None if sought is None else normalised_mutual_information(sought, clusters),
             cost=-objective.value(projection),
             feasibility=feasibility_error(projection),
             stationarity=relative_stationarity(projection, objective.gradient(projection)),
+            nmi_given=None if self.given is None else normalised_mutual_information(self.given, clusters),
         )
 
     def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:
@@ -106,9 +122,16 @@ class SolverClusteringJob:
         finally:
             monitor.end()
 
+    def _sought(self) -> NDArray[Any] | None:
+        """Return what the clusters are compared with: the classes, if no labelling is named; ``None`` without any."""
+        if self.given is None:
+            return self.fold.train_labels
+        sought = self.batch.labellings.get("sought")
+        return None if sought is None else self.fold.labelling(sought)
+
     def _task(self) -> ClusteringTask:
         batch, features = self.batch, self.fold.train_features
-        task = build_task(batch.paradigm, batch.parameters, features, None, evaluation=self.evaluation)
+        task = build_task(batch.paradigm, batch.parameters, features, self.given, evaluation=self.evaluation)
         if not isinstance(task, ClusteringTask):
             raise InputError(f"paradigm {batch.paradigm!r} is no clustering; this job clusters")
         return task
@@ -128,9 +151,23 @@ def make_clustering_job(
     evaluation = Evaluation(**batch.evaluation, threads=batch.threads, memory_mib=memory_mib)
     kernel = build_kernel(batch.kernel_definition, fold.train_features, batch.n_components)
     # Oracles depend on kernel and evaluation, not on Gamma; that of the classes needs no alternation to be made.
-    known = build_task("supervised", {}, fold.train_features, fold.train_labels, evaluation=evaluation)
+    given = _given(batch, fold, kernel)
+    labels = fold.train_labels if given is None else given
+    known = build_task("supervised", {}, fold.train_features, labels, evaluation=evaluation)
     check_oracles(solver, known.first_problem(kernel))
-    return SolverClusteringJob(batch, solver, kernel, fold, evaluation, number)
+    return SolverClusteringJob(batch, solver, kernel, fold, evaluation, number, given)
+
+
+def _given(batch: Batch, fold: Fold, kernel: Kernel | Combination) -> NDArray[Any] | None:
+    """Return the labelling to differ from, if there is one.
+
+    ``clusters`` are those which spectral clustering finds with the kernel of the unprojected rows.
+    """
+    name = batch.labellings.get("given")
+    if name != CLUSTERS:
+        return None if name is None else fold.labelling(name)
+    first = Alternation(batch.parameters["n_clusters"]).first_step(fold.train_features, kernel)
+    return cluster_rows(first.embedding)
 
 
 def _used_degrees(files: RunFiles) -> bool:

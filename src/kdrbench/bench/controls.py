@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,20 +19,6 @@ from kdrbench.solvers.status import Status
 _SAME_COST = 1e-9
 # A quality is lower only beyond so many standard errors of the difference over folds; of one run beyond any.
 _ERRORS = 2.0
-
-
-class Row(Protocol):
-    """What is looked at of a run: a record, or a row of the merged table."""
-
-    experiment: str
-    dataset: str
-    kernel: str
-    solver: str
-    fold: int
-    status: str
-    cost: float | None
-    quality: float | None
-    quality_metric: str
 
 
 class LosingCell(NamedTuple):
@@ -59,14 +45,15 @@ class LosingCell(NamedTuple):
         )
 
 
-def losing_cells(rows: Iterable[Row], config: Config) -> list[LosingCell]:
+def losing_cells(rows: Iterable[Any], config: Config) -> list[LosingCell]:
     """Return the cells in which a solver that is no control loses to a random projection, cost first.
 
-    Random projections are the solvers of the configuration whose method is ``start_alone`` with ``start: random``, its
-    own or its experiment's. Folds that both have are compared. A cost loses if its mean is higher, quality if its mean
-    is worse by more than two standard errors of the paired differences. Runs that failed have no result to compare.
+    ``rows`` are records, or rows of the merged table as ``itertuples`` gives them. Random projections are the solvers
+    of the configuration whose method is ``start_alone`` with ``start: random``, their own or their experiment's. Folds
+    that both have are compared. A cost loses if its mean is higher, quality if its mean is worse by more than two
+    standard errors of the paired differences. Runs that failed have no result to compare.
     """
-    cells: dict[tuple[str, str, str, str], dict[int, Row]] = defaultdict(dict)
+    cells: dict[tuple[str, str, str, str], dict[int, Any]] = defaultdict(dict)
     for row in rows:
         if row.status != Status.FAILED:
             cells[row.experiment, row.dataset, row.kernel, row.solver][row.fold] = row
@@ -102,7 +89,7 @@ def _built(solver: str, config: Config) -> object:
     return build_solver(method_of(config["solvers"][solver]))
 
 
-def _compare(what: str, ours: dict[int, Row], theirs: dict[int, Row]) -> tuple[float, float, int] | None:
+def _compare(what: str, ours: dict[int, Any], theirs: dict[int, Any]) -> tuple[float, float, int] | None:
     """Return both means and the number of folds if ours are worse."""
     pairs = [
         (_number(getattr(ours[fold], what)), _number(getattr(theirs[fold], what))) for fold in ours if fold in theirs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import statistics
 import sys
 import traceback
@@ -32,7 +33,7 @@ class RunFiles:
 
     @property
     def trace(self) -> Path:
-        """Lines of solver seconds, cost, relative stationarity."""
+        """Lines of solver seconds, cost, relative stationarity and calls of oracles."""
         return self.folder / "trace.jsonl"
 
     @property
@@ -42,8 +43,25 @@ class RunFiles:
 
     @property
     def predictions(self) -> Path:
-        """Labels that a reference gave to the samples it is judged on."""
+        """Labels that a reference or a clustering gave to the samples it is judged on."""
         return self.folder / "predictions.npy"
+
+    @property
+    def given(self) -> Path:
+        """The labelling that an alternative clustering was to differ from."""
+        return self.folder / "given.npy"
+
+    @property
+    def checkpoint(self) -> Path:
+        """What a run that is interrupted goes on from."""
+        return self.folder / "checkpoint.npz"
+
+    def clear(self) -> None:
+        """Make room for a run: one that has a checkpoint keeps that, its trace and its last iterate."""
+        if not self.checkpoint.exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.result.unlink(missing_ok=True)
 
     @property
     def result(self) -> Path:

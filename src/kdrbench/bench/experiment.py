@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kdrbench.bench.fold import Split
+from kdrbench.bench.fold import CLASSES, Split
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, InputError, unknown_name
@@ -15,7 +15,9 @@ from kdrbench.paradigms import build_task
 from kdrbench.references import ReferenceTask, build_reference
 
 Config = Mapping[str, Any]
-_SUPERVISED, _UNSUPERVISED = "supervised", "unsupervised"
+_SUPERVISED, _UNSUPERVISED, ALTERNATIVE = "supervised", "unsupervised", "alternative"
+# The given labelling of data without one: what spectral clustering finds first.
+CLUSTERS = "clusters"
 # What a reference must be for to stand beside a paradigm's solvers.
 _TASKS = {_SUPERVISED: ReferenceTask.CLASSIFICATION, _UNSUPERVISED: ReferenceTask.CLUSTERING}
 
@@ -35,6 +37,11 @@ def rows_of(experiment: Config, dataset: str) -> int | None:
     return experiment["rows"][dataset] if split_of(experiment) is Split.SUBSETS else None
 
 
+def is_scaling(name: str) -> bool:
+    """Return whether an experiment measures time against size, as its name says: ``scaling`` is one of its words."""
+    return "scaling" in name.split("_")
+
+
 def time_limit_of(config: Config, experiment: str) -> float:
     """Return the seconds that a run of the experiment may take: its own limit, where that is lower than everybody's."""
     limits = (config["limits"], config["experiments"][experiment].get("limits", {}))
@@ -46,7 +53,22 @@ def parameters_of(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:
     parameters = dict(experiment.get("paradigm_params", {}))
     if experiment["paradigm"] == _SUPERVISED:
         return parameters
+    if experiment["paradigm"] == ALTERNATIVE:
+        asked = experiment["labellings"][entry.name]
+        sought = _labellings_of(entry).get(asked.get("sought", ""), {})
+        return {"n_clusters": asked.get("n_clusters", len(sought)), **parameters}
     return {"n_clusters": len(entry.class_counts), **parameters}
+
+
+def labellings_of(experiment: Config, dataset: str) -> dict[str, str]:
+    """Return the names of the labelling ``given`` to alternative clustering and of the one ``sought``, if any are."""
+    asked = experiment.get("labellings", {}).get(dataset, {})
+    return {key: asked[key] for key in ("given", "sought") if key in asked}
+
+
+def _labellings_of(entry: DatasetEntry) -> dict[str, Mapping[str, int]]:
+    """Return the labellings that a data set has, its classes first, with the sizes of their classes."""
+    return {**({CLASSES: entry.classes} if entry.classes else {}), **entry.labellings}
 
 
 def check_experiment(place: str, experiment: Config, config: Config) -> None:
@@ -66,14 +88,22 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
     _check_references(place, experiment, config)
     _check_split(place, experiment)
     for dataset in experiment["datasets"]:
-        if lacks := registry[dataset].lacks:
+        lacks = registry[dataset].lacks
+        if experiment["paradigm"] == ALTERNATIVE and lacks != "features":
+            _check_labellings(place, experiment, registry[dataset])
+        elif lacks:
             raise ConfigError(f"config: {place}.datasets: data set {dataset!r} has no {lacks}; experiments need them")
         _check_dataset(place, experiment, registry[dataset])
         _check_parameters(place, experiment, registry[dataset])
 
 
 def _check_references(place: str, experiment: Config, config: Config) -> None:
-    wanted = _TASKS[experiment["paradigm"]]
+    wanted = _TASKS.get(experiment["paradigm"])
+    if wanted is None and experiment.get("references"):
+        raise ConfigError(
+            f"config: {place}.references: {experiment['references'][0]!r} has no place in an experiment that is "
+            f"{experiment['paradigm']}: no reference differs from a given labelling; leave them out"
+        )
     tasks = {name: build_reference(definition).task for name, definition in config.get("references", {}).items()}
     for name in experiment.get("references", []):
         if tasks[name] != wanted:
@@ -84,13 +114,28 @@ def _check_references(place: str, experiment: Config, config: Config) -> None:
             )
 
 
+def _check_labellings(place: str, experiment: Config, entry: DatasetEntry) -> None:
+    """Check what alternative clustering is given and should find, and that its clusters are counted."""
+    asked, known = experiment.get("labellings", {}).get(entry.name), _labellings_of(entry)
+    if asked is None:
+        raise ConfigError(f"config: {place}.labellings names no given labelling for data set {entry.name!r}")
+    for key, allowed in (("given", [*known, CLUSTERS]), ("sought", list(known))):
+        if key in asked and asked[key] not in allowed:
+            wrong = unknown_name("labelling", asked[key], sorted(allowed))
+            raise ConfigError(f"config: {place}.labellings.{entry.name}.{key}: {wrong}")
+    if "sought" not in asked and "n_clusters" not in asked:
+        raise ConfigError(
+            f"config: {place}.labellings.{entry.name} names no labelling that is sought; its n_clusters must be given"
+        )
+
+
 def _check_split(place: str, experiment: Config) -> None:
     """Check the split, and that ``folds`` and ``rows`` stand where they mean something."""
     split, folds = split_of(experiment), experiment.get("folds")
-    if split is Split.FOLDS and experiment["paradigm"] == _UNSUPERVISED:
+    if split is Split.FOLDS and experiment["paradigm"] != _SUPERVISED:
         raise ConfigError(
-            f"config: {place}.split is 'folds'; clusters of training rows say nothing of test rows, so an unsupervised "
-            "experiment needs split: none (all rows, once) or subsets"
+            f"config: {place}.split is 'folds'; clusters of training rows say nothing of test rows, so an "
+            f"{experiment['paradigm']} experiment needs split: none (all rows, once) or subsets"
         )
     if split is Split.NONE and folds not in (None, 1):
         raise ConfigError(f"config: {place}.folds is {folds}; with split: none all rows are used once, so leave it out")
@@ -134,6 +179,8 @@ def _check_parameters(place: str, experiment: Config, entry: DatasetEntry) -> No
             raise ConfigError(f"config: {place}.paradigm_params: supervised experiments have no parameters")
         return
     try:
-        build_task(experiment["paradigm"], parameters_of(experiment, entry), np.zeros((2, 1)), None)
+        # Two labels are a labelling; of a task it is only asked whether it can be built.
+        known = None if experiment["paradigm"] == _UNSUPERVISED else np.arange(2)
+        build_task(experiment["paradigm"], parameters_of(experiment, entry), np.zeros((2, 1)), known)
     except InputError as error:
         raise ConfigError(f"config: {place}.paradigm_params: {error}") from error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -11,8 +12,11 @@ from numpy.typing import NDArray
 
 from kdrbench.bench.seeds import rng_of, seed_of
 from kdrbench.datasets import Dataset, Standardiser
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels.family import FloatArray
+
+# What the labelling is called that is the data set's classes.
+CLASSES = "classes"
 
 
 class Split(StrEnum):
@@ -29,13 +33,27 @@ class Split(StrEnum):
 
 @dataclass(frozen=True)
 class Fold:
-    """Standardised training and test samples with their class codes; the test part may be empty."""
+    """Standardised training and test samples with their class codes; the test part may be empty.
+
+    Where a data set has no classes, the codes are empty. ``labellings`` class the training samples otherwise.
+    """
 
     train_features: FloatArray
     train_labels: NDArray[np.int64]
     test_features: FloatArray
     test_labels: NDArray[np.int64]
     n_constant_features: int
+    labellings: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+
+    def labelling(self, name: str) -> NDArray[np.int64]:
+        """Return the training samples' codes in a labelling, ``classes`` being one.
+
+        Raises ``InputError`` naming those there are.
+        """
+        known = {CLASSES: self.train_labels, **self.labellings}
+        if name not in known:
+            raise InputError(unknown_name("labelling", name, sorted(known)))
+        return known[name]
 
     @property
     def judged_features(self) -> FloatArray:
@@ -75,7 +93,7 @@ def make_fold(dataset: Dataset, number: int, n_folds: int, seed: int) -> Fold:
 
 def whole(dataset: Dataset) -> Fold:
     """Return all rows, in their order, without a test part."""
-    return _parted(dataset, np.arange(len(dataset.labels)), np.arange(0))
+    return _parted(dataset, np.arange(len(dataset.features)), np.arange(0))
 
 
 def make_subset(dataset: Dataset, number: int, n_rows: int, seed: int) -> Fold:
@@ -83,7 +101,7 @@ def make_subset(dataset: Dataset, number: int, n_rows: int, seed: int) -> Fold:
 
     The draw depends on the data set's name, its ``number`` and the seed alone.
     """
-    rows = rng_of("subset", dataset.name, number, seed).permutation(len(dataset.labels))[:n_rows]
+    rows = rng_of("subset", dataset.name, number, seed).permutation(len(dataset.features))[:n_rows]
     return _parted(dataset, np.sort(rows), np.arange(0))
 
 
@@ -91,8 +109,9 @@ def _parted(dataset: Dataset, train: NDArray[np.int64], test: NDArray[np.int64])
     standardiser = Standardiser.fit(dataset.features[train])
     return Fold(
         train_features=standardiser.transform(dataset.features[train]),
-        train_labels=dataset.labels[train],
+        train_labels=dataset.labels[train] if dataset.class_names else dataset.labels,
         test_features=standardiser.transform(dataset.features[test]),
         test_labels=dataset.labels[test],
         n_constant_features=int(standardiser.constant.sum()),
+        labellings={labelling.name: labelling.codes[train] for labelling in dataset.labellings},
     )

@@ -6,24 +6,30 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from kdrbench.bench.config import NO_KERNEL, check_config, method_of
-from kdrbench.bench.experiment import Config, parameters_of, rows_of, runs_of, split_of, time_limit_of
+from kdrbench.bench.experiment import Config, labellings_of, parameters_of, rows_of, runs_of, split_of, time_limit_of
 from kdrbench.bench.fold import Split
 from kdrbench.bench.job_size import AUTO, runs_per_job
 from kdrbench.bench.monitor import REFEREE_SHARE
 from kdrbench.bench.sources import Sources, sources_of
 from kdrbench.bench.supervisor import GRACE_S
+from kdrbench.bench.terms import Terms
 from kdrbench.datasets.own import registry_of
 from kdrbench.kernels.registry import own_modules
 from kdrbench.references import build_reference
 from kdrbench.solvers.registry import build_solver
 
 # What makes the job of a solver, by paradigm.
-_JOBS = {"supervised": "kdrbench.bench.solver_job", "unsupervised": "kdrbench.bench.clustering_job"}
+_JOBS = {
+    "supervised": "kdrbench.bench.solver_job",
+    "unsupervised": "kdrbench.bench.clustering_job",
+    "alternative": "kdrbench.bench.clustering_job",
+}
 
 
 class Kind(StrEnum):
@@ -38,7 +44,8 @@ class Batch:
     """One job: consecutive folds of one (experiment, data set, kernel, solver), with all the configuration decides.
 
     With the split ``subsets`` a fold is a draw of ``n_rows`` rows, with ``none`` the only one is all. A reference
-    stands in place of the solver, with the kernel ``none``, no start and no evaluation.
+    stands in place of the solver, with the kernel ``none``, no start and no evaluation. ``labellings`` name what is
+    ``given`` to alternative clustering and what is ``sought``.
     Limits and repeats are not part of a batch: changing one must not rerun what has ended.
     """
 
@@ -46,6 +53,7 @@ class Batch:
     experiment: str
     paradigm: str
     parameters: dict[str, Any]
+    labellings: dict[str, str]
     dataset: str
     data_sha256: str
     kernel: str
@@ -96,14 +104,24 @@ class Batch:
         """Hash of everything the configuration says about the batch's results."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
+    @property
+    def definition_sha256(self) -> str:
+        """The same without sources and packages, which another environment reads in another way."""
+        return replace(self, sources_sha256="", packages={}).sha256
+
 
 class Grid:
-    """All batches of a checked configuration."""
+    """All batches of a checked configuration.
 
-    def __init__(self, config: Config) -> None:
+    ``environment`` is the conda environment that batches run in, if they do not run in this one: its file then stands
+    for the versions of packages.
+    """
+
+    def __init__(self, config: Config, environment: Path | None = None) -> None:
         check_config(config)
         self.config = config
         self._registry = registry_of(config)
+        self._environment = environment
         self._known_sources: dict[tuple[str, ...], Sources] = {}
         self._batches = {batch.path: batch for batch in self._expand()}
 
@@ -125,6 +143,11 @@ class Grid:
     def memory_limit_mib(self) -> int:
         """Memory limit of a run."""
         return int(self.config["limits"]["memory_mib"])
+
+    def terms(self, experiment: str) -> Terms:
+        """Return what is asked of the runs of an experiment beside their results."""
+        timed = self.config["timing"].get("strict", True) and self.config["experiments"][experiment].get("timed", True)
+        return Terms(timed, self.config["limits"].get("budget_s"))
 
     def runtime_min(self, batch: Batch) -> int:
         """Return the minutes a cluster must grant a batch: its runs at their limit, the referee, and ten more.
@@ -211,7 +234,7 @@ class Grid:
         if modules not in self._known_sources:
             self._known_sources[modules] = sources_of(modules)
         sources = self._known_sources[modules]
-        return {"sources_sha256": sources.sha256, "packages": sources.packages}
+        return {"sources_sha256": sources.sha256, "packages": sources.packages_in(self._environment)}
 
     def _batches_of(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[Batch]:
         experiment, config, entry = self.config["experiments"][name], self.config, self._registry[dataset]
@@ -223,6 +246,7 @@ class Grid:
                 experiment=name,
                 paradigm=paradigm,
                 parameters=parameters_of(experiment, entry),
+                labellings=labellings_of(experiment, dataset),
                 dataset=dataset,
                 data_sha256=entry.content_sha256,
                 n_components=q,

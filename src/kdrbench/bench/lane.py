@@ -52,6 +52,12 @@ def owned_cores(count: int, folder: Path | None = None) -> Iterator[tuple[int, .
         _release(held)
 
 
+@contextmanager
+def any_cores(count: int) -> Iterator[tuple[int, ...]]:
+    """Yield no core's number: runs that are not timed share all cores, also with timed ones."""
+    yield ()
+
+
 def _try_lock(cores: list[int], count: int, folder: Path) -> dict[int, int]:
     """Return file descriptors of the locks taken, by core; at most ``count``."""
     held: dict[int, int] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 from kdrbench.bench.experiment import Config
 from kdrbench.bench.lowrank_batch import LowrankBatch
@@ -21,7 +22,8 @@ _COMPILED = "kdrbench.lowrank.compiled"
 class LowrankGrid:
     """All batches of the section ``lowrank`` of a checked configuration; none without the section."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, environment: Path | None = None) -> None:
+        self._environment = environment
         self.section: Config = config.get("lowrank", {"run": [], "limits": {"time_s": 0.0, "memory_mib": 0}})
         self._batches = {batch.path: batch for batch in self._expand()}
 
@@ -89,7 +91,7 @@ class LowrankGrid:
                     runs=tuple(range(section["runs"])),
                     seed=section["seed"],
                     sources_sha256=sources.sha256,
-                    packages=sources.packages,
+                    packages=sources.packages_in(self._environment),
                 )
 
 

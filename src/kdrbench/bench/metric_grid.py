@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 from kdrbench.bench.experiment import Config
 from kdrbench.bench.metric_batch import MetricBatch
@@ -11,6 +12,7 @@ from kdrbench.bench.metric_config import value_for
 from kdrbench.bench.sources import sources_of
 from kdrbench.bench.supervisor import GRACE_S
 from kdrbench.datasets.registry import load_registry
+from kdrbench.metric_learning import build_learner
 
 # One job makes so many splits, of some seconds each: its imports take two, and 40 splits then keep four cores busy on
 # each data set.
@@ -20,7 +22,8 @@ SPLITS_PER_JOB = 10
 class MetricGrid:
     """All batches of the section ``kpca`` of a checked configuration; none without the section."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, environment: Path | None = None) -> None:
+        self._environment = environment
         self.section: Config | None = config.get("kpca")
         self._batches = {batch.path: batch for batch in self._expand()}
 
@@ -28,6 +31,16 @@ class MetricGrid:
     def datasets(self) -> list[str]:
         """Names of the data sets to run, in the order of the tables."""
         return list(self.section["datasets"]) if self.section else []
+
+    @property
+    def learners(self) -> list[str]:
+        """Names of the learners, in the order of the tables."""
+        return list(self.section["learners"]) if self.section else []
+
+    @property
+    def figures(self) -> list[str]:
+        """Names of the data sets that figures show."""
+        return list(self.section["figures"]) if self.section else []
 
     @property
     def time_limit_s(self) -> str:
@@ -54,7 +67,9 @@ class MetricGrid:
     def _expand(self) -> Iterator[MetricBatch]:
         if not self.section or not self.section["datasets"]:
             return
-        section, sources = self.section, sources_of(["kdrbench.bench.metric_split"])
+        section = self.section
+        learners = {type(build_learner(name)).__module__ for name in section["learners"]}
+        sources = sources_of(["kdrbench.bench.metric_split", *learners])
         for dataset in section["datasets"]:
             for first in range(0, section["splits"], SPLITS_PER_JOB):
                 yield MetricBatch(
@@ -69,5 +84,5 @@ class MetricGrid:
                     splits=tuple(range(first, min(first + SPLITS_PER_JOB, section["splits"]))),
                     seed=section["seed"],
                     sources_sha256=sources.sha256,
-                    packages=sources.packages,
+                    packages=sources.packages_in(self._environment),
                 )

@@ -6,28 +6,41 @@ import io
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.bench.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kdrbench.bench.pauses import Pauses
 from kdrbench.errors import InputError, KdrbenchError
-from kdrbench.files import write_bytes
+from kdrbench.files import write_bytes, write_text
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers import Status
 from kdrbench.solvers.base import check_projection
-from kdrbench.solvers.monitor import Iterate
+from kdrbench.solvers.monitor import Iterate, State
 from kdrbench.solvers.stiefel import relative_stationarity
 
 # The first iterates are always looked at; later ones so rarely that the referee takes a tenth of the time.
 _ALWAYS = 10
 REFEREE_SHARE = 0.1
+# Solver seconds between checkpoints: what an interruption loses at most.
+CHECKPOINT_EVERY_S = 60.0
 
 
 class BenchFaultError(KdrbenchError):
     """The referee could not do its work: no fault of the solver's."""
+
+
+class TraceLine(NamedTuple):
+    """What the referee writes of an iterate; ``calls`` of oracles up to it, ``None`` where nobody counts them."""
+
+    time_s: float
+    cost: float
+    stationarity: float
+    calls: int | None = None
 
 
 class Clock:
@@ -60,6 +73,7 @@ class TimedMonitor:
     """Counts iterations and solver seconds and stops when the clock shows ``time_limit_s``."""
 
     stop_status = Status.TIME_LIMIT
+    resumed: State | None = None
 
     def __init__(self, time_limit_s: float, pauses: Pauses | None = None) -> None:
         self.iterations = 0
@@ -92,6 +106,9 @@ class TimedMonitor:
     def progress(self, share: float) -> bool:
         """Return whether time is left, while the clock runs."""
         return self.clock.running_s() < self._limit_s
+
+    def checkpoint(self, state: Callable[[], State]) -> None:
+        """Keep the state; this monitor keeps nothing."""
 
     def look(self, iterate: Iterate) -> None:
         """Look at an iterate while the clock stands; this monitor does not."""
@@ -128,7 +145,9 @@ class Judge(Protocol):
 class Referee(TimedMonitor):
     """A timed monitor that also writes a trace and keeps the last iterate on disk, off the solver's clock.
 
-    Each trace line is one write of a whole line, so that a killed run leaves a readable trace.
+    ``calls`` returns how often the solver has called its oracles. Each trace line is one write of a whole line, so that
+    a killed run leaves a readable trace. Where ``checkpoint`` names a file, a state is kept there from time to time;
+    one that lies there is gone on from: clock, iterations, calls and trace continue from that point.
 
     Raises ``InputError`` for an iterate that is not an orthonormal d x q array or has no finite cost, and
     ``BenchFaultError`` when the files cannot be written.
@@ -142,13 +161,41 @@ class Referee(TimedMonitor):
         trace: Path,
         iterate: Path,
         pauses: Pauses | None = None,
+        checkpoint: Path | None = None,
+        calls: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(time_limit_s, pauses)
+        self._calls = calls
         self._n_components = n_components
         self._fault: InputError | BenchFaultError | None = None
         self._problem = problem.fresh()
         self._trace_path, self._iterate_path = trace, iterate
         self._next_look_s = 0.0
+        self._checkpoint_path, self._next_checkpoint_s = checkpoint, CHECKPOINT_EVERY_S
+        if checkpoint is not None and (kept := read_checkpoint(checkpoint)) is not None:
+            self._resume(kept)
+
+    def _resume(self, kept: Checkpoint) -> None:
+        self.resumed, self.iterations = kept.state, kept.iterations
+        self.clock.wall_s, self.clock.cpu_s = kept.wall_s, kept.cpu_s
+        self._next_checkpoint_s = kept.wall_s + CHECKPOINT_EVERY_S
+        lines = [line for line in read_trace(self._trace_path) if line.time_s <= kept.wall_s]
+        self.trace = [line[:3] for line in lines]
+        write_text(self._trace_path, "".join(json.dumps(line) + "\n" for line in lines))
+
+    def checkpoint(self, state: Callable[[], State]) -> None:
+        """Keep the state off the clock, if the last one is old."""
+        if self._checkpoint_path is None or self.clock.running_s() < self._next_checkpoint_s:
+            return
+        self.clock.stop()
+        try:
+            kept = Checkpoint(self.clock.wall_s, self.clock.cpu_s, self.iterations, state())
+            write_checkpoint(self._checkpoint_path, kept)
+        except OSError as error:
+            raise BenchFaultError(f"the checkpoint cannot be written: {error}") from error
+        finally:
+            self._next_checkpoint_s = self.clock.wall_s + CHECKPOINT_EVERY_S
+            self.clock.start()
 
     def look(self, iterate: Iterate) -> None:
         """Evaluate the iterate if its turn has come."""
@@ -172,14 +219,14 @@ class Referee(TimedMonitor):
         stationarity = relative_stationarity(projection, self._problem.gradient(projection))
         if not (math.isfinite(cost) and math.isfinite(stationarity)):
             raise InputError(f"an iterate has cost {cost} and relative stationarity {stationarity}")
-        point = (self.clock.wall_s, cost, stationarity)
+        line = TraceLine(self.clock.wall_s, cost, stationarity, self._calls() if self._calls else None)
         try:
             save_array(self._iterate_path, projection)
             with self._trace_path.open("ab", buffering=0) as stream:
-                stream.write((json.dumps(point) + "\n").encode())
+                stream.write((json.dumps(line) + "\n").encode())
         except OSError as error:
             raise BenchFaultError(f"the trace cannot be written: {error}") from error
-        self.trace.append(point)
+        self.trace.append(line[:3])
         self._next_look_s = self.clock.wall_s + (time.perf_counter() - began) / REFEREE_SHARE
 
 
@@ -198,9 +245,9 @@ def read_array(path: Path) -> NDArray[Any] | None:
     return array
 
 
-def read_trace(path: Path) -> list[tuple[float, float, float]]:
-    """Read the whole lines of a trace: seconds, cost, relative stationarity."""
+def read_trace(path: Path) -> list[TraceLine]:
+    """Read the whole lines of a trace."""
     if not path.exists():
         return []
     lines = path.read_bytes().split(b"\n")[:-1]
-    return [tuple(json.loads(line)) for line in lines]
+    return [TraceLine(*json.loads(line)) for line in lines]

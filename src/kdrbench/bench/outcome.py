@@ -96,4 +96,4 @@ def _signal_name(number: int) -> str:
 def _last_seen(files: RunFiles) -> float | None:
     """Return the solver's clock at the last trace line: how far the run is known to have come."""
     trace = read_trace(files.trace)
-    return trace[-1][0] if trace else None
+    return trace[-1].time_s if trace else None

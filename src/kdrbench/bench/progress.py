@@ -13,6 +13,7 @@ from kdrbench.bench.grid import Batch, Grid
 from kdrbench.bench.monitor import read_trace
 from kdrbench.bench.record import RecordError, RunRecord, read_records
 from kdrbench.bench.state import BatchFiles
+from kdrbench.solvers import Status
 
 _LOCKS = Path("/proc/locks")
 
@@ -55,7 +56,7 @@ def _progress(batch: Batch, results: Path, held: set[tuple[int, int, int]]) -> B
     files = BatchFiles(records, results / "traces" / f"{batch.path}.jsonl", results / ".state" / batch.path)
     # Once more after the unfinished work: it may have been finished in between.
     for path in (records, files.rows, records):
-        ended = tuple(row for row in _rows(path) if row.batch_sha256 == batch.sha256)
+        ended = tuple(row for row in _rows(path) if row.definition_sha256 == batch.definition_sha256)
         if ended:
             break
     if len(ended) == len(batch.folds):
@@ -80,8 +81,8 @@ def _running(files: BatchFiles, fold: int) -> Running:
         trace = read_trace(files.run(fold).trace)
     except FileNotFoundError:
         trace = []
-    costs = [cost for _, cost, _ in trace]
-    return Running(fold, trace[-1][0] if trace else 0.0, min(costs) if costs else None)
+    costs = [line.cost for line in trace]
+    return Running(fold, trace[-1].time_s if trace else 0.0, min(costs) if costs else None)
 
 
 def _held_locks() -> set[tuple[int, int, int]]:
@@ -112,7 +113,7 @@ def seconds_left(progress: Iterable[BatchProgress]) -> float | None:
     progress = list(progress)
     walls: dict[tuple[str, ...], list[float]] = {}
     for one in progress:
-        for record in one.ended:
+        for record in (row for row in one.ended if row.status != Status.SKIPPED):
             for key in _keys(one.batch):
                 walls.setdefault(key, []).append(record.wall_s)
     if not walls:

@@ -25,9 +25,10 @@ class Metric(StrEnum):
 class Judgement:
     """What is known of a run's result, as columns of its record; ``None`` where there is no such number.
 
-    ``quality_metric`` says what ``quality`` is; cost, feasibility and stationarity are those of a projection.
-    ``curvature``, ``eigengap`` and ``eigengap_needed`` are those of :class:`.Certificate`, of supervised runs whose
-    tangent space is small enough for the whole Hessian.
+    ``quality_metric`` says what ``quality`` is; ``nmi_given`` is the agreement with the labelling that an alternative
+    clustering was to differ from. Cost, feasibility and stationarity are those of a projection. ``curvature``,
+    ``eigengap`` and ``eigengap_needed`` are those of :class:`.Certificate`, of supervised runs whose tangent space is
+    small enough for the whole Hessian.
     """
 
     quality_metric: str
@@ -38,6 +39,7 @@ class Judgement:
     curvature: float | None = None
     eigengap: float | None = None
     eigengap_needed: float | None = None
+    nmi_given: float | None = None
 
 
 def metric_of(fold: Fold) -> Metric:

@@ -1,21 +1,19 @@
-"""The row that every run leaves, and the table of all rows."""
+"""The row that every run leaves."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from kdrbench.errors import KdrbenchError
-from kdrbench.files import write_text
 from kdrbench.solvers.status import Status
 
 SCHEMA_VERSION = 5
+Axes = tuple[str, str, str, str, int]
 
 
 class RecordError(KdrbenchError):
@@ -28,14 +26,18 @@ class RunRecord:
 
     ``time_s`` and ``cpu_s`` count the solver or reference alone (median of ``repeats`` solves or fits, with
     interquartile range); ``wall_s`` is the supervised process from fork to end. ``contaminated`` marks a run whose
-    wall time exceeds its CPU time by more than a tenth: it shared its core. A run killed at its time limit has
-    ``time_s`` equal to the limit; one that ended without a result has the time of its last trace line.
+    wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores, and a
+    fixed piece of work was timed there before and after the batch (``calibration_before_s``, ``calibration_after_s``;
+    the latter unknown for a batch that was interrupted). A run that was ``skipped`` because the grid's ``budget_s`` was
+    used up has no numbers. A run killed at its time limit has ``time_s`` equal to the limit; one that ended without a
+    result has the time of its last trace line.
     ``evaluation`` says how the problem was evaluated, and why. Clusterings have the number of their ``rounds``,
     ``iterations`` over all of them, no counts of calls, and say whether their degrees existed (``uses_degrees``).
     ``quality`` is what ``quality_metric`` says: accuracy on the ``n_test`` test samples, or, where there are none, the
-    error on the training samples; of clusterings the NMI with the classes. ``cost`` to ``eigengap_needed`` belong to
-    the last orthonormal projection the referee saw; the last three, of second order, are known of supervised runs in
-    small tangent spaces. Of a reference (``kernel``: ``none``) only the quality is known.
+    error on the training samples; of clusterings the NMI with the classes. Of alternative clusterings it is the NMI
+    with the labelling they should find, and ``nmi_given`` that with the one they should differ from. ``cost`` to
+    ``eigengap_needed`` belong to the last orthonormal projection the referee saw; the last three, of second order, are
+    known of supervised runs in small tangent spaces. Of a reference (``kernel``: ``none``) only the quality is known.
     """
 
     schema_version: int
@@ -72,6 +74,7 @@ class RunRecord:
     curvature: float | None
     eigengap: float | None
     eigengap_needed: float | None
+    nmi_given: float | None
     n_train: int
     n_test: int
     n_features: int
@@ -79,13 +82,18 @@ class RunRecord:
     n_components: int
     time_limit_s: float
     memory_limit_mib: float
+    budget_s: float | None
+    timed: bool
     contaminated: bool | None
+    calibration_before_s: float | None
+    calibration_after_s: float | None
     cores: str
     load: float
     involuntary_switches: int
     trace_file: str
     started_at: str
     batch_sha256: str
+    definition_sha256: str
     data_sha256: str
     solver_version: int
     kdrbench_version: str
@@ -103,7 +111,7 @@ class RunRecord:
     lock_sha256: str
 
     @property
-    def axes(self) -> tuple[str, str, str, str, int]:
+    def axes(self) -> Axes:
         """What names the run."""
         return self.experiment, self.dataset, self.kernel, self.solver, self.fold
 
@@ -120,17 +128,17 @@ class RunRecord:
             raise RecordError(f"not a line of JSON: {line[:80]!r}") from error
         if not isinstance(values, dict):
             raise RecordError(f"a record must be a JSON object, got {line[:80]!r}")
-        _check_columns(values, cls)
+        _check_columns(values)
         return cls(**values)
 
 
-def _check_columns(values: dict[str, Any], record: type[RunRecord]) -> None:
+def _check_columns(values: dict[str, Any]) -> None:
     if values.get("schema_version") != SCHEMA_VERSION:
         raise RecordError(
             f"the record has schema version {values.get('schema_version')!r}, this kdrbench reads {SCHEMA_VERSION}; "
             "delete the results folder it lies in and run again"
         )
-    hints = get_type_hints(record)
+    hints = _column_types()
     if differing := set(hints) ^ set(values):
         raise RecordError(f"the record's columns differ from the schema in: {', '.join(sorted(differing))}")
     for name, value in values.items():
@@ -139,6 +147,11 @@ def _check_columns(values: dict[str, Any], record: type[RunRecord]) -> None:
             raise RecordError(f"column {name} holds {value!r}, which is not of type {hints[name]}")
     if values["status"] not in set(Status):
         raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
+
+
+@cache
+def _column_types() -> dict[str, Any]:
+    return get_type_hints(RunRecord)
 
 
 def append_record(path: Path, record: RunRecord) -> None:
@@ -156,30 +169,3 @@ def read_records(path: Path) -> list[RunRecord]:
         return []
     lines = path.read_text(encoding="utf-8").split("\n")[:-1]
     return [RunRecord.from_json(line) for line in lines]
-
-
-def merge_records(
-    paths: Iterable[Path], expected: Sequence[tuple[str, str, str, str, int]], table: Path
-) -> list[RunRecord]:
-    """Write all records as one CSV table in the order of ``expected`` and return them.
-
-    Raises ``RecordError`` when a run is missing, double or not expected: a table never has silent holes.
-    """
-    found: dict[tuple[str, str, str, str, int], RunRecord] = {}
-    for path in paths:
-        for record in read_records(path):
-            if record.axes in found:
-                raise RecordError(f"run {record.axes} stands twice in the results, the second time in {path}")
-            found[record.axes] = record
-    missing = [axes for axes in expected if axes not in found]
-    if missing:
-        raise RecordError(f"{len(missing)} run(s) have no record, the first is {missing[0]}; run the workflow again")
-    if extra := set(found) - set(expected):
-        raise RecordError(f"{len(extra)} record(s) belong to no run of the configuration, one is {min(extra)}")
-    records = [found[axes] for axes in expected]
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, [field.name for field in fields(RunRecord)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(record) for record in records)
-    write_text(table, buffer.getvalue())
-    return records

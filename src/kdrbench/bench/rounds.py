@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kdrbench.bench.monitor import TimedMonitor
 from kdrbench.errors import KdrbenchError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.solvers.monitor import Iterate, MonitorProxy
+from kdrbench.solvers.monitor import Iterate, MonitorProxy, State
 
 
 class OutOfTimeError(KdrbenchError):
@@ -56,6 +56,14 @@ class Round(MonitorProxy):
         going = super().keep_going(iterate)
         self.iterations = self._timed.iterations - self._before
         return going
+
+    @property
+    def resumed(self) -> None:
+        """Nothing: a solver's state says nothing of the rounds before."""
+        return None
+
+    def checkpoint(self, state: Callable[[], State]) -> None:
+        """Keep nothing: see above."""
 
     def accept(self, projection: FloatArray) -> None:
         """Note the result of the round, off the clock.

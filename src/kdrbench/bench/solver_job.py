@@ -43,7 +43,17 @@ class SolverJob:
 
     def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
         """Solve under the referee."""
-        referee = Referee(self.exact, self.n_components, limits.time_s, files.trace, files.projection, pauses)
+        counters = self.problem.counters
+        referee = Referee(
+            self.exact,
+            self.n_components,
+            limits.time_s,
+            files.trace,
+            files.projection,
+            pauses,
+            files.checkpoint,
+            calls=lambda: counters.total,
+        )
         result = solve(self.solver, self.problem, lambda: self.start(self.problem), referee)
         return Finished(referee, result.status, result.message, result.iterations, result.counters, result.evaluation)
 

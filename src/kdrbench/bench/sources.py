@@ -33,6 +33,12 @@ class Sources:
     modules: tuple[str, ...]
     packages: dict[str, str]
 
+    def packages_in(self, environment: Path | None) -> dict[str, str]:
+        """Return the versions, for which the file of a conda environment stands where the modules run in that one."""
+        if environment is None:
+            return self.packages
+        return {environment.name: hashlib.sha256(environment.read_bytes()).hexdigest()}
+
 
 def sources_of(roots: Iterable[str]) -> Sources:
     """Return what the modules named ``roots`` can reach; those outside this project are followed to their own files.

@@ -10,23 +10,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.bench.execute import RunFiles
 from kdrbench.bench.grid import Batch
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.monitor import read_trace
+from kdrbench.bench.monitor import read_array, read_trace
 from kdrbench.bench.record import RecordError, RunRecord, read_records
 from kdrbench.bench.supervisor import SupervisionError
-from kdrbench.files import drop_unfinished, write_text
+from kdrbench.bench.terms import Terms
+from kdrbench.files import drop_unfinished, replacing, write_text
+from kdrbench.solvers import Status
 
 
 @dataclass(frozen=True)
 class BatchFiles:
-    """Where a batch writes: its finished rows and traces, and the folder of its unfinished work."""
+    """Where a batch writes: its finished rows and traces, the folder of its unfinished work, and what its runs found.
+
+    ``findings`` is an .npz file of arrays ``projection_<fold>`` (d x q), ``labels_<fold>`` (those by which a reference
+    or a clustering was judged) and ``given_<fold>`` (of alternative clusterings), of the runs that have such; without
+    it nothing is kept.
+    """
 
     records: Path
     traces: Path
     state: Path
+    findings: Path | None = None
 
     @property
     def rows(self) -> Path:
@@ -44,10 +56,11 @@ class BatchFiles:
 
 
 @contextmanager
-def claimed(files: BatchFiles, batch: Batch, limits: Limits, repeat_for_s: float) -> Iterator[set[int]]:
+def claimed(files: BatchFiles, batch: Batch, limits: Limits, repeat_for_s: float, terms: Terms) -> Iterator[set[int]]:
     """Hold the batch for this process alone and yield the folds whose rows are there already.
 
-    Rows count only if they were made for the same batch, limits and repeats; others are thrown away.
+    Rows count only if they were made for the same batch, limits and repeats, and timed or not as is asked; others are
+    thrown away.
 
     Raises ``SupervisionError`` when another process works on the batch.
     """
@@ -59,36 +72,54 @@ def claimed(files: BatchFiles, batch: Batch, limits: Limits, repeat_for_s: float
             raise SupervisionError(
                 f"another process works on {files.state}; wait until it has ended, or end it, and start again"
             ) from None
-        key = json.dumps([batch.sha256, limits.time_s, limits.memory_mib, repeat_for_s])
+        key = json.dumps([batch.sha256, limits.time_s, limits.memory_mib, repeat_for_s, terms.timed])
         marker = files.state / "key.json"
         if not marker.exists() or marker.read_text(encoding="utf-8") != key:
             shutil.rmtree(files.state, ignore_errors=True)
             write_text(marker, key)
         _drop_unfinished_line(files.rows)
-        for path in (files.records, files.traces):
-            drop_unfinished(path)
+        for path in (files.records, files.traces, files.findings):
+            if path is not None:
+                drop_unfinished(path)
         yield {record.fold for record in read_records(files.rows)}
 
 
-def publish(batch: Batch, files: BatchFiles) -> list[RunRecord]:
-    """Write rows and traces as whole files, traces first, and drop the state they came from.
+def publish(batch: Batch, files: BatchFiles, records: list[RunRecord]) -> list[RunRecord]:
+    """Write rows, traces and findings as whole files, rows last, and drop the state they came from.
+
+    The state stays where a run was left out: with more budget the batch goes on from there.
 
     Raises ``RecordError`` unless there is one row for each fold of the batch.
     """
-    records = sorted(read_records(files.rows), key=lambda record: record.fold)
     if [record.fold for record in records] != list(batch.folds):
-        raise RecordError(f"{files.rows} holds folds {[record.fold for record in records]}, not {list(batch.folds)}")
+        raise RecordError(f"{files.state} holds folds {[record.fold for record in records]}, not {list(batch.folds)}")
     lines = [
-        json.dumps({"fold": fold, "time_s": time_s, "cost": cost, "stationarity": stationarity})
+        json.dumps({"fold": fold, **line._asdict()})
         for fold in batch.folds
-        for time_s, cost, stationarity in read_trace(files.run(fold).trace)
+        for line in read_trace(files.run(fold).trace)
     ]
     write_text(files.traces, "".join(line + "\n" for line in lines))
+    if files.findings is not None:
+        with replacing(files.findings) as stream:
+            # Without pickled objects, which nobody should have to trust.
+            np.savez_compressed(stream, **_findings(batch, files))  # type: ignore[arg-type]
     write_text(files.records, "".join(record.to_json() + "\n" for record in records))
+    if any(record.status == Status.SKIPPED for record in records):
+        return records
     # Without its key the state is worth nothing: a removal that is cut short leaves no half of it in use.
     (files.state / "key.json").unlink()
     shutil.rmtree(files.state)
     return records
+
+
+def _findings(batch: Batch, files: BatchFiles) -> dict[str, NDArray[Any]]:
+    """Return what :class:`BatchFiles` says of the arrays to be kept."""
+    read = {}
+    for fold in batch.folds:
+        left = files.run(fold)
+        for kind, path in (("projection", left.projection), ("labels", left.predictions), ("given", left.given)):
+            read[f"{kind}_{fold}"] = read_array(path)
+    return {name: array for name, array in read.items() if array is not None}
 
 
 def _drop_unfinished_line(path: Path) -> None:

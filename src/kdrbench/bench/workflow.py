@@ -12,38 +12,54 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from kdrbench.bench.experiment import Config
+from kdrbench.bench.experiment import ALTERNATIVE, Config, is_scaling, runs_of
 from kdrbench.bench.grid import Batch, Grid
 from kdrbench.bench.lowrank_batch import LowrankBatch
 from kdrbench.bench.metric_batch import MetricBatch
+from kdrbench.bench.record import RecordError, read_records
 from kdrbench.bench.sources import sources_of
+from kdrbench.bench.terms import Terms
+from kdrbench.datasets.picture import is_picture
+from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
 SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
-_REPORT_DATA = (".csv", ".j2", ".toml")
+_REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 # Every figure is written as these; the last is its data, which the dashboard draws anew.
 FIGURE_KINDS = ("pdf", "png", "json")
 
 
-def load_grid(config: Config) -> Grid:
+def load_grid(config: Config, workflow: Any) -> Grid:
     """Return the grid of a configuration, or let Snakemake end with one sentence on what is wrong with it."""
     from snakemake.exceptions import WorkflowError
 
     try:
-        return Grid(config)
+        return Grid(config, environment_of(workflow, "ikdr.yaml"))
     except ConfigError as error:
         raise WorkflowError(str(error)) from None
 
 
-def report_sources() -> str:
-    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons."""
-    digest = hashlib.sha256(
-        sources_of(
-            ["kdrbench.reports.commands", "kdrbench.reports.lowrank_commands", "kdrbench.bench.record"]
-        ).sha256.encode()
-    )
-    for path in sorted(Path(str(files("kdrbench.reports"))).iterdir()):
+def environment_of(workflow: Any, name: str) -> Path | None:
+    """Return the file of the conda environment that jobs run in, or ``None`` if they run in Snakemake's own."""
+    from snakemake.settings.types import DeploymentMethod
+
+    conda = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+    return Path(workflow.basedir) / "envs" / name if conda else None
+
+
+def report_sources(workflow: Any) -> str:
+    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons.
+
+    Where reports are made in a conda environment, its file is a part of that.
+    """
+    folder = Path(str(files("kdrbench.reports")))
+    commands = [f"kdrbench.reports.{path.stem}" for path in sorted(folder.glob("*commands.py"))]
+    records = [f"kdrbench.bench.{name}" for name in ("merge", "metric_record", "lowrank_record")]
+    digest = hashlib.sha256(sources_of([*commands, *records]).sha256.encode())
+    if environment := environment_of(workflow, "report.yaml"):
+        digest.update(environment.read_bytes())
+    for path in sorted(folder.rglob("*")):
         if path.suffix in _REPORT_DATA:
             digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
@@ -68,11 +84,16 @@ def shell_prefix(workflow: Any) -> str:
 def data_to_await(batch: Batch | MetricBatch | LowrankBatch, folder: str = "results/runs") -> list[str]:
     """Return the prepared data file that a batch, whose records lie in ``folder``, has to wait for.
 
-    None where this very batch is done and only its data file is gone: Snakemake reruns whatever depends on a file
-    that is made again, even an `ancient` one, and a batch names the SHA-256 of its data anyhow.
+    For a batch that is done, only if the file is there, and marked so that its age does not count: Snakemake reruns
+    whatever depends on a file that is made again, and a batch names the SHA-256 of its data anyhow. For any other batch
+    not marked: beside a marked file that is to be made, Snakemake overlooks that the batch itself has changed.
     """
+    from snakemake.io import ancient
+
     data, records = f"results/data/{batch.dataset}.npz", Path(f"{folder}/{batch.path}.jsonl")
-    return [] if not Path(data).exists() and _made_for(batch, records) else [data]
+    if not _made_for(batch, records):
+        return [data]
+    return [ancient(data)] if Path(data).exists() else []
 
 
 def _made_for(batch: Batch | MetricBatch | LowrankBatch, records: Path) -> bool:
@@ -83,14 +104,79 @@ def _made_for(batch: Batch | MetricBatch | LowrankBatch, records: Path) -> bool:
         return False
 
 
+def terms_of(grid: Grid, batch: Batch) -> str:
+    """Return the terms on which a batch is to be run; those it was run on if its rows need not be made again.
+
+    Snakemake reruns a batch when they differ from those of its last run.
+    """
+    asked = grid.terms(batch.experiment)
+    try:
+        rows = read_records(Path(f"results/runs/{batch.path}.jsonl"))
+    except (OSError, RecordError):
+        return asked.to_json()
+    if not rows or rows[0].batch_sha256 != batch.sha256 or not asked.met_by(rows):
+        return asked.to_json()
+    return Terms(rows[0].timed, rows[0].budget_s).to_json()
+
+
 def records_of(grid: Grid, experiment: str | None = None) -> list[str]:
     """Return the files of records of one experiment, or of all."""
     return [f"results/runs/{batch.path}.jsonl" for batch in grid.batches(experiment)]
 
 
-def traces_of(grid: Grid, experiment: str) -> list[str]:
-    """Return the files of traces of one experiment."""
+def traces_of(grid: Grid, experiment: str | None = None) -> list[str]:
+    """Return the files of traces of one experiment, or of all."""
     return [f"results/traces/{batch.path}.jsonl" for batch in grid.batches(experiment)]
+
+
+def overall_reports() -> list[str]:
+    """Return the reports on all that the configuration runs."""
+    tables = [f"reports/paired_tests.{kind}" for kind in ("tex", "html", "csv", "json")]
+    profile = [f"reports/figures/performance_profile.{kind}" for kind in FIGURE_KINDS]
+    lists = [
+        "reports/claims.html",
+        "reports/claims.json",
+        "reports/published_vs_ours.csv",
+        "reports/published_vs_ours.html",
+    ]
+    return tables + profile + lists
+
+
+def dashboard_parts(reports: list[str]) -> list[str]:
+    """Return the figures, tables and claims that the dashboard shows beside what it makes of the runs itself."""
+    return [path for path in reports if path.endswith(".json")]
+
+
+def findings_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the files of what the runs of one experiment found."""
+    return [f"results/findings/{batch.path}.npz" for batch in grid.batches(experiment)]
+
+
+def prepared_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the prepared data files of one experiment."""
+    return [f"results/data/{name}.npz" for name in grid.config["experiments"][experiment]["datasets"]]
+
+
+def pictures_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the images of one experiment, whose colours are samples."""
+    datasets, registry = grid.config["experiments"][experiment]["datasets"], load_registry()
+    return [f"results/data/{name}.png" for name in datasets if is_picture(registry[name])]
+
+
+def figures_of(grid: Grid, experiment: str) -> list[str]:
+    """Return the figures of one experiment.
+
+    Calls of oracles are counted where there is one problem a run; to compare projections there must be several runs;
+    segments are shown where the experiment has an image.
+    """
+    definition = grid.config["experiments"][experiment]
+    names = ["cost_against_time", "scatter"]
+    names += ["cost_against_calls"] if definition["paradigm"] == "supervised" else []
+    names += ["loadings"] if runs_of(definition) > 1 else []
+    figures = [f"reports/figures/{experiment}_{name}.{kind}" for name in names for kind in FIGURE_KINDS]
+    if definition["paradigm"] == ALTERNATIVE and pictures_of(grid, experiment):
+        figures += [f"reports/figures/{experiment}_segmentation.{kind}" for kind in ("pdf", "png")]
+    return figures
 
 
 def reports_of(grid: Grid, target: str = "") -> list[str]:
@@ -108,4 +194,27 @@ def reports_of(grid: Grid, target: str = "") -> list[str]:
         )
     kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
     tables = [f"reports/{name}.{kind}" for name in chosen for kind in kinds]
-    return tables + [f"reports/figures/{name}_cost_against_time.{kind}" for name in chosen for kind in FIGURE_KINDS]
+    return tables + [figure for name in chosen for figure in figures_of(grid, name)]
+
+
+def scaling_runs_of(grid: Grid) -> list[str]:
+    """Return the merged tables of the experiments that measure time against size."""
+    return [f"results/merged/{name}.csv" for name in grid.experiments if is_scaling(name)]
+
+
+def scaling_reports_of(grid: Grid) -> list[str]:
+    """Return the figure of time against size and the table of exponents, where there is something to draw."""
+    if not scaling_runs_of(grid):
+        return []
+    tables = [f"reports/complexity.{kind}" for kind in ("tex", "html", "csv", "json")]
+    return tables + [f"reports/figures/scaling.{kind}" for kind in FIGURE_KINDS]
+
+
+def claim_records_of(grid: Grid) -> dict[str, str]:
+    """Return the tables from which claims are decided: those of the parts that the configuration has."""
+    asked = {"kpca": "datasets", "lowrank": "run"}
+    parts = [name for name, key in asked.items() if grid.config.get(name, {}).get(key)]
+    records = {name: f"results/{name}.csv" for name in ("runs", *parts)}
+    if "kpca" in parts and grid.config["kpca"].get("figures"):
+        records["tricks"] = "reports/figures/kpca_figure5.json"
+    return records

@@ -35,7 +35,7 @@ class DatasetEntry:
     """What is known of a data set before it is read.
 
     ``label`` stands in tables, ``title`` is the full name. ``kind`` is "features" or "kernel". ``parser`` names a
-    function of :mod:`kdrbench.datasets.parsers`, called with the paths of ``files`` and with ``options``; a bundled
+    function of ``kdrbench.datasets.parsers``, called with the paths of ``files`` and with ``options``; a bundled
     or generated set has no files. ``content_sha256`` pins the parsed values, empty for a user's file.
     ``classes`` holds the sorted class names and their numbers of samples, empty without labels; ``labellings`` the
     same of further labels. ``scaling``, ``missing`` and ``differences`` (from the papers) are for the data card.

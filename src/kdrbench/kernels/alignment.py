@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import nnls
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray, Kernel, pairing_values
@@ -30,6 +29,8 @@ def aligned_weights(kernels: Sequence[Kernel], features: FloatArray, target: Flo
     Raises ``InputError`` without kernels, for a target of another length, when no member is positively aligned with
     the target, or a kernel is constant there.
     """
+    from scipy.optimize import nnls
+
     if not kernels or len(target) != len(features):
         raise InputError(
             f"alignment needs at least one kernel and a target for each sample; got {len(kernels)} kernels, "

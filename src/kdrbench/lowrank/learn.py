@@ -43,7 +43,7 @@ def learn_kernel(
     factor : array of shape (n, r)
         G0. Memory is O(n r + m r) beyond it; time is linear in n once at the start and once at the end.
     constraints : Constraints
-        See :mod:`kdrbench.lowrank.constraints`; on n samples.
+        See ``kdrbench.lowrank.constraints``; on n samples.
     divergence : {"burg", "von_neumann"}
         Burg: D = tr(K K0^+) - log det on the range - r, which keeps the rank. Von Neumann: D = tr(K log K -
         K log K0 - K + K0); constraints tr(KA) = 0 with positive semidefinite A are met by a smaller range.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.combination import Combination, Term
@@ -85,6 +84,8 @@ def align(grams: Sequence[FloatArray], codes: IntArray, *, centred: bool = False
 
 def _nonnegative(columns: FloatArray, target: FloatArray) -> tuple[FloatArray, int]:
     """Return the minimiser of |columns v - target| over v >= 0, and the columns' rank."""
+    from scipy.optimize import nnls
+
     norms = np.linalg.norm(columns, axis=0)
     units = columns / np.where(norms > 0, norms, 1.0)
     products = units.T @ target

@@ -23,6 +23,11 @@ class Counters:
     hessian: int = 0
     surrogate: int = 0
 
+    @property
+    def total(self) -> int:
+        """Calls of all oracles together."""
+        return self.value + self.gradient + self.hessian_vector + self.hessian + self.surrogate
+
 
 class Coordinates(Protocol):
     """An orthonormal basis B of some of the space of features."""

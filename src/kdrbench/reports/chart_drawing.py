@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, StrMethodFormatter
 
 from kdrbench.files import write_bytes, write_text
 from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 
 _SYMBOLS = {Symbol.NONE: "", Symbol.DOT: "o", Symbol.CROSS: "x", Symbol.SQUARE: "s", Symbol.TRIANGLE: "^"}
 _PANEL_SIZE = (4.6, 3.4)
+# Names of more letters do not fit side by side below a panel.
+_LETTERS_IN_A_ROW = 40
 
 
 def write_chart(chart: Chart, stem: Path) -> None:
@@ -28,8 +31,8 @@ def write_chart(chart: Chart, stem: Path) -> None:
 
 def draw(chart: Chart) -> Figure:
     """Return the chart as a figure with one legend for all panels."""
-    columns = min(chart.columns, len(chart.panels))
-    lines = -(-len(chart.panels) // columns)
+    columns = max(1, min(chart.columns, len(chart.panels)))
+    lines = max(1, -(-len(chart.panels) // columns))
     figure = Figure(figsize=(_PANEL_SIZE[0] * columns, _PANEL_SIZE[1] * lines), layout="constrained")
     places = figure.subplots(lines, columns, squeeze=False).ravel()
     handles: dict[str, Artist] = {}
@@ -37,10 +40,13 @@ def draw(chart: Chart) -> Figure:
         handles.update(_draw_panel(axes, panel))
     for axes in places[len(chart.panels) :]:
         axes.set_axis_off()
+    if not chart.panels:
+        places[0].set_title(chart.caption, fontsize="small", wrap=True)
     if len(handles) > 1:
-        figure.legend(
-            list(handles.values()), list(handles), loc="outside upper center", ncols=min(len(handles), 4), frameon=False
-        )
+        # A tenth of an inch a letter, and half an inch for the handle: a legend must not be wider than the figure.
+        fitting = int(figure.get_figwidth() / (0.1 * max(map(len, handles)) + 0.5))
+        ncols = max(1, min(len(handles), 4, fitting))
+        figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=ncols, frameon=False)
     return figure
 
 
@@ -107,7 +113,9 @@ def _draw_bars(axes: Axes, series: Series, place: int, count: int) -> Artist:
         above = [upper - y for y, upper in zip(series.y, series.upper, strict=True)]
         errors = [below, above]
     drawn = axes.bar(middles, series.y, width, yerr=errors, color=series.hue, label=series.key, capsize=2)
-    axes.set_xticks(range(len(series.x)), [str(name) for name in series.x])
+    names = [str(name) for name in series.x]
+    slanted: dict[str, Any] = {"rotation": 55, "ha": "right", "rotation_mode": "anchor", "fontsize": "small"}
+    axes.set_xticks(range(len(names)), names, **(slanted if sum(map(len, names)) > _LETTERS_IN_A_ROW else {}))
     return drawn.patches[0]
 
 
@@ -116,11 +124,14 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
     if axis.scale in (Scale.LOG, Scale.LOG2):
         set_scale = axes.set_xscale if name == "x" else axes.set_yscale
         set_scale("log", base=2 if axis.scale is Scale.LOG2 else 10)
+    if axis.scale is Scale.LOG:
+        lowest, highest = axes.get_xlim() if name == "x" else axes.get_ylim()
+        # Where there are few decades, there are labels within them.
+        if highest < 60 * lowest:
+            ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            ticks.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ticks.set_minor_formatter(NullFormatter())
     if axis.unit == "s" and axis.scale is not Scale.LOG2:
-        if axis.scale is Scale.LOG:
-            lowest, highest = axes.get_xlim() if name == "x" else axes.get_ylim()
-            # Where there are few decades, there are labels within them.
-            ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if highest < 60 * lowest else (1.0,)))
         ticks.set_major_formatter(EngFormatter(unit="s"))
         ticks.set_minor_formatter(NullFormatter())
     elif axis.unit:

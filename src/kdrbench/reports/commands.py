@@ -67,25 +67,55 @@ def figure(experiment: str, config: Path, runs: Path, traces: Path, out: Path) -
 @click.command("published-vs-ours")
 @click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
 @click.option("--runs", type=_FILE, required=True, help="The merged table of all runs.")
+@click.option("--kpca", type=_FILE, help="The merged rows of the KPCA trick, where that was run.")
 @click.option("--lowrank", type=_FILE, help="The merged table of low-rank kernel learning, where that was run.")
 @click.option("--out", type=_FILE, required=True, help="Path of the list without extension.")
-def published_vs_ours(config: Path, runs: Path, lowrank: Path | None, out: Path) -> None:
+def published_vs_ours(config: Path, runs: Path, kpca: Path | None, lowrank: Path | None, out: Path) -> None:
     """Write every published number beside ours as .csv and .html, and say what share of them is met."""
     import json
 
     from kdrbench.files import write_text
     from kdrbench.reports.comparison import compare, comparison_csv, comparison_html, shares
     from kdrbench.reports.html import VERDICT_RULES
-    from kdrbench.reports.lowrank import compare_lowrank
     from kdrbench.reports.summary import read_all_runs
 
     definition = json.loads(config.read_text(encoding="utf-8"))
     comparisons = compare(read_all_runs(runs), definition)
-    if lowrank:
+    if kpca is not None:
+        from kdrbench.reports.metric_comparison import compare_metric
+        from kdrbench.reports.metric_summary import read_metric_rows
+
+        comparisons += compare_metric(read_metric_rows(kpca))
+    if lowrank is not None:
+        from kdrbench.reports.lowrank import compare_lowrank
+
         comparisons += compare_lowrank(read_all_runs(lowrank), definition["lowrank"])
     write_text(out.parent / f"{out.name}.csv", comparison_csv(comparisons))
     write_text(out.parent / f"{out.name}.html", comparison_html(comparisons, VERDICT_RULES))
     click.echo("\n".join(shares(comparisons)))
+
+
+@click.command()
+@click.argument("parts", type=_FILE, nargs=-1)
+@click.option("--config", type=_FILE, required=True, help="The frozen configuration.")
+@click.option("--runs", type=_FILE, required=True, help="The merged table of all runs.")
+@click.option("--traces", type=_FILE, required=True, help="Folder of traces.")
+@click.option("--ledger", type=_FILE, required=True, help="The published numbers and ours, as .csv.")
+@click.option("--out", type=_FILE, required=True, help="The page to write.")
+def dashboard(parts: tuple[Path, ...], config: Path, runs: Path, traces: Path, ledger: Path, out: Path) -> None:
+    """Write one page with all runs, and with the figures, tables and claims whose JSON is given as PARTS."""
+    import json
+
+    from kdrbench.files import write_text
+    from kdrbench.reports.dashboard.ledger import comparisons_from_csv
+    from kdrbench.reports.dashboard.page import read_parts, render_dashboard
+    from kdrbench.reports.summary import read_all_runs
+
+    definition = json.loads(config.read_text(encoding="utf-8"))
+    comparisons = comparisons_from_csv(ledger.read_text(encoding="utf-8"))
+    page = render_dashboard(read_all_runs(runs), definition, traces, comparisons, read_parts(parts))
+    write_text(out, page)
+    click.echo(f"{len(page) / 1e6:.1f} MB -> {out}")
 
 
 @click.command()
@@ -97,8 +127,11 @@ def where(runs: Path, reports: Path) -> None:
     from collections import Counter
 
     with runs.open(encoding="utf-8", newline="") as stream:
-        endings = Counter(row["status"] for row in csv.DictReader(stream))
+        rows = list(csv.DictReader(stream))
+    endings = Counter(row["status"] for row in rows)
     click.echo(f"{endings.total()} runs: " + ", ".join(f"{count} {name}" for name, count in sorted(endings.items())))
+    if drifted := sum(row["drifted"] == "True" for row in rows):
+        click.echo(f"{drifted} of them on cores whose speed drifted by more than 10 %: their times are marked")
     for kind, folder in (("table", reports), ("figure", reports / "figures")):
         for path in sorted(folder.glob("*.*")):
             click.echo(f"{kind}: {path}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
@@ -13,14 +12,16 @@ from importlib.resources import files
 import pandas as pd
 
 from kdrbench.bench.experiment import Config
+from kdrbench.reports.interval import interval_of
 from kdrbench.reports.ledger import LedgerRow, make_ledger
 from kdrbench.reports.published import find_published, published_name, published_numbers
-from kdrbench.reports.summary import Cell
 from kdrbench.reports.verdict import Verdict
 
 NO_EXPERIMENT = "no experiment that was run has this cell"
+# What stands where a number differs and readings.toml has nothing to say of it.
+UNEXPLAINED = "no reason is known"
 # What shares are counted of, in the order in which they are printed.
-_COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.NOT_RUN)
+COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.NOT_RUN)
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,7 @@ class Comparison:
     """One published number, the experiment that has its cell, and what became of it.
 
     A number of which several experiments have the cell stands once for each, that named first in the configuration
-    first; ``first`` marks the one that counts. ``low`` to ``high`` is the 95 % interval of Student's t for our mean, if
-    it is over several runs; folds share training rows, so of them it is a rough one.
+    first; ``first`` marks the one that counts. ``low`` to ``high`` is the interval of :mod:`.interval` for our mean.
     """
 
     paper: str
@@ -85,7 +85,7 @@ def _compared(axes: dict[str, str], ours: dict[tuple[str, ...], list[tuple[str, 
 
 def _comparison(axes: dict[str, str], experiment: str, row: LedgerRow | None, *, first: bool) -> Comparison:
     number, cell = find_published(**axes), row.ours if row else None
-    low, high = interval(cell) if cell else (None, None)
+    low, high = interval_of(row.metric, cell) if row and cell else (None, None)
     return Comparison(
         paper=axes["paper"],
         table=axes["table"],
@@ -103,27 +103,26 @@ def _comparison(axes: dict[str, str], experiment: str, row: LedgerRow | None, *,
         high=high,
         runs=cell.folds if cell else 0,
         verdict=row.verdict if row else Verdict.NOT_RUN,
-        why=row.why if row else NO_EXPERIMENT,
+        why=_why(row) if row else NO_EXPERIMENT,
         experiment=experiment,
         first=first,
     )
 
 
-def interval(cell: Cell) -> tuple[float, float] | tuple[None, None]:
-    """Return the 95 % interval of a cell's mean, if it is over several runs."""
-    if cell.mean is None or cell.std is None or cell.counted < 2:
-        return None, None
-    from scipy.stats import t
+def _why(row: LedgerRow) -> str:
+    return row.why or (UNEXPLAINED if row.verdict is Verdict.DIFFERS else "")
 
-    # The spread of the cell is that of the population: over n - 1 it gives the standard error.
-    half = float(t.ppf(0.975, cell.counted - 1)) * cell.std / math.sqrt(cell.counted - 1)
-    return cell.mean - half, cell.mean + half
+
+def unexplained(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Return the numbers that differ for no reason that is known."""
+    return [one for one in comparisons if one.first and one.why == UNEXPLAINED]
 
 
 def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
     """Yield how many numbers are reproduced, close and so on: a line for each table, and two for each paper.
 
-    The second is without times, which belong to the machine and the code as much as to the method.
+    The second is without times, which belong to the machine and the code as much as to the method. A third one says
+    how many differ for no reason that is known, if any do.
     """
     counted = [one for one in comparisons if one.first]
     for paper in dict.fromkeys(one.paper for one in counted):
@@ -134,12 +133,14 @@ def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
         yield f"{paper}: {_in_words([one.verdict for one in of_paper])}"
         results = [one.verdict for one in of_paper if one.metric != "time_s"]
         yield f"{paper}, without times: {_in_words(results)}"
+        if unknown := len(unexplained(of_paper)):
+            yield f"{paper}, differ for no reason that is known: {unknown}"
 
 
 def _in_words(verdicts: list[Verdict]) -> str:
     counts = Counter(verdicts)
     total = max(1, len(verdicts))
-    parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / total:.0%})" for verdict in _COUNTED]
+    parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / total:.0%})" for verdict in COUNTED]
     return f"{len(verdicts)} numbers: " + ", ".join(parts)
 
 
@@ -159,4 +160,9 @@ def comparison_html(comparisons: list[Comparison], verdict_rules: str) -> str:
     source = files("kdrbench.reports").joinpath("comparison.html.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(source)
-    return template.render(comparisons=comparisons, shares=list(shares(comparisons)), verdict_rules=verdict_rules)
+    return template.render(
+        comparisons=comparisons,
+        shares=list(shares(comparisons)),
+        unexplained=unexplained(comparisons),
+        verdict_rules=verdict_rules,
+    )

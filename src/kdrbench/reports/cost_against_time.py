@@ -1,8 +1,9 @@
-"""The figure: how far above the best cost each solver is, as its time passes."""
+"""Two figures: how far above the best cost each solver is, as its time passes and as it calls its oracles."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,49 @@ import pandas as pd
 
 from kdrbench.bench.experiment import Config
 from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.layout import dataset_label, is_converged, kernel_label, method_label, solver_label
+from kdrbench.reports.layout import by_method, dataset_label, is_converged, kernel_label, method_label, solver_label
 from kdrbench.reports.summary import COMPLETED
 from kdrbench.solvers import Status
 
-_NAME = "cost_against_time"
 _CAPTION = (
-    "How far each solver is above the lowest cost that any of them saw in the fold, (cost - best) / |best|, as its "
-    "time passes. Thin lines are folds, the thick line their median at each time, dashed for converged variants; a "
-    "dot ends a run that came to its own end, a cross one that was stopped; failed runs are left out. Times are those "
-    "of the first, watched solve of each fold; the tables' times are medians of repeated ones."
+    "How far each solver is above the lowest cost that any of them saw in the fold, (cost - best) / |best|, as "
+    "{passes}. Thin lines are folds, the thick line their median at each place and the band their quartiles, dashed "
+    "for converged variants; a dot ends a run that came to its own end, a cross one that was stopped; failed runs are "
+    "left out. {counted}"
+)
+
+
+@dataclass(frozen=True)
+class Abscissa:
+    """What passes while the cost falls: its key in the traces, its axis, and words on how it is counted.
+
+    Values below ``smallest`` are raised to it: logarithmic axes have no zero.
+    """
+
+    key: str
+    smallest: float
+    name: str
+    axis: Axis
+    passes: str
+    counted: str
+
+
+TIME = Abscissa(
+    "time_s",
+    0.0,
+    "time",
+    Axis("solver time", Scale.LOG, "s"),
+    "its time passes",
+    "Times are those of the first, watched solve of each fold; the tables' times are medians of repeated ones.",
+)
+CALLS = Abscissa(
+    "calls",
+    1.0,
+    "oracle calls",
+    Axis("oracle calls", Scale.LOG),
+    "it calls its oracles",
+    "Values, gradients, surrogates, Hessians and products with them count one each, though a Hessian that is formed "
+    "costs more and Dimension Growth's calls, with fewer columns, less; the start counts as one.",
 )
 # Gaps below this are rounding of the cost.
 _SMALLEST_GAP = 1e-12
@@ -28,8 +62,10 @@ _SMALLEST_GAP = 1e-12
 _POINTS_OF_A_FOLD, _POINTS_OF_A_MEDIAN = 60, 200
 
 
-def cost_against_time(runs: pd.DataFrame, traces: Path, name: str, experiment: Config) -> Chart:
-    """Return one panel a data set and kernel: (cost - best) / |best| against solver seconds, both logarithmic.
+def cost_against_time(
+    runs: pd.DataFrame, traces: Path, name: str, experiment: Config, abscissa: Abscissa = TIME
+) -> Chart:
+    """Return one panel a data set and kernel: (cost - best) / |best| against ``abscissa``, both logarithmic.
 
     ``best`` is the lowest cost that any solver saw in the fold. Seconds are those of the first, watched solve. ``name``
     is the experiment's.
@@ -41,36 +77,30 @@ def cost_against_time(runs: pd.DataFrame, traces: Path, name: str, experiment: C
             panels.append(
                 Panel(
                     f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel",
-                    Axis("solver time", Scale.LOG, "s"),
+                    abscissa.axis,
                     Axis("cost above best, relative", Scale.LOG),
-                    _series(chosen, traces, experiment["solvers"]),
+                    _series(chosen, traces, experiment["solvers"], abscissa),
                 )
             )
     return Chart(
-        f"{name}_{_NAME}",
-        f"Cost against time: {experiment['title']}",
-        _CAPTION,
+        f"{name}_cost_against_{abscissa.name.replace(' ', '_')}",
+        f"Cost against {abscissa.name}: {experiment['title']}",
+        _CAPTION.format(passes=abscissa.passes, counted=abscissa.counted),
         panels,
         len(experiment["kernels"]),
     )
 
 
-def _by_method(solvers: list[str]) -> list[str]:
-    """Return the solvers with the variants of a method side by side."""
-    methods = list(dict.fromkeys(map(method_label, solvers)))
-    return sorted(solvers, key=lambda solver: (methods.index(method_label(solver)), is_converged(solver)))
-
-
-def _series(runs: pd.DataFrame, traces: Path, solvers: list[str]) -> list[Series]:
+def _series(runs: pd.DataFrame, traces: Path, solvers: list[str], abscissa: Abscissa) -> list[Series]:
     """Return of each solver its folds, their ends and their median; variants of a method have its colour."""
-    curves = {solver: _read_curves(runs[runs["solver"] == solver], traces) for solver in solvers}
+    curves = {solver: read_curves(runs[runs["solver"] == solver], traces, abscissa) for solver in solvers}
     best: dict[int, float] = {}
     for by_fold in curves.values():
         for fold, curve in by_fold.items():
             best[fold] = min(best.get(fold, np.inf), float(curve[:, 1].min()))
     methods = list(dict.fromkeys(map(method_label, solvers)))
     found = []
-    for solver in _by_method(solvers):
+    for solver in by_method(solvers):
         gaps = {
             fold: np.column_stack([curve[:, 0], _gap(curve[:, 1], best[fold])])
             for fold, curve in curves[solver].items()
@@ -85,7 +115,10 @@ def _series(runs: pd.DataFrame, traces: Path, solvers: list[str]) -> list[Series
 
 
 def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, style: dict[str, Any]) -> list[Series]:
-    found = [_steps(f"fold {fold}", _thin(curve, _POINTS_OF_A_FOLD), style, faint=True) for fold, curve in gaps.items()]
+    found = [
+        _steps(f"fold {fold}", _thin(curve, _POINTS_OF_A_FOLD), style | {"dashed": False}, faint=True)
+        for fold, curve in gaps.items()
+    ]
     ended = set(endings.index[endings.isin([*map(str, COMPLETED)])])
     for title, symbol, folds in (
         ("came to its end", Symbol.DOT, [fold for fold in gaps if fold in ended]),
@@ -97,7 +130,11 @@ def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, style: dict[
             x, y = last[:, 0].tolist(), last[:, 1].tolist()
             found.append(Series(title, x, y, Mark.POINTS, symbol, faint=True, words=words, **style))
     if gaps:
-        found.append(_steps("median", _thin(_median_curve(list(gaps.values())), _POINTS_OF_A_MEDIAN), style))
+        places, quartiles = _quartiles(list(gaps.values()))
+        middle = _steps("median", np.column_stack([places, quartiles[1]]), style)
+        if len(gaps) > 1:
+            middle = replace(middle, lower=quartiles[0].tolist(), upper=quartiles[2].tolist())
+        found.append(middle)
     return found
 
 
@@ -105,19 +142,19 @@ def _steps(label: str, curve: np.ndarray, style: dict[str, Any], *, faint: bool 
     return Series(label, curve[:, 0].tolist(), curve[:, 1].tolist(), Mark.STEPS, faint=faint, **style)
 
 
-def _read_curves(runs: pd.DataFrame, traces: Path) -> dict[int, np.ndarray]:
-    """Return (seconds, lowest cost so far) of each fold that has any; seconds start at the first positive one."""
+def read_curves(runs: pd.DataFrame, traces: Path, abscissa: Abscissa) -> dict[int, np.ndarray]:
+    """Return (``abscissa``, lowest cost so far) of each fold that has any, from the first positive abscissa on."""
     curves: dict[int, list[tuple[float, float]]] = {}
     folds = set(runs["fold"])
     for name in runs["trace_file"].unique():
         for line in (traces / name).read_text(encoding="utf-8").splitlines():
             point = json.loads(line)
-            if point["fold"] not in folds:
-                continue
-            curves.setdefault(point["fold"], []).append((point["time_s"], point["cost"]))
+            if point["fold"] in folds and point.get(abscissa.key) is not None:
+                curves.setdefault(point["fold"], []).append((point[abscissa.key], point["cost"]))
     result = {}
     for fold, points in curves.items():
-        curve = np.array(points)
+        curve = np.array(points, dtype=float)
+        curve[:, 0] = np.maximum(curve[:, 0], abscissa.smallest)
         curve[:, 1] = np.minimum.accumulate(curve[:, 1])
         if (curve[:, 0] > 0).any():
             result[fold] = curve[curve[:, 0] > 0]
@@ -128,15 +165,15 @@ def _gap(costs: np.ndarray, best: float) -> np.ndarray:
     return np.maximum((costs - best) / max(abs(best), np.finfo(float).tiny), _SMALLEST_GAP)
 
 
-def _median_curve(curves: list[np.ndarray]) -> np.ndarray:
-    """Return (times, median over folds of the step functions), where at least half of the folds have begun."""
-    times = np.unique(np.concatenate([curve[:, 0] for curve in curves]))
-    values = np.full((len(curves), times.size), np.nan)
+def _quartiles(curves: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and the quartiles (3 x places) over folds of the step functions, where half of them have begun."""
+    places = _thin(np.unique(np.concatenate([curve[:, 0] for curve in curves]))[:, None], _POINTS_OF_A_MEDIAN)[:, 0]
+    values = np.full((len(curves), places.size), np.nan)
     for line, curve in enumerate(curves):
-        place = np.searchsorted(curve[:, 0], times, side="right") - 1
-        values[line] = np.where(place >= 0, curve[np.maximum(place, 0), 1], np.nan)
+        at = np.searchsorted(curve[:, 0], places, side="right") - 1
+        values[line] = np.where(at >= 0, curve[np.maximum(at, 0), 1], np.nan)
     shown = np.isfinite(values).sum(axis=0) * 2 >= len(curves)
-    return np.column_stack([times[shown], np.nanmedian(values[:, shown], axis=0)])
+    return places[shown], np.nanpercentile(values[:, shown], [25, 50, 75], axis=0)
 
 
 def _thin(curve: np.ndarray, most: int) -> np.ndarray:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from kdrbench.datasets.card import facts_of
 from kdrbench.datasets.registry import DatasetEntry, load_registry
+from kdrbench.reports.cautions import n_drifted, n_untimed
 from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, TableLayout, dataset_label, kernel_label, solver_label
 from kdrbench.reports.ledger import LedgerRow
 
@@ -39,7 +40,7 @@ def render_html(layout: TableLayout, ledger: list[LedgerRow], runs: pd.DataFrame
         figure=base64.b64encode(figure_png).decode("ascii"),
         statuses=sorted(runs["status"].unique()),
         endings=endings,
-        surroundings=_surroundings(runs),
+        surroundings=surroundings(runs),
         cards=[(entry.title, facts_of(entry)) for entry in _entries(layout)],
     )
 
@@ -50,7 +51,9 @@ def _entries(layout: TableLayout) -> list[DatasetEntry]:
     return [load_registry()[name] for name in names if name in load_registry()]
 
 
-def _surroundings(runs: pd.DataFrame) -> str:
+def surroundings(runs: pd.DataFrame) -> str:
+    """Return one paragraph on where, with what and within what limits the runs were made."""
+
     def each(column: str) -> str:
         values = {f"{value:g}" if isinstance(value, float) else str(value) for value in runs[column].dropna()}
         return ", ".join(sorted(values)) or "unknown"
@@ -61,5 +64,7 @@ def _surroundings(runs: pd.DataFrame) -> str:
         f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
         f"{each('kdrbench_version')} at commit {each('git_commit')} (changed since: {each('git_dirty')}). "
         f"Limits: {each('time_limit_s')} s, "
-        f"{each('memory_limit_mib')} MiB a run. {contaminated} run(s) shared their core with other work."
+        f"{each('memory_limit_mib')} MiB a run. {contaminated} run(s) shared their core with other work; "
+        f"of {n_drifted(runs)} the speed of the cores drifted by more than 10 %; "
+        f"{n_untimed(runs)} did not own their cores."
     )

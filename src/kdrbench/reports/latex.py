@@ -28,6 +28,7 @@ _SPECIAL = {
     ">": r"$>$",
     "<": r"$<$",
     "\u2020": r"$^\dagger$",
+    "\u2021": r"$^\ddagger$",
 }
 _PAGE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -123,6 +124,7 @@ def _cell(row: LedgerRow | None) -> str:
         return NO_CELL
     # A hyphen before a number is a minus sign.
     text = escape(row.ours.text).replace("-", "$-$") + (r"$^\dagger$" if row.ours.note else "")
+    text += r"$^\ddagger$" if row.ours.caution else ""
     return rf"\textbf{{{text}}}" if row.best else text
 
 
@@ -136,4 +138,6 @@ def _legend(layout: TableLayout) -> str:
         legend += " \u2020: some runs did not converge; stopped ones count with their last iterate, "
         legend += "failed ones not at all: "
         legend += "; ".join(layout.notes) + "."
+    if layout.cautions:
+        legend += " \u2021: " + "; ".join(layout.cautions) + "."
     return legend

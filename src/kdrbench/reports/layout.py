@@ -14,6 +14,7 @@ from kdrbench.bench.config import NO_KERNEL
 from kdrbench.bench.experiment import Config, split_of
 from kdrbench.bench.fold import Split
 from kdrbench.datasets.registry import load_registry
+from kdrbench.reports.cautions import UNTIMED
 from kdrbench.reports.ledger import LedgerRow
 
 # What the numbers of a cell are.
@@ -26,7 +27,14 @@ CONVERGED = "converged"
 _SUFFIX = f"_{CONVERGED}"
 # What the table calls the columns beside them.
 _OTHERS = "as published"
-METRIC_TITLES = {"time_s": "Time", "cost": "Cost", "accuracy": "Accuracy", "nmi": "NMI", "error": "Training error"}
+METRIC_TITLES = {
+    "time_s": "Time",
+    "cost": "Cost",
+    "accuracy": "Accuracy",
+    "nmi": "NMI",
+    "nmi_given": "NMI to given",
+    "error": "Training error",
+}
 
 
 # What a cell shows that no run could fill.
@@ -71,6 +79,7 @@ class TableLayout:
     groups: list[ColumnGroup]
     lines: list[tuple[str, str, list[LedgerRow | None]]]
     notes: list[str]
+    cautions: list[str]
     legend: str
 
     @property
@@ -107,6 +116,12 @@ def is_converged(name: str) -> bool:
     return name.endswith(_SUFFIX)
 
 
+def by_method(solvers: list[str]) -> list[str]:
+    """Return the solvers with the variants of a method side by side."""
+    methods = list(dict.fromkeys(map(method_label, solvers)))
+    return sorted(solvers, key=lambda solver: (methods.index(method_label(solver)), is_converged(solver)))
+
+
 def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:
     """Arrange the ledger's cells as the paper does."""
     groups = [ColumnGroup(kernel, list(experiment["solvers"])) for kernel in experiment["kernels"]]
@@ -120,7 +135,9 @@ def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:
                 by_axes.get((dataset, metric, group.kernel, solver)) for group in groups for solver in group.solvers
             ]
             lines.append((dataset, metric, cells))
-    return TableLayout(experiment["title"], groups, lines, _notes(ledger), _LEGENDS[split_of(experiment)])
+    return TableLayout(
+        experiment["title"], groups, lines, _notes(ledger), _cautions(ledger), _LEGENDS[split_of(experiment)]
+    )
 
 
 def _notes(ledger: list[LedgerRow]) -> list[str]:
@@ -130,3 +147,16 @@ def _notes(ledger: list[LedgerRow]) -> list[str]:
         for row in ledger
         if row.metric == "time_s" and row.ours.note
     ]
+
+
+def _cautions(ledger: list[LedgerRow]) -> list[str]:
+    """Return in words, for the whole table, why times are to be taken with care."""
+    cells = [row.ours for row in ledger if row.ours.caution]
+    untimed = sum(cell.caution == UNTIMED for cell in cells)
+    found = [UNTIMED] if untimed else []
+    if drifted := len(cells) - untimed:
+        found.append(
+            f"in {drifted} of {sum(row.metric == 'time_s' for row in ledger)} times the speed of the cores drifted by "
+            "more than 10 %"
+        )
+    return found

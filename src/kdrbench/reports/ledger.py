@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from kdrbench.bench.config import NO_KERNEL
-from kdrbench.bench.experiment import Config, split_of
+from kdrbench.bench.experiment import ALTERNATIVE, Config, split_of
 from kdrbench.bench.fold import Split
 from kdrbench.bench.quality import Metric
 from kdrbench.reports.published import check_published, find_published, published_name
-from kdrbench.reports.summary import METRICS, Cell, summarise
+from kdrbench.reports.summary import METRICS, NMI_GIVEN, Cell, summarise
 from kdrbench.reports.verdict import Verdict, judge
 
 # Of these the highest is the best, of all else the lowest.
@@ -45,9 +45,10 @@ def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
     if "published" in experiment:
         check_published(**experiment["published"])
     cells = summarise(runs)
-    names = {metric: _metric_name(metric, runs, experiment) for metric in METRICS}
+    of_solvers = (*METRICS, NMI_GIVEN) if experiment.get("paradigm") == ALTERNATIVE else METRICS
+    names = {metric: _metric_name(metric, runs, experiment) for metric in of_solvers}
     groups: list[tuple[str, list[str], tuple[str, ...]]]
-    groups = [(kernel, experiment["solvers"], METRICS) for kernel in experiment["kernels"]]
+    groups = [(kernel, experiment["solvers"], of_solvers) for kernel in experiment["kernels"]]
     groups.append((NO_KERNEL, experiment.get("references", []), _METRICS_OF_REFERENCES))
     rows = []
     for dataset in experiment["datasets"]:
@@ -69,7 +70,7 @@ def _row(experiment: Config, dataset: str, kernel: str, solver: str, metric: str
         axes = {axis: published_name(axis, name) for axis, name in ours.items()}
         published = find_published(**table, **axes, metric=metric)
     verdict = judge(published, cell)
-    reasons = [cell.note] if cell.note else []
+    reasons = [reason for reason in (cell.note, cell.caution) if reason]
     if published and published.why:
         reasons.append(published.why)
     return LedgerRow(
@@ -115,6 +116,6 @@ def _metric_name(metric: str, runs: pd.DataFrame, experiment: Config) -> str:
     names = runs["quality_metric"].unique()
     if len(names):
         return str(names[0])
-    if experiment.get("paradigm") == "unsupervised":
+    if experiment.get("paradigm", "supervised") != "supervised":
         return Metric.NMI
     return Metric.ACCURACY if split_of(experiment) is Split.FOLDS else Metric.ERROR

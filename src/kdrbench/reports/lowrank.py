@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from kdrbench.bench.experiment import Config
-from kdrbench.reports.comparison import NO_EXPERIMENT, Comparison, interval
+from kdrbench.reports.comparison import NO_EXPERIMENT, Comparison
+from kdrbench.reports.interval import interval_of
 from kdrbench.reports.numbers import agreement, duration, percentage
 from kdrbench.reports.paper_table import Entry, PaperTable
 from kdrbench.reports.published import find_published, published_numbers
@@ -94,7 +95,7 @@ def _sources(axes: dict[str, str], rows: pd.DataFrame, section: Config) -> Itera
 def _comparison(axes: dict[str, str], source: _Source | None, *, first: bool) -> Comparison:
     number = find_published(**axes)
     cell = _cell(axes["metric"], source.rows) if source else None
-    low, high = interval(cell) if cell else (None, None)
+    low, high = interval_of(axes["metric"], cell) if cell else (None, None)
     return Comparison(
         **axes,
         published=number.text if number else "",

@@ -10,7 +10,11 @@ from kdrbench.bench.progress import BatchProgress, endings, seconds_left
 from kdrbench.reports.numbers import duration, quantity
 from kdrbench.solvers import Status
 
-_SHOWN = {Status.TIME_LIMIT: "at the time limit", Status.MEMORY_LIMIT: "at the memory limit"}
+_SHOWN = {
+    Status.TIME_LIMIT: "at the time limit",
+    Status.MEMORY_LIMIT: "at the memory limit",
+    Status.SKIPPED: "left out for want of budget",
+}
 
 
 def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:

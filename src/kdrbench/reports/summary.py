@@ -12,10 +12,15 @@ import pandas as pd
 from kdrbench.bench.fold import Split
 from kdrbench.bench.quality import Metric
 from kdrbench.reports import numbers
+from kdrbench.reports.cautions import caution_of, is_untimed
 from kdrbench.solvers import Status
 
 COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
 METRICS = ("time_s", "cost", "quality")
+# Endings whose names alone would not tell.
+_ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
+# Of alternative clustering only.
+NMI_GIVEN = "nmi_given"
 # Quality is printed by what it is.
 _FORMATS: dict[str, Callable[[float, float | None], str]] = {
     "time_s": numbers.duration,
@@ -23,6 +28,7 @@ _FORMATS: dict[str, Callable[[float, float | None], str]] = {
     Metric.ACCURACY: numbers.percentage,
     Metric.ERROR: numbers.percentage,
     Metric.NMI: numbers.agreement,
+    NMI_GIVEN: numbers.agreement,
 }
 
 
@@ -33,7 +39,9 @@ class Cell:
     ``mean`` and ``std`` (ddof 0) are over the ``counted`` of ``folds`` runs that have a number; ``None`` if none
     has, and for the time of a cell with unfinished folds, of which only a bound is known. ``note`` says how many
     folds did not converge, and is empty when all did. ``complete`` is true when every fold came to its solver's
-    own end and has a number: only such a time or quality can be compared with a published one.
+    own end and has a number: only such a time or quality can be compared with a published one. ``caution`` says why a
+    time is to be taken with care; one of runs that shared their cores is printed, but is no number to compare.
+    ``judged`` counts the test samples of the runs that have a number, each once in a cross validation.
     """
 
     metric: str
@@ -44,6 +52,8 @@ class Cell:
     folds: int
     counted: int
     complete: bool
+    caution: str = ""
+    judged: int = 0
 
 
 def read_all_runs(path: Path) -> pd.DataFrame:
@@ -61,7 +71,7 @@ def summarise(runs: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Cell]]
     """Return the cells of each (data set, kernel, solver), by metric."""
     groups = runs.groupby(["dataset", "kernel", "solver"], sort=False)
     return {
-        (str(dataset), str(kernel), str(solver)): {metric: _cell(metric, group) for metric in METRICS}
+        (str(dataset), str(kernel), str(solver)): {metric: _cell(metric, group) for metric in (*METRICS, NMI_GIVEN)}
         for (dataset, kernel, solver), group in groups
     }
 
@@ -69,7 +79,8 @@ def summarise(runs: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Cell]]
 def _cell(metric: str, group: pd.DataFrame) -> Cell:
     note, bound = _unfinished(group)
     # A run that failed may have seen good iterates before, but they are no result of the solver's.
-    values = group.loc[group["status"] != str(Status.FAILED), metric].dropna().to_numpy(dtype=float)
+    usable = group[group["status"] != str(Status.FAILED)].dropna(subset=[metric])
+    values = usable[metric].to_numpy(dtype=float)
     folds, counted = len(group), int(values.size)
     if (metric == "time_s" and bound) or not counted:
         return Cell(metric, None, None, bound or "N/A", note, folds, counted, complete=False)
@@ -78,7 +89,12 @@ def _cell(metric: str, group: pd.DataFrame) -> Cell:
     shown = _FORMATS[str(group["quality_metric"].iloc[0]) if metric == "quality" else metric]
     # One run has no spread to show.
     text = shown(mean, std if folds > 1 else None)
-    return Cell(metric, mean, std, text, note, folds, counted, complete)
+    if metric != "time_s":
+        judged = int(usable["n_test"].sum())
+        return Cell(metric, mean, std, text, note, folds, counted, complete, judged=judged)
+    if is_untimed(group):
+        return Cell(metric, None, None, text, note, folds, counted, complete=False, caution=caution_of(group))
+    return Cell(metric, mean, std, text, note, folds, counted, complete, caution_of(group))
 
 
 def _runs(group: pd.DataFrame) -> str:
@@ -95,10 +111,10 @@ def _unfinished(group: pd.DataFrame) -> tuple[str, str]:
         (Status.TIME_LIMIT, "> " + numbers.duration(float(group["time_limit_s"].max()))),
         (Status.MEMORY_LIMIT, f"> {group['memory_limit_mib'].max():g} MiB"),
         (Status.FAILED, "failed"),
-        (Status.SKIPPED, "skipped"),
+        (Status.SKIPPED, "> budget"),
     ):
         if count := int(counts.get(str(status), 0)):
             which = f"{count} of {len(group)} {_runs(group)}: " if len(group) > 1 else ""
-            notes.append(which + status.value.replace("_", " "))
+            notes.append(which + _ENDINGS.get(status, status.value.replace("_", " ")))
             bound = words or bound
     return "; ".join(notes), bound

@@ -11,7 +11,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import PassStoppedError, Problem
-from kdrbench.solvers.monitor import LatestIterate, Monitor
+from kdrbench.solvers.monitor import KeepsCounters, LatestIterate, Monitor
 from kdrbench.solvers.status import Status
 from kdrbench.solvers.stiefel import feasibility_error
 
@@ -56,7 +56,9 @@ class SolverResult:
 class Solver(Protocol):
     """A method with its options; ``requires`` names the oracles it calls.
 
-    ``version`` is raised when a change of the method's source can change its results.
+    ``version`` is raised when a change of the method's source can change its results. A class may also say
+    ``monotone = True``, that F never falls, which `kdrbench check` then holds it to; ``control = True``, that it does
+    not try to solve anything; and ``imports``, the modules that it loads when it is first used.
     """
 
     requires: ClassVar[frozenset[str]]
@@ -74,7 +76,8 @@ def solve(
 
     ``start`` is an orthonormal d x q array, or a function that makes one (its cost is then inside the
     monitored time). The monitor decides when to stop beyond the solver's own rule: between iterates, and inside
-    long passes over the data, after which the last iterate is the result.
+    long passes over the data, after which the last iterate is the result. A solver that keeps checkpoints goes on from
+    the monitor's, as if it had never been interrupted.
 
     Raises ``InputError`` when the problem lacks an oracle the solver requires, or when the start or the
     solver's result is not a finite, orthonormal d x q array.
@@ -83,7 +86,9 @@ def solve(
     monitor.begin()
     first = start() if callable(start) else start
     check_projection("start", first, problem.n_features)
-    watched = LatestIterate(monitor)
+    counting = KeepsCounters(monitor, problem.counters)
+    counting.restore()
+    watched = LatestIterate(counting)
     problem.report = watched.progress
     try:
         outcome = solver.run(problem, first, watched)

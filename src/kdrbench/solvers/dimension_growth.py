@@ -20,7 +20,8 @@ A column of the converged variant is finished when the gradient with respect to 
 its length outside the columns, or when a step increases F by no more than ``tolerance``^2 of its value (F errs by the
 square of the stationarity); if the line search fails before, the status is ``stalled``.
 
-The referee sees the grown columns completed by the start's remaining columns, which is a feasible W.
+The referee sees the grown columns completed by the start's remaining columns, which is a feasible W. Between steps a
+run can be interrupted and gone on with: the path and the result are the same.
 
 Sources: Niu, Dy, Jordan, "Dimensionality Reduction for Spectral Clustering", AISTATS 2011 (Eq. 6: the direction, Eq. 7:
 the update), and "Iterative Discovery of Multiple Alternative Clustering Views", IEEE TPAMI 36(7), 2014. They ask for
@@ -41,7 +42,7 @@ import numpy as np
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome, Status
-from kdrbench.solvers.monitor import Monitor
+from kdrbench.solvers.monitor import Monitor, State
 from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
 from kdrbench.solvers.stiefel import orthonormalised, outside
 
@@ -103,40 +104,87 @@ class DimensionGrowth:
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
         """Grow the projection to the number of columns of ``start``."""
         rule = _RULES[self.variant]
-        n_components = start.shape[1]
-        unsettled: list[str] = []
-        status = Status.CONVERGED
-        grown = start[:, :0]
-        for number in range(1, n_components + 1):
-            column = _Column(problem, grown, start, rule)
-            steps = 0
-            while not column.settled(self.tolerance):
-                if steps == self.max_iterations:
-                    unsettled.append(f"column {number} had not settled after {steps} steps")
-                    status = Status.MAX_ITERATIONS
-                    break
+        growth = _Growth(problem, start, rule, monitor.resumed)
+        while not growth.complete:
+            monitor.checkpoint(growth.state)
+            column = growth.column
+            if column.settled(self.tolerance):
+                growth.end_column()
+            elif growth.steps == self.max_iterations:
+                growth.end_column(Status.MAX_ITERATIONS, "column {} had not settled after {} steps")
+            else:
                 iterate = partial(_completed, column.grown(), start)
                 if not monitor.keep_going(iterate):
                     return Outcome(iterate(), monitor.stop_status, monitor.stop_message)
-                if not column.step():
-                    if not rule.ends_with_its_search:
-                        unsettled.append(f"no step increases F along column {number}")
-                        status = Status.STALLED if status is Status.CONVERGED else status
-                    break
-                steps += 1
-            grown = column.grown()
-        return Outcome(grown, status, "; ".join(unsettled) or rule.end.format(self.tolerance))
+                if column.step():
+                    growth.steps += 1
+                elif rule.ends_with_its_search:
+                    growth.end_column()
+                else:
+                    growth.end_column(Status.STALLED, "no step increases F along column {}")
+        return Outcome(growth.found, growth.status, "; ".join(growth.unsettled) or rule.end.format(self.tolerance))
+
+
+class _Growth:
+    """The columns found, the one that grows, and what is to be said of them; ``state`` holds all of it."""
+
+    def __init__(self, problem: Problem, start: FloatArray, rule: _Rule, state: State | None) -> None:
+        self._problem, self._start, self._rule = problem, start, rule
+        if state is None:
+            self.found, self.steps, self.status = start[:, :0], 0, Status.CONVERGED
+            self.unsettled: list[str] = []
+            self.column = _Column(problem, self.found, start, rule)
+        else:
+            self.found, self.steps, self.status = state["found"], int(state["steps"]), Status(str(state["status"]))
+            self.unsettled = [str(words) for words in state["unsettled"]]
+            self.column = _Column(problem, self.found, start, rule, state)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all columns are found."""
+        return bool(self.found.shape[1] == self._start.shape[1])
+
+    def state(self) -> State:
+        """Return what growth can go on from."""
+        return {
+            "found": self.found,
+            "steps": np.array(self.steps),
+            "status": np.array(str(self.status)),
+            "unsettled": np.array(self.unsettled, dtype=str),
+            **self.column.state(),
+        }
+
+    def end_column(self, status: Status = Status.CONVERGED, words: str = "") -> None:
+        """Go on to the next column; ``words`` say why this one did not settle, its number and steps to be put in."""
+        if words:
+            self.unsettled.append(words.format(self.found.shape[1] + 1, self.steps))
+        if status is Status.MAX_ITERATIONS or self.status is Status.CONVERGED:
+            self.status = status
+        self.found, self.steps = self.column.grown(), 0
+        if not self.complete:
+            self.column = _Column(self._problem, self.found, self._start, self._rule)
 
 
 class _Column:
     """The newest column, the columns found before it, and F of them together."""
 
-    def __init__(self, problem: Problem, found: FloatArray, start: FloatArray, rule: _Rule) -> None:
-        self._problem, self._found, self._start, self._rule = problem, found, start, rule
-        self._vector = orthonormalised(np.column_stack([found, start[:, found.shape[1] :]]))[:, found.shape[1]]
-        self._value = problem.value(self.grown())
-        self._step, self._gain = 1.0, np.inf
+    def __init__(
+        self, problem: Problem, found: FloatArray, start: FloatArray, rule: _Rule, state: State | None = None
+    ) -> None:
+        self._problem, self._found, self._rule = problem, found, rule
         self._ascent = np.zeros(0)
+        if state is None:
+            self._vector = orthonormalised(np.column_stack([found, start[:, found.shape[1] :]]))[:, found.shape[1]]
+            self._value = problem.value(self.grown())
+            self._step, self._gain = 1.0, np.inf
+        else:
+            self._vector = state["vector"]
+            self._value, self._step, self._gain = map(float, state["value_step_gain"])
+
+    def state(self) -> State:
+        """Return what the column can go on from."""
+        numbers = np.array([self._value, self._step, self._gain])
+        return {"vector": self._vector, "value_step_gain": numbers}
 
     def grown(self) -> FloatArray:
         """Return the columns found and the newest one."""

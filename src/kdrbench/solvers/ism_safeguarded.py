@@ -61,6 +61,7 @@ class SafeguardedISM:
     max_iterations: int = 1000
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "hessian", "surrogate"})
     version: ClassVar[int] = 3
+    monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_positive(**asdict(self))

@@ -20,7 +20,6 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.optimize import brentq
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.curvature import DENSE_DIMENSION, Tangents, smallest_curvature
@@ -99,6 +98,8 @@ def constrained_minimiser(values: FloatArray, slope: FloatArray, radius: float) 
         # The slope is blind to the lowest eigenvector, along which the model falls all the way to the edge.
         inside[0] = np.copysign(np.sqrt(missing), inside[0])
         return inside, True
+    from scipy.optimize import brentq
+
     highest = lowest + float(np.linalg.norm(slope)) / radius
     shift = brentq(lambda shift: 1.0 / np.linalg.norm(step(shift)) - 1.0 / radius, lowest, highest)
     return step(shift), True

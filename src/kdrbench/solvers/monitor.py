@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Counters
 from kdrbench.solvers.status import Status
 
 # An orthonormal W, or a function that makes it for a monitor that wants to look: its cost is then not the solver's.
 Iterate = FloatArray | Callable[[], FloatArray]
+# Arrays by name (of numbers or of text), from which a solver can go on as if it had never stopped.
+State = Mapping[str, NDArray[Any]]
 
 
 class Monitor(Protocol):
@@ -47,6 +54,15 @@ class Monitor(Protocol):
         """Note how much of a long pass over the data is done, and return whether it may go on."""
         ...
 
+    @property
+    def resumed(self) -> State | None:
+        """The state to go on from, kept by a run that was interrupted; ``None`` to begin with the start."""
+        ...
+
+    def checkpoint(self, state: Callable[[], State]) -> None:
+        """Keep the state, which is made only then, if it is time to; for solvers that can go on from it."""
+        ...
+
     def end(self) -> None:
         """Note that the solver has returned."""
         ...
@@ -60,6 +76,7 @@ class IterationMonitor:
     """Stops after ``max_iterations`` iterations, without a clock or a trace: for use as a library."""
 
     stop_status = Status.MAX_ITERATIONS
+    resumed: State | None = None
 
     def __init__(self, max_iterations: int = 10_000) -> None:
         self.max_iterations = max_iterations
@@ -85,6 +102,9 @@ class IterationMonitor:
     def progress(self, share: float) -> bool:
         """Go on: iterations are counted, not time."""
         return True
+
+    def checkpoint(self, state: Callable[[], State]) -> None:
+        """Keep nothing."""
 
     def end(self) -> None:
         """Nothing to note."""
@@ -129,6 +149,15 @@ class MonitorProxy:
         """Hand on."""
         return self._monitor.progress(share)
 
+    @property
+    def resumed(self) -> State | None:
+        """The monitor's state."""
+        return self._monitor.resumed
+
+    def checkpoint(self, state: Callable[[], State]) -> None:
+        """Hand on."""
+        self._monitor.checkpoint(state)
+
     def end(self) -> None:
         """Hand on."""
         self._monitor.end()
@@ -157,3 +186,24 @@ class LatestIterate(MonitorProxy):
         if self._latest is None:
             return otherwise
         return self._latest() if callable(self._latest) else self._latest
+
+
+class KeepsCounters(MonitorProxy):
+    """Lets the numbers of oracle calls go with a solver's state."""
+
+    _NAME = "oracle_calls"
+
+    def __init__(self, monitor: Monitor, counters: Counters) -> None:
+        super().__init__(monitor)
+        self._counters = counters
+
+    def checkpoint(self, state: Callable[[], State]) -> None:
+        """Add the calls so far to the state."""
+        calls = np.array([getattr(self._counters, field.name) for field in fields(self._counters)])
+        super().checkpoint(lambda: {**state(), self._NAME: calls})
+
+    def restore(self) -> None:
+        """Count on from the state that the solver goes on from, if there is one."""
+        if (kept := self.resumed) is not None:
+            for field, calls in zip(fields(self._counters), kept[self._NAME], strict=True):
+                setattr(self._counters, field.name, int(calls))

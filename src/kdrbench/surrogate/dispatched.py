@@ -30,7 +30,7 @@ _FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
 
 
 class DispatchedProblem:
-    """The oracles of an objective, evaluated as :func:`kdrbench.surrogate.dispatch.plan` says.
+    """The oracles of an objective, evaluated as ``kdrbench.surrogate.dispatch.plan`` says.
 
     Evaluators are made when first needed. Counters are shared, so that a call counts once whoever answers it; twins
     share what depends on the data alone.

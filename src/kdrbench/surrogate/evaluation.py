@@ -15,7 +15,7 @@ EVALUATORS = ("auto", "dense", "panels", "factored", "low_rank", "autograd", "pa
 class Evaluation:
     """Which evaluator, how exact, on how many threads, in how much memory.
 
-    - ``evaluator``: ``auto`` lets :mod:`kdrbench.surrogate.dispatch` choose; the others are named there;
+    - ``evaluator``: ``auto`` lets ``kdrbench.surrogate.dispatch`` choose; the others are named there;
     - ``tolerance`` > 0 allows approximations: kernel matrices whose error is positive semi-definite with at most this
       share of their trace, and sums in single precision; 0 means exact up to rounding in double precision;
     - ``threads`` work side by side, each on one core; results differ by rounding only;

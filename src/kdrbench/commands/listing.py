@@ -1,0 +1,83 @@
+"""`kdrbench list`: what there is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kdrbench.commands.options import FILE, as_json, read_configs
+from kdrbench.errors import KdrbenchError
+
+_KINDS = ("solvers", "controls", "kernels", "datasets", "references", "metric-learners", "experiments")
+
+
+@click.command("list")
+@click.argument("kinds", nargs=-1, type=click.Choice(_KINDS))
+@click.option(
+    "--config",
+    "configs",
+    type=FILE,
+    multiple=True,
+    help="Where experiments stand; config.yaml of this folder if not said.",
+)
+@as_json
+def list_names(kinds: tuple[str, ...], configs: tuple[Path, ...], as_json: bool) -> None:
+    """List solvers, controls, kernels, data sets, references, metric learners, experiments; or some KINDS of these."""
+    found = {kind: names_of(kind, configs) for kind in kinds or _KINDS}
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    for kind, names in found.items():
+        click.echo(f"{kind}:")
+        width = max((len(name) for name in names), default=0)
+        click.echo("\n".join(f"  {name:<{width}}  {words}".rstrip() for name, words in names.items()) or "  none")
+
+
+def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
+    """Return the names of a kind with a line on each."""
+    from kdrbench.conformance.subject import registered_names
+    from kdrbench.datasets import load_registry
+    from kdrbench.solvers import CONTROLS
+
+    if kind == "experiments":
+        there = configs or tuple(path for path in (Path("config.yaml"),) if path.is_file())
+        experiments: dict[str, Any] = read_configs(there).get("experiments", {})
+        return {name: str(experiment.get("title", "")) for name, experiment in experiments.items()}
+    if kind == "datasets":
+        registry = load_registry()
+        return {name: registry[name].title if name in registry else "" for name in registered_names("dataset")}
+    if kind == "controls":
+        return {name: _said_of("solver", name) for name in CONTROLS}
+    names = [name for name in registered_names(kind.removesuffix("s")) if name not in CONTROLS]
+    return {name: _said_of(kind.removesuffix("s"), name) for name in names}
+
+
+def _said_of(kind: str, name: str) -> str:
+    """Return the first line of a method's documentation; of an installed one that cannot be loaded, why."""
+    try:
+        found = _class_of(kind, name)
+    except KdrbenchError as error:
+        return str(error)
+    return (found.__doc__ or "").strip().split("\n")[0]
+
+
+def _class_of(kind: str, name: str) -> Any:
+    from kdrbench.kernels import FAMILIES, Combination, build_kernel
+    from kdrbench.methods import load_method
+    from kdrbench.metric_learning import LEARNERS
+    from kdrbench.references import REFERENCES
+    from kdrbench.solvers import CONTROLS, SOLVERS
+
+    if kind == "kernel" and name in FAMILIES:
+        import numpy as np
+
+        if name == "combination":
+            return Combination
+        return type(build_kernel({"family": name}, np.arange(16.0).reshape(16, 1), 1))
+    if kind == "metric-learner" and name in LEARNERS:
+        return LEARNERS[name]
+    registered = {"solver": {**SOLVERS, **CONTROLS}, "reference": REFERENCES}.get(kind, {})
+    return load_method("learner" if kind == "metric-learner" else kind, name, registered, ())

@@ -1,0 +1,66 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kdrbench.errors import InputError
+
+FILE = click.Path(path_type=Path)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+# Eager, so that completion of other words knows it.
+results_folder = click.option(
+    "--results", type=FILE, default=Path("results"), show_default=True, is_eager=True, help="The workflow's results."
+)
+
+
+def read_options(words: tuple[str, ...]) -> dict[str, Any]:
+    """Return options given as ``name=value``; values are read as YAML, so that 1e-3 and true are what they look like.
+
+    Raises ``InputError`` for a word without ``=``.
+    """
+    import yaml
+
+    options = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise InputError(f"an option is written name=value, got {word!r}")
+        options[name] = _number(value) if _is_number(value) else yaml.safe_load(value)
+    return options
+
+
+def _is_number(text: str) -> bool:
+    # YAML takes 1e-3 for a word.
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(text: str) -> float | int:
+    return int(text) if text.lstrip("+-").isdigit() else float(text)
+
+
+def read_configs(paths: tuple[Path, ...]) -> dict[str, Any]:
+    """Return configurations laid over one another, as Snakemake does: mappings are merged, all else is replaced."""
+    import yaml
+
+    config: dict[str, Any] = {}
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"there is no configuration {path}")
+        config = _laid_over(config, yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+    return config
+
+
+def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        known = merged.get(key)
+        merged[key] = _laid_over(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return merged

@@ -1,0 +1,100 @@
+"""`kdrbench new` and `kdrbench check`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kdrbench.commands.completion import PluginName
+from kdrbench.commands.options import FILE, as_json, read_options
+from kdrbench.errors import InputError
+
+# By the word of the command: the word of sentences, and the entry of a configuration that names the file.
+_NEW = {
+    "solver": ("solver", "solvers:\n  {name}: {{method: {path}}}"),
+    "kernel": ("kernel", "kernels:\n  {name}: {{family: {path}}}"),
+    "dataset": ("data set", "datasets:\n  {name}: {{loader: {path}}}"),
+    "metric-learner": ("metric learner", ""),
+}
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(list(_NEW)))
+@click.argument("name")
+@click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
+def new(kind: str, name: str, into: Path) -> None:
+    """Write a working plug-in NAME.py of a KIND, and its test, to begin from."""
+    from kdrbench.files import write_text
+
+    texts = render(kind, name)
+    paths = [into / file for file in texts]
+    if there := [path for path in paths if path.exists()]:
+        raise InputError(f"{there[0]} is there already; choose another name, or move it away")
+    for path, text in zip(paths, texts.values(), strict=True):
+        write_text(path, text)
+        click.echo(f"written: {path}")
+    plugin, test = paths
+    click.echo(f"check it: kdrbench check {plugin}\ntest it:  pytest {test}")
+    if entry := _NEW[kind][1]:
+        click.echo(f"run it, with this in a configuration:\n\n{entry.format(name=name, path=plugin.as_posix())}")
+
+
+def render(kind: str, name: str) -> dict[str, str]:
+    """Return the plug-in and its test by file name; ``InputError`` unless the name can be that of a module."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise InputError(f"a plug-in is named by small letters, digits and '_', beginning with a letter; got {name!r}")
+    words = {
+        "plugin_name": name,
+        "kind_name": _NEW[kind][0],
+        "ClassName": "".join(map(str.capitalize, name.split("_"))),
+    }
+    stem = kind.replace("-", "_")
+    templates = files("kdrbench").joinpath("templates")
+    plugin, test, own = (
+        templates.joinpath(f"{file}.txt").read_text(encoding="utf-8") for file in (stem, "test", f"test_{stem}")
+    )
+    for word, stands_for in words.items():
+        plugin, test, own = (text.replace(word, stands_for) for text in (plugin, test, own))
+    return {f"{name}.py": plugin, f"test_{name}.py": test + own}
+
+
+@click.command()
+@click.argument("plugin", type=PluginName("solver", "kernel", "dataset", "reference", "metric-learner"))
+@click.option("--kind", type=click.Choice([*_NEW, "reference"]), help="What it is, where that cannot be told.")
+@click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
+@click.option("--time-limit", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Of a check, in s.")
+@as_json
+def check(plugin: str, kind: str | None, options: tuple[str, ...], time_limit: float, as_json: bool) -> None:
+    """Run the contract of PLUGIN, a file, module:Class or name, on a small problem.
+
+    Says what is wrong and how to mend it; exit code 1 if something is.
+    """
+    from dataclasses import asdict
+
+    from kdrbench.conformance import check as findings_of
+    from kdrbench.conformance import find_subject
+
+    subject = find_subject(plugin, kind, read_options(options))
+    found: list[dict[str, Any]] = []
+    for finding in findings_of(subject, time_limit):
+        found.append(asdict(finding))
+        if not as_json:
+            click.echo(str(finding))
+    faults = sum(bool(finding["fault"]) for finding in found)
+    if as_json:
+        click.echo(json.dumps({"plugin": plugin, "kind": subject.kind, "faults": faults, "findings": found}))
+    else:
+        click.echo(
+            f"{plugin} {f'has {faults} fault(s)' if faults else 'keeps the contract'} of a {_word(subject.kind)}"
+        )
+    sys.exit(1 if faults else 0)
+
+
+def _word(kind: str) -> str:
+    return _NEW[kind][0] if kind in _NEW else kind

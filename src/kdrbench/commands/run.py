@@ -1,0 +1,221 @@
+"""`kdrbench run`: one cell, as the workflow runs it, with a line that says how far it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kdrbench.commands.completion import PluginName
+from kdrbench.commands.options import FILE, as_json, read_configs, read_options
+from kdrbench.errors import InputError
+
+_EXPERIMENT = "run"
+_LOOK_S = 0.1
+# Where the line cannot be written over, one is enough now and then.
+_PLAIN_S = 1.0
+
+
+@click.command()
+@click.argument("dataset", type=PluginName("dataset"))
+@click.argument("kernel", type=PluginName("kernel"))
+@click.argument("solver", type=PluginName("solver"))
+@click.option("--components", type=click.IntRange(min=1), help="q; the number of classes if not said.")
+@click.option(
+    "--time-limit", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True, help="In s."
+)
+@click.option("--memory-limit", type=click.IntRange(min=1), default=4096, show_default=True, help="In MiB.")
+@click.option("--folds", type=click.IntRange(min=2), help="Cross validation; all rows, once, if not said.")
+@click.option("--start", type=click.Choice(["surrogate", "random", "identity"]), help="In place of the solver's own.")
+@click.option("--unsupervised", is_flag=True, help="Cluster: labels are for the judge alone.")
+@click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
+@click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
+@click.option("--config", "configs", type=FILE, multiple=True, help="Let names be those of this configuration, too.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR overrides it.")
+@as_json
+def run(
+    dataset: str,
+    kernel: str,
+    solver: str,
+    options: tuple[str, ...],
+    kernel_options: tuple[str, ...],
+    configs: tuple[Path, ...],
+    mirror: str,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Run SOLVER with KERNEL on DATASET: registered names, those of a configuration, or files of your own.
+
+    Progress goes to standard error. Exit code 1 if a run ended without a result.
+    """
+    from kdrbench.bench.grid import Grid
+
+    known = read_configs(configs)
+    config = cell_config(known, dataset, kernel, solver, read_options(options), read_options(kernel_options), settings)
+    (batch,) = Grid(config).batches()
+    with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
+        _prepare(batch.dataset, config, mirror, Path(folder))
+        records = _run_batch(batch.to_json(), batch.folds, settings, Path(folder))
+    for record in records:
+        click.echo(json.dumps(record) if as_json else _in_words(record))
+    sys.exit(0 if all(record["cost"] is not None and record["status"] != "failed" for record in records) else 1)
+
+
+def cell_config(
+    known: Mapping[str, Any],
+    dataset: str,
+    kernel: str,
+    solver: str,
+    options: dict[str, Any],
+    kernel_options: dict[str, Any],
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the configuration of an experiment with one cell; names mean first what they mean in ``known``."""
+    paradigm = "unsupervised" if settings["unsupervised"] else "supervised"
+    experiment: dict[str, Any] = {"title": "one cell", "paradigm": paradigm, "start": "surrogate"}
+    defined = _named("method", solver, known.get("solvers", {})) | options
+    if settings["start"]:
+        defined["start"] = settings["start"]
+    data_name, own = _data(dataset, known.get("datasets", {}))
+    names = {"kernels": _short(kernel), "solvers": _short(solver)}
+    experiment |= {"datasets": [data_name], "split": "folds" if settings["folds"] else "none"}
+    experiment |= {key: [name] for key, name in names.items()}
+    experiment["components"] = {data_name: settings["components"] or _classes(data_name, own)}
+    if settings["folds"]:
+        experiment |= {"folds": settings["folds"], "folds_per_job": settings["folds"]}
+    return {
+        "seed": settings["seed"],
+        "run": [_EXPERIMENT],
+        "data": {"mirror": ""},
+        "limits": {"time_s": settings["time_limit"], "memory_mib": settings["memory_limit"]},
+        "timing": {"repeat_for_s": 0, "threads": 1},
+        "datasets": own,
+        "kernels": {names["kernels"]: _named("family", kernel, known.get("kernels", {})) | kernel_options},
+        "solvers": {names["solvers"]: defined},
+        "experiments": {_EXPERIMENT: experiment},
+    }
+
+
+def _named(key: str, name: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(known[name]) if name in known else {key: name}
+
+
+def _data(name: str, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the short name of a data set, and its definition if it is the user's own."""
+    from kdrbench.methods import is_own
+
+    if name in known:
+        return name, {name: dict(known[name])}
+    return (_short(name), {_short(name): {"loader": name}}) if is_own("data set", name, ()) else (name, {})
+
+
+def _short(place: str) -> str:
+    """Return a name for files and tables: that of the file, or of the class."""
+    name = place.rpartition(":")[2] if ":" in place else Path(place).stem
+    return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in name)
+
+
+def _classes(name: str, own: Mapping[str, Any]) -> int:
+    from kdrbench.datasets import registry_of
+    from kdrbench.errors import unknown_name
+
+    registry = registry_of({"datasets": own})
+    if name not in registry:
+        raise InputError(f"{unknown_name('data set', name, sorted(registry))} One of your own is named path/to/file.py")
+    return max(1, min(len(registry[name].class_counts), registry[name].n_features))
+
+
+def _prepare(name: str, config: Mapping[str, Any], mirror: str, folder: Path) -> None:
+    from kdrbench.datasets import load_dataset, load_own, save_prepared
+
+    own = config["datasets"]
+    save_prepared(
+        load_own(name, own[name]) if name in own else load_dataset(name, mirror=mirror or None), _data_in(folder)
+    )
+
+
+def _data_in(folder: Path) -> Path:
+    return folder / "data.npz"
+
+
+def _run_batch(spec: str, folds: tuple[int, ...], settings: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
+    """Run the batch as the workflow does, in a process of its own, and say meanwhile how far it is."""
+    from kdrbench.bench.record import read_records
+    from kdrbench.bench.state import BatchFiles
+
+    files = BatchFiles(folder / "records.jsonl", folder / "traces.jsonl", folder / "state")
+    command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--spec", spec, "--data", _data_in(folder)]
+    command += ["--out", files.records, "--trace", files.traces, "--state", files.state, "--repeat-for-s", "0"]
+    command += ["--time-limit-s", str(settings["time_limit"]), "--memory-limit-mib", str(settings["memory_limit"])]
+    # This process is the one that the batch must not outlive.
+    environment = {**os.environ, "KDRBENCH_SCHEDULER_PID": str(os.getpid())}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as process:
+        try:
+            line = _Line()
+            while process.poll() is None:
+                line.show(_progress(files, folds, settings["time_limit"]))
+                time.sleep(_LOOK_S)
+            line.end()
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode:
+        raise InputError("the run came to no end, see the lines above")
+    return [asdict(record) for record in read_records(files.records)]
+
+
+def _progress(files: Any, folds: tuple[int, ...], time_limit_s: float) -> str:
+    """Return what the trace of the last fold that has begun says."""
+    from kdrbench.bench.monitor import read_trace
+
+    begun = [fold for fold in folds if files.run(fold).trace.exists()]
+    trace = read_trace(files.run(begun[-1]).trace) if begun else []
+    if not trace:
+        return "ending" if files.records.exists() else "starting"
+    last = trace[-1]
+    fold = f"fold {begun[-1] + 1} of {len(folds)}: " if len(folds) > 1 else ""
+    return (
+        f"{fold}cost {last.cost:.8g}, {len(trace)} iterates seen, stationarity {last.stationarity:.1e}, "
+        f"{last.time_s:.1f} of {time_limit_s:g} s"
+    )
+
+
+class _Line:
+    """A line that is written over on a terminal, and written anew now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self._shown, self._next_s = "", 0.0
+        self._terminal = sys.stderr.isatty()
+
+    def show(self, text: str) -> None:
+        if text == self._shown or (not self._terminal and time.monotonic() < self._next_s):
+            return
+        self._shown, self._next_s = text, time.monotonic() + _PLAIN_S
+        click.echo(f"\r{text}\x1b[K" if self._terminal else text, nl=not self._terminal, err=True)
+
+    def end(self) -> None:
+        if self._terminal:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def _in_words(record: Mapping[str, Any]) -> str:
+    def number(name: str, form: str) -> str:
+        return "none" if record[name] is None else format(record[name], form)
+
+    fold = f"fold {record['fold']}: " if record["split"] == "folds" else ""
+    return (
+        f"{fold}{record['status']} - {record['message']}\n"
+        f"  cost {number('cost', '.8g')}, {record['quality_metric']} {number('quality', '.4g')}, "
+        f"{number('iterations', 'd')} iterations in {number('time_s', '.3g')} s, stationarity "
+        f"{number('stationarity', '.1e')}, feasibility {number('feasibility', '.1e')}"
+    )

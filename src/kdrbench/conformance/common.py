@@ -1,0 +1,170 @@
+"""What is asked of plug-ins of every kind: repeatable, without side effects, can be pickled."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import pickle
+import random
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.conformance.findings import Check, Fault
+
+Arrays = tuple[NDArray[Any], ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A plug-in at work: ``build`` makes it, ``work`` lets it do what it is for on given ``inputs`` and returns it.
+
+    ``inputs`` makes the arrays anew, the same every time.
+    """
+
+    build: Callable[[], Any]
+    inputs: Callable[[], Arrays]
+    work: Callable[[Any, Arrays], Arrays]
+
+
+def common_checks(case: Case) -> list[Check]:
+    """Return the checks of :class:`Case`; they suppose that the work itself goes well."""
+    return [
+        Check(
+            "determinism",
+            lambda: _deterministic(case),
+            "draw random numbers from numpy.random.default_rng(self.seed), with an option `seed: int = 0`",
+        ),
+        Check("inputs", lambda: _leaves_inputs(case), "work on copies of the arrays you are given"),
+        Check("global state", lambda: _leaves_the_process(case), "leave the process as it is"),
+        Check(
+            "pickle",
+            lambda: _can_be_pickled(case),
+            "keep plain values as options; make functions, files and locks where they are used",
+        ),
+    ]
+
+
+def check_options(found: Any) -> None:
+    """Raise :class:`Fault` unless a class is a frozen dataclass of options that a configuration can hold."""
+    if not found.__dataclass_params__.frozen:
+        raise Fault(
+            f"{found.__name__} is a dataclass that can be changed; what one run leaves in it the next one finds",
+            "write @dataclass(frozen=True), and keep what changes in local variables",
+        )
+    for option in fields(found):
+        if option.default is MISSING and option.default_factory is MISSING:
+            raise Fault(f"the option {option.name} has no default", f"write {option.name}: <type> = <value>")
+        if option.default is not MISSING and not _is_plain(option.default):
+            raise Fault(
+                f"the option {option.name} has the default {option.default!r}, which no configuration can hold",
+                "let options be numbers, words, true or false, None, or lists of these",
+            )
+
+
+def check_signature(method: Any, name: str, arguments: tuple[str, ...]) -> None:
+    """Raise :class:`Fault` unless the bound method takes the arguments by position."""
+    try:
+        inspect.signature(getattr(method, name)).bind(*arguments)
+    except TypeError as error:
+        raise Fault(
+            f"{name} cannot be called with {', '.join(arguments)}: {error}",
+            f"write def {name}(self, {', '.join(arguments)})",
+        ) from error
+
+
+def _is_plain(value: object) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _deterministic(case: Case) -> None:
+    _seed_all(1)
+    plugin = case.build()
+    first = case.work(plugin, case.inputs())
+    again = case.work(plugin, case.inputs())
+    _seed_all(2)
+    anew = case.work(case.build(), case.inputs())
+    if not _same(first, again):
+        raise Fault(
+            "the same object gives another result the second time",
+            "keep nothing between calls; start generators of random numbers anew in each",
+        )
+    if not _same(first, anew):
+        raise Fault(
+            "the result depends on the seed of a global generator",
+            "draw random numbers from numpy.random.default_rng(self.seed), with an option `seed: int = 0`",
+        )
+
+
+def _seed_all(seed: int) -> None:
+    # On purpose the global ones: what depends on them shall be found.
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+
+
+def _leaves_inputs(case: Case) -> None:
+    given = case.inputs()
+    case.work(case.build(), given)
+    for number, (array, before) in enumerate(zip(given, case.inputs(), strict=True), start=1):
+        if not np.array_equal(array, before):
+            raise Fault(
+                f"it changes array {number} of those it is given, of shape {array.shape}",
+                "work on a copy: write `x = x.copy()`, or `x = x + y` in place of `x += y`",
+            )
+
+
+def _leaves_the_process(case: Case) -> None:
+    state = {
+        "numpy.random": lambda: pickle.dumps(np.random.get_state()),  # noqa: NPY002
+        "random": random.getstate,
+        "numpy.seterr": np.geterr,
+        "numpy.printoptions": lambda: repr(np.get_printoptions()),
+        "the working directory": os.getcwd,
+    }
+    before = {name: look() for name, look in state.items()}
+    environment = dict(os.environ)
+    case.work(case.build(), case.inputs())
+    for name, look in state.items():
+        if look() != before[name]:
+            mends = {
+                "numpy.random": "use a generator of your own, numpy.random.default_rng(self.seed)",
+                "random": "use numpy.random.default_rng(self.seed)",
+                "numpy.seterr": "write `with numpy.errstate(...):`",
+                "numpy.printoptions": "write `with numpy.printoptions(...):`",
+            }
+            raise Fault(f"it changes {name} of the whole process", mends.get(name, "leave it as it is"))
+    _leaves_the_environment(case, environment)
+
+
+def _leaves_the_environment(case: Case, before: dict[str, str]) -> None:
+    # The first work has imported what is imported late, and libraries may set variables when that is done.
+    os.environ.clear()
+    os.environ.update(before)
+    case.work(case.build(), case.inputs())
+    changed = {name for name, _ in os.environ.items() ^ before.items()}
+    if changed:
+        raise Fault(
+            f"it changes {', '.join(sorted(changed))} in os.environ",
+            "threads and limits are the bench's business; pass settings on as arguments",
+        )
+
+
+def _can_be_pickled(case: Case) -> None:
+    plugin = case.build()
+    copy = pickle.loads(pickle.dumps(plugin))  # noqa: S301 - made here
+    if not _same(case.work(plugin, case.inputs()), case.work(copy, case.inputs())):
+        raise Fault("a copy from a pickle gives another result", "keep all that matters in the options")
+
+
+def _same(first: Arrays, second: Arrays) -> bool:
+    return len(first) == len(second) and all(
+        np.array_equal(one, other) for one, other in zip(first, second, strict=True)
+    )

@@ -1,0 +1,119 @@
+"""The contracts of metric learners, data sets and references."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kdrbench.conformance.common import Arrays, Case, check_options, check_signature, common_checks
+from kdrbench.conformance.findings import Check, Fault
+from kdrbench.conformance.samples import N_CLASSES, features_and_labels
+from kdrbench.datasets import Dataset, load_dataset, load_own, load_registry
+from kdrbench.datasets.own import CONTRACT as OF_DATA
+from kdrbench.errors import is_whole
+from kdrbench.methods import build_method, load_method
+from kdrbench.metric_learning import build_learner
+from kdrbench.metric_learning.learner import learn_map
+from kdrbench.references import ReferenceTask, build_reference
+
+_SEED = 0
+
+
+def learner_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
+    """Return the checks of the metric learner at a place."""
+
+    def build() -> Any:
+        return build_learner(place, options)
+
+    def api() -> None:
+        learner = build()
+        check_options(type(learner))
+        check_signature(learner, "fit", ("features", "labels"))
+
+    def learns() -> None:
+        features, labels = features_and_labels()
+        learned = learn_map(build(), features, labels)
+        words = np.array(["one", "two", "three"])[labels]
+        if learn_map(build(), features, words).shape != learned.shape:
+            raise Fault("labels that are words give a map of another shape", "code labels by numpy.unique")
+
+    return [
+        Check("API", api, "see docs/extending.md for what a metric learner's class has"),
+        Check("map", learns, "return A, a finite array with a row for each feature; labels may be numbers or words"),
+        *common_checks(Case(build, features_and_labels, lambda learner, given: (learner.fit(*given),))),
+    ]
+
+
+def data_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
+    """Return the checks of the data set at a place; of a registered one the values are verified as they are loaded."""
+    registered = place in load_registry()
+
+    def load() -> Dataset:
+        return load_dataset(place) if registered else load_own("checked", {"loader": place, **options})
+
+    def build() -> Any:
+        return place if registered else build_method("data set", {"loader": place, **options}, {}, OF_DATA, "loader")
+
+    def api() -> None:
+        if not registered:
+            check_options(load_method("data set", place, {}, OF_DATA))
+            check_signature(build(), "load", ())
+
+    def labelled() -> None:
+        dataset = load()
+        if not registered and len(dataset.labels) == 0:
+            raise Fault("it has no labels", "return (features, labels) with one label a sample")
+        if not registered and np.bincount(dataset.labels).min() < 2:
+            raise Fault("a class has a single sample, which no cross validation can use", "leave such classes out")
+
+    def work(plugin: Any, given: Arrays) -> Arrays:
+        dataset = load()
+        return dataset.features, dataset.labels
+
+    return [
+        Check("API", api, "see docs/extending.md for what a data set's class has"),
+        Check("values", labelled, "return (features, labels) or (features, labels, feature_names), without NaN"),
+        *common_checks(Case(build, lambda: (), work)),
+    ]
+
+
+def reference_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
+    """Return the checks of the reference at a place."""
+
+    def build() -> Any:
+        return build_reference({"method": place, **options})
+
+    def api() -> None:
+        reference = build()
+        check_options(type(reference))
+        if not is_whole(reference.version):
+            raise Fault(f"version is {reference.version!r}", "write version: ClassVar[int] = 1")
+        work = "fit" if reference.task == ReferenceTask.CLASSIFICATION else "cluster"
+        second = "labels" if work == "fit" else "n_clusters"
+        check_signature(reference, work, ("features", second, "n_components", "rng"))
+
+    def labels() -> None:
+        features, codes = features_and_labels()
+        (found,) = _referred(build(), (features, codes))
+        if found.shape != codes.shape:
+            raise Fault(f"it gives labels of shape {found.shape} to {len(codes)} samples", "one label a sample")
+        if not set(found.tolist()) <= set(range(N_CLASSES)):
+            raise Fault(
+                f"it gives labels that there are not: {sorted(set(found.tolist()))}", "return those of training"
+            )
+
+    return [
+        Check("API", api, "see docs/references.md for what a reference's class has"),
+        Check("labels", labels, "return one label a sample"),
+        *common_checks(Case(build, features_and_labels, _referred)),
+    ]
+
+
+def _referred(reference: Any, given: Arrays) -> Arrays:
+    features, labels = given
+    rng = np.random.default_rng(_SEED)
+    if reference.task == ReferenceTask.CLASSIFICATION:
+        return (np.asarray(reference.fit(features, labels, 2, rng).predict(features)),)
+    return (np.asarray(reference.cluster(features, N_CLASSES, 2, rng)),)

@@ -1,0 +1,204 @@
+"""The contract of a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from kdrbench.conformance.common import Arrays, Case, check_options, check_signature, common_checks
+from kdrbench.conformance.findings import Check, Fault
+from kdrbench.conformance.samples import features_and_labels, some_projection
+from kdrbench.errors import InputError, is_whole
+from kdrbench.kernels import build_kernel
+from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms import supervised_problem
+from kdrbench.problems import Problem
+from kdrbench.solvers import IterationMonitor, Solver, SolverResult, build_solver, solve
+from kdrbench.solvers.base import check_oracles, check_projection
+from kdrbench.solvers.monitor import Iterate
+
+KERNELS: tuple[dict[str, Any], ...] = ({"family": "gaussian"}, {"family": "polynomial"})
+_MOST_ITERATIONS = 10_000
+# Oracle calls, and questions, after the solver was told to stop: each phase of a method may ask once, none may go on.
+_FEW_CALLS = 2
+# Oracle calls between two questions: a line search takes some tens of them.
+_MANY_CALLS = 100
+# Rounding of sums of 1600 terms, relative to F, with a margin of a thousand.
+_ROUNDING = 1e-10
+
+
+class Watch(IterationMonitor):
+    """Looks at every iterate as a referee does, and at what a solver does once it was told to stop."""
+
+    def __init__(self, problem: Problem, max_iterations: int = _MOST_ITERATIONS) -> None:
+        super().__init__(max_iterations)
+        self.problem, self.referee = problem, problem.fresh()
+        self.values: list[float] = []
+        self.asked = self.asked_again = 0
+        self.calls_when_told: int | None = None
+        self._calls_before = self._longest = 0
+
+    def keep_going(self, iterate: Iterate) -> bool:
+        """Look at the iterate; the answer is the iteration limit's."""
+        projection = iterate() if callable(iterate) else iterate
+        check_projection(f"iterate {self.asked}", projection, self.problem.n_features)
+        self.values.append(self.referee.value(projection))
+        self.asked += 1
+        self._longest, self._calls_before = self.longest_stretch, self.calls
+        self.asked_again += self.calls_when_told is not None
+        going = super().keep_going(iterate)
+        if not going and self.calls_when_told is None:
+            self.calls_when_told = self.calls
+        return going
+
+    @property
+    def longest_stretch(self) -> int:
+        """The most oracle calls between two questions, or since the last one."""
+        return max(self._longest, self.calls - self._calls_before)
+
+    @property
+    def calls(self) -> int:
+        """How often the solver has called an oracle."""
+        return sum(asdict(self.problem.counters).values())
+
+
+def solver_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
+    """Return the checks of the solver at a place."""
+    definition = {"method": place, **options}
+
+    def build() -> Solver:
+        return build_solver(definition)
+
+    case = Case(build, _inputs, _work)
+    return [
+        Check("API", lambda: _check_api(build()), "see docs/extending.md for what a solver's class has"),
+        Check(
+            "feasibility",
+            lambda: _feasible(build()),
+            "orthonormalise each iterate, for instance by kdrbench.solvers.stiefel.orthonormalised, and return "
+            "Outcome(projection, Status..., message)",
+        ),
+        Check(
+            "limits",
+            lambda: _obeys(build()),
+            "loop as `while monitor.keep_going(projection):`, and ask once an iterate",
+        ),
+        *common_checks(case),
+        *([Check("monotone", lambda: _monotone(build()), "accept a step only if F does not fall")] * _claims(build)),
+    ]
+
+
+def _claims(build: Callable[[], Solver]) -> bool:
+    """Return whether the solver says that it is monotone; one that cannot be built fails the first check anyhow."""
+    try:
+        return bool(getattr(build(), "monotone", False))
+    except InputError:
+        return False
+
+
+def _check_api(solver: Solver) -> None:
+    check_options(type(solver))
+    if not is_whole(solver.version):
+        raise Fault(f"version is {solver.version!r}", "write version: ClassVar[int] = 1, and raise it with the method")
+    if not isinstance(solver.requires, frozenset | set) or not all(isinstance(name, str) for name in solver.requires):
+        raise Fault(
+            f"requires is {solver.requires!r}",
+            'write requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})',
+        )
+    try:
+        check_oracles(solver, _problem(KERNELS[0]))
+    except InputError as error:
+        raise Fault(str(error), "oracles are value, gradient, hessian_vector, hessian and surrogate") from error
+    check_signature(solver, "run", ("problem", "start", "monitor"))
+
+
+def _feasible(solver: Solver) -> None:
+    for definition in KERNELS:
+        for n_components in (1, 2, 6):
+            result = _solved(solver, definition, n_components)[0]
+            if not isinstance(result.message, str) or not result.message:
+                raise Fault("the outcome has no message", "say in words why it ended: Outcome(W, status, 'settled')")
+
+
+def _obeys(solver: Solver) -> None:
+    _asks_often(solver)
+    for limit in (0, 1, 2):
+        problem = _problem(KERNELS[0])
+        watch = Watch(problem, limit)
+        result = solve(solver, problem, some_projection(6, 2), watch)
+        if not watch.asked:
+            raise Fault(
+                "it never asks monitor.keep_going, so no limit can stop it and no trace is kept",
+                "loop as `while monitor.keep_going(projection):`",
+            )
+        if watch.calls_when_told is None:
+            continue
+        if watch.asked_again > _FEW_CALLS:
+            raise Fault(
+                f"it goes on after keep_going has answered false, and asked {watch.asked_again} more time(s)",
+                "leave the loop at the first false, and return the iterate you have",
+            )
+        if watch.calls - watch.calls_when_told > _FEW_CALLS:
+            raise Fault(
+                f"it calls oracles {watch.calls - watch.calls_when_told} times after keep_going has answered false",
+                "return at once: whatever is done now is beyond the limit",
+            )
+        if result.status is not watch.stop_status:
+            raise Fault(
+                f"it was told to stop and says it ended as {str(result.status)!r}",
+                "return Outcome(projection, monitor.stop_status, monitor.stop_message)",
+            )
+
+
+def _asks_often(solver: Solver) -> None:
+    for definition in KERNELS:
+        _, watch = _solved(solver, definition, 2)
+        if watch.longest_stretch > _MANY_CALLS:
+            raise Fault(
+                f"it calls oracles {watch.longest_stretch} times without asking monitor.keep_going; so long a limit is "
+                "overrun, and the trace has a hole",
+                "ask once an iterate; of a library's optimiser, in its callback",
+            )
+
+
+def _monotone(solver: Solver) -> None:
+    for definition in KERNELS:
+        _, watch = _solved(solver, definition, 2)
+        values = np.array(watch.values)
+        drop = float(np.max(values[:-1] - values[1:], initial=0.0))
+        if drop > _ROUNDING * float(np.abs(values).max()):
+            step = int(np.argmax(values[:-1] - values[1:]))
+            raise Fault(
+                f"it says that it is monotone, and F falls from {values[step]:.9g} to {values[step + 1]:.9g} at "
+                f"iterate {step + 1} with the {definition['family']} kernel",
+                "accept a step only if F does not fall, or leave `monotone` out",
+            )
+
+
+def _problem(definition: Mapping[str, Any]) -> Problem:
+    features, labels = features_and_labels()
+    return supervised_problem(features, labels, build_kernel(definition, features, 2))
+
+
+def _solved(solver: Solver, definition: Mapping[str, Any], n_components: int) -> tuple[SolverResult, Watch]:
+    problem = _problem(definition)
+    watch = Watch(problem)
+    return solve(solver, problem, some_projection(problem.n_features, n_components), watch), watch
+
+
+def _inputs() -> Arrays:
+    features, labels = features_and_labels()
+    # A start for each kernel: what is done twice to one may undo itself.
+    return *(some_projection(6, 2) for _ in KERNELS), features, labels
+
+
+def _work(solver: Solver, given: Arrays) -> Arrays:
+    *starts, features, labels = given
+    results: list[FloatArray] = []
+    for definition, start in zip(KERNELS, starts, strict=True):
+        problem = supervised_problem(features, labels, build_kernel(definition, features, 2))
+        results.append(solve(solver, problem, start, IterationMonitor(_MOST_ITERATIONS)).projection)
+    return tuple(results)

@@ -1,0 +1,93 @@
+"""The first thing a reader sees: how much was run, how it ended, how much of the papers is met."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pandas as pd
+
+from kdrbench.bench.config import NO_KERNEL
+from kdrbench.reports.comparison import COUNTED, Comparison
+from kdrbench.solvers import Status
+
+_PAPERS = {
+    "neurips2019": "NeurIPS 2019",
+    "ismplus": "ISM+",
+    "kpca_trick": "KPCA trick",
+    "low_rank": "Low-rank kernels",
+}
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of a bar: ``name`` chooses its colour, ``percent`` its width."""
+
+    name: str
+    count: int
+    percent: float
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a bar is of, and its parts, empty ones too."""
+
+    title: str
+    total: int
+    shares: list[Share]
+
+
+def counts_of(runs: pd.DataFrame) -> list[tuple[str, int]]:
+    """Return what there is, in words and numbers."""
+    referees = runs["kernel"] == NO_KERNEL
+    return [
+        ("runs", len(runs)),
+        ("experiments", runs["experiment"].nunique()),
+        ("data sets", runs["dataset"].nunique()),
+        ("kernels", runs.loc[~referees, "kernel"].nunique()),
+        ("solvers", runs.loc[~referees, "solver"].nunique()),
+        ("references", runs.loc[referees, "solver"].nunique()),
+    ]
+
+
+def endings_of(runs: pd.DataFrame) -> list[Bar]:
+    """Return how the runs ended: all of them, then an experiment at a time."""
+    groups = [("All runs", runs), *runs.groupby("experiment", sort=False)]
+    endings = [status for status in map(str, Status) if (runs["status"] == status).any()]
+    return [_bar(str(title), [str(one) for one in group["status"]], endings) for title, group in groups]
+
+
+def shares_of(comparisons: list[Comparison]) -> list[Bar]:
+    """Return a paper's published numbers by verdict: all, without times, then a table at a time."""
+    counted = [one for one in comparisons if one.first]
+    verdicts = [str(verdict) for verdict in COUNTED]
+    bars = []
+    for paper in dict.fromkeys(one.paper for one in counted):
+        of_paper = [one for one in counted if one.paper == paper]
+        name = paper_label(paper)
+        groups = {name: of_paper, f"{name}, without times": [one for one in of_paper if one.metric != "time_s"]}
+        for one in of_paper:
+            groups.setdefault(f"{name}, Table {one.table}, {one.setting}", []).append(one)
+        bars += [_bar(title, [str(one.verdict) for one in group], verdicts) for title, group in groups.items()]
+    return bars
+
+
+def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
+    """Return the claims by what the records say of them: all, then a paper at a time."""
+    groups: dict[str, list[str]] = {"All claims": []} if claims else {}
+    for claim in claims:
+        groups["All claims"].append(claim["verdict"])
+        groups.setdefault(paper_label(claim["paper"]), []).append(claim["verdict"])
+    order = ["confirmed", "contradicted", "undecided"]
+    return [_bar(title, verdicts, order) for title, verdicts in groups.items()]
+
+
+def paper_label(name: str) -> str:
+    """Return the paper's name as the page prints it."""
+    return _PAPERS.get(name, name)
+
+
+def _bar(title: str, names: list[str], order: list[str]) -> Bar:
+    counts = Counter(names)
+    total = len(names)
+    return Bar(title, total, [Share(name, counts[name], 100 * counts[name] / max(1, total)) for name in order])

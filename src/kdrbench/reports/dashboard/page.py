@@ -1,0 +1,161 @@
+"""The dashboard's page, from the frozen configuration, the table of runs, and the tables and charts made of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kdrbench.bench.experiment import Config
+from kdrbench.bench.quality import Metric
+from kdrbench.errors import InputError
+from kdrbench.reports.chart import Chart
+from kdrbench.reports.chart_plotly import legend_of, plotly_panels
+from kdrbench.reports.comparison import Comparison
+from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, paper_label, shares_of
+from kdrbench.reports.dashboard.packing import pack, pack_data, plotly_script, tables_script, tables_style
+from kdrbench.reports.dashboard.quality import checks_of
+from kdrbench.reports.dashboard.runs import run_data
+from kdrbench.reports.html import VERDICT_RULES, surroundings
+from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, dataset_label, kernel_label, lay_out, solver_label
+from kdrbench.reports.ledger import make_ledger
+from kdrbench.reports.numbers import PLUS_MINUS, agreement, duration, percentage, quantity
+from kdrbench.reports.paper_table import PaperTable
+
+_CLAIMS = "claims"
+_CLAIM = ("claim", "paper", "where", "verdict", "evidence", "note")
+_CHAPTERS = ("overview", "tables", "figures", "ledger", _CLAIMS, "runs", "quality")
+# Numbers of cells without one: they sort behind all others.
+_LAST = 1e300
+# Intervals of short times may reach below zero.
+_SHOWN: dict[str, Callable[[float], str]] = {
+    "time_s": lambda seconds: duration(seconds) if seconds >= 0 else f"-{duration(-seconds)}",
+    Metric.ACCURACY: percentage,
+    Metric.ERROR: percentage,
+    Metric.NMI: agreement,
+}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What other steps have made for the page to show."""
+
+    charts: list[Chart] = field(default_factory=list)
+    tables: list[PaperTable] = field(default_factory=list)
+    claims: list[dict[str, str]] = field(default_factory=list)
+
+
+def read_parts(paths: Iterable[Path]) -> Parts:
+    """Read charts, tables and claims from their JSON; each is told by its keys, claims by being a list.
+
+    Raises ``InputError`` for a file that is none of them.
+    """
+    charts, tables, claims = [], [], []
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        given = json.loads(text)
+        keys = set(given) if isinstance(given, dict) else set()
+        if isinstance(given, list) and all(set(_CLAIM) <= set(one) for one in given):
+            claims += given
+        elif "panels" in keys:
+            charts.append(Chart.from_json(text))
+        elif "blocks" in keys:
+            tables.append(PaperTable.from_json(text))
+        else:
+            found = ", ".join(sorted(keys)) or "no keys"
+            raise InputError(
+                f"{path} is neither a chart (panels) nor a table (blocks) nor a list of claims; it has: {found}"
+            )
+    return Parts(charts, tables, claims)
+
+
+def render_dashboard(
+    runs: pd.DataFrame, config: Config, traces: Path, comparisons: list[Comparison], parts: Parts
+) -> str:
+    """Return the page, with all its scripts, styles and data inside."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("kdrbench.reports.dashboard"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        dataset=dataset_label,
+        kernel=kernel_label,
+        solver=solver_label,
+        paper=paper_label,
+        sort_key=sort_key,
+        slug=slug,
+        interval=interval,
+    )
+    return environment.get_template("page.html.j2").render(
+        chapters=[name for name in _CHAPTERS if name != _CLAIMS or parts.claims],
+        counts=counts_of(runs),
+        endings=endings_of(runs),
+        shares=shares_of(comparisons),
+        claims=claims_of(parts.claims),
+        surroundings=surroundings(runs),
+        layouts=_layouts(runs, config),
+        comparisons=comparisons,
+        parts=parts,
+        legends={chart.name: legend_of(chart) for chart in parts.charts},
+        checks=checks_of(runs, config),
+        metric_titles=METRIC_TITLES,
+        no_cell=NO_CELL,
+        verdict_rules=VERDICT_RULES,
+        tables_style=tables_style(),
+        packs={
+            "plotly": pack(plotly_script()),
+            "tables": pack(tables_script()),
+            "data": pack_data(
+                {
+                    "charts": {chart.name: plotly_panels(chart) for chart in parts.charts},
+                    "runs": run_data(runs, traces),
+                }
+            ),
+        },
+    )
+
+
+def _layouts(runs: pd.DataFrame, config: Config) -> list[tuple[str, Any]]:
+    """Return the table of each experiment, in the papers' layout."""
+    found = []
+    for name in config["run"]:
+        experiment = config["experiments"][name]
+        found.append((name, lay_out(make_ledger(runs[runs["experiment"] == name], experiment), experiment)))
+    return found
+
+
+def interval(one: Comparison) -> str:
+    """Return the confidence interval in the unit in which the number is printed, or nothing where there is none."""
+    if one.low is None or one.high is None:
+        return ""
+    shown = _SHOWN.get(one.metric, quantity)
+    return f"{shown(one.low)} to {shown(one.high)}"
+
+
+def slug(name: str) -> str:
+    """Return ``name`` as part of an address within the page, or of a class."""
+    return re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")
+
+
+def sort_key(text: str) -> float:
+    """Return the number by which a cell's words are sorted: that printed first, durations in seconds.
+
+    ``(-1.9 +- 0.1)e6`` counts its power; words without a number come last.
+    """
+    found = re.search(r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(us|ms|[smhd])?(?![a-z])", text)
+    if found is None:
+        return _LAST
+    power = re.search(r"\)e(-?\d+)", text) if PLUS_MINUS in text else None
+    value = float(found[1]) * (10.0 ** int(power[1]) if power else 1.0)
+    return value * _SECONDS.get(found[2] or "s", 1.0)

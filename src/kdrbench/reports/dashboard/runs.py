@@ -1,0 +1,132 @@
+"""What the page knows of each run: its row, in the order in which a reader asks, and its trace, thinned."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.bench.config import NO_KERNEL
+from kdrbench.reports.layout import METRIC_TITLES, dataset_label, kernel_label, solver_label
+
+# More points of a trace than this cannot be told apart in a small plot.
+POINTS_OF_A_TRACE = 50
+# Columns by what they are about, in the order in which the details show them; all that no group names is provenance.
+_GROUPS = {
+    "Result": ("cost", "quality", "feasibility", "stationarity"),
+    "Work": (
+        "iterations",
+        "rounds",
+        "value_calls",
+        "gradient_calls",
+        "hessian_vector_calls",
+        "hessian_calls",
+        "surrogate_calls",
+        "evaluation",
+        "uses_degrees",
+    ),
+    "Time and memory": (
+        "time_s",
+        "time_iqr_s",
+        "repeats",
+        "cpu_s",
+        "wall_s",
+        "memory_mib",
+        "time_limit_s",
+        "memory_limit_mib",
+        "contaminated",
+        "drift",
+        "drifted",
+        "load",
+        "cores",
+        "involuntary_switches",
+    ),
+    "Problem": (
+        "paradigm",
+        "split",
+        "n_train",
+        "n_test",
+        "n_features",
+        "n_constant_features",
+        "n_components",
+        "seed",
+    ),
+}
+_PROVENANCE = "Provenance"
+# What the details show apart, in their heading.
+_HEADING = {"experiment", "dataset", "kernel", "solver", "fold", "status", "message", "quality_metric"}
+
+
+def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
+    """Return columns, rows, groups of columns and traces, as the page's script reads them.
+
+    ``names`` of a row are what it is called in words: data set, kernel, solver. ``traces`` of a run are lists of
+    seconds, costs and stationarities of equal length, or ``None``.
+    """
+    columns = [str(name) for name in runs.columns]
+    named = {name for group in _GROUPS.values() for name in group} | _HEADING
+    groups = {title: [name for name in group if name in columns] for title, group in _GROUPS.items()}
+    return {
+        "columns": columns,
+        "groups": groups | {_PROVENANCE: [name for name in columns if name not in named]},
+        "rows": [[_plain(value) for value in row] for row in runs.itertuples(index=False, name=None)],
+        "names": [
+            [dataset_label(row["dataset"]), kernel_label(row["kernel"]), solver_label(row["solver"])]
+            for row in runs.to_dict("records")
+        ],
+        "metrics": METRIC_TITLES,
+        "traces": _thin_traces(runs, traces),
+    }
+
+
+def run_name(row: Mapping[Hashable, Any]) -> str:
+    """Return what the run of a row of the table is called in lists."""
+    kernel = "" if row["kernel"] == NO_KERNEL else f", {kernel_label(row['kernel'])} kernel"
+    return f"{solver_label(row['solver'])}, {dataset_label(row['dataset'])}{kernel}, run {row['fold']}"
+
+
+def _thin_traces(runs: pd.DataFrame, folder: Path) -> list[list[list[float | None]] | None]:
+    """Return each run's trace; files are read once each."""
+    found: list[list[list[float | None]] | None] = [None] * len(runs)
+    for name, group in runs.groupby("trace_file"):
+        points = _by_fold(folder / str(name))
+        for place, fold in zip(runs.index.get_indexer(group.index), group["fold"], strict=True):
+            if fold in points:
+                found[place] = _thin(np.array(points[fold], dtype=float))
+    return found
+
+
+def _by_fold(path: Path) -> dict[int, list[tuple[Any, ...]]]:
+    points: dict[int, list[tuple[Any, ...]]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        point = json.loads(line)
+        points.setdefault(point["fold"], []).append((point["time_s"], point["cost"], point["stationarity"]))
+    return points
+
+
+def _thin(points: np.ndarray) -> list[list[float | None]]:
+    """Return the columns of at most :data:`POINTS_OF_A_TRACE` lines, evenly over log time, with first and last."""
+    if len(points) > POINTS_OF_A_TRACE:
+        # Times are in order; the first may be zero.
+        logarithms = np.log(np.maximum(points[:, 0], points[1, 0] / 2 or 1e-9))
+        places = np.linspace(logarithms[0], logarithms[-1], POINTS_OF_A_TRACE)
+        points = points[np.unique(np.searchsorted(logarithms, places).clip(max=len(points) - 1))]
+    digits = (4, 8, 4)
+    return [[_round(value, digit) for value in column] for column, digit in zip(points.T.tolist(), digits, strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of the table as JSON has it: whole numbers without a point, ``None`` for what is not there."""
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return int(number) if number.is_integer() and abs(number) < 1e15 else _round(number, 8)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _round(value: float, digits: int) -> float | None:
+    return float(f"{value:.{digits}g}") if math.isfinite(value) else None

@@ -1,0 +1,173 @@
+"use strict";
+
+// Scripts and data lie in the page as gzip in base64.
+async function unpack(name) {
+  const bytes = Uint8Array.from(atob(document.getElementById("pack-" + name).textContent), (one) => one.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+}
+
+async function unpackScript(name) {
+  const address = URL.createObjectURL(new Blob([await unpack(name)], { type: "text/javascript" }));
+  try {
+    return await import(address);
+  } finally {
+    URL.revokeObjectURL(address);
+  }
+}
+
+const one = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const words = (name) => String(name).replaceAll("_", " ");
+const slug = (name) => String(name).toLowerCase().replace(/[^a-z0-9_]+/g, "-");
+const printing = window.matchMedia("print");
+
+function make(tag, text = "", name = "") {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  element.className = name;
+  return element;
+}
+
+// Chapters: the address after # names one, or an entry of one. On paper all of them are shown.
+function showChapter(moved) {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1))) || one("#overview");
+  const chapter = target.closest(".chapter") || one("#overview");
+  for (const section of all(".chapter")) section.hidden = section !== chapter;
+  for (const link of all("header nav a")) {
+    if (link.hash === "#" + chapter.id) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (!moved) return;
+  if (target === chapter) window.scrollTo(0, 0);
+  else target.scrollIntoView();
+  one("h1, h2", target)?.focus({ preventScroll: true });
+}
+
+// Figures are drawn when they come into sight.
+const PLOT = {
+  displaylogo: false,
+  responsive: true,
+  modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
+  toImageButtonOptions: { format: "svg" },
+};
+
+const MODEBAR = { bgcolor: "rgba(255,255,255,0.85)", color: "#68747e", activecolor: "#005a8c" };
+
+function draw(place, panel, size = {}) {
+  place.dataset.drawn = "yes";
+  // A finger that drags scrolls the page; a mouse zooms.
+  const dragmode = window.matchMedia("(pointer: coarse)").matches ? false : "zoom";
+  return Plotly.newPlot(place, panel.data, { ...panel.layout, modebar: MODEBAR, dragmode, ...size }, PLOT);
+}
+
+function prepareFigures(charts) {
+  const panels = new Map();
+  const seen = new IntersectionObserver(
+    (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => drawOnce(entry.target)),
+    { rootMargin: "300px" },
+  );
+  const drawOnce = (place, size) => {
+    seen.unobserve(place);
+    if (!place.dataset.drawn) draw(place, panels.get(place), size);
+  };
+  for (const figure of all("figure.chart")) {
+    const places = all(".plot", figure);
+    places.forEach((place, count) => {
+      panels.set(place, charts[figure.dataset.chart][count]);
+      place.addEventListener("keydown", moveByKey);
+      seen.observe(place);
+    });
+    prepareLegend(figure, places, panels);
+  }
+  return (size) => [...panels.keys()].forEach((place) => drawOnce(place, size));
+}
+
+// A panel that is not drawn yet remembers what is switched off.
+function prepareLegend(figure, places, panels) {
+  const buttons = all(".legend [data-key]", figure);
+  const show = (shown) => {
+    buttons.forEach((button) => button.setAttribute("aria-pressed", String(shown(button))));
+    const off = new Set(buttons.filter((button) => !shown(button)).map((button) => button.dataset.key));
+    for (const place of places) {
+      const { data } = panels.get(place);
+      data.forEach((trace) => (trace.visible = !off.has(trace.legendgroup)));
+      if (place.dataset.drawn) Plotly.restyle(place, { visible: data.map((trace) => trace.visible) });
+    }
+  };
+  const pressed = (button) => button.getAttribute("aria-pressed") === "true";
+  for (const clicked of buttons) {
+    clicked.addEventListener("click", () => {
+      const after = !pressed(clicked);
+      show((button) => (button === clicked ? after : pressed(button)));
+    });
+  }
+  one(".legend .all", figure)?.addEventListener("click", () => show(() => true));
+  one(".legend .none", figure)?.addEventListener("click", () => show(() => false));
+}
+
+// Arrows move by a tenth of the axis, + and - zoom about the middle, 0 goes back.
+function moveByKey(event) {
+  const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
+  const zooms = { "+": 0.8, "=": 0.8, "-": 1.25 };
+  const place = event.currentTarget;
+  if (event.key === "0") Plotly.relayout(place, { "xaxis.autorange": true, "yaxis.autorange": true });
+  else if (moves[event.key] || zooms[event.key]) {
+    const change = {};
+    ["xaxis", "yaxis"].forEach((axis, count) => {
+      const [low, high] = place.layout[axis].range;
+      const middle = (low + high) / 2 + ((moves[event.key] || [0, 0])[count] * (high - low)) / 10;
+      const half = ((high - low) / 2) * (zooms[event.key] || 1);
+      change[axis + ".range"] = [middle - half, middle + half];
+    });
+    Plotly.relayout(place, change);
+  } else return;
+  event.preventDefault();
+}
+
+// Tables: columns of few different words are filtered by a list of them, others by what is typed.
+function filterOf(kind) {
+  const content = kind === "few" ? ["searchList"] : ["search"];
+  return [{ extend: "dropdown", icon: "search", text: "Filter", className: "filter", content }];
+}
+
+function tableOptions(table, name) {
+  // Groups of columns stand above the line of columns.
+  const target = table.tHead.rows.length - 1;
+  return {
+    paging: false,
+    autoWidth: false,
+    order: [],
+    layout: { topStart: "search", topEnd: "info", bottomStart: null, bottomEnd: null },
+    language: { search: "Filter:", info: "_TOTAL_ lines", infoFiltered: "of _MAX_", infoEmpty: "0 lines", emptyTable: "Nothing." },
+    columnDefs: [
+      { targets: "few", columnControl: [{ target, content: filterOf("few") }] },
+      { targets: ["words", "number"], columnControl: [{ target, content: filterOf("other") }] },
+      { targets: ["number", "value"], type: "num", className: "number" },
+      { targets: "plain", orderable: false, searchable: false },
+    ],
+    initComplete() {
+      for (const button of all("th .dtcc-button", table)) {
+        button.setAttribute("aria-label", "Filter by " + one(".dt-column-title", button.closest("th")).textContent);
+      }
+      const scrolled = this.api().table().container().querySelector("table").parentElement;
+      scrolled.classList.add("scrolled");
+      Object.entries({ tabindex: 0, role: "region", "aria-label": name }).forEach((pair) => scrolled.setAttribute(...pair));
+    },
+  };
+}
+
+// What says that it is a button answers to the space bar as buttons do; DataTables knows the enter key only.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== " " || event.target.getAttribute("role") !== "button") return;
+  event.preventDefault();
+  event.target.click();
+});
+
+const nameOf = (table) => one("caption", table)?.textContent || "";
+
+function makeTables(DataTable) {
+  for (const table of all("table.data")) {
+    const title = table.closest("article")?.querySelector("h2")?.textContent;
+    new DataTable(table, tableOptions(table, title || nameOf(table)));
+  }
+}

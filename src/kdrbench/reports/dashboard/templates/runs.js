@@ -1,0 +1,143 @@
+// The table of runs, and what is known of each.
+function makeRuns(DataTable, runs) {
+  const place = Object.fromEntries(runs.columns.map((name, count) => [name, count]));
+  const value = (index, name) => runs.rows[index][place[name]];
+  const number = (digits, name) => (index) => {
+    const shown = value(index, name);
+    return shown === null ? "" : Number(shown.toPrecision(digits));
+  };
+  const columns = [
+    (index) => index,
+    (index) => value(index, "experiment"),
+    ...[0, 1, 2].map((part) => (index) => runs.names[index][part]),
+    (index) => value(index, "fold"),
+    (index) => words(value(index, "status")),
+    number(3, "time_s"),
+    number(6, "cost"),
+    (index) => runs.metrics[value(index, "quality_metric")] || value(index, "quality_metric"),
+    number(4, "quality"),
+    number(6, "iterations"),
+  ];
+  const table = one("#table-runs");
+  const options = tableOptions(table, "Runs");
+  // What a run has no number for comes last, whichever it is.
+  const last = (shown, kind) => (kind === "sort" && shown === "" ? 1e300 : shown);
+  options.columns = columns.map(() => ({ render: last }));
+  options.columns[7].render = (shown, kind) => (kind === "display" ? duration(shown) : last(shown, kind));
+  options.columns[0].createdCell = (cell, index) => {
+    const button = make("button", "Details", "details");
+    button.type = "button";
+    button.setAttribute("aria-label", "Details of " + titleOf(runs, value, index));
+    cell.replaceChildren(button);
+  };
+  options.columns[6].createdCell = (cell, shown) => cell.replaceChildren(make("span", shown, "badge " + slug(shown)));
+  options.data = runs.rows.map((_, index) => columns.map((shown) => shown(index)));
+  options.createdRow = (line, row) => (line.dataset.run = row[0]);
+  new DataTable(table, options);
+  document.addEventListener("click", (event) => {
+    const clicked = event.target.closest("[data-run]");
+    if (clicked) showRun(runs, value, Number(clicked.dataset.run));
+  });
+}
+
+function duration(seconds) {
+  if (seconds === "") return "";
+  const units = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"], [1e-3, "ms"], [1e-6, "us"]];
+  const [size, unit] = units.find(([least]) => seconds >= least) || units.at(-1);
+  return Number((seconds / size).toPrecision(3)) + unit;
+}
+
+function titleOf(runs, value, index) {
+  const [dataset, kernel, solver] = runs.names[index];
+  const of = value(index, "kernel") === "none" ? "" : `, ${kernel} kernel`;
+  return `${solver} on ${dataset}${of}, run ${value(index, "fold")}`;
+}
+
+function showRun(runs, value, index) {
+  one("#run-title").textContent = titleOf(runs, value, index);
+  const status = one("#run-status");
+  status.replaceChildren(make("span", words(value(index, "status")), "badge " + slug(value(index, "status"))));
+  status.append(" ", value(index, "message") || "", ` (${value(index, "experiment")})`);
+  one("#run-facts").replaceChildren(...Object.entries(runs.groups).map((group) => factsOf(group, runs, value, index)));
+  const dialog = one("#run");
+  dialog.showModal();
+  dialog.scrollTop = 0;
+  drawTrace(runs.traces[index]);
+}
+
+// Names end in their units.
+const unitOf = (name) => words(name.replace(/_s$/, " [s]").replace(/_mib$/, " [MiB]"));
+const digits = (shown) => (Math.abs(shown) < 1e-3 && shown ? shown.toExponential(4) : String(Number(shown.toPrecision(7))));
+
+function factsOf([title, names], runs, value, index) {
+  const group = make("section");
+  const list = make("dl");
+  for (const name of names) {
+    const shown = value(index, name);
+    if (shown === null || shown === "") continue;
+    const label = name === "quality" ? runs.metrics[value(index, "quality_metric")] : unitOf(name);
+    list.append(make("dt", label || name), make("dd", typeof shown === "number" ? digits(shown) : String(shown)));
+  }
+  group.append(make("h3", title), list);
+  return group;
+}
+
+function drawTrace(trace) {
+  const shown = trace ? [["cost", trace[1], "linear"], ["stationarity", trace[2], "log"]] : [];
+  const plots = shown.filter(([, values]) => values.some((one) => one !== null)).map(([name, y, type]) => {
+    const place = make("div", "", "plot");
+    Object.entries({ role: "img", "aria-label": `${name} against solver time` }).forEach((pair) => place.setAttribute(...pair));
+    const axis = { gridcolor: "#e6e6e6", linecolor: "#999", showline: true, zeroline: false, automargin: true };
+    const panel = {
+      data: [{ x: trace[0], y, mode: "lines+markers", line: { color: "#0072B2", shape: "hv" }, marker: { size: 4 }, hovertemplate: `%{x:.3~s}s: %{y:.6~g}<extra></extra>` }],
+      layout: {
+        font: { family: "system-ui, sans-serif", size: 12, color: "#333" },
+        margin: { l: 60, r: 12, t: 8, b: 44 },
+        paper_bgcolor: "rgba(0,0,0,0)",
+        xaxis: { ...axis, title: { text: "solver time" }, exponentformat: "SI", ticksuffix: "s" },
+        yaxis: { ...axis, title: { text: name }, type, exponentformat: "power", nticks: 6 },
+      },
+    };
+    return { place, panel };
+  });
+  one("#run-plots").replaceChildren(...plots.map(({ place }) => place));
+  if (!plots.length) one("#run-plots").append(make("p", "This run left no trace.", "small"));
+  plots.forEach(({ place, panel }) => draw(place, panel));
+}
+
+// On paper every chapter is shown, every note open and every figure drawn, as wide as half a page.
+function preparePrinting(drawAll) {
+  const PRINTED = { width: 480, height: 280 };
+  const change = () => {
+    const drawn = () => all("figure .plot[data-drawn]");
+    if (printing.matches) {
+      all(".chapter").forEach((section) => (section.hidden = false));
+      all("details").forEach((notes) => (notes.open = true));
+      drawn().forEach((place) => Plotly.relayout(place, PRINTED));
+      drawAll(PRINTED);
+    } else {
+      showChapter(false);
+      drawn().forEach((place) => Plotly.relayout(place, { width: null, height: null, autosize: true }));
+    }
+  };
+  printing.addEventListener("change", change);
+  if (printing.matches) change();
+}
+
+async function start() {
+  showChapter(false);
+  window.addEventListener("hashchange", () => showChapter(true));
+  const [, { default: DataTable }, data] = await Promise.all([unpackScript("plotly"), unpackScript("tables"), unpack("data")]);
+  const { charts, runs } = JSON.parse(data);
+  makeTables(DataTable);
+  makeRuns(DataTable, runs);
+  preparePrinting(prepareFigures(charts));
+  document.documentElement.dataset.ready = "yes";
+}
+
+start().catch((error) => {
+  const trouble = one("#trouble");
+  trouble.textContent = `Figures and runs cannot be shown here (${error.message}). The page needs a browser of 2023 or later.`;
+  trouble.hidden = false;
+  throw error;
+});

@@ -1,0 +1,73 @@
+"""Learned projections as the runs left them, and what can be said of them whatever rotation they come in.
+
+W and WQ, Q orthogonal, are the same solution: only the space they span is learned. So features are weighed by
+sqrt(diag(WW')), and projections compared by the principal angles between their spans.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdrbench.bench.experiment import Config
+from kdrbench.kernels.family import FloatArray
+from kdrbench.solvers import Status
+
+_SHOWN = "ism_converged"
+
+
+def shown_solver(experiment: Config) -> str:
+    """Return the solver whose projections are shown: converged ISM, or the first where the experiment lacks it."""
+    solvers = list(experiment["solvers"])
+    return _SHOWN if _SHOWN in solvers else str(solvers[0])
+
+
+def read_findings(runs: pd.DataFrame, folder: Path, kind: str) -> dict[int, NDArray[Any]]:
+    """Return by fold what the ``runs`` of one cell found: ``kind`` is ``projection``, ``labels`` or ``given``.
+
+    Failed runs have found nothing, whatever they saw.
+    """
+    found = {}
+    ended = runs[runs["status"] != Status.FAILED]
+    for trace_file, group in ended.groupby("trace_file", sort=False):
+        with np.load((folder / str(trace_file)).with_suffix(".npz"), allow_pickle=False) as arrays:
+            for fold in group["fold"]:
+                if (name := f"{kind}_{fold}") in arrays.files:
+                    found[int(fold)] = arrays[name]
+    return found
+
+
+def feature_weights(projection: FloatArray) -> FloatArray:
+    """Return sqrt(diag(WW')): the cosine between each feature's axis and the learned space, from 0 to 1."""
+    return np.asarray(np.linalg.norm(projection, axis=1))
+
+
+def principal_angles(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the q principal angles between the spans of two d x q projections, in degrees, ascending.
+
+    Small angles are taken from their sines, which cosines near one would lose.
+
+    Source: Bjorck and Golub, "Numerical methods for computing angles between linear subspaces", 1973.
+    """
+    overlap = first.T @ second
+    cosines = np.clip(np.linalg.svd(overlap, compute_uv=False), 0.0, 1.0)
+    sines = np.clip(np.sort(np.linalg.svd(second - first @ overlap, compute_uv=False)), 0.0, 1.0)
+    return np.asarray(np.degrees(np.where(cosines**2 > 0.5, np.arcsin(sines), np.arccos(cosines))))
+
+
+def angles_between(projections: list[FloatArray]) -> FloatArray:
+    """Return the principal angles of each pair, pairs x q."""
+    return np.array([principal_angles(first, second) for first, second in combinations(projections, 2)])
+
+
+def angles_of_chance(n_features: int, n_components: int, pairs: int = 100) -> FloatArray:
+    """Return the median principal angles of random spaces of this size, always from the same draws."""
+    rng = np.random.default_rng(0)
+    drawn = [np.linalg.qr(rng.standard_normal((n_features, n_components)))[0] for _ in range(2 * pairs)]
+    angles = [principal_angles(first, second) for first, second in zip(drawn[::2], drawn[1::2], strict=True)]
+    return np.asarray(np.median(angles, axis=0))

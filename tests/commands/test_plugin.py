@@ -1,0 +1,93 @@
+"""`kdrbench new` and `kdrbench check`."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.cli import main
+from kdrbench.commands.plugin import render
+from own_methods import SOLVER
+
+ROOT = Path(__file__).parents[2]
+KINDS = ["solver", "kernel", "dataset", "metric-learner"]
+
+
+def kdrbench(*words):
+    return CliRunner().invoke(main, [*map(str, words)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_written_passes_its_own_test(tmp_path, kind):
+    done = kdrbench("new", kind, "my_own", "--into", tmp_path / "folder")
+    assert done.exit_code == 0, done.output
+    files = sorted(path.name for path in (tmp_path / "folder").iterdir())
+    assert files == ["my_own.py", "test_my_own.py"]
+    text = (tmp_path / "folder" / "my_own.py").read_text()
+    assert "class MyOwn:" in text
+    for word in ("ClassName", "plugin_name", "kind_name"):
+        assert word not in text + (tmp_path / "folder" / "test_my_own.py").read_text()
+    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "--rootdir", tmp_path, tmp_path / "folder"]
+    tested = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert tested.returncode == 0, tested.stdout
+    assert "2 passed" in tested.stdout
+
+
+def test_nothing_is_written_over(tmp_path):
+    (tmp_path / "test_mine.py").write_text("mine")
+    done = kdrbench("new", "solver", "mine", "--into", tmp_path)
+    assert done.exit_code == 2
+    assert f"{tmp_path / 'test_mine.py'} is there already; choose another name, or move it away" in done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["test_mine.py"]
+    assert (tmp_path / "test_mine.py").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["My", "a-b", "../a", "1a", ""])
+def test_a_name_must_be_a_modules(tmp_path, name):
+    done = kdrbench("new", "solver", name, "--into", tmp_path)
+    assert done.exit_code == 2
+    assert "small letters, digits and '_', beginning with a letter" in done.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_sound_plug_in_ends_with_0_and_a_broken_one_with_1(tmp_path):
+    path = tmp_path / "my_solver.py"
+    path.write_text(SOLVER)
+    done = kdrbench("check", path)
+    assert (done.exit_code, done.output.splitlines()[-1]) == (0, f"{path} keeps the contract of a solver")
+    path.write_text(SOLVER.replace("].copy()", "] * 2"))
+    done = kdrbench("check", path)
+    assert done.exit_code == 1
+    assert "feasibility: the iterate 1 is not orthonormal" in done.output
+    assert "\n    orthonormalise each iterate" in done.output
+    assert done.output.splitlines()[-1] == f"{path} has 1 fault(s) of a solver"
+
+
+def test_check_prints_json(tmp_path):
+    path = tmp_path / "my_solver.py"
+    path.write_text(SOLVER.replace("version:", "number:"))
+    done = kdrbench("check", path, "--json")
+    assert done.exit_code == 1
+    said = json.loads(done.output)
+    assert (said["kind"], said["faults"], [one["check"] for one in said["findings"]]) == ("solver", 1, ["API"])
+    assert "it lacks version" in said["findings"][0]["fault"]
+
+
+def test_options_reach_the_plug_in(tmp_path):
+    (tmp_path / "s.py").write_text(
+        SOLVER.replace("step: float = 0.5", "factor: float = 1.0").replace("].copy()", "] * self.factor")
+    )
+    assert kdrbench("check", tmp_path / "s.py").exit_code == 0
+    assert "not orthonormal" in kdrbench("check", tmp_path / "s.py", "--option", "factor=2e0").output
+    for words, message in ((["factor"], "written name=value, got 'factor'"), (["fact=1"], "unknown option of solver")):
+        done = kdrbench("check", tmp_path / "s.py", "--option", *words)
+        assert (done.exit_code, message in done.output) == (2 if "written" in message else 1, True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_documentation_shows_what_is_written(kind):
+    name = f"my_{kind.replace('-', '_')}"
+    assert f"```python\n{render(kind, name)[f'{name}.py']}```" in (ROOT / "docs" / "extending.md").read_text()

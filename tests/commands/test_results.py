@@ -1,0 +1,171 @@
+"""`kdrbench compare` and `kdrbench show`, on made-up runs."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from scipy.stats import wilcoxon
+
+from kdrbench.bench.record import append_record
+from kdrbench.cli import main
+from kdrbench.errors import InputError
+from kdrbench.reports.paired import holm
+from kdrbench.reports.two_solvers import compare_solvers
+from made_up import record, run
+
+RNG = np.random.default_rng(0)
+
+
+def folds(solver, costs, times, dataset="wine", **columns):
+    return [
+        run(dataset, solver, fold, cost=cost, time_s=time_s, quality=0.9, **columns)
+        for fold, (cost, time_s) in enumerate(zip(costs, times, strict=True))
+    ]
+
+
+def by_metric(pairs):
+    return {pair.metric: pair for pair in pairs}
+
+
+def test_wins_ratios_and_tests_are_paired_by_fold():
+    costs, times = -10.0 - RNG.random(8), 1.0 + RNG.random(8)
+    runs = pd.DataFrame(folds("a", costs, times)[::-1] + folds("b", costs + 1.0, 2.0 * times))
+    found = by_metric(compare_solvers(runs, "a", "b"))
+    assert (found["cost"].wins, found["cost"].losses, found["cost"].folds) == (8, 0, 8)
+    assert found["cost"].ratio == pytest.approx(np.median(costs / (costs + 1.0)))
+    assert found["time_s"].ratio == pytest.approx(0.5)
+    # All signs alike: 2 of the 2^8 equally likely ones.
+    assert found["time_s"].p == pytest.approx(2 / 2**8)
+    assert (found["quality"].wins, found["quality"].losses, found["quality"].p) == (0, 0, None)
+    turned = by_metric(compare_solvers(runs, "b", "a"))
+    assert (turned["cost"].wins, turned["cost"].losses) == (0, 8)
+
+
+def test_rounding_of_costs_wins_nothing():
+    runs = pd.DataFrame(folds("a", [-10.0] * 3, [1.0] * 3) + folds("b", [-10.0 * (1 + 1e-12)] * 3, [1.0] * 3))
+    found = by_metric(compare_solvers(runs, "a", "b"))
+    assert (found["cost"].wins, found["cost"].losses, found["cost"].p) == (0, 0, None)
+
+
+def test_errors_are_better_when_lower_and_a_stopped_time_is_no_time():
+    runs = pd.DataFrame(
+        folds("a", [-1.0] * 2, [1.0] * 2, quality_metric="error")
+        + folds("b", [-1.0] * 2, [2.0] * 2, quality_metric="error")
+    )
+    runs.loc[0, "quality"] = 0.8
+    runs.loc[3, "status"] = "time_limit"
+    found = by_metric(compare_solvers(runs, "a", "b"))
+    assert (found["quality"].wins, found["quality"].losses) == (1, 0)
+    assert (found["time_s"].folds, found["cost"].folds) == (1, 2)
+
+
+def test_cells_are_corrected_together():
+    runs = []
+    for dataset, shift in (("wine", 1.0), ("iris", 0.05)):
+        costs = -10.0 - RNG.random(10)
+        runs += folds("a", costs, [1.0] * 10, dataset) + folds("b", costs + shift * RNG.random(10), [1.0] * 10, dataset)
+    runs = pd.DataFrame(runs)
+    found = [pair for pair in compare_solvers(runs, "a", "b") if pair.metric == "cost"]
+    for pair in found:
+        part = runs[runs["dataset"] == pair.dataset]
+        costs = [part.loc[part["solver"] == name, "cost"].to_numpy() for name in "ab"]
+        assert pair.p == pytest.approx(wilcoxon(costs[1] - costs[0]).pvalue)
+    assert [pair.holm for pair in found] == holm([pair.p for pair in found])
+
+
+def test_holms_rule_by_hand():
+    # 3 * .01, 2 * .02 and, since it must not fall, .04 again.
+    assert holm([0.03, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [(("a", "c"), "unknown solver 'c'; allowed: a, b"), (("a", "b"), "'a' and 'b' have no run on the same fold")],
+)
+def test_what_cannot_be_compared_is_said(names, message):
+    runs = pd.DataFrame(folds("a", [-1.0], [1.0], "wine") + folds("b", [-1.0], [1.0], "iris"))
+    with pytest.raises(InputError, match=message):
+        compare_solvers(runs, *names)
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Results of two solvers, as the workflow leaves them."""
+    rows = folds("a", [-3.0, -2.0], [1.0, 1.0]) + folds("b", [-2.0, -1.0], [2.0, 2.0])
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    for row in rows:
+        axes = {name: row[name] for name in ("dataset", "solver", "fold")}
+        made = record(
+            **axes,
+            experiment="e",
+            cost=row["cost"],
+            message="well",
+            trace_file=f"e/wine/gaussian/{row['solver']}/0-1.jsonl",
+        )
+        append_record(tmp_path / "runs" / "e" / "wine" / "gaussian" / row["solver"] / "0-1.jsonl", made)
+    trace = tmp_path / "traces" / "e" / "wine" / "gaussian" / "a" / "0-1.jsonl"
+    trace.parent.mkdir(parents=True)
+    points = [(0, 0.1, -1.0), (0, 0.2, -2.9999), (0, 0.5, -3.0), (1, 0.1, -9.0)]
+    lines = [json.dumps({"fold": fold, "time_s": at, "cost": cost, "stationarity": 0.5}) for fold, at, cost in points]
+    trace.write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def kdrbench(*words):
+    return CliRunner().invoke(main, [*map(str, words)])
+
+
+def test_compare_prints_a_table_or_json(results):
+    done = kdrbench("compare", "a", "b", "--results", results)
+    assert done.exit_code == 0, done.output
+    head, *lines = [line.split() for line in done.output.splitlines()]
+    assert head[:5] == ["metric", "cell", "folds", "wins", "losses"]
+    assert lines[1][:6] == ["cost", "e/wine/gaussian", "2", "2", "0", "1.75"]
+    said = json.loads(kdrbench("compare", "a", "b", "--results", results, "--json").output)
+    assert [one["metric"] for one in said] == ["time_s", "cost", "quality"]
+    assert said[0]["ratio"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compare", "a", "c"], "unknown solver 'c'"),
+        (["compare", "a", "b", "--experiment", "f"], "unknown experiment 'f'; allowed: e"),
+        (["show", "e/wine/gaussian/a"], "a run is named experiment/dataset/kernel/solver/fold"),
+        (["show", "e/wine/gaussian/c/0"], "unknown solver 'c'; allowed: a, b"),
+        (["show", "e/iris/gaussian/a/0"], "unknown dataset 'iris'; allowed: wine"),
+        (["show", "e/wine/gaussian/a/7"], "unknown fold '7'; allowed: 0, 1"),
+    ],
+)
+def test_what_is_not_there_is_one_sentence_and_2(results, words, message):
+    done = kdrbench(*words, "--results", results)
+    assert (done.exit_code, message in done.stderr) == (2, True)
+
+
+def test_without_results_the_workflow_is_named(tmp_path):
+    assert (
+        "run the workflow first, or name its folder with --results"
+        in kdrbench("compare", "a", "b", "--results", tmp_path).stderr
+    )
+
+
+def test_show_says_status_provenance_and_trace(results):
+    done = kdrbench("show", "e/wine/gaussian/a/0", "--results", results)
+    assert done.exit_code == 0, done.output
+    first, *lines = done.output.splitlines()
+    assert first == "e/wine/gaussian/a/0: converged - well"
+    titles = [line.partition(":")[0] for line in lines]
+    assert titles == ["result", "time", "memory", "calls", "problem", "provenance", "trace"]
+    assert "cost -3, " in lines[0]
+    assert lines[-1] == (
+        "trace: 3 iterates seen; cost -1 at 0.1 s, -3 at 0.5 s, lowest -3, within 0.01 % of it after 0.2 s"
+    )
+    said = json.loads(kdrbench("show", "e/wine/gaussian/a/0", "--results", results, "--json").output)
+    assert (len(said["trace"]), said["cost"]) == (3, -3.0)
+    assert {field.name for field in dataclasses.fields(record("wine", "a", 0))} < set(said)
+    assert "trace: none" in kdrbench("show", "e/wine/gaussian/b/1", "--results", results).output

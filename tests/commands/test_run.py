@@ -1,0 +1,156 @@
+"""`kdrbench run`: one cell, as the workflow runs it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.bench.grid import Grid
+from kdrbench.cli import main
+from kdrbench.commands.options import read_configs, read_options
+from kdrbench.commands.run import _Line, cell_config
+from kdrbench.errors import InputError
+from own_methods import write_all
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = {
+    "components": None,
+    "time_limit": 5.0,
+    "memory_limit": 1024,
+    "folds": None,
+    "start": None,
+    "unsupervised": False,
+    "seed": 0,
+}
+
+
+def kdrbench(*words):
+    return CliRunner().invoke(main, ["run", *map(str, words)])
+
+
+def test_a_cell_is_run_and_said_in_words():
+    done = kdrbench("wine", "gaussian", "ism_safeguarded", "--components", "4")
+    assert done.exit_code == 0, done.output
+    # The cost of ISM+'s Table 5, which the README prints too.
+    assert "converged - relative stationarity" in done.stdout
+    assert "cost -1628.13" in done.stdout
+    assert "iterates seen" in done.stderr or "starting" in done.stderr
+
+
+def test_own_files_are_run_over_folds_and_printed_as_json(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_all(tmp_path)
+    words = ["my_data.py", "my_kernel.py", "my_solver.py", "--folds", "2", "--json", "--option", "step=0.25"]
+    done = kdrbench(*words)
+    assert done.exit_code == 0, done.output
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    axes = [(one["dataset"], one["kernel"], one["solver"], one["fold"]) for one in records]
+    assert axes == [("my_data", "my_kernel", "my_solver", 0), ("my_data", "my_kernel", "my_solver", 1)]
+    assert {(one["message"], one["n_components"], one["n_test"]) for one in records} == {("five steps", 3, 30)}
+    assert sorted(path.name for path in tmp_path.glob("*")) == sorted(
+        [*(f"my_{name}.py" for name in ("data", "kernel", "learner", "solver"))]
+    )
+
+
+def test_a_solver_that_fails_is_said_and_ends_with_1():
+    done = subprocess.run(
+        [sys.executable, "-m", "kdrbench", "run", "wine", "linear", "misbehaving:Raises", "--time-limit", "5"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])},
+    )
+    assert done.returncode == 1
+    assert "failed - ZeroDivisionError: the step length is 0/0" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["wines", "gaussian", "ism"],
+            "unknown data set 'wines'; .* Did you mean 'wine'. One of your own is named path",
+        ),
+        (["wine", "gausian", "ism"], "unknown kernel family 'gausian'"),
+        (["wine", "gaussian", "imm"], "unknown solver method 'imm'"),
+        (["wine", "gaussian", "ism", "--components", "99"], "data set 'wine' has 13 features"),
+        (["wine", "gaussian", "ism", "--option", "tol=1"], "unknown option of solver method 'ism': 'tol'"),
+        (["wine", "gaussian", "ism", "--config", "none.yaml"], "there is no configuration none.yaml"),
+        (["no.py", "gaussian", "ism"], "cannot be loaded: there is no file no.py"),
+    ],
+)
+def test_what_is_to_be_mended_is_one_sentence_and_2(words, message):
+    done = kdrbench(*words)
+    assert done.exit_code == 2
+    with pytest.raises(AssertionError, match=message):
+        raise AssertionError(done.stderr)
+
+
+def at_work(process):
+    """Whether a process is there and no zombie, which waits for nothing but init."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_an_ended_command_leaves_nothing_running(tmp_path):
+    words = ["run", "wine", "gaussian", "misbehaving:NeverEnds", "--time-limit", "60"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "kdrbench", *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]), "TMPDIR": str(tmp_path)},
+    ) as process:
+        for line in process.stderr:
+            if "iterates seen" in line:
+                break
+        children = psutil.Process(process.pid).children(recursive=True)
+        assert children
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+    assert process.returncode != 0
+    give_up = time.monotonic() + 20
+    while (left := [child for child in children if at_work(child)]) and time.monotonic() < give_up:
+        time.sleep(0.05)
+    assert not left
+    assert not list(tmp_path.glob("kdrbench-run-*"))
+
+
+def test_names_mean_first_what_the_configuration_says():
+    known = read_configs((ROOT / "config.yaml", ROOT / "config.demo.yaml"))
+    assert known["run"] == ["demo_supervised", "demo_unsupervised"]
+    config = cell_config(known, "wine", "polynomial", "dg", {"max_sweeps": 3}, {"degree": 2}, SETTINGS)
+    assert config["solvers"]["dg"] == {**known["solvers"]["dg"], "max_sweeps": 3}
+    assert config["kernels"]["polynomial"] == {**known["kernels"]["polynomial"], "degree": 2}
+    plain = cell_config({}, "wine", "polynomial", "ism", {}, {}, SETTINGS | {"start": "random", "folds": 10})
+    (batch,) = Grid(plain).batches()
+    assert (batch.start, batch.n_components, batch.folds) == ("random", 3, tuple(range(10)))
+
+
+def test_options_are_read_as_what_they_look_like():
+    words = ("a=1", "b=1e-3", "c=true", "d=word", "e=[1, 2]", "f=a=b", "g=null")
+    read = read_options(words)
+    assert read == {"a": 1, "b": 1e-3, "c": True, "d": "word", "e": [1, 2], "f": "a=b", "g": None}
+    assert isinstance(read["a"], int)
+    with pytest.raises(InputError, match="an option is written name=value, got '=3'"):
+        read_options(("=3",))
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_line_is_written_over_on_a_terminal_only(terminal, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    line = _Line()
+    for text in ("one", "two", "two", "three"):
+        line.show(text)
+    line.end()
+    expected = "\rone\x1b[K\rtwo\x1b[K\rthree\x1b[K\r\x1b[K" if terminal else "one\n"
+    assert capsys.readouterr().err == expected

@@ -1,0 +1,288 @@
+"""Each check catches a plug-in that breaks what it is about, and says how to mend it."""
+
+import pytest
+
+from kdrbench.conformance import Subject, check, find_subject
+from kdrbench.errors import InputError
+from own_methods import DATA, KERNEL, LEARNER, SOLVER, write_all
+
+FIRST = "        projection = start\n"
+NEVER_ASKS = SOLVER.replace(
+    """            if not monitor.keep_going(projection):
+                return Outcome(projection, monitor.stop_status, monitor.stop_message)
+""",
+    "",
+)
+NO_ANSWER = SOLVER.replace(
+    """            if not monitor.keep_going(projection):
+                return Outcome(projection, monitor.stop_status, monitor.stop_message)
+""",
+    "            monitor.keep_going(projection)\n",
+)
+REFERENCE = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from kdrbench.references import ReferenceTask
+
+
+@dataclass(frozen=True)
+class Guess:
+    task: ClassVar[ReferenceTask] = ReferenceTask.CLASSIFICATION
+    version: ClassVar[int] = 1
+    imports: ClassVar[tuple[str, ...]] = ()
+
+    def fit(self, features, labels, n_components, rng):
+        return Guessed(labels, rng)
+
+
+class Guessed:
+    def __init__(self, labels, rng):
+        self.labels, self.rng = labels, rng
+
+    def predict(self, features):
+        return self.rng.choice(self.labels, len(features))
+"""
+
+
+def faults(folder, kind, text, time_limit_s=20.0):
+    """Return the faulty findings of a plug-in with this text, by check."""
+    path = folder / "plugin.py"
+    path.write_text(text)
+    place = f"{path}:Guess" if kind == "reference" else str(path)
+    return {one.check: one for one in check(Subject(kind, place), time_limit_s) if one.fault}
+
+
+def changed(text, old, new):
+    assert old in text
+    return text.replace(old, new)
+
+
+SOLVER_FAULTS = [
+    ("API", ("requires:", "needs:"), "it lacks requires", "docs/extending.md"),
+    ("API", ("@dataclass(frozen=True)", "@dataclass"), "can be changed", "write @dataclass.frozen=True."),
+    ("API", ("int] = 1", 'int] = "1"'), "version is '1'", "version: ClassVar"),
+    ("API", ('{"surrogate"}', '{"third"}'), "needs the oracle third", "oracles are value, gradient"),
+    (
+        "API",
+        ("start, monitor)", "start)"),
+        "run cannot be called with problem, start, monitor",
+        "def run.self, problem",
+    ),
+    ("API", ("step: float = 0.5", "step: float"), "__init__.. missing 1 required|do.* not take", "extending"),
+    ("feasibility", ("].copy()", "].copy() * 2"), "iterate 1 is not orthonormal", "orthonormalise"),
+    ("feasibility", ('Outcome(projection, Status.CONVERGED, "five steps")', "projection"), "AttributeError", "Outcome"),
+    ("feasibility", ('"five steps"', '""'), "the outcome has no message", "say in words"),
+    ("feasibility", ("Status.CONVERGED", '"fine"'), "ended with status 'fine'; allowed: converged", "Status"),
+    ("feasibility", ("range(5)", "range(1 // 0)"), r"ZeroDivisionError: .* .line 18 of plugin.py.", "orthonormal"),
+    (
+        "limits",
+        (FIRST, FIRST + "        monitor.keep_going(start)\n" * 6),
+        "goes on after keep_going",
+        "leave the loop",
+    ),
+    ("limits", ("monitor.stop_status", "Status.CONVERGED"), "told to stop and says it ended as 'converged'", "stop_st"),
+    ("determinism", ("].copy()", "].copy() * np.random.choice([-1.0, 1.0])"), "global generator|second time", "rng"),
+    ("inputs", (FIRST, "        start[:] = start[:, ::-1].copy()\n" + FIRST), "it changes array 1", "work on a copy"),
+    ("global state", (FIRST, FIRST + "        np.random.rand()\n"), "changes numpy.random", "generator of your own"),
+    ("global state", (FIRST, FIRST + "        np.seterr(all='ignore')\n"), "changes numpy.seterr", "errstate"),
+    (
+        "global state",
+        (FIRST, FIRST + "        __import__('os').environ['A'] = '1'\n"),
+        "changes A in os.environ",
+        "bench",
+    ),
+    ("global state", (FIRST, FIRST + "        __import__('os').chdir('/')\n"), "the working directory", "leave it"),
+    (
+        "pickle",
+        (
+            "    def run",
+            "    def __post_init__(self):\n        object.__setattr__(self, 'f', lambda: 0)\n\n    def run",
+        ),
+        "pickle",
+        "plain values",
+    ),
+    (
+        "monotone",
+        (
+            "projection = vectors[:, ::-1][:, : start.shape[1]].copy()",
+            "projection = vectors[:, : start.shape[1]].copy()",
+        ),
+        "says that it is monotone, and F falls from",
+        "accept a step only",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "edit", "fault", "mend"), SOLVER_FAULTS)
+def test_solvers(tmp_path, name, edit, fault, mend):
+    text = (
+        changed(SOLVER, "int] = 1\n", "int] = 1\n    monotone: ClassVar[bool] = True\n")
+        if name == "monotone"
+        else SOLVER
+    )
+    found = faults(tmp_path, "solver", changed(text, *edit))
+    assert name in found
+    with pytest.raises(AssertionError, match=fault):
+        raise AssertionError(found[name].fault)
+    with pytest.raises(AssertionError, match=mend):
+        raise AssertionError(found[name].mend)
+
+
+def test_a_solver_that_asks_nobody_has_no_limits(tmp_path):
+    found = faults(tmp_path, "solver", NEVER_ASKS)
+    assert found["limits"].fault.startswith("it never asks monitor.keep_going")
+
+
+def test_a_solver_that_asks_and_does_not_listen(tmp_path):
+    assert faults(tmp_path, "solver", NO_ANSWER)["limits"].fault.startswith("it goes on after keep_going has answered")
+    silent = NO_ANSWER.replace("            monitor.keep_going(projection)\n", "").replace(
+        FIRST, FIRST + "        monitor.keep_going(start)\n"
+    )
+    assert "it calls oracles 5 times after keep_going" in faults(tmp_path, "solver", silent)["limits"].fault
+
+
+def test_a_solver_that_asks_too_rarely(tmp_path):
+    rarely = changed(SOLVER, FIRST, FIRST + "        for _ in range(150):\n            problem.surrogate(start)\n")
+    assert "calls oracles 150 times without asking" in faults(tmp_path, "solver", rarely)["limits"].fault
+
+
+def test_a_solver_that_hangs_or_dies_is_a_finding_and_no_end_of_the_check(tmp_path):
+    hangs = changed(SOLVER, FIRST, FIRST + "        while True:\n            pass\n")
+    assert faults(tmp_path, "solver", hangs, 1.0)["feasibility"].fault == "it did not end within 1 s"
+    dies = changed(SOLVER, FIRST, FIRST + "        __import__('os')._exit(3)\n")
+    assert faults(tmp_path, "solver", dies)["feasibility"].fault == "it ended the process with exit code 3"
+
+
+def test_state_that_is_kept_between_runs_is_found(tmp_path):
+    keeps = changed(SOLVER, "    step: float", "    kept: ClassVar[list] = []\n    step: float")
+    keeps = changed(keeps, FIRST, "        self.kept.append(0)\n" + FIRST).replace("range(5)", "range(len(self.kept))")
+    assert "another result the second time" in faults(tmp_path, "solver", keeps)["determinism"].fault
+
+
+KERNEL_FAULTS = [
+    ("API", ("pairing: ClassVar[Pairing] = Pairing.DIFFERENCE", "other: int = 0"), "it lacks pairing", "extending"),
+    ("API", ("= Pairing.DIFFERENCE", '= "difference"'), "pairing is 'difference'", "Pairing.DIFFERENCE"),
+    ("API", ("@dataclass(frozen=True)", "@dataclass"), "can be changed", "frozen=True"),
+    ("values", ("return 1 / (1 + beta / self.scale)", "return 1.0"), r"to one of shape \(\)", "elementwise"),
+    ("values", ("return 1 / (1 + beta / self.scale)", "return 1 / (beta - beta[1, 2])"), "not finite at beta", "limit"),
+    ("values", ("return 1 / (1 + beta / self.scale)", "return beta"), "returns beta itself", "beta.copy"),
+    ("derivatives", ("-1 / self.scale /", "-1 /"), "derivative is not the derivative of value: at beta", "once more"),
+    ("derivatives", ("2 / self.scale**2", "1 / self.scale**2"), "second_derivative is not the derivative of", "derive"),
+    (
+        "values",
+        ("        return 1 / (1", "        beta += 1\n        return 1 / (1"),
+        "changes the array it is",
+        "copy",
+    ),
+    (
+        "pickle",
+        ("    def value", "    def __reduce__(self):\n        raise TypeError('no')\n\n    def value"),
+        "no",
+        "plain",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "edit", "fault", "mend"), KERNEL_FAULTS)
+def test_kernels(tmp_path, name, edit, fault, mend):
+    found = faults(tmp_path, "kernel", changed(KERNEL, *edit))
+    assert name in found
+    with pytest.raises(AssertionError, match=fault):
+        raise AssertionError(found[name].fault)
+    with pytest.raises(AssertionError, match=mend):
+        raise AssertionError(found[name].mend)
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (("-1 / self.scale /", "-1.1 / self.scale /"), "with the power 1.0"),
+        (("2 / self.scale**2", "1 / self.scale**2"), "with the power 2.0"),
+    ],
+)
+def test_taylors_slope_tells_a_wrong_derivative(tmp_path, edit, words):
+    assert words in faults(tmp_path, "kernel", changed(KERNEL, *edit))["gradient slope"].fault
+
+
+OTHER_FAULTS = [
+    (
+        "metric-learner",
+        LEARNER,
+        "API",
+        ("features, labels)", "features)"),
+        "fit cannot be called with features, labels",
+    ),
+    ("metric-learner", LEARNER, "map", ("return np.linalg", "return [0] or np.linalg"), "must return a map of shape"),
+    ("metric-learner", LEARNER, "map", ("* self.share", "* np.nan"), "a map that is not finite"),
+    ("metric-learner", LEARNER, "map", ("return np", "labels + 1\n        return np"), "UFuncTypeError|UFuncNoLoop"),
+    ("metric-learner", LEARNER, "determinism", ("* self.share", "* np.random.rand()"), "second time"),
+    ("metric-learner", LEARNER, "inputs", ("return np", "features -= 1\n        return np"), "it changes array 1"),
+    ("dataset", DATA, "API", ("load(self)", "load(self, name)"), "missing 1 required|load cannot be called"),
+    ("dataset", DATA, "values", ("+ labels[:, None], labels", ""), "must return .features, labels."),
+    ("dataset", DATA, "values", ("% 3", "% 59"), "a class has a single sample"),
+    ("dataset", DATA, "values", ("return rng", "return np.nan * rng"), "NaN or infinite"),
+    ("dataset", DATA, "determinism", ("default_rng(0)", "default_rng(np.random.randint(9**9))"), "the second time"),
+    ("dataset", DATA, "global state", ("rng = ", "np.random.seed(0)\n        rng = "), "changes numpy.random"),
+    ("reference", REFERENCE, "API", ("n_components, rng)", "rng)"), "fit cannot be called"),
+    ("reference", REFERENCE, "labels", ("len(features))", "3)"), r"gives labels of shape \(3,\) to 40 samples"),
+    ("reference", REFERENCE, "labels", ("len(features))", "len(features)) + 9"), "gives labels that there are not"),
+    ("reference", REFERENCE, "determinism", ("self.rng.choice", "np.random.choice"), "the second time"),
+    (
+        "reference",
+        REFERENCE,
+        "inputs",
+        ("return Guessed", "labels[:] = 0\n        return Guessed"),
+        "it changes array 2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "name", "edit", "fault"), OTHER_FAULTS)
+def test_learners_data_and_references(tmp_path, kind, text, name, edit, fault):
+    found = faults(tmp_path, kind, changed(text, *edit))
+    assert name in found
+    with pytest.raises(AssertionError, match=fault):
+        raise AssertionError(found[name].fault)
+    assert found[name].mend
+
+
+def test_a_sound_reference(tmp_path):
+    assert not faults(tmp_path, "reference", REFERENCE)
+
+
+def test_paths_and_names_say_what_kind_they_are(tmp_path):
+    paths = write_all(tmp_path)
+    kinds = {"solver": "solver", "kernel": "kernel", "data": "dataset", "learner": "metric-learner"}
+    for name, kind in kinds.items():
+        assert find_subject(str(paths[name])).kind == kind
+    for name, kind in {"ism": "solver", "gaussian": "kernel", "wine": "dataset", "nca": "metric-learner"}.items():
+        assert find_subject(name).kind == kind
+    assert find_subject("svm").kind == "reference"
+    assert find_subject("misbehaving:Lies").kind == "solver"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        (None, "imm", "unknown name 'imm'.*Did you mean 'ism'.*path/to/file.py"),
+        ("x = 1", "plugin.py", "holds nothing that looks like a plug-in: a solver has run"),
+        (SOLVER + KERNEL, "plugin.py", "may be a solver or a kernel; say which with --kind"),
+    ],
+)
+def test_what_is_no_plug_in_or_several_is_said(tmp_path, monkeypatch, text, place, message):
+    monkeypatch.chdir(tmp_path)
+    if text:
+        (tmp_path / "plugin.py").write_text(text)
+    with pytest.raises(InputError, match=message):
+        find_subject(place)
+
+
+def test_only_a_solver_that_says_it_is_monotone_is_asked(tmp_path):
+    path = tmp_path / "plugin.py"
+    path.write_text(SOLVER)
+    assert "monotone" not in [one.check for one in check(Subject("solver", str(path)))]
+    path.write_text(changed(SOLVER, "int] = 1\n", "int] = 1\n    monotone: ClassVar[bool] = True\n"))
+    assert "monotone" in [one.check for one in check(Subject("solver", str(path)))]

@@ -1,0 +1,110 @@
+"""A made-up grid with everything that a dashboard shows, of any size."""
+
+import json
+import zlib
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.comparison import compare
+from kdrbench.reports.cost_against_time import cost_against_time
+from kdrbench.reports.dashboard.page import Parts, render_dashboard
+from kdrbench.reports.paper_table import Entry, PaperTable
+from made_up import run
+
+SOLVERS = ["ism", "dg", "sm", "gm", "ism_converged", "dg_converged", "sm_converged", "gm_converged"]
+
+
+def grid_config(experiments, solvers=None, datasets=("wine", "cancer"), folds=3):
+    """Return a configuration of supervised experiments, as it is frozen."""
+    experiment = {
+        "title": "A table of made-up runs.",
+        "published": {"paper": "neurips2019", "table": "4", "setting": "supervised"},
+        "paradigm": "supervised",
+        "datasets": list(datasets),
+        "kernels": ["gaussian", "polynomial"],
+        "solvers": solvers or SOLVERS,
+        "references": ["svm"],
+        "folds": folds,
+    }
+    return {"run": list(experiments), "experiments": dict.fromkeys(experiments, experiment)}
+
+
+def grid_runs(config, traces, points=20):
+    """Return a run for each that ``config`` names, and write their traces of so many points into a folder."""
+    rows = []
+    for name in config["run"]:
+        experiment = config["experiments"][name]
+        methods = [(kernel, solver) for kernel in experiment["kernels"] for solver in experiment["solvers"]]
+        methods += [("none", reference) for reference in experiment["references"]]
+        for dataset in experiment["datasets"]:
+            for kernel, solver in methods:
+                place = f"{name}/{dataset}/{kernel}/{solver}.jsonl"
+                (traces / place).parent.mkdir(parents=True, exist_ok=True)
+                lines = [line for fold in range(experiment["folds"]) for line in _trace(place, fold, points)]
+                (traces / place).write_text("" if kernel == "none" else "".join(lines))
+                rows += [_row(name, dataset, kernel, solver, fold, place) for fold in range(experiment["folds"])]
+    return pd.DataFrame(rows)
+
+
+def _rng(place, fold):
+    return np.random.default_rng(zlib.crc32(f"{place} {fold}".encode()))
+
+
+def _trace(place, fold, points):
+    rng = _rng(place, fold)
+    times, costs = np.cumsum(rng.exponential(size=points)) / 100, -np.cumsum(rng.random(points)) - 1000
+    for time, cost in zip(times, costs, strict=True):
+        yield json.dumps({"fold": fold, "time_s": time, "cost": cost, "stationarity": float(rng.random())}) + "\n"
+
+
+def _row(experiment, dataset, kernel, solver, fold, place):
+    rng = _rng(place, fold)
+    columns = {"kernel": kernel, "experiment": experiment, "trace_file": place, "message": "came to rest"}
+    columns |= {"time_s": float(rng.random()), "cost": -1311 - float(rng.random()), "quality": float(rng.random())}
+    columns |= {"batch_sha256": f"{zlib.crc32(place.encode()):064x}", "evaluation": "dense: few samples"}
+    columns |= {"git_commit": "c" * 40, "git_dirty": False, "contaminated": bool(fold % 2), "processor": "a processor"}
+    if kernel == "none":
+        columns["cost"] = None
+    if solver == "gm" and fold == 0:
+        columns |= {"status": "time_limit", "message": "stopped at the time limit of 2 s"}
+    if solver == "sm" and fold == 1:
+        columns |= {"status": "failed", "message": "<b>division</b> by zero", "time_s": None, "quality": None}
+    return run(dataset, solver, fold, **columns)
+
+
+def bar_chart():
+    """Return a chart of one panel with bars, bands, points and powers of two."""
+    bars = [Series(name, ["wine", "cancer"], [1.0, 2.0], Mark.BARS, colour=place) for place, name in enumerate("ab")]
+    band = Series("c", [2.0, 64.0], [1.0, 2.0], colour=2, lower=[0.5, 1.0], upper=[2.0, 3.0])
+    points = Series("d", [4.0], [1.5], Mark.POINTS, Symbol.CROSS, colour=3, words=["a point"])
+    panels = [
+        Panel("Bars", Axis("data", Scale.NAMES), Axis("size", unit="MiB"), bars),
+        Panel("Band", Axis("n", Scale.LOG2), Axis("size", unit="MiB"), [band, points]),
+    ]
+    return Chart("sizes", "Sizes", "What is big.", panels, columns=2)
+
+
+def extra_table():
+    """Return a table that is sorted by the numbers of its cells, not by their words."""
+    lines = [[Entry("alpha"), Entry("10ms", best=True)], [Entry("beta"), Entry("2s")], [Entry("gamma"), Entry("900us")]]
+    return PaperTable("extra", "An extra table", ["Name", "Time"], [lines], ["A note."])
+
+
+def a_claim():
+    """Return a claim as the step that decides claims writes it."""
+    words = {"claim": "It is quick.", "verdict": "confirmed", "evidence": "1 s in place of 2 s", "note": ""}
+    return words | {"paper": "neurips2019", "where": "Table 4"}
+
+
+def page(folder, experiments=("first",), points=20, **shape):
+    """Return the dashboard's HTML of a made-up grid, whose traces are written into ``folder``."""
+    config = grid_config(experiments, **shape)
+    runs = grid_runs(config, folder, points)
+    charts = [
+        cost_against_time(runs[runs["experiment"] == name], folder, name, config["experiments"][name])
+        for name in experiments
+    ]
+    parts = Parts([*charts, bar_chart()], [extra_table()], [a_claim()])
+    return render_dashboard(runs, config, folder, compare(runs, config), parts)

@@ -1,0 +1,34 @@
+"""The page of claims, and what the dashboard reads."""
+
+import json
+
+from kdrbench.reports.claims import CLAIMS, Claim, Decision, Found, Records, claims_html, decided, write_claims
+
+
+def test_every_claim_is_undecided_without_records_and_says_what_is_missing():
+    found = decided(Records())
+    assert [claim for claim, _ in found] == list(CLAIMS)
+    assert {result.decision for _, result in found} == {Decision.UNDECIDED}
+    assert all(result.evidence.startswith("no records: ") for _, result in found)
+    assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
+
+
+def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
+    claim = Claim("c", "n < 5.", "Paper", "Table 1", lambda records: Found(Decision.CONTRADICTED, "n = 7 & more", "so"))
+    found = [(claim, claim.decide(Records()))]
+    write_claims(found, tmp_path / "claims")
+    page = (tmp_path / "claims.html").read_text()
+    assert page == claims_html(found)
+    assert "1 claims: 0 confirmed, 1 contradicted, 0 undecided" in page
+    assert "n &lt; 5." in page
+    assert "n = 7 &amp; more" in page
+    assert json.loads((tmp_path / "claims.json").read_text()) == [
+        {
+            "claim": "n < 5.",
+            "paper": "Paper",
+            "where": "Table 1",
+            "verdict": "contradicted",
+            "evidence": "n = 7 & more",
+            "note": "so",
+        }
+    ]

@@ -1,0 +1,146 @@
+import csv
+import json
+
+import pytest
+
+from kdrbench.bench.metric_record import merge_metric_records
+from kdrbench.reports.metric_comparison import compare_metric
+from kdrbench.reports.metric_summary import differences_of, metric_cells, read_metric_rows, win_draw_lose
+from kdrbench.reports.metric_tables import metric_tables
+from kdrbench.reports.paper_table import table_csv, table_tex
+from kdrbench.reports.verdict import Verdict
+from metric_cases import metric_record
+
+# Of the paper NCA draws on Iris by cross validation and loses by alignment; of these rows it draws and wins.
+ACCURACIES = {
+    "plain": [0.90, 0.92],
+    "cross_validated": [0.90, 0.92],
+    "aligned": [0.94, 0.98],
+    "centred": [0.97, 0.97],
+}
+
+
+def rows_of(tmp_path, records):
+    path, table = tmp_path / "rows.jsonl", tmp_path / "kpca.csv"
+    path.write_text("".join(record.to_json() + "\n" for record in records))
+    merge_metric_records([path], [record.axes for record in records], table)
+    return read_metric_rows(table)
+
+
+def records(accuracies=ACCURACIES, learner="nca", dataset="iris", **changes):
+    return [
+        metric_record(dataset=dataset, learner=learner, variant=variant, split=split, accuracy=value, **changes)
+        for variant, values in accuracies.items()
+        for split, value in enumerate(values)
+    ]
+
+
+def lines_of(table):
+    return list(csv.DictReader(table_csv(table).splitlines()))
+
+
+def test_a_table_puts_ours_beside_the_printed_numbers(tmp_path):
+    table = metric_tables(rows_of(tmp_path, records()))[0]
+    assert table.name == "kpca_table1"
+    iris, means, significant = lines_of(table)
+    assert (iris["Data set"], iris["NCA, paper"], iris["NCA"]) == ("Iris", "0.96 \u00b1 0.03", "0.91 \u00b1 0.01")
+    assert [iris[f"{name}NCA, verdict"] for name in ("", "K", "AK")] == ["close", "close", "reproduced"]
+    assert (iris["p, KNCA"], iris["p, AKNCA"], iris["AKNCA, centred"]) == ("1.000", "1.000", "0.97 \u00b1 0.00")
+    assert "K by test samples" not in iris
+    assert [means[name] for name in ("KNCA, paper", "KNCA", "AKNCA, paper", "AKNCA")] == [
+        "0/1/0",
+        "0/1/0",
+        "0/0/1",
+        "1/0/0",
+    ]
+    assert [significant[name] for name in ("KNCA", "AKNCA")] == ["0/1/0", "0/1/0"]
+    assert table.notes[-1] == "Of 3 printed numbers: 2 close, 1 reproduced."
+    assert "0.96 $\\pm$ 0.03 & 0.91 $\\pm$ 0.01 & close" in table_tex(table)
+
+
+def test_what_is_better_beyond_chance_is_bold_and_counted(tmp_path):
+    splits = 12
+    accuracies = {"plain": [0.5] * splits, "cross_validated": [0.4] * splits}
+    accuracies["aligned"] = [0.6 + 0.001 * split for split in range(splits)]
+    rows = rows_of(tmp_path, records(accuracies))
+    found = differences_of(rows, "nca")
+    # Twelve equal signs: 2 / 2^12; two comparisons.
+    assert found["iris", "aligned"].p == pytest.approx(2 / 2**12)
+    assert found["iris", "aligned"].p_holm == pytest.approx(2 * 2 / 2**12)
+    assert (found["iris", "aligned"].significant, found["iris", "cross_validated"].significant) == (1, -1)
+    table, tests, _ = metric_tables(rows)
+    line = dict(zip(table.columns, table.lines[0], strict=True))
+    assert (line["AKNCA"].best, line["KNCA"].best, line["NCA"].best) == (True, False, False)
+    assert lines_of(table)[-1]["AKNCA"] == "1/0/0"
+    assert lines_of(table)[-1]["KNCA"] == "0/0/1"
+    assert [line["Mean difference"] for line in lines_of(tests)] == ["-0.1000", "+0.1055"]
+
+
+def test_choosing_by_the_test_samples_is_a_column_where_it_was_tried(tmp_path):
+    tried = [[0.1, 0.8, 0.3], [0.3, 0.8, 0.1]]
+    made = [
+        metric_record(learner="nca", variant="cross_validated", split=split, test_selected=json.dumps(values))
+        for split, values in enumerate(tried)
+    ]
+    made += records(dataset="glass")
+    iris, glass, *_ = lines_of(metric_tables(rows_of(tmp_path, made))[0])
+    # Kernel by kernel the mean over splits, then the best: not the mean of each split's best.
+    assert (iris["K by test samples"], glass["K by test samples"]) == ("0.80", "-")
+    swapped = [[0.1, 0.8, 0.3], [0.8, 0.3, 0.1]]
+    made = [
+        metric_record(variant="cross_validated", split=split, test_selected=json.dumps(values))
+        for split, values in enumerate(swapped)
+    ]
+    assert metric_cells(rows_of(tmp_path, made))["iris", "dne", "cross_validated"].test_selected == pytest.approx(0.55)
+
+
+def test_failed_splits_are_said_and_nothing_of_them_is_compared(tmp_path):
+    made = records({"plain": [0.95, 0.97, 0.96], "aligned": [0.95, 0.97]})
+    made.append(metric_record(learner="nca", variant="aligned", split=2, status="failed", accuracy=None, message="no"))
+    made += [metric_record(learner="nca", variant="cross_validated", split=0, status="time_limit", accuracy=None)]
+    rows = rows_of(tmp_path, made)
+    cells = metric_cells(rows)
+    assert cells["iris", "nca", "aligned"].ours.note == "1 of 3 splits: failed"
+    assert cells["iris", "nca", "aligned"].verdict is Verdict.NOT_RUN
+    assert cells["iris", "nca", "cross_validated"].ours.text == "time limit"
+    assert differences_of(rows, "nca")["iris", "aligned"].splits == 2
+    table = metric_tables(rows)[0]
+    assert "Iris, AKNCA: 1 of 3 splits: failed." in table.notes
+    assert lines_of(table)[0]["KNCA"] == "time limit"
+
+
+def test_times_of_choosing_stand_apart_with_their_sums_and_ratio(tmp_path):
+    made = records({"cross_validated": [0.9, 0.9]}, tuning_cpu_s=30.0) + records(
+        {"aligned": [0.9, 0.9]}, tuning_cpu_s=0.5
+    )
+    iris, total = lines_of(metric_tables(rows_of(tmp_path, made))[-1])
+    assert (iris["KNCA, choosing"], iris["KNCA, learning"], iris["AKNCA, choosing"]) == ("30", "0.25", "0.5")
+    assert (total["KNCA, choosing"], total["AKNCA, choosing"], total["Choosing, K / AK"]) == ("60", "1", "60 to 60")
+
+
+def test_a_learner_of_ones_own_has_a_table_without_printed_numbers(tmp_path):
+    table = metric_tables(rows_of(tmp_path, records(learner="own.py:Axes")))[0]
+    assert table.name == "kpca_own_py_Axes"
+    assert lines_of(table)[0]["OWN.PY:AXES, paper"] == "-"
+    assert table.notes[-1] == "Of 0 printed numbers: none."
+
+
+def test_every_printed_number_is_in_the_list_once(tmp_path):
+    found = compare_metric(rows_of(tmp_path, records()))
+    assert len(found) == 90
+    (iris,) = [one for one in found if (one.table, one.dataset, one.method) == ("1", "iris", "aknca")]
+    assert (iris.published, iris.ours, iris.verdict, iris.runs) == (
+        "0.95 \u00b1 0.03",
+        "0.96 \u00b1 0.02",
+        "reproduced",
+        2,
+    )
+    assert iris.low < iris.mean < iris.high
+    assert (iris.experiment, iris.first) == ("kpca", True)
+    others = [one for one in found if one.dataset != "iris" or one.table != "1"]
+    assert {one.verdict for one in others} == {Verdict.NOT_RUN}
+    assert len(others) == 87
+
+
+def test_wins_draws_and_losses():
+    assert win_draw_lose([(0.9, 0.8), (0.8, 0.8), (0.7, 0.8), (None, 0.8), (0.7, None)]) == "1/1/1"

@@ -1,0 +1,57 @@
+"""Snakemake run for real with data, a kernel and a solver of one's own, given as files."""
+
+import csv
+
+import pytest
+
+from own_methods import DATA, SOLVER, write_all
+from small_grid import Workflow
+
+pytestmark = pytest.mark.workflow
+
+OWN = {
+    "datasets": {"blobs": {"loader": "my_data.py"}},
+    "kernels": {"rational": {"family": "my_kernel.py"}},
+    "solvers": {"mine": {"method": "my_solver.py"}},
+    "references": {},
+    "run": ["own"],
+    "limits": {"time_s": 5, "memory_mib": 512},
+    "experiments": {
+        "own": {
+            "title": "One's own.",
+            "paradigm": "supervised",
+            "datasets": ["blobs"],
+            "kernels": ["gaussian", "rational"],
+            "solvers": ["mine", "random"],
+            "components": {"blobs": 2},
+            "folds": 2,
+            "start": "surrogate",
+        }
+    },
+}
+
+
+def test_files_run_by_their_names_and_an_edit_reruns_its_cells(tmp_path):
+    workflow = Workflow(tmp_path / "here")
+    write_all(workflow.folder)
+    done = workflow.run(**OWN)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with (workflow.folder / "results" / "runs.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert {(row["dataset"], row["kernel"], row["solver"], row["status"]) for row in rows} == {
+        ("blobs", kernel, solver, "converged") for kernel in ("gaussian", "rational") for solver in ("mine", "random")
+    }
+    assert len(rows) == 8
+    page = (workflow.folder / "reports" / "own.html").read_text()
+    assert "MINE" in page
+    assert "Rational" in page
+    assert (workflow.folder / "reports" / "figures" / "own_cost_against_time.pdf").exists()
+
+    assert "run_batch" not in workflow.planned(**OWN)
+    (workflow.folder / "my_solver.py").write_text(SOLVER.replace("range(5)", "range(4)"))
+    planned = workflow.planned(**OWN)
+    assert (planned["run_batch"], "prepare_data" in planned) == (2, False)
+    (workflow.folder / "my_solver.py").write_text(SOLVER)
+    (workflow.folder / "my_data.py").write_text(DATA.replace("default_rng(0)", "default_rng(1)"))
+    planned = workflow.planned(**OWN)
+    assert (planned["run_batch"], planned["prepare_data"]) == (4, 1)

@@ -1,0 +1,74 @@
+"""Runs that are not timed, and a budget for the whole grid, through Snakemake."""
+
+import os
+
+import pytest
+
+from small_grid import Workflow, overlay
+
+pytestmark = pytest.mark.workflow
+# What reports make of such rows is tested with them.
+ROWS = ("--until", "merge_runs")
+
+
+def grid(names, references=(), **changes):
+    experiment = overlay()["experiments"]["table4_supervised"]
+    experiment |= {"solvers": list(names), "references": list(references)}
+    return overlay(experiments={"table4_supervised": experiment}, **changes)
+
+
+@pytest.fixture
+def one_core():
+    """Lend this process, and what it starts, a single core."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    yield
+    os.sched_setaffinity(0, before)
+
+
+def test_quality_runs_go_side_by_side_on_one_core_and_their_times_do_not_count(one_core, tmp_path):
+    (tmp_path / "place").mkdir()
+    workflow = Workflow(tmp_path / "run", {"MEETING_PLACE": str(tmp_path / "place")}, ("--cores", "20", *ROWS))
+    solvers = {name: {"method": "misbehaving:MeetsAnother", "name": name} for name in ("one", "other")}
+    limits, loose = {"time_s": 30, "memory_mib": 256}, {"repeat_for_s": 0.01, "strict": False}
+    changes = grid(["one", "other"], solvers=solvers, limits=limits, timing=loose)
+    done = workflow.run(**changes)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [row for found in workflow.records().values() for row in found]
+    # Each waited for the other on a core that a timed run would have owned.
+    assert [(row.status, row.timed, row.cores, row.repeats) for row in rows] == [("converged", False, "", 1)] * 4
+    # What is to be timed has to be run again, but nothing the other way.
+    changes["timing"] = {"repeat_for_s": 0.01}
+    done = workflow.run(**changes)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [row for found in workflow.records().values() for row in found]
+    assert [(row.timed, row.cores) for row in rows] == [(True, str(min(os.sched_getaffinity(0))))] * 4
+    assert "run_batch" not in workflow.planned(**changes | {"timing": loose})
+
+
+def test_a_grid_whose_budget_is_used_up_is_green_and_goes_on_with_more(tmp_path):
+    workflow = Workflow(tmp_path / "run", words=("--cores", "1", *ROWS))
+
+    def within(budget_s):
+        return grid(["ism", "Raises"], ["svm"], limits={"time_s": 5, "memory_mib": 256, "budget_s": budget_s})
+
+    done = workflow.run(**within(1e-6))
+    assert done.returncode == 0, done.stdout + done.stderr
+    # One job at a time: the first run uses the budget up.
+    first = {(name, row.fold): row for name, found in workflow.records().items() for row in found}
+    assert len(first) == 6
+    ended = {key: row for key, row in first.items() if row.status != "skipped"}
+    assert len(ended) == 1
+    assert "run_batch" not in workflow.planned(**within(1e-6))
+    done = workflow.run(**within(1e6))
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = {(name, row.fold): row for name, found in workflow.records().items() for row in found}
+    assert {key: row.status for key, row in rows.items()} == {
+        (name, fold): status
+        for name, status in (("ism", "converged"), ("Raises", "failed"), ("svm", "converged"))
+        for fold in (0, 1)
+    }
+    ((key, row),) = ended.items()
+    assert (rows[key].wall_s, rows[key].time_s) == (row.wall_s, row.time_s)
+    assert "run_batch" not in workflow.planned(**within(None))
+    assert len((workflow.folder / "results/.state/spent.txt").read_text().split()) == 6
