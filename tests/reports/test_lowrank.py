@@ -144,7 +144,7 @@ def test_no_constraints_have_no_place_on_the_axis_of_sweeps():
     chart = lowrank_chart(ROWS, "digits", SECTION)
     burg = chart.panels[3].series[0]
     assert burg.x == [20, 200]
-    assert burg.lower[0] == pytest.approx(17.0)
+    assert (burg.lower[0], burg.y[0], burg.upper[0]) == (17.25, 17.5, 17.75)
     assert chart.panels[0].series[0].x == [0, 20, 200]
 
 

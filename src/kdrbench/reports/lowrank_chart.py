@@ -19,10 +19,11 @@ _PANELS = {
     "sweeps": ("sweeps, or Newton steps", "sweeps"),
 }
 _COLOURS = {"burg": 0, "von_neumann": 1, "definite_boost": 2}
+_BLACK = 6
 
 
 def lowrank_chart(rows: pd.DataFrame, task: str, section: Config) -> Chart:
-    """Return a task's chart: mean over runs with a band of one standard deviation; sweeps on a logarithmic axis."""
+    """Return a task's chart: median over runs with a band of the quartiles; sweeps on a logarithmic axis."""
     definition = section["tasks"][task]
     chosen = rows[rows["task"] == task]
     panels = [_panel(chosen, definition["methods"], column) for column in _PANELS]
@@ -31,7 +32,7 @@ def lowrank_chart(rows: pd.DataFrame, task: str, section: Config) -> Chart:
         name=f"lowrank_{task}",
         title=definition["title"],
         caption=(
-            f"{definition['title']}. Mean over {n_runs} draws of the constraints, band of one standard deviation. "
+            f"{definition['title']}. Median of {n_runs} draws of the constraints, band of the quartiles. "
             "Crosses: some runs did not meet their stopping rule. Made from results/lowrank.csv."
         ),
         panels=panels,
@@ -54,20 +55,18 @@ def _series(rows: pd.DataFrame, method: str, column: str) -> list[Series]:
     if not groups:
         return []
     family = next((name for name in _COLOURS if method.startswith(name)), "")
-    means = [float(group[column].mean()) for _, group in groups]
-    spreads = [float(group[column].std(ddof=0)) for _, group in groups]
-    # On a logarithmic axis a band must not reach zero.
-    least = 1.0 if column == "sweeps" else 0.0
+    # Quartiles: a few draws without a solution would stretch a standard deviation beyond what can be.
+    low, middle, high = ([float(group[column].quantile(q)) for _, group in groups] for q in (0.25, 0.5, 0.75))
     solved = [int((group["status"] == str(Status.CONVERGED)).sum()) for _, group in groups]
     line = Series(
         label=label_of(method),
         x=[float(str(count)) for count, _ in groups],
-        y=means,
+        y=middle,
         symbol=Symbol.DOT,
         colour=_COLOURS.get(family, 3),
         dashed=method not in _COLOURS,
-        lower=[max(least, mean - spread) for mean, spread in zip(means, spreads, strict=True)],
-        upper=[mean + spread for mean, spread in zip(means, spreads, strict=True)],
+        lower=low,
+        upper=high,
         words=[f"{met} of {len(group)} runs met their rule" for met, (_, group) in zip(solved, groups, strict=True)],
     )
     short = [place for place, (_, group) in enumerate(groups) if solved[place] < len(group)]
@@ -75,9 +74,10 @@ def _series(rows: pd.DataFrame, method: str, column: str) -> list[Series]:
         line,
         label=f"{line.label}: not all met their rule",
         x=[float(str(groups[place][0])) for place in short],
-        y=[means[place] for place in short],
+        y=[middle[place] for place in short],
         mark=Mark.POINTS,
         symbol=Symbol.CROSS,
+        colour=_BLACK,
         group=line.label,
         lower=None,
         upper=None,
