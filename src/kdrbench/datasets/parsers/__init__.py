@@ -4,7 +4,7 @@ A parser takes the paths of the entry's verified files, in the registry's order,
 bundled or generated set has no files. Whatever is wrong with a file is a ``DataError`` that names it.
 """
 
-from kdrbench.datasets.parsers.bundled import bundled_wdbc, bundled_wine
+from kdrbench.datasets.parsers.bundled import bundled_iris, bundled_wdbc, bundled_wine
 from kdrbench.datasets.parsers.delimited import table, table_and_labels
 from kdrbench.datasets.parsers.faces import cmu_faces
 from kdrbench.datasets.parsers.generated import four_gaussians, gyrb_standin, moons, scaling
@@ -16,6 +16,7 @@ from kdrbench.datasets.parsers.parsed import Parsed
 
 __all__ = [
     "Parsed",
+    "bundled_iris",
     "bundled_wdbc",
     "bundled_wine",
     "cmu_faces",

@@ -20,3 +20,11 @@ def bundled_wdbc() -> Parsed:
     bunch = load_breast_cancer()
     labels = [str(bunch.target_names[code]) for code in bunch.target]
     return Parsed(bunch.data, labels, [str(name) for name in bunch.feature_names])
+
+
+def bundled_iris() -> Parsed:
+    """Read scikit-learn's copy of Iris."""
+    from sklearn.datasets import load_iris
+
+    bunch = load_iris()
+    return Parsed(bunch.data, [str(bunch.target_names[code]) for code in bunch.target], bunch.feature_names)
