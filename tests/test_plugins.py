@@ -1,6 +1,7 @@
 """Methods, kernels and data of the user's own, by file, by module and by entry point."""
 
 import pickle
+import sys
 from importlib.metadata import EntryPoint
 
 import numpy as np
@@ -98,6 +99,10 @@ def installed(here, monkeypatch):
         "kdrbench.datasets": EntryPoint("their_blobs", "my_data:Blobs", "kdrbench.datasets"),
     }
     monkeypatch.setattr(plugins, "entry_points", lambda group: [declared[group]] if group in declared else [])
+    yield
+    # They were imported under their own names, which other tests use too.
+    for name in [name for name in sys.modules if name.startswith("my_")]:
+        del sys.modules[name]
 
 
 def test_installed_packages_declare_methods_under_names(installed):

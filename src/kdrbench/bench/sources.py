@@ -21,7 +21,7 @@ from pathlib import Path
 
 _PACKAGE = "kdrbench"
 # This says what is to be run; it is in the batch itself.
-_NO_PART_OF_RESULTS = frozenset({"kdrbench.bench.grid"})
+_NO_PART_OF_RESULTS = frozenset({"kdrbench.bench.grid", "kdrbench.bench.plan"})
 _ROOT = Path(__file__).resolve().parents[1]
 
 
