@@ -23,6 +23,9 @@ STATUS = {
 REFERENCE_STATUS = {"svm": "converged", "FitsForEver": "time_limit"}
 LIMIT_S = 1.5
 
+# Words by which Snakemake makes all rows and no report, which takes much longer.
+ROWS = ("--until", "merge_runs")
+
 
 def overlay(**changes):
     experiment = {

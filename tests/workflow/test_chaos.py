@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from kdrbench.bench.record import read_records
-from small_grid import Workflow, overlay
+from small_grid import ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 
@@ -107,7 +107,7 @@ def unlocked(workflow, out):
 
 def test_kills_at_random_instants_change_nothing(tmp_path):
     undisturbed = Workflow(tmp_path / "undisturbed")
-    done = undisturbed.run(**grid())
+    done = undisturbed.run(*ROWS, **grid())
     assert done.returncode == 0, done.stdout + done.stderr
     expected, found = rows(undisturbed), findings(undisturbed)
     assert len(found) == (2 * 3 + 1) * 2
@@ -118,7 +118,7 @@ def test_kills_at_random_instants_change_nothing(tmp_path):
     while kills < KILLS:
         workflow, ended = Workflow(tmp_path / f"disturbed-{rounds}"), False
         while not ended:
-            snakemake = workflow.start(**grid())
+            snakemake = workflow.start(*ROWS, **grid())
             members = []
             while kills < KILLS and not exits_within(snakemake, rng.uniform(0.2, 4.0)):
                 members = family(psutil.Process(snakemake.pid))

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from slurm_cluster import SlurmCluster, missing_programs
-from small_grid import ROOT, STATUS, Workflow, overlay
+from small_grid import ROOT, ROWS, STATUS, Workflow, overlay
 
 pytestmark = [
     pytest.mark.workflow,
@@ -49,23 +49,25 @@ def new_jobs(cluster, before):
 
 def test_every_run_leaves_its_row(cluster, workflow):
     before, solvers = cluster.jobs(), ("ism", "Sleeps", "Allocates", "IsKilled")
-    done = workflow.run(**of_solvers(*solvers))
+    done = workflow.run(*ROWS, **of_solvers(*solvers))
     assert done.returncode == 0, done.stdout + done.stderr
     assert statuses(workflow) == {solver: [STATUS[solver]] * 2 for solver in solvers}
     # One job a batch; what is short or wants a network runs beside Snakemake.
     assert new_jobs(cluster, before) == ["COMPLETED"] * len(solvers)
-    assert (workflow.folder / "reports/table4_supervised.html").exists()
+    assert (workflow.folder / "results/runs.csv").exists()
 
 
 def test_a_job_that_slurm_ends_leaves_no_row_and_is_run_again(cluster, workflow):
     before = cluster.jobs()
     # A run may take ten minutes, but Slurm grants one.
     far = {"limits": {"time_s": 600, "memory_mib": 256}}
-    done = workflow.run("--set-resources", "run_batch:runtime=1", "--retries", "0", **of_solvers("Sleeps", **far))
+    done = workflow.run(
+        "--set-resources", "run_batch:runtime=1", "--retries", "0", *ROWS, **of_solvers("Sleeps", **far)
+    )
     assert done.returncode != 0
     assert new_jobs(cluster, before) == ["TIMEOUT"]
     assert statuses(workflow) == {}
-    again = workflow.run(**of_solvers("Sleeps"))
+    again = workflow.run(*ROWS, **of_solvers("Sleeps"))
     assert again.returncode == 0, again.stdout + again.stderr
     assert statuses(workflow) == {"Sleeps": ["time_limit"] * 2}
 
@@ -94,7 +96,7 @@ def test_jobs_wait_for_a_drained_node_no_more_of_them_than_the_cap(cluster, work
 def test_short_batches_share_a_job_where_that_is_asked_for(cluster, workflow):
     before = cluster.jobs()
     together = ["--groups", "run_batch=batches", "--group-components", "batches=3"]
-    done = workflow.run(*together, **of_solvers("ism", "Raises", "IsKilled"))
+    done = workflow.run(*together, *ROWS, **of_solvers("ism", "Raises", "IsKilled"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert new_jobs(cluster, before) == ["COMPLETED"]
     assert statuses(workflow) == {name: [STATUS[name]] * 2 for name in ("ism", "Raises", "IsKilled")}
@@ -111,7 +113,7 @@ def test_a_scheduler_without_a_plugin(cluster, tmp_path):
     before = cluster.jobs()
     words = ["--profile", ROOT / "profiles" / "cluster-generic", "--seconds-between-status-checks", "2"]
     workflow = Workflow(tmp_path / "run", cluster.environment, words)
-    done = workflow.run(**of_solvers("ism", "IsKilled"))
+    done = workflow.run(*ROWS, **of_solvers("ism", "IsKilled"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert statuses(workflow) == {"ism": ["converged"] * 2, "IsKilled": ["failed"] * 2}
     assert new_jobs(cluster, before) == ["COMPLETED"] * 2

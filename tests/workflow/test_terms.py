@@ -4,11 +4,9 @@ import os
 
 import pytest
 
-from small_grid import Workflow, overlay
+from small_grid import ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
-# What reports make of such rows is tested with them.
-ROWS = ("--until", "merge_runs")
 
 
 def grid(names, references=(), **changes):
