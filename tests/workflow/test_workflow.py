@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from kdrbench.reports.chart import Chart
-from small_grid import BAD, LIMIT_S, REFERENCE_STATUS, STATUS, Workflow, overlay
+from small_grid import BAD, LIMIT_S, REFERENCE_STATUS, ROWS, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 
@@ -136,7 +136,7 @@ def test_an_unsupervised_experiment_runs_with_solvers_that_go_wrong_inside(tmp_p
     references = overlay()["references"] | {"ClustersForEver": {"method": "misbehaving:ClustersForEver"}}
     solvers = overlay()["solvers"] | {"NeverEnds": {"method": "misbehaving:NeverEnds"}}
     changes = {"run": ["clusters"], "solvers": solvers, "references": references}
-    done = workflow.run(**changes, experiments={"clusters": experiment})
+    done = workflow.run("--until", "table", **changes, experiments={"clusters": experiment})
     assert done.returncode == 0, done.stdout + done.stderr
     records = workflow.records()
     found = {name: rows[0].status for name, rows in records.items()}
@@ -153,7 +153,7 @@ def test_an_unsupervised_experiment_runs_with_solvers_that_go_wrong_inside(tmp_p
     assert rows["Raises", "time_s"]["ours"] == "failed"
     assert rows["NeverEnds", "time_s"]["ours"] == rows["ClustersForEver", "time_s"]["ours"] == "> 1.5s"
     assert (workflow.folder / "reports/figures/clusters_cost_against_time.png").exists()
-    assert workflow.planned(**changes, experiments={"clusters": experiment}) == {}
+    assert workflow.planned("--until", "table", **changes, experiments={"clusters": experiment}) == {}
 
 
 def test_merged_table_has_every_row(finished):
@@ -197,17 +197,17 @@ def test_an_edited_solver_reruns_its_own_cells(tmp_path):
         "limits": {"time_s": 0.2, "memory_mib": 256},
         "experiments": {"table4_supervised": experiment},
     }
-    done = workflow.run(**grid)
+    done = workflow.run(*ROWS, **grid)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert workflow.planned(**grid) == {}
+    assert workflow.planned(*ROWS, **grid) == {}
     code.write_text(
         "# As patient as ever.\n" + code.read_text().replace("    pass", '    """Nothing new."""\n\n    pass')
     )
-    assert workflow.planned(**grid) == {}
+    assert workflow.planned(*ROWS, **grid) == {}
     code.write_text(code.read_text() + "\n    version = 2\n")
-    done = workflow.run("--dry-run", **grid)
+    done = workflow.run("--dry-run", *ROWS, **grid)
     assert "solver=mine" in done.stdout + done.stderr
-    assert workflow.planned(**grid)["run_batch"] == 1
+    assert workflow.planned(*ROWS, **grid)["run_batch"] == 1
 
 
 CONDA = """#!/bin/sh
