@@ -11,7 +11,10 @@ faults = []
 for name in config["run"]:
     experiment = config["experiments"][name]
     supervised, alternative = (experiment["paradigm"] == one for one in ("supervised", "alternative"))
-    qualities = ["accuracy"] if supervised else ["nmi", *(["nmi_given"] if alternative else [])]
+    # Without a test part there is the training error only, and one projection, with nothing to compare it to.
+    folds = experiment.get("split", "folds") == "folds"
+    judged = "accuracy" if folds else "error"
+    qualities = [judged] if supervised else ["nmi", *(["nmi_given"] if alternative else [])]
     runs_of_a_cell = experiment.get("folds", 1)
     axes = [experiment[key] for key in ("datasets", "kernels", "solvers")]
     cells = {
@@ -40,7 +43,8 @@ for name in config["run"]:
     ]
     kinds = ["tex", "html", "csv"] + (["pdf"] if shutil.which("pdflatex") else [])
     paths = [Path(f"reports/{name}.{kind}") for kind in kinds]
-    drawn = ["cost_against_time", "scatter", *(["cost_against_calls", "loadings"] if supervised else [])]
+    drawn = ["cost_against_time", "scatter", *(["cost_against_calls"] if supervised else [])]
+    drawn += ["loadings"] if supervised and folds else []
     figures = [f"reports/figures/{name}_{figure}" for figure in drawn]
     paths += [Path(f"{figure}.{kind}") for figure in figures for kind in ("pdf", "png", "json")]
     for figure in figures:
