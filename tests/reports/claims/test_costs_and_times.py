@@ -62,7 +62,7 @@ def test_failed_runs_scaling_series_and_references_are_no_rivals():
 
 def test_stopped_runs_count_and_are_said():
     rows = [*folds("ism", -100.0), *folds("dg", -90.0, n=3), run("wine", "dg", 3, cost=-90.0, status="time_limit")]
-    assert "1 cells have stopped runs" in lower_cost(records(*rows)).evidence
+    assert "runs were stopped in 1 of them" in lower_cost(records(*rows)).evidence
 
 
 def test_converged_rivals_have_a_claim_of_their_own():

@@ -74,7 +74,7 @@ def confirmed_if(holds: bool, evidence: str, note: str = "") -> Found:
     return Found(Decision.CONFIRMED if holds else Decision.CONTRADICTED, evidence, note)
 
 
-def listed(names: list[str], most: int = 6) -> str:
+def listed(names: list[str], most: int = 3) -> str:
     """Return names with commas, the first few of many."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -53,7 +53,7 @@ def _lower_cost(records: Records, solver: str, rivals: tuple[str, ...]) -> Found
     evidence += f", higher in {len(higher)}" + (f" (most by {max(gaps):.1%}): {listed(higher)}" if higher else "")
     stopped = sum(not cell.ended.all() for cell in cells)
     if stopped:
-        evidence += f"; {stopped} cells have stopped runs, which count with their last iterate"
+        evidence += f"; runs were stopped in {stopped} of them and count with their last iterate"
     return confirmed_if(not higher and lower > 0, f"{evidence}; {_tested(records, solver, rivals)}")
 
 

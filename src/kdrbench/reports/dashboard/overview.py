@@ -15,7 +15,7 @@ _PAPERS = {
     "neurips2019": "NeurIPS 2019",
     "ismplus": "ISM+",
     "kpca_trick": "KPCA trick",
-    "low_rank": "Low-rank kernels",
+    "lowrank2006": "Low-rank kernels",
 }
 
 
