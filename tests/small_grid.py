@@ -95,4 +95,6 @@ class Workflow:
         """Return how many jobs of each rule a run would start."""
         done = self.run("--dry-run", *words, **changes)
         assert done.returncode == 0, done.stderr
-        return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", done.stdout + done.stderr, re.M)}
+        counts = re.findall(r"^(\w+) +(\d+)$", done.stdout + done.stderr, re.M)
+        # With --until Snakemake counts nothing too.
+        return {rule: int(count) for rule, count in counts if count != "0"}
