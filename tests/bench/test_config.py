@@ -69,7 +69,7 @@ TABLE = "experiments.table4_supervised"
         ),
         (f"{TABLE}.solvers", ["a/b"], "it must be a name of letters, digits"),
         (f"{TABLE}.components.wine", 14, "components.wine is 14; data set 'wine' has 13 features"),
-        (f"{TABLE}.components.wine", 0, "components.wine is 0; it must be at least 1"),
+        (f"{TABLE}.components.wine", 0, "wine is 0; it must be 'eigengap' or an integer of at least 1"),
         (f"{TABLE}.components.wine", KeyError, "names no number of components for data set 'wine'"),
         ("kernels.gaussian.sigma", -1, "config: kernels.gaussian: Gaussian sigma must be a finite number > 0, got -1"),
         ("kernels.gaussian.sgima", 1, "config: kernels.gaussian: unknown option of kernel family 'gaussian': 'sgima'"),
@@ -122,6 +122,8 @@ def test_the_whole_grid_is_that_of_the_papers():
         "table5_unsupervised": 4 * 4 * 2,
         "ismplus_table5": 4 * (9 + 3),
         "ismplus_table6": 4 * (9 + 2),
+        "ismplus_eigengap": 4 * 2 * 2,
+        "ismplus_eigengap_clusters": 4 * 2 * 2,
         "figure1a": 3 * 2,
         # sizes x solvers
         "scaling": 8 * 6,

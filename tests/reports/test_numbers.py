@@ -1,6 +1,6 @@
 import pytest
 
-from kdrbench.reports.numbers import agreement, duration, percentage, quantity
+from kdrbench.reports.numbers import agreement, count, duration, percentage, quantity
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,9 @@ def test_percentages():
 def test_agreements():
     assert agreement(0.8784, 0.01) == "0.878 \u00b1 0.010"
     assert agreement(1.0) == "1.000"
+
+
+def test_counts_have_a_decimal_only_where_they_differ():
+    assert count(4.0) == "4"
+    assert count(4.0, 0.0) == "4"
+    assert count(1.9, 0.3) == "1.9 \u00b1 0.3"

@@ -61,6 +61,15 @@ def test_weights_and_angles_do_not_depend_on_the_rotation():
     np.testing.assert_allclose(principal_angles(second, first), [0.0, 30.0], atol=1e-6)
 
 
+def test_spaces_of_different_dimensions_have_the_angles_of_the_smaller():
+    line = np.zeros((5, 1))
+    line[1:3, 0] = np.cos(np.radians(30.0)), np.sin(np.radians(30.0))
+    for pair in ((plane(0.0), line), (line, plane(0.0))):
+        np.testing.assert_allclose(principal_angles(*pair), [30.0], atol=1e-6)
+    # The smallest angle of each pair, where one of three has one column: with each of the planes, and of these.
+    np.testing.assert_allclose(angles_between([plane(0.0), line, plane(40.0)]), [[30.0], [0.0], [10.0]], atol=1e-6)
+
+
 @pytest.mark.parametrize("angle", [1e-9, 1e-3, 44.0, 46.0, 90.0])
 def test_angles_are_exact_from_tiny_to_right(angle):
     # A cosine in double precision cannot tell 1e-9 degrees from none: it is 1 - 1.5e-22.

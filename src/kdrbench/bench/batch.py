@@ -125,7 +125,7 @@ def _run_fold(
     job, run, started_at = make_job(number, fold), files.run(number), now()
     with around.budget.charged() if around.budget else nullcontext():
         ending, outcome = _watched(job, around, run)
-    return row.of_run(number, fold, outcome, ending, job.judged(run), started_at)
+    return row.of_run(number, fold, job.n_components, outcome, ending, job.judged(run), started_at)
 
 
 def _watched(job: Job, around: Surroundings, run: RunFiles) -> tuple[Ending, RunOutcome]:

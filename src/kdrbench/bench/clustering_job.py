@@ -14,6 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from kdrbench.bench.components import components_before, components_of
 from kdrbench.bench.execute import Finished, RunFiles
 from kdrbench.bench.experiment import CLUSTERS
 from kdrbench.bench.fold import Fold
@@ -50,12 +51,13 @@ class SolverClusteringJob:
     fold: Fold
     evaluation: Evaluation
     number: int
+    n_components: int
     given: NDArray[Any] | None = None
 
     def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
         """Alternate under the referee."""
-        judge, q = self.objective(), self.batch.n_components
-        referee = Referee(judge, q, limits.time_s, files.trace, files.projection, pauses)
+        judge = self.objective()
+        referee = Referee(judge, self.n_components, limits.time_s, files.trace, files.projection, pauses)
         try:
             learned = self._alternate(referee, judge)
         except OutOfTimeError:
@@ -139,7 +141,7 @@ class SolverClusteringJob:
 
     def _start(self, problem: Problem) -> FloatArray:
         rng = rng_of("start", self.batch.dataset, self.number, self.batch.seed)
-        return make_start(self.batch.start, problem, self.batch.n_components, rng)
+        return make_start(self.batch.start, problem, self.n_components, rng)
 
 
 def make_clustering_job(
@@ -150,16 +152,18 @@ def make_clustering_job(
     Raises ``InputError`` when the problems lack an oracle that the solver requires.
     """
     evaluation = Evaluation(**batch.evaluation, threads=batch.threads, memory_mib=memory_mib)
-    kernel = build_kernel(batch.kernel_definition, fold.train_features, batch.n_components)
+    given = _given(batch, fold)
+    task = build_task(batch.paradigm, batch.parameters, fold.train_features, given, evaluation=evaluation)
+    q = components_of(batch, fold, task)
+    kernel = build_kernel(batch.kernel_definition, fold.train_features, q)
     # Oracles depend on kernel and evaluation, not on Gamma; that of the classes needs no alternation to be made.
-    given = _given(batch, fold, kernel)
     labels = fold.train_labels if given is None else given
     known = build_task("supervised", {}, fold.train_features, labels, evaluation=evaluation)
     check_oracles(solver, known.first_problem(kernel))
-    return SolverClusteringJob(batch, solver, kernel, fold, evaluation, number, given)
+    return SolverClusteringJob(batch, solver, kernel, fold, evaluation, number, q, given)
 
 
-def _given(batch: Batch, fold: Fold, kernel: Kernel | Combination) -> NDArray[Any] | None:
+def _given(batch: Batch, fold: Fold) -> NDArray[Any] | None:
     """Return the labelling to differ from, if there is one.
 
     ``clusters`` are those which spectral clustering finds with the kernel of the unprojected rows.
@@ -167,7 +171,9 @@ def _given(batch: Batch, fold: Fold, kernel: Kernel | Combination) -> NDArray[An
     name = batch.labellings.get("given")
     if name != CLUSTERS:
         return None if name is None else fold.labelling(name)
-    first = Alternation(batch.parameters["n_clusters"]).first_step(fold.train_features, kernel)
+    n_clusters, features = batch.parameters["n_clusters"], fold.train_features
+    kernel = build_kernel(batch.kernel_definition, features, components_before(batch, fold, n_clusters))
+    first = Alternation(n_clusters).first_step(features, kernel)
     return cluster_rows(first.embedding)
 
 

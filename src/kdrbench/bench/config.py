@@ -78,6 +78,13 @@ def _check_finite(value: object, place: str) -> None:
             _check_finite(part, f"{place}.{key}" if place else str(key))
 
 
+def _one_of(alternatives: list[Config]) -> str:
+    """Return in words what may stand where the schema allows a word or a number."""
+    words = [repr(one["const"]) for one in alternatives if "const" in one]
+    least = [f"an integer of at least {one['minimum']}" for one in alternatives if "minimum" in one]
+    return " or ".join(words + least)
+
+
 def _in_words(error: Any) -> str:
     place = ".".join(str(part) for part in error.absolute_path)
     where = f" in {place}" if place else ""
@@ -97,7 +104,7 @@ def _in_words(error: Any) -> str:
         "minimum": f"at least {wanted}",
         "exclusiveMinimum": f"greater than {wanted}",
         "minItems": f"a list of at least {wanted} name(s)",
-        "anyOf": "'auto' or an integer of at least 1",
+        "anyOf": _one_of(wanted) if rule == "anyOf" else "",
         "uniqueItems": "a list without repetitions",
         "pattern": "a name of letters, digits, '-' and '_'",
     }

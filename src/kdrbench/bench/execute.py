@@ -86,6 +86,11 @@ class Finished:
 class Job(Protocol):
     """One fold's work: a solver's or a reference's."""
 
+    @property
+    def n_components(self) -> int:
+        """The q of this run."""
+        ...
+
     def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
         """Work once, the clock on the method alone, and leave in ``files`` what the result is judged by."""
         ...

@@ -18,6 +18,8 @@ Config = Mapping[str, Any]
 _SUPERVISED, _UNSUPERVISED, ALTERNATIVE = "supervised", "unsupervised", "alternative"
 # The given labelling of data without one: what spectral clustering finds first.
 CLUSTERS = "clusters"
+# The q below which the spectrum of Phi_0 has its largest gap (ISM+, Eq. 50), of each run its own.
+EIGENGAP = "eigengap"
 # What a reference must be for to stand beside a paradigm's solvers.
 _TASKS = {_SUPERVISED: ReferenceTask.CLASSIFICATION, _UNSUPERVISED: ReferenceTask.CLUSTERING}
 
@@ -151,7 +153,12 @@ def _check_dataset(place: str, experiment: Config, entry: DatasetEntry) -> None:
     components, dataset = experiment["components"].get(entry.name), entry.name
     if components is None:
         raise ConfigError(f"config: {place}.components names no number of components for data set {dataset!r}")
-    if components > entry.n_features:
+    if components == EIGENGAP and experiment.get("references"):
+        raise ConfigError(
+            f"config: {place}.components.{dataset} is {EIGENGAP!r}, a rule for the solvers' problems, which "
+            f"{experiment['references'][0]!r} of {place}.references has not; name a number, or leave references out"
+        )
+    if components != EIGENGAP and components > entry.n_features:
         raise ConfigError(
             f"config: {place}.components.{dataset} is {components}; data set {dataset!r} has {entry.n_features} "
             f"features, so it must be between 1 and {entry.n_features}"

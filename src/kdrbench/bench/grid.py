@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.bench.config import NO_KERNEL, check_config, method_of
-from kdrbench.bench.experiment import Config, labellings_of, parameters_of, rows_of, runs_of, split_of, time_limit_of
+from kdrbench.bench.experiment import (
+    EIGENGAP,
+    Config,
+    labellings_of,
+    parameters_of,
+    rows_of,
+    runs_of,
+    split_of,
+    time_limit_of,
+)
 from kdrbench.bench.job_size import AUTO, runs_per_job
 from kdrbench.bench.monitor import REFEREE_SHARE
 from kdrbench.bench.plan import Batch, Kind
@@ -158,8 +167,10 @@ class Grid:
     def _batches_of(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[Batch]:
         experiment, config, entry = self.config["experiments"][name], self.config, self._registry[dataset]
         n_folds, n_rows, q = runs_of(experiment), rows_of(experiment, dataset), experiment["components"][dataset]
+        # A rule finds q in the data, which are not read here: no more than this.
+        reckoned = entry.n_features if q == EIGENGAP else q
         asked, paradigm = experiment.get("folds_per_job", AUTO), experiment["paradigm"]
-        size = runs_per_job(asked, n_folds, n_rows or entry.n_samples, entry.n_features, q, part, paradigm)
+        size = runs_per_job(asked, n_folds, n_rows or entry.n_samples, entry.n_features, reckoned, part, paradigm)
         for first in range(0, n_folds, size):
             yield Batch(
                 experiment=name,

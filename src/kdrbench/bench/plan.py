@@ -24,7 +24,8 @@ class Batch:
 
     With the split ``subsets`` a fold is a draw of ``n_rows`` rows, with ``none`` the only one is all. A reference
     stands in place of the solver, with the kernel ``none``, no start and no evaluation. ``labellings`` name what is
-    ``given`` to alternative clustering and what is ``sought``.
+    ``given`` to alternative clustering and what is ``sought``. ``n_components`` is q, or ``eigengap`` where each run
+    has its own (:func:`.components_of`).
     Limits and repeats are not part of a batch: changing one must not rerun what has ended.
     """
 
@@ -40,7 +41,7 @@ class Batch:
     solver: str
     solver_definition: dict[str, Any]
     solver_version: int
-    n_components: int
+    n_components: int | str
     split: Split
     n_folds: int
     n_rows: int | None

@@ -29,8 +29,8 @@ class RunRecord:
     wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores, and a
     fixed piece of work was timed there before and after the batch (``calibration_before_s``, ``calibration_after_s``;
     the latter unknown for a batch that was interrupted). A run that was ``skipped`` because the grid's ``budget_s`` was
-    used up has no numbers. A run killed at its time limit has ``time_s`` equal to the limit; one that ended without a
-    result has the time of its last trace line.
+    used up has no numbers, nor a number of components where these follow a rule. A run killed at its time limit has
+    ``time_s`` equal to the limit; one that ended without a result has the time of its last trace line.
     ``evaluation`` says how the problem was evaluated, and why. Clusterings have the number of their ``rounds``,
     ``iterations`` over all of them, no counts of calls, and say whether their degrees existed (``uses_degrees``).
     ``quality`` is what ``quality_metric`` says: accuracy on the ``n_test`` test samples, or, where there are none, the
@@ -79,7 +79,7 @@ class RunRecord:
     n_test: int
     n_features: int
     n_constant_features: int
-    n_components: int
+    n_components: int | None
     time_limit_s: float
     memory_limit_mib: float
     budget_s: float | None

@@ -110,13 +110,14 @@ def make_reference_job(
 ) -> ClassificationJob | ClusteringJob:
     """Return the batch's job on fold ``number``; every fit has the same randomness, and so have all references.
 
-    The check of the configuration has refused references of other tasks than the paradigm's.
+    The check of the configuration has refused references of other tasks than the paradigm's, and q by a rule.
     """
+    n_components = int(batch.n_components)
     rng = partial(rng_of, "reference", batch.dataset, number, batch.seed)
     if reference.task == ReferenceTask.CLUSTERING:
         n_clusters = batch.parameters["n_clusters"]
-        return ClusteringJob(cast("Clustering", reference), n_clusters, batch.n_components, rng, fold)
-    return ClassificationJob(cast("Classification", reference), batch.n_components, rng, fold)
+        return ClusteringJob(cast("Clustering", reference), n_clusters, n_components, rng, fold)
+    return ClassificationJob(cast("Classification", reference), n_components, rng, fold)
 
 
 def _hand_in(labels: NDArray[Any], n_samples: int, files: RunFiles) -> None:

@@ -32,7 +32,14 @@ class Row:
     n_cores: int
 
     def of_run(
-        self, number: int, fold: Fold, outcome: RunOutcome, ending: Ending, judgement: Judgement, started_at: str
+        self,
+        number: int,
+        fold: Fold,
+        n_components: int | None,
+        outcome: RunOutcome,
+        ending: Ending,
+        judgement: Judgement,
+        started_at: str,
     ) -> RunRecord:
         """Return the row of a run that was made."""
         batch = self.batch
@@ -56,7 +63,7 @@ class Row:
             n_test=len(fold.test_labels),
             n_features=fold.train_features.shape[1],
             n_constant_features=fold.n_constant_features,
-            n_components=batch.n_components,
+            n_components=n_components,
             time_limit_s=self.limits.time_s,
             memory_limit_mib=self.limits.memory_mib,
             timed=self.terms.timed,
@@ -77,7 +84,10 @@ class Row:
         message = f"not run: the grid's budget of {self.terms.budget_s:g} s is used up"
         nothing = Ending(End.EXITED, 0, wall_s=0.0, memory_mib=0.0, involuntary_switches=0)
         metric = metric_of(fold) if self.batch.paradigm == "supervised" else Metric.NMI
-        return self.of_run(number, fold, RunOutcome(Status.SKIPPED, message), nothing, Judgement(metric), now())
+        # Where q follows a rule, nobody has asked it.
+        q = self.batch.n_components if isinstance(self.batch.n_components, int) else None
+        skipped = RunOutcome(Status.SKIPPED, message)
+        return self.of_run(number, fold, q, skipped, nothing, Judgement(metric), now())
 
     def _contaminated(self, outcome: RunOutcome) -> bool | None:
         """Return whether the run waited for its core; unknown without CPU seconds, and but for a single own core."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from kdrbench.bench.components import components_of
 from kdrbench.bench.execute import Finished, RunFiles
 from kdrbench.bench.fold import Fold
 from kdrbench.bench.limits import Limits
@@ -18,7 +19,7 @@ from kdrbench.bench.seeds import rng_of
 from kdrbench.bench.traces import read_array
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms import build_task
+from kdrbench.paradigms import Task, build_task
 from kdrbench.problems import Problem
 from kdrbench.solvers import Solver, make_start, solve
 from kdrbench.solvers.base import check_oracles
@@ -98,20 +99,21 @@ def make_solver_job(batch: Batch, solver: Solver, memory_mib: float, number: int
     Raises ``InputError`` when the problem lacks an oracle that the solver requires.
     """
     asked = Evaluation(**batch.evaluation, threads=batch.threads, memory_mib=memory_mib)
-    problem = _problem(batch, fold, asked)
+    task = _task(batch, fold, asked)
+    q = components_of(batch, fold, task)
+    kernel = build_kernel(batch.kernel_definition, fold.train_features, q, task.alignment_target)
+    problem = task.first_problem(kernel)
     # The referee does not judge by approximations, nor by evaluators that lack oracles or take long.
     usual = replace(asked, evaluator="auto", tolerance=0.0)
-    exact = problem if asked == usual else _problem(batch, fold, usual)
+    exact = problem if asked == usual else _task(batch, fold, usual).first_problem(kernel)
     check_oracles(solver, problem)
-    return SolverJob(solver, problem, exact, batch.n_components, partial(_start, batch, number), fold)
+    return SolverJob(solver, problem, exact, q, partial(_start, batch, number, q), fold)
 
 
-def _problem(batch: Batch, fold: Fold, evaluation: Evaluation) -> Problem:
-    task = build_task(batch.paradigm, batch.parameters, fold.train_features, fold.train_labels, evaluation=evaluation)
-    kernel = build_kernel(batch.kernel_definition, fold.train_features, batch.n_components, task.alignment_target)
-    return task.first_problem(kernel)
+def _task(batch: Batch, fold: Fold, evaluation: Evaluation) -> Task:
+    return build_task(batch.paradigm, batch.parameters, fold.train_features, fold.train_labels, evaluation=evaluation)
 
 
-def _start(batch: Batch, number: int, problem: Problem) -> FloatArray:
+def _start(batch: Batch, number: int, n_components: int, problem: Problem) -> FloatArray:
     rng = rng_of("start", batch.dataset, number, batch.seed)
-    return make_start(batch.start, problem, batch.n_components, rng)
+    return make_start(batch.start, problem, n_components, rng)

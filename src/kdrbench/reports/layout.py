@@ -33,6 +33,7 @@ METRIC_TITLES = {
     "accuracy": "Accuracy",
     "nmi": "NMI",
     "nmi_given": "NMI to given",
+    "n_components": "q",
     "error": "Training error",
 }
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from kdrbench.bench.config import NO_KERNEL
-from kdrbench.bench.experiment import ALTERNATIVE, Config, split_of
+from kdrbench.bench.experiment import ALTERNATIVE, EIGENGAP, Config, split_of
 from kdrbench.bench.fold import Split
 from kdrbench.bench.quality import Metric
 from kdrbench.reports.published import check_published, find_published, published_name
-from kdrbench.reports.summary import METRICS, NMI_GIVEN, Cell, summarise
+from kdrbench.reports.summary import COMPONENTS, METRICS, NMI_GIVEN, Cell, summarise
 from kdrbench.reports.verdict import Verdict, judge
 
 # Of these the highest is the best, of all else the lowest.
@@ -45,7 +45,7 @@ def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
     if "published" in experiment:
         check_published(**experiment["published"])
     cells = summarise(runs)
-    of_solvers = (*METRICS, NMI_GIVEN) if experiment.get("paradigm") == ALTERNATIVE else METRICS
+    of_solvers = _metrics_of(experiment)
     names = {metric: _metric_name(metric, runs, experiment) for metric in of_solvers}
     groups: list[tuple[str, list[str], tuple[str, ...]]]
     groups = [(kernel, experiment["solvers"], of_solvers) for kernel in experiment["kernels"]]
@@ -57,10 +57,18 @@ def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
                 row_cells = {
                     solver: cells.get((dataset, kernel, solver), {}).get(metric, _absent(metric)) for solver in solvers
                 }
-                best = _best(metric, row_cells, lowest=names[metric] not in _HIGHEST)
+                # Of numbers of components none is the best.
+                best = set() if metric == COMPONENTS else _best(metric, row_cells, lowest=names[metric] not in _HIGHEST)
                 for solver, cell in row_cells.items():
                     rows.append(_row(experiment, dataset, kernel, solver, names[metric], cell, solver in best))
     return rows
+
+
+def _metrics_of(experiment: Config) -> tuple[str, ...]:
+    """Return what is told of solvers."""
+    follows = EIGENGAP in experiment.get("components", {}).values()
+    given = experiment.get("paradigm") == ALTERNATIVE
+    return ((COMPONENTS,) if follows else ()) + METRICS + ((NMI_GIVEN,) if given else ())
 
 
 def _row(experiment: Config, dataset: str, kernel: str, solver: str, metric: str, cell: Cell, best: bool) -> LedgerRow:

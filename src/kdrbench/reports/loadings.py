@@ -96,7 +96,8 @@ def _angles(dataset: str, found: dict[str, list[FloatArray]], colours: dict[str,
                 upper=angles.max(axis=0).tolist(),
             )
         )
-    n_features, n_components = next(iter(found.values()))[0].shape
+    n_features = next(iter(found.values()))[0].shape[0]
+    n_components = max(len(one.x) for one in series)
     chance = angles_of_chance(n_features, n_components).tolist()
     # Black, the last of the colours.
     series.append(Series("random spaces", _places(n_components), chance, colour=6, dashed=True))

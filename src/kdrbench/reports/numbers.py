@@ -27,6 +27,11 @@ def agreement(mean: float, std: float | None = None) -> str:
     return text if std is None else f"{text} {PLUS_MINUS} {std:.3f}"
 
 
+def count(mean: float, std: float | None = None) -> str:
+    """Return how many, with one decimal where runs differ: ``4``, ``1.9 \u00b1 0.3``."""
+    return f"{mean:.0f}" if not std else f"{mean:.1f} {PLUS_MINUS} {std:.1f}"
+
+
 def quantity(mean: float, std: float | None = None) -> str:
     """Return a number rounded to two digits of its spread: ``-1311 \u00b1 26``, ``(-1.894 \u00b1 0.054)e6``."""
     exponent = math.floor(math.log10(abs(mean))) if mean else 0

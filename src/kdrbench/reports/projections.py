@@ -48,12 +48,15 @@ def feature_weights(projection: FloatArray) -> FloatArray:
 
 
 def principal_angles(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the q principal angles between the spans of two d x q projections, in degrees, ascending.
+    """Return the principal angles between the spans of two projections, in degrees, ascending.
 
-    Small angles are taken from their sines, which cosines near one would lose.
+    There are as many as the smaller has columns. Small angles are taken from their sines, which cosines near one would
+    lose.
 
     Source: Bjorck and Golub, "Numerical methods for computing angles between linear subspaces", 1973.
     """
+    if first.shape[1] < second.shape[1]:
+        first, second = second, first
     overlap = first.T @ second
     cosines = np.clip(np.linalg.svd(overlap, compute_uv=False), 0.0, 1.0)
     sines = np.clip(np.sort(np.linalg.svd(second - first @ overlap, compute_uv=False)), 0.0, 1.0)
@@ -61,8 +64,9 @@ def principal_angles(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def angles_between(projections: list[FloatArray]) -> FloatArray:
-    """Return the principal angles of each pair, pairs x q."""
-    return np.array([principal_angles(first, second) for first, second in combinations(projections, 2)])
+    """Return the principal angles of each pair, pairs x q; q is the smallest where the projections' differ."""
+    q = min(projection.shape[1] for projection in projections)
+    return np.array([principal_angles(first, second)[:q] for first, second in combinations(projections, 2)])
 
 
 def angles_of_chance(n_features: int, n_components: int, pairs: int = 100) -> FloatArray:

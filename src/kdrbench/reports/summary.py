@@ -21,6 +21,9 @@ METRICS = ("time_s", "cost", "quality")
 _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
 # Of alternative clustering only.
 NMI_GIVEN = "nmi_given"
+# Of experiments where q follows a rule.
+COMPONENTS = "n_components"
+_ALL = (*METRICS, NMI_GIVEN, COMPONENTS)
 # Quality is printed by what it is.
 _FORMATS: dict[str, Callable[[float, float | None], str]] = {
     "time_s": numbers.duration,
@@ -29,6 +32,7 @@ _FORMATS: dict[str, Callable[[float, float | None], str]] = {
     Metric.ERROR: numbers.percentage,
     Metric.NMI: numbers.agreement,
     NMI_GIVEN: numbers.agreement,
+    COMPONENTS: numbers.count,
 }
 
 
@@ -71,7 +75,7 @@ def summarise(runs: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Cell]]
     """Return the cells of each (data set, kernel, solver), by metric."""
     groups = runs.groupby(["dataset", "kernel", "solver"], sort=False)
     return {
-        (str(dataset), str(kernel), str(solver)): {metric: _cell(metric, group) for metric in (*METRICS, NMI_GIVEN)}
+        (str(dataset), str(kernel), str(solver)): {metric: _cell(metric, group) for metric in _ALL}
         for (dataset, kernel, solver), group in groups
     }
 
