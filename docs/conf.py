@@ -33,7 +33,10 @@ bibtex_reference_style = "author_year"
 # Public packages. Types of other projects are names only: a build needs no network.
 autodoc_default_options = {"members": True, "imported-members": True, "member-order": "groupwise"}
 # scikit-learn adds these to every estimator.
-autodoc_default_options["exclude-members"] = "set_fit_request, set_transform_request, set_score_request"
+autodoc_default_options["exclude-members"] = (
+    "fit_transform, get_feature_names_out, get_metadata_routing, get_params, set_fit_request, set_output, set_params, "
+    "set_score_request, set_transform_request"
+)
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_ivar = True

@@ -3,7 +3,7 @@
 import dataclasses
 import typing
 
-from kdrbench.bench.record import SCHEMA_VERSION, RunRecord
+from kdrbench.bench.record import RunRecord
 
 BLANK = {float: 0.0, int: 0, str: "", bool: False}
 
@@ -25,4 +25,4 @@ def _columns(dataset, solver, fold, **columns):
 
 def record(dataset, solver, fold, **columns):
     """The same as a record, which knows of no drift, of today's schema."""
-    return RunRecord(**_columns(dataset, solver, fold, schema_version=SCHEMA_VERSION, **columns))
+    return RunRecord(**_columns(dataset, solver, fold, schema_version=RunRecord.SCHEMA_VERSION, **columns))

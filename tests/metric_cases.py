@@ -1,7 +1,7 @@
 """Small batches of the KPCA trick's tables, and rows made up for them."""
 
 from kdrbench.bench.metric_batch import MetricBatch
-from kdrbench.bench.metric_record import METRIC_SCHEMA_VERSION, MetricRecord
+from kdrbench.bench.metric_record import MetricRecord
 from kdrbench.datasets.registry import load_registry
 
 SIGMAS = {"sigmas": {"lowest": 0.1, "highest": 10.0, "number": 3}}
@@ -32,6 +32,6 @@ def metric_record(**changes):
     words = ["cores", "started_at", "batch_sha256", "data_sha256", "kdrbench_version", "python_version"]
     words += ["numpy_version", "scipy_version", "scikit_learn_version", "pymanopt_version", "blas", "processor"]
     words += ["machine", "git_commit", "lock_sha256", "kernel", "message", "test_selected"]
-    values = {"schema_version": METRIC_SCHEMA_VERSION, "dataset": "iris", "split": 0, "learner": "dne"}
+    values = {"schema_version": MetricRecord.SCHEMA_VERSION, "dataset": "iris", "split": 0, "learner": "dne"}
     values |= {"variant": "plain", "status": "converged", "accuracy": 0.9, "git_dirty": None, "blas_threads": 1}
     return MetricRecord(**{**dict.fromkeys(words, ""), **numbers, **seconds, **around, **values, **changes})

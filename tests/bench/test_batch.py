@@ -10,7 +10,8 @@ from kdrbench.bench.batch import Surroundings, run_batch
 from kdrbench.bench.fold import make_fold
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.merge import merge_records
-from kdrbench.bench.record import RecordError, RunRecord, append_record, read_records
+from kdrbench.bench.record import RunRecord, append_record, read_records
+from kdrbench.bench.rows import RecordError, parse_row, row_json
 from kdrbench.bench.state import BatchFiles, claimed, publish
 from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.bench.terms import TIMED
@@ -258,20 +259,20 @@ def test_other_data_than_the_batch_names_are_refused(files):
 
 def test_records_are_checked_when_read(files):
     (record,) = run("ism", files)
-    line = record.to_json()
-    assert RunRecord.from_json(line) == record
+    line = row_json(record)
+    assert parse_row(line, RunRecord) == record
     for change, message in (
-        ({"schema_version": 99}, "schema version 99, this kdrbench reads 5"),
+        ({"schema_version": 99}, "a RunRecord must have schema version 5, got 99"),
         ({"status": "fine"}, "unknown status 'fine'; allowed: converged"),
         ({"cost": "low"}, "column cost holds 'low'"),
         ({"colour": 1}, "columns differ from the schema in: colour"),
     ):
         with pytest.raises(RecordError, match=message):
-            RunRecord.from_json(json.dumps(json.loads(line) | change))
+            parse_row(json.dumps(json.loads(line) | change), RunRecord)
     with pytest.raises(RecordError, match="must be a JSON object"):
-        RunRecord.from_json("[]")
+        parse_row("[]", RunRecord)
     with pytest.raises(RecordError, match="not a line of JSON"):
-        RunRecord.from_json("{")
+        parse_row("{", RunRecord)
 
 
 def test_merging_tolerates_no_hole_no_double_and_no_stranger(files, tmp_path):
@@ -282,9 +283,9 @@ def test_merging_tolerates_no_hole_no_double_and_no_stranger(files, tmp_path):
     assert len(table.read_text().splitlines()) == 3
     with pytest.raises(RecordError, match="stands twice"):
         merge_records([files.records, files.records], expected, table)
-    with pytest.raises(RecordError, match=r"1 run\(s\) have no record, the first is .*'it', 7\)"):
+    with pytest.raises(RecordError, match=r"1 row\(s\) have no record, the first is .*'it', 7\)"):
         merge_records([files.records], expected | {(*records[0].axes[:4], 7): ""}, table)
-    with pytest.raises(RecordError, match=r"1 record\(s\) belong to no run of the configuration"):
+    with pytest.raises(RecordError, match=r"1 record\(s\) belong to no row of the configuration"):
         merge_records([files.records], dict(list(expected.items())[:1]), table)
     with pytest.raises(RecordError, match=r"'it', 0\) in .*records.jsonl was made for another definition"):
         merge_records([files.records], dict.fromkeys(expected, "of another"), table)

@@ -12,17 +12,17 @@ from kdrbench.bench.config import check_config
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.lowrank_batch import LowrankBatch
 from kdrbench.bench.lowrank_grid import LowrankGrid
-from kdrbench.bench.lowrank_job import LowrankFiles, LowrankSurroundings, run_lowrank_batch
-from kdrbench.bench.lowrank_record import LOWRANK_SCHEMA_VERSION, LowrankRecord
+from kdrbench.bench.lowrank_job import run_lowrank_batch
+from kdrbench.bench.lowrank_record import LowrankRecord
 from kdrbench.bench.lowrank_task import learn, make_task, quality_of, two_fold_accuracy
-from kdrbench.bench.record import RecordError
-from kdrbench.bench.rows import merge_rows, parse_row, read_rows, row_json
+from kdrbench.bench.parts import PartFiles, Supervision
+from kdrbench.bench.rows import RecordError, merge_rows, parse_row, read_rows, row_json, write_rows
 from kdrbench.datasets import Dataset, load_any, load_dataset, load_kernel_set
 from kdrbench.errors import ConfigError, DataError
 from kdrbench.lowrank import Outcome, squared_distances
 
 GYRB = load_any("gyrb-standin")
-AROUND = LowrankSurroundings(Limits(60.0, 2048))
+AROUND = Supervision(Limits(60.0, 2048))
 TASKS = {
     "gyrb": {
         "title": "Stand-in.",
@@ -40,7 +40,7 @@ def config(**changes):
 
 
 def files(folder):
-    return LowrankFiles(folder / "records.jsonl", folder / "state" / "0-1")
+    return PartFiles(folder / "records.jsonl", folder / "state" / "0-1")
 
 
 def batch(method="von_neumann", **changes):
@@ -157,7 +157,7 @@ def test_a_batch_leaves_a_row_for_each_run_and_number_of_constraints(tmp_path):
     one = batch()
     records = run_lowrank_batch(one, GYRB, AROUND, files(tmp_path))
     assert [record.axes for record in records] == one.axes
-    assert records == read_rows(tmp_path / "records.jsonl", LowrankRecord, LOWRANK_SCHEMA_VERSION)
+    assert records == read_rows(tmp_path / "records.jsonl", LowrankRecord)
     assert {record.status for record in records} == {"converged"}
     assert [record.sweeps > 0 for record in records] == [False, True, False, True]
     assert all(0 <= record.nmi_ten_starts <= 1 and record.cpu_s > 0 for record in records)
@@ -198,7 +198,7 @@ def test_a_run_at_its_limit_leaves_what_it_had_learned(tmp_path):
     slow = {"step": "symmetric", "rule": "converged", "max_sweeps": 1_000_000}
     task = TASKS["gyrb"] | {"constraints": [0, 25], "methods": ["slow"]}
     one = LowrankGrid(config(tasks={"gyrb": task}, methods={"slow": slow}, runs=1)).batch("gyrb", "slow", "0-0")
-    around = LowrankSurroundings(Limits(4.0, 2048))
+    around = Supervision(Limits(4.0, 2048))
     records = run_lowrank_batch(one, GYRB, around, files(tmp_path))
     assert [(record.n_constraints, record.status) for record in records] == [(0, "converged"), (25, "time_limit")]
     assert records[1].accuracy is None
@@ -212,18 +212,20 @@ def test_other_data_than_the_batch_wants_are_refused(tmp_path):
 def test_rows_are_merged_in_order_and_holes_are_errors(tmp_path):
     records = run_lowrank_batch(batch(), GYRB, AROUND, files(tmp_path))
     axes = [record.axes for record in records]
-    table = tmp_path / "lowrank.csv"
-    merge_rows(records[::-1], axes, table)
+    path, table = tmp_path / "backwards.jsonl", tmp_path / "lowrank.csv"
+    write_rows(path, records[::-1])
+    assert merge_rows([path], LowrankRecord, axes, table) == records
     with table.open() as stream:
         rows = list(csv.DictReader(stream))
     assert [row["n_constraints"] for row in rows] == ["0", "4", "0", "4"]
-    assert rows[0]["schema_version"] == str(LOWRANK_SCHEMA_VERSION)
-    with pytest.raises(RecordError, match=r"1 row\(s\) have no record, the first is \('gyrb', 'von_neumann', 4, 1\)"):
-        merge_rows(records[:3], axes, table)
-    with pytest.raises(RecordError, match="stands twice"):
-        merge_rows([*records, records[0]], axes, table)
+    assert rows[0]["schema_version"] == str(LowrankRecord.SCHEMA_VERSION)
+    with pytest.raises(RecordError, match=r"stands twice in the results, the second time in .*backwards\.jsonl"):
+        merge_rows([path, path], LowrankRecord, axes, table)
     with pytest.raises(RecordError, match=r"1 record\(s\) belong to no row of the configuration"):
-        merge_rows(records, axes[:3], table)
+        merge_rows([path], LowrankRecord, axes[:3], table)
+    write_rows(path, records[:3])
+    with pytest.raises(RecordError, match=r"1 row\(s\) have no record, the first is \('gyrb', 'von_neumann', 4, 1\)"):
+        merge_rows([path], LowrankRecord, axes, table)
     line = json.loads(row_json(records[0]))
     for changes, message in (
         ({"schema_version": 9}, "a LowrankRecord must have schema version 1"),
@@ -232,4 +234,4 @@ def test_rows_are_merged_in_order_and_holes_are_errors(tmp_path):
         ({"extra": 1}, "the record's columns differ from the schema in: extra"),
     ):
         with pytest.raises(RecordError, match=message):
-            parse_row(json.dumps(line | changes), LowrankRecord, LOWRANK_SCHEMA_VERSION)
+            parse_row(json.dumps(line | changes), LowrankRecord)

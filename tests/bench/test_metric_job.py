@@ -9,22 +9,23 @@ import pytest
 
 from kdrbench.bench import metric_job
 from kdrbench.bench.limits import Limits
-from kdrbench.bench.metric_job import MetricFiles, MetricSurroundings, run_metric_batch
-from kdrbench.bench.metric_record import MetricRecord, merge_metric_records, read_metric_records
+from kdrbench.bench.metric_job import run_metric_batch
+from kdrbench.bench.metric_record import MetricRecord
 from kdrbench.bench.metric_split import MethodRow
-from kdrbench.bench.record import RecordError
+from kdrbench.bench.parts import PartFiles, Supervision, claimed
+from kdrbench.bench.rows import RecordError, merge_rows, parse_row, read_rows, row_json, write_rows
 from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError
 from metric_cases import metric_batch, metric_record
 
 IRIS = load_dataset("iris")
-AROUND = MetricSurroundings(Limits(60.0, 1024.0))
+AROUND = Supervision(Limits(60.0, 1024.0))
 METHODS = ("plain", "aligned")
 
 
 def files_in(folder):
-    return MetricFiles(folder / "records" / "0-1.jsonl", folder / "state" / "0-1")
+    return PartFiles(folder / "records" / "0-1.jsonl", folder / "state" / "0-1")
 
 
 def run(tmp_path, limits=AROUND, **changes):
@@ -38,7 +39,7 @@ def endings(records):
 def test_every_method_of_every_split_leaves_a_row(tmp_path):
     records = run(tmp_path)
     assert [record.axes for record in records] == metric_batch(variants=METHODS).axes
-    assert read_metric_records(files_in(tmp_path).records) == records
+    assert read_rows(files_in(tmp_path).records, MetricRecord) == records
     assert not files_in(tmp_path).state.exists()
     for record in records:
         assert (record.status, record.n_train, record.n_test, record.n_features) == ("converged", 100, 50, 4)
@@ -59,7 +60,7 @@ def stuck(batch, dataset, number):
 
 def test_a_limit_takes_only_what_had_not_ended(tmp_path, monkeypatch):
     replaced(monkeypatch, stuck)
-    records = run(tmp_path, MetricSurroundings(Limits(0.3, 1024.0)), splits=(0,))
+    records = run(tmp_path, Supervision(Limits(0.3, 1024.0)), splits=(0,))
     assert endings(records) == [(0, "plain", "converged"), (0, "aligned", "time_limit")]
     assert records[0].accuracy == 0.5
     assert records[1].accuracy is records[1].tuning_cpu_s is None
@@ -73,7 +74,7 @@ def hoards(batch, dataset, number):
 
 def test_failures_and_memory_are_rows(tmp_path, monkeypatch):
     replaced(monkeypatch, hoards)
-    records = run(tmp_path, MetricSurroundings(Limits(60.0, 64.0)), splits=(0,))
+    records = run(tmp_path, Supervision(Limits(60.0, 64.0)), splits=(0,))
     assert endings(records) == [(0, "plain", "failed"), (0, "aligned", "memory_limit")]
     assert records[0].message == "ValueError: no"
     assert records[0].learning_cpu_s is None
@@ -118,7 +119,7 @@ def test_finished_splits_are_not_done_again(tmp_path, monkeypatch):
 
 
 def test_rows_of_another_batch_or_limit_do_not_count(tmp_path, monkeypatch):
-    for changes in ({"seed": 1}, {"limits": MetricSurroundings(Limits(59.0, 1024.0))}):
+    for changes in ({"seed": 1}, {"limits": Supervision(Limits(59.0, 1024.0))}):
         replaced(monkeypatch, interrupted)
         with pytest.raises(SupervisionError):
             run(tmp_path / str(changes))
@@ -129,7 +130,7 @@ def test_rows_of_another_batch_or_limit_do_not_count(tmp_path, monkeypatch):
 def test_a_second_process_and_other_data_are_refused(tmp_path):
     batch = metric_batch(variants=METHODS)
     with (
-        metric_job._claimed(batch, AROUND.limits, files_in(tmp_path)),
+        claimed(batch, MetricRecord, len(batch.methods), AROUND.limits, files_in(tmp_path)),
         pytest.raises(SupervisionError, match="another process works on"),
     ):
         run(tmp_path)
@@ -139,31 +140,31 @@ def test_a_second_process_and_other_data_are_refused(tmp_path):
 
 def test_records_say_what_is_wrong_with_them():
     record = metric_record()
-    assert MetricRecord.from_json(record.to_json()) == record
+    assert parse_row(row_json(record), MetricRecord) == record
     values = dataclasses.asdict(record)
     for changes, message in (
-        ({"schema_version": 9}, "must have schema version 1"),
+        ({"schema_version": 9}, "a MetricRecord must have schema version 1, got 9"),
         ({"further": 1}, "columns differ from the schema in: further"),
         ({"split": "0"}, "column split holds '0', which is not of type"),
         ({"status": "done"}, "unknown status 'done'; allowed: converged"),
     ):
         with pytest.raises(RecordError, match=message):
-            MetricRecord.from_json(json.dumps({**values, **changes}))
+            parse_row(json.dumps({**values, **changes}), MetricRecord)
     with pytest.raises(RecordError, match="not a line of JSON"):
-        MetricRecord.from_json("{")
+        parse_row("{", MetricRecord)
 
 
 def test_merging_leaves_no_silent_holes(tmp_path):
     first, second = metric_record(), metric_record(split=1)
     path, table = tmp_path / "rows.jsonl", tmp_path / "kpca.csv"
-    path.write_text(f"{second.to_json()}\n{first.to_json()}\n")
-    assert merge_metric_records([path], [first.axes, second.axes], table) == [first, second]
+    write_rows(path, [second, first])
+    assert merge_rows([path], MetricRecord, [first.axes, second.axes], table) == [first, second]
     assert table.read_text().startswith("schema_version,dataset,split,learner,variant,status,")
     for expected, message in (
         ([first.axes], r"1 record\(s\) belong to no row"),
         ([first.axes, second.axes, ("iris", 2, "dne", "plain")], r"1 row\(s\) have no record"),
     ):
         with pytest.raises(RecordError, match=message):
-            merge_metric_records([path], expected, table)
+            merge_rows([path], MetricRecord, expected, table)
     with pytest.raises(RecordError, match="stands twice in the results"):
-        merge_metric_records([path, path], [first.axes, second.axes], table)
+        merge_rows([path, path], MetricRecord, [first.axes, second.axes], table)

@@ -3,7 +3,8 @@ import json
 
 import pytest
 
-from kdrbench.bench.metric_record import merge_metric_records
+from kdrbench.bench.metric_record import MetricRecord
+from kdrbench.bench.rows import merge_rows, write_rows
 from kdrbench.reports.metric_comparison import compare_metric
 from kdrbench.reports.metric_summary import differences_of, metric_cells, read_metric_rows, win_draw_lose
 from kdrbench.reports.metric_tables import metric_tables
@@ -22,8 +23,8 @@ ACCURACIES = {
 
 def rows_of(tmp_path, records):
     path, table = tmp_path / "rows.jsonl", tmp_path / "kpca.csv"
-    path.write_text("".join(record.to_json() + "\n" for record in records))
-    merge_metric_records([path], [record.axes for record in records], table)
+    write_rows(path, records)
+    merge_rows([path], MetricRecord, [record.axes for record in records], table)
     return read_metric_rows(table)
 
 

@@ -10,7 +10,8 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from kdrbench.bench.metric_record import read_metric_records
+from kdrbench.bench.metric_record import MetricRecord
+from kdrbench.bench.rows import read_rows
 from kdrbench.datasets import load_dataset, save_prepared
 from metric_cases import metric_batch
 from small_grid import Workflow
@@ -94,7 +95,7 @@ def test_splits_that_ended_before_a_kill_are_not_done_again(tmp_path):
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
     rows = tmp_path / "state/rows.jsonl"
     until = time.monotonic() + 600  # it waits for a core of its own
-    while len(read_metric_records(rows)) < 2:
+    while len(read_rows(rows, MetricRecord)) < 2:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < until
         time.sleep(0.05)
@@ -104,10 +105,10 @@ def test_splits_that_ended_before_a_kill_are_not_done_again(tmp_path):
             one.send_signal(signal.SIGKILL)
     process.communicate()
     psutil.wait_procs(everybody, timeout=10)
-    before = read_metric_records(rows)
+    before = read_rows(rows, MetricRecord)
     assert 2 <= len(before) < 8
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    after = read_metric_records(tmp_path / "rows.jsonl")
+    after = read_rows(tmp_path / "rows.jsonl", MetricRecord)
     assert after[: len(before)] == before
     assert [record.split for record in after] == list(range(8))
     assert {record.status for record in after} == {"converged"}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-LOWRANK_SCHEMA_VERSION = 1
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -18,6 +17,8 @@ class LowrankRecord:
     code, or making it, and ``compiled_sweeps`` says how many sweeps were machine code. ``run_wall_s`` and
     ``memory_mib`` are those of the process that made all numbers of constraints of the run.
     """
+
+    SCHEMA_VERSION: ClassVar[int] = 1
 
     schema_version: int
     task: str
@@ -75,3 +76,8 @@ class LowrankRecord:
     def axes(self) -> tuple[str, str, int, int]:
         """What names the row."""
         return self.task, self.method, self.n_constraints, self.run
+
+    @property
+    def part(self) -> int:
+        """The run, which is what a process of its own makes."""
+        return self.run

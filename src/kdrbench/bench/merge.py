@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from kdrbench.bench.calibration import drift_columns
-from kdrbench.bench.record import Axes, RecordError, RunRecord, read_records
-from kdrbench.files import write_text
+from kdrbench.bench.record import Axes, RunRecord, read_records
+from kdrbench.bench.rows import RecordError, in_order, write_table
 
 
 def merge_records(paths: Iterable[Path], expected: Mapping[Axes, str], table: Path) -> list[RunRecord]:
@@ -21,30 +19,18 @@ def merge_records(paths: Iterable[Path], expected: Mapping[Axes, str], table: Pa
     Raises ``RecordError`` when a run is missing, double, not expected, or made for another definition than the
     configuration's: a table has neither silent holes nor numbers of something else.
     """
-    found: dict[Axes, RunRecord] = {}
+    records = in_order(_of_these_definitions(paths, expected), expected)
+    drifts = drift_columns(records)
+    write_table(table, [asdict(record) | drift for record, drift in zip(records, drifts, strict=True)])
+    return records
+
+
+def _of_these_definitions(paths: Iterable[Path], expected: Mapping[Axes, str]) -> Iterator[tuple[Path, RunRecord]]:
     for path in paths:
         for record in read_records(path):
-            if record.axes in found:
-                raise RecordError(f"run {record.axes} stands twice in the results, the second time in {path}")
             if record.definition_sha256 != expected.get(record.axes, record.definition_sha256):
                 raise RecordError(
                     f"run {record.axes} in {path} was made for another definition than the configuration has; "
                     "delete that file and run the workflow again"
                 )
-            found[record.axes] = record
-    if missing := [axes for axes in expected if axes not in found]:
-        raise RecordError(f"{len(missing)} run(s) have no record, the first is {missing[0]}; run the workflow again")
-    if extra := set(found) - set(expected):
-        raise RecordError(f"{len(extra)} record(s) belong to no run of the configuration, one is {min(extra)}")
-    records = [found[axes] for axes in expected]
-    _write(records, table)
-    return records
-
-
-def _write(records: list[RunRecord], table: Path) -> None:
-    rows = [asdict(record) | drift for record, drift in zip(records, drift_columns(records), strict=True)]
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(table, buffer.getvalue())
+            yield path, record

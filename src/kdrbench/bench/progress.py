@@ -11,7 +11,8 @@ from statistics import fmean
 
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.plan import Batch
-from kdrbench.bench.record import RecordError, RunRecord, read_records
+from kdrbench.bench.record import RunRecord, read_records
+from kdrbench.bench.rows import RecordError
 from kdrbench.bench.state import BatchFiles
 from kdrbench.bench.traces import read_trace
 from kdrbench.solvers import Status

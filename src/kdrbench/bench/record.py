@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-from dataclasses import asdict, dataclass
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import ClassVar
 
-from kdrbench.errors import KdrbenchError
-from kdrbench.solvers.status import Status
+from kdrbench.bench.rows import append_rows, read_rows
 
-SCHEMA_VERSION = 5
 Axes = tuple[str, str, str, str, int]
-
-
-class RecordError(KdrbenchError):
-    """A record that is not what its schema says, or a table with rows missing or double."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +30,8 @@ class RunRecord:
     ``eigengap_needed`` belong to the last orthonormal projection the referee saw; the last three, of second order, are
     known of supervised runs in small tangent spaces. Of a reference (``kernel``: ``none``) only the quality is known.
     """
+
+    SCHEMA_VERSION: ClassVar[int] = 5
 
     schema_version: int
     experiment: str
@@ -115,57 +108,12 @@ class RunRecord:
         """What names the run."""
         return self.experiment, self.dataset, self.kernel, self.solver, self.fold
 
-    def to_json(self) -> str:
-        """Return the record as one line of JSON."""
-        return json.dumps(asdict(self), separators=(",", ":"), allow_nan=False)
-
-    @classmethod
-    def from_json(cls, line: str) -> RunRecord:
-        """Read one line; raises ``RecordError`` when a column is missing, unknown or of the wrong type."""
-        try:
-            values = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise RecordError(f"not a line of JSON: {line[:80]!r}") from error
-        if not isinstance(values, dict):
-            raise RecordError(f"a record must be a JSON object, got {line[:80]!r}")
-        _check_columns(values)
-        return cls(**values)
-
-
-def _check_columns(values: dict[str, Any]) -> None:
-    if values.get("schema_version") != SCHEMA_VERSION:
-        raise RecordError(
-            f"the record has schema version {values.get('schema_version')!r}, this kdrbench reads {SCHEMA_VERSION}; "
-            "delete the results folder it lies in and run again"
-        )
-    hints = _column_types()
-    if differing := set(hints) ^ set(values):
-        raise RecordError(f"the record's columns differ from the schema in: {', '.join(sorted(differing))}")
-    for name, value in values.items():
-        allowed = hints[name] | int if hints[name] in (float, float | None) else hints[name]
-        if not isinstance(value, allowed):
-            raise RecordError(f"column {name} holds {value!r}, which is not of type {hints[name]}")
-    if values["status"] not in set(Status):
-        raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
-
-
-@cache
-def _column_types() -> dict[str, Any]:
-    return get_type_hints(RunRecord)
-
 
 def append_record(path: Path, record: RunRecord) -> None:
     """Append one line and flush it to disk before returning."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as stream:
-        stream.write(record.to_json() + "\n")
-        stream.flush()
-        os.fsync(stream.fileno())
+    append_rows(path, [record])
 
 
 def read_records(path: Path) -> list[RunRecord]:
     """Read a file of records; an unfinished last line (a writer that was killed) is left out."""
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-    return [RunRecord.from_json(line) for line in lines]
+    return read_rows(path, RunRecord)

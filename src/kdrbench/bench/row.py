@@ -13,7 +13,7 @@ from kdrbench.bench.outcome import RunOutcome
 from kdrbench.bench.plan import Batch
 from kdrbench.bench.provenance import provenance
 from kdrbench.bench.quality import Judgement, Metric, metric_of
-from kdrbench.bench.record import SCHEMA_VERSION, RunRecord
+from kdrbench.bench.record import RunRecord
 from kdrbench.bench.supervisor import End, Ending
 from kdrbench.bench.terms import Terms
 from kdrbench.solvers import Status
@@ -44,7 +44,7 @@ class Row:
         """Return the row of a run that was made."""
         batch = self.batch
         return RunRecord(
-            schema_version=SCHEMA_VERSION,
+            schema_version=RunRecord.SCHEMA_VERSION,
             experiment=batch.experiment,
             dataset=batch.dataset,
             kernel=batch.kernel,

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from kdrbench.bench.execute import RunFiles
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.plan import Batch
-from kdrbench.bench.record import RecordError, RunRecord, read_records
+from kdrbench.bench.record import RunRecord, read_records
+from kdrbench.bench.rows import RecordError, write_rows
 from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.bench.terms import Terms
 from kdrbench.bench.traces import read_array, read_trace
@@ -103,7 +104,7 @@ def publish(batch: Batch, files: BatchFiles, records: list[RunRecord]) -> list[R
         with replacing(files.findings) as stream:
             # Without pickled objects, which nobody should have to trust.
             np.savez_compressed(stream, **_findings(batch, files))  # type: ignore[arg-type]
-    write_text(files.records, "".join(record.to_json() + "\n" for record in records))
+    write_rows(files.records, records)
     if any(record.status == Status.SKIPPED for record in records):
         return records
     # Without its key the state is worth nothing: a removal that is cut short leaves no half of it in use.

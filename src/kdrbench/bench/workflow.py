@@ -17,7 +17,8 @@ from kdrbench.bench.grid import Grid
 from kdrbench.bench.lowrank_batch import LowrankBatch
 from kdrbench.bench.metric_batch import MetricBatch
 from kdrbench.bench.plan import Batch
-from kdrbench.bench.record import RecordError, read_records
+from kdrbench.bench.record import read_records
+from kdrbench.bench.rows import RecordError
 from kdrbench.bench.sources import sources_of
 from kdrbench.bench.terms import Terms
 from kdrbench.datasets.picture import is_picture

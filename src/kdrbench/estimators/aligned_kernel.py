@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from numpy.typing import NDArray
 
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.estimators.labelled import labelled_samples
+from kdrbench.estimators.labelled import LabelledTransformer
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import AnyKernel, SamplePairs, aligned_kernel, gaussian_grid, polynomial_grid
 from kdrbench.metric_learning.alignment import check_single_kernels
 
 
-class AlignedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class AlignedKernel(LabelledTransformer):
     """The combination of base kernels that is most aligned with the labels, as a kernel matrix.
 
     Maximises <K, T> / (|K| |T|) over K = sum_k v_k K_k, v >= 0, for trace-normalised K_k and T_ij = 1 for two samples
-    of one of p classes, -1/(p - 1) otherwise. ``transform`` gives the kernel between samples and the training samples,
-    for instance for ``SVC(kernel="precomputed")`` or ``KPCATrick(kernel="precomputed", selection=None)``.
+    of one of p classes, -1/(p - 1) otherwise; ``fit`` raises ``ValueError`` where no base kernel is positively aligned.
+    ``transform`` gives the kernel between samples and the training samples, n_samples x n_training_samples, for
+    instance for ``SVC(kernel="precomputed")`` or ``KPCATrick(kernel="precomputed", selection=None)``.
 
     Parameters
     ----------
@@ -71,25 +69,15 @@ class AlignedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.candidates = candidates
         self.centred = centred
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> AlignedKernel:
-        """Learn from X (n_samples x n_features) and class labels y.
-
-        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or kernels none of which
-        is positively aligned with the labels.
-        """
-        features, labels = labelled_samples(self, X, y)
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         kernels = check_single_kernels(self._base_kernels(features.shape[1]))
         pairs = SamplePairs(features, features)
         kernel, self.alignment_ = aligned_kernel(kernels, pairs, labels, centred=bool(self.centred))
         scale = 1.0 / _spread(pairs.gram(kernel, up_to_constant=True))
         self.kernel_ = Combination(tuple(replace(term, weight=scale * term.weight) for term in kernel.terms))
         self.samples_ = features
-        return self
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the kernel of each sample with each training sample, n_samples x n_training_samples."""
-        check_is_fitted(self)
-        features = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+    def _mapped(self, features: FloatArray) -> FloatArray:
         return SamplePairs(features, self.samples_).gram(self.kernel_)
 
     def _base_kernels(self, n_features: int) -> Sequence[AnyKernel]:
@@ -105,11 +93,6 @@ class AlignedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @property
     def _n_features_out(self) -> int:
         return int(self.samples_.shape[0])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _spread(gram: FloatArray) -> float:

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench import metric_learning
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.estimators.affine_map import TransformerMap
-from kdrbench.estimators.labelled import labelled_samples
+from kdrbench.estimators.labelled import LabelledTransformer
 from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
@@ -34,12 +33,12 @@ _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
 _OPTIONS = {"gaussian": {"sigma": 1.0}, "polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
 
 
-class KPCATrick(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class KPCATrick(LabelledTransformer):
     """The kernel version of any metric learner: kernel NCA, kernel LMNN, kernel DNE, and those of others.
 
     By the KPCA trick: the learner's linear map A of the coordinates z(x) of feature vectors. ``transform`` gives
-    A'z(x), whose Euclidean distances are the learned ones, for instance for ``KNeighborsClassifier``. The features are
-    taken as they are.
+    A'z(x), n_samples x d, whose Euclidean distances are the learned ones, for instance for ``KNeighborsClassifier``.
+    The features are taken as they are. ``fit`` raises ``ValueError`` for a kernel that is not positive semidefinite.
 
     Parameters
     ----------
@@ -122,13 +121,7 @@ class KPCATrick(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.n_folds = n_folds
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> KPCATrick:
-        """Learn from X (n_samples x n_features, or the kernel n_samples x n_samples) and class labels y.
-
-        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or a kernel that is not
-        positive semidefinite.
-        """
-        features, labels = labelled_samples(self, X, y)
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         learner = self._learner()
         if self.selection is not None and self.selection not in _SELECTIONS:
             raise InputError(unknown_name("selection", self.selection, list(_SELECTIONS)) + " None selects nothing.")
@@ -142,12 +135,9 @@ class KPCATrick(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             kernel, self.selection_ = self._selected(learner, features, labels)
         self.kernel_ = None if isinstance(kernel, str) else kernel
         self.map_ = metric_learning.KPCATrick(kernel, learner, self.n_components).fit(features, labels)
-        return self
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Return A'z(x), n_samples x d."""
-        check_is_fitted(self)
-        return self.map_.transform(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+    def _mapped(self, features: FloatArray) -> FloatArray:
+        return self.map_.transform(features)
 
     def _learner(self) -> Learner:
         if isinstance(self.learner, BaseEstimator):
@@ -207,6 +197,5 @@ class KPCATrick(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags

@@ -1,18 +1,20 @@
-"""What estimators that learn from class labels ask of them."""
+"""What estimators that learn from class labels have in common."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.kernels.family import FloatArray
 
 
-def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, NDArray[np.generic]]:
+def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
     """Return features and labels as arrays, and set the estimator's ``classes_`` and what scikit-learn keeps of X.
 
     Raises ``ValueError`` in scikit-learn's words for NaN, sparse or too few samples, and labels that are no classes.
@@ -21,3 +23,40 @@ def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike) -> tuple[FloatA
     check_classification_targets(labels)
     estimator.classes_ = np.unique(labels)
     return features, labels
+
+
+class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """A transformer that learns from class labels: ``fit`` and ``transform`` around what a subclass does."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from X (n_samples x n_features) and class labels y.
+
+        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or samples from which
+        the method cannot learn.
+        """
+        features, labels = labelled_samples(self, X, y)
+        self._learn(features, labels)
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return what the class says of each sample, one row a sample."""
+        check_is_fitted(self)
+        return self._mapped(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+
+    @abstractmethod
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
+        """Set the fitted attributes."""
+
+    @abstractmethod
+    def _mapped(self, features: FloatArray) -> FloatArray:
+        """Return the values of checked samples."""
+
+    @property
+    @abstractmethod
+    def _n_features_out(self) -> int:
+        """Columns of the values."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

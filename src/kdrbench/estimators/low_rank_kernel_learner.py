@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError, is_whole
+from kdrbench.estimators.labelled import labelled_samples
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
 from kdrbench.lowrank import (
@@ -168,14 +168,11 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return learned
 
     def _validated(self, X: ArrayLike, y: ArrayLike | None, constraints: Constraints | None) -> tuple[FloatArray, Any]:
-        options = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
         if constraints is not None:
             if not isinstance(constraints, Constraints):
                 raise InputError(f"constraints must be kdrbench.lowrank.Constraints, got {type(constraints).__name__}")
-            return validate_data(self, X, **options), None
-        features, labels = validate_data(self, X, y, **options)
-        check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
+            return validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2), None
+        features, labels = labelled_samples(self, X, y)
         if len(self.classes_) < 2:
             raise InputError(f"labels must name at least 2 classes, got {len(self.classes_)} class: {self.classes_}")
         return features, labels

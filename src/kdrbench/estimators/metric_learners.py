@@ -3,55 +3,41 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench import metric_learning
 from kdrbench.errors import InputError, is_number
-from kdrbench.estimators.labelled import labelled_samples
+from kdrbench.estimators.labelled import LabelledTransformer
 from kdrbench.kernels.family import FloatArray
 
 
-class _LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Fit and transform around ``_learned``, which returns the map A (n_features x d)."""
+class _LinearMetricLearner(LabelledTransformer):
+    """``transform`` is A'x for each sample; A (n_features x d) is what ``_learned`` returns."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Any:
-        """Learn from X (n_samples x n_features) and class labels y.
-
-        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or samples that all
-        coincide.
-        """
-        features, labels = labelled_samples(self, X, y)
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.components_ = np.ascontiguousarray(self._learned(features, labels).T)
-        return self
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Return A'x for each sample, n_samples x d."""
-        check_is_fitted(self)
-        mapped: FloatArray = validate_data(self, X, dtype=np.float64, reset=False) @ self.components_.T
+    def _mapped(self, features: FloatArray) -> FloatArray:
+        mapped: FloatArray = features @ self.components_.T
         return mapped
 
+    @abstractmethod
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        raise NotImplementedError
-
-    def _wanted_tolerance(self, tol: object) -> float:
-        if not is_number(tol) or tol <= 0:  # type: ignore[operator]
-            raise InputError(f"tol must be None or a finite number > 0, got {tol!r}")
-        return float(tol)  # type: ignore[arg-type]
+        """Return A."""
 
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
+
+def _checked_tolerance(tol: object) -> float:
+    if not is_number(tol) or tol <= 0:  # type: ignore[operator]
+        raise InputError(f"tol must be None or a finite number > 0, got {tol!r}")
+    return float(tol)  # type: ignore[arg-type]
 
 
 class NCA(_LinearMetricLearner):
@@ -103,9 +89,9 @@ class NCA(_LinearMetricLearner):
         if self.tol is None:
             projection, self.n_iter_ = learner.descend(features, labels)
             return projection
-        projection, self.n_iter_ = learner.descend(features, labels, self._wanted_tolerance(self.tol))
+        projection, self.n_iter_ = learner.descend(features, labels, _checked_tolerance(self.tol))
         if self.n_iter_ >= self.max_iter:
-            warnings.warn(f"NCA ended at max_iter = {self.max_iter} before tol = {self.tol}", ConvergenceWarning, 3)
+            warnings.warn(f"NCA ended at max_iter = {self.max_iter} before tol = {self.tol}", ConvergenceWarning, 4)
         return projection
 
 
@@ -177,13 +163,13 @@ class LMNN(_LinearMetricLearner):
         if self.tol is None:
             early, self.n_iter_ = learner.descend(features, labels)
             return early
-        tolerance = self._wanted_tolerance(self.tol)
+        tolerance = _checked_tolerance(self.tol)
         objective, scale = learner.scaled_objective(features, labels)
         optimum = metric_learning.lmnn_optimum(objective, tolerance, self.max_iter)
         self.relative_gap_, self.n_iter_ = optimum.relative_gap, optimum.iterations
         if self.relative_gap_ > tolerance:
             message = f"LMNN ended with a proved gap of {self.relative_gap_:.2g}, not tol = {self.tol}; raise max_iter"
-            warnings.warn(message, ConvergenceWarning, 3)
+            warnings.warn(message, ConvergenceWarning, 4)
         projection: FloatArray = scale * optimum.projection
         return projection
 
