@@ -29,6 +29,7 @@ rule figure_cost_against_calls:
 
 rule figure_performance_profile:
     input:
+        config="results/config.json",
         runs="results/runs.csv",
         traces=[trace for name in GRID.experiments for trace in traces_of(GRID, name)],
     output:
@@ -46,7 +47,7 @@ rule figure_performance_profile:
     params:
         sources=REPORT_SOURCES,
     shell:
-        "python -m kdrbench figures performance-profile --runs {input.runs:q} --traces results/traces"
+        "python -m kdrbench figures performance-profile --config {input.config:q} --runs {input.runs:q} --traces results/traces"
         " --out reports/figures/performance_profile > {log:q} 2>&1"
 
 

@@ -17,6 +17,8 @@ from kdrbench.errors import InputError
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# The place of black, for what is no method or class: lines to compare with, and crosses over other points.
+BLACK = 6
 
 
 class Mark(StrEnum):
@@ -28,6 +30,17 @@ class Mark(StrEnum):
     BARS = "bars"
 
 
+class Line(StrEnum):
+    """How a line is broken, by its name in Plotly."""
+
+    SOLID = "solid"
+    DASHED = "dash"
+    DOTTED = "dot"
+    DASH_DOT = "dashdot"
+    LONG_DASHED = "longdash"
+    LONG_DASH_DOT = "longdashdot"
+
+
 class Symbol(StrEnum):
     """What stands at the points of a series; a cross says that a run was stopped."""
 
@@ -36,6 +49,9 @@ class Symbol(StrEnum):
     CROSS = "cross"
     SQUARE = "square"
     TRIANGLE = "triangle"
+    DIAMOND = "diamond"
+    PENTAGON = "pentagon"
+    STAR = "star"
 
 
 class Scale(StrEnum):
@@ -62,7 +78,7 @@ class Series:
     mark: Mark = Mark.LINE
     symbol: Symbol = Symbol.NONE
     colour: int = 0
-    dashed: bool = False
+    line: Line = Line.SOLID
     faint: bool = False
     group: str = ""
     lower: list[float] | None = None
@@ -146,4 +162,5 @@ def _series(given: dict[str, Any]) -> Series:
         for name in ("x", "y", "lower", "upper")
         if given[name] is not None
     }
-    return Series(**{**given, **points, "mark": Mark(given["mark"]), "symbol": Symbol(given["symbol"])})
+    named = {"mark": Mark(given["mark"]), "symbol": Symbol(given["symbol"]), "line": Line(given["line"])}
+    return Series(**{**given, **points, **named})

@@ -13,9 +13,27 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, StrMethodFormatter
 
 from kdrbench.files import write_bytes, write_text
-from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.chart import Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 
-_SYMBOLS = {Symbol.NONE: "", Symbol.DOT: "o", Symbol.CROSS: "x", Symbol.SQUARE: "s", Symbol.TRIANGLE: "^"}
+_SYMBOLS = {
+    Symbol.NONE: "",
+    Symbol.DOT: "o",
+    Symbol.CROSS: "x",
+    Symbol.SQUARE: "s",
+    Symbol.TRIANGLE: "^",
+    Symbol.DIAMOND: "D",
+    Symbol.PENTAGON: "p",
+    Symbol.STAR: "*",
+}
+# Lengths of strokes and gaps, in widths of the line.
+_LINES: dict[Line, Any] = {
+    Line.SOLID: "-",
+    Line.DASHED: "--",
+    Line.DOTTED: ":",
+    Line.DASH_DOT: "-.",
+    Line.LONG_DASHED: (0, (9, 3)),
+    Line.LONG_DASH_DOT: (0, (9, 2, 1, 2)),
+}
 _PANEL_SIZE = (4.6, 3.4)
 # Names of more letters do not fit side by side below a panel.
 _LETTERS_IN_A_ROW = 40
@@ -76,7 +94,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> dict[str, Artist]:
 
 
 def _draw_points(axes: Axes, series: Series) -> Artist:
-    line = "none" if series.mark is Mark.POINTS else "--" if series.dashed else "-"
+    line = "none" if series.mark is Mark.POINTS else _LINES[series.line]
     symbol = Symbol.DOT if series.mark is Mark.POINTS and series.symbol is Symbol.NONE else series.symbol
     (handle,) = axes.plot(
         series.x,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.chart import Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 
 _SYMBOLS = {
     Symbol.NONE: "circle",
@@ -19,6 +19,9 @@ _SYMBOLS = {
     Symbol.CROSS: "x-thin",
     Symbol.SQUARE: "square",
     Symbol.TRIANGLE: "triangle-up",
+    Symbol.DIAMOND: "diamond",
+    Symbol.PENTAGON: "pentagon",
+    Symbol.STAR: "star",
 }
 _FONT = {"family": "system-ui, sans-serif", "size": 12, "color": "#333"}
 _AXIS = {"gridcolor": "#e6e6e6", "linecolor": "#999", "zeroline": False, "showline": True, "ticks": "outside"}
@@ -35,14 +38,14 @@ class LegendEntry:
     hue: str
     mark: Mark
     symbol: Symbol
-    dashed: bool
+    line: Line
 
 
 def legend_of(chart: Chart) -> list[LegendEntry]:
     """Return the chart's keys in the order they come, each once."""
     entries: dict[str, LegendEntry] = {}
     for series in sorted((one for panel in chart.panels for one in panel.series), key=lambda one: one.faint):
-        entry = LegendEntry(series.key, series.hue, series.mark, series.symbol, series.dashed)
+        entry = LegendEntry(series.key, series.hue, series.mark, series.symbol, series.line)
         entries.setdefault(series.key, entry)
     return list(entries.values())
 
@@ -61,7 +64,7 @@ def _traces(series: Series, panel: Panel) -> list[dict[str, Any]]:
     line = {
         "color": series.hue,
         "width": 1.0 if series.faint else 2.2,
-        "dash": "dash" if series.dashed else "solid",
+        "dash": str(series.line),
         "shape": "hv" if series.mark is Mark.STEPS else "linear",
     }
     marked = series.mark is Mark.POINTS or series.symbol is not Symbol.NONE

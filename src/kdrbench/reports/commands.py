@@ -60,8 +60,10 @@ def figure(experiment: str, config: Path, runs: Path, traces: Path, out: Path) -
     from kdrbench.reports.cost_against_time import cost_against_time
     from kdrbench.reports.summary import read_runs
 
-    definition = json.loads(config.read_text(encoding="utf-8"))["experiments"][experiment]
-    write_chart(cost_against_time(read_runs(runs, experiment), traces, experiment, definition), out)
+    frozen = json.loads(config.read_text(encoding="utf-8"))
+    definition = frozen["experiments"][experiment]
+    chart = cost_against_time(read_runs(runs, experiment), traces, experiment, definition, defined=frozen["solvers"])
+    write_chart(chart, out)
 
 
 @click.command("published-vs-ours")
