@@ -113,7 +113,7 @@ rule figure_segmentation:
         data=lambda wildcards: prepared_of(GRID, wildcards.experiment),
         pictures=lambda wildcards: pictures_of(GRID, wildcards.experiment),
     output:
-        "reports/figures/{experiment}_segmentation.pdf",
+        multiext("reports/figures/{experiment}_segmentation", ".pdf", ".json"),
         report(
             "reports/figures/{experiment}_segmentation.png",
             caption="../src/kdrbench/reports/captions/segmentation.rst",

@@ -112,12 +112,17 @@ class Axis:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes and the series in it."""
+    """One pair of axes and the series in it, or a picture: the text of :func:`kdrbench.reports.picture.to_png`.
+
+    A panel with a heading begins a row, which the heading stands above.
+    """
 
     title: str
     x: Axis
     y: Axis
     series: list[Series] = field(default_factory=list)
+    picture: str = ""
+    heading: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,16 @@ class Chart:
     caption: str
     panels: list[Panel]
     columns: int = 1
+
+    @property
+    def rows(self) -> list[list[Panel]]:
+        """The panels of each row from left to right."""
+        rows: list[list[Panel]] = []
+        for panel in self.panels:
+            if not rows or panel.heading or len(rows[-1]) == max(1, self.columns):
+                rows.append([])
+            rows[-1].append(panel)
+        return rows
 
     def to_json(self) -> str:
         """Return the chart as JSON; numbers that are not finite become null."""
@@ -153,7 +168,7 @@ def _finite(value: Any) -> Any:
 
 def _panel(given: dict[str, Any]) -> Panel:
     axes = {name: Axis(**{**given[name], "scale": Scale(given[name]["scale"])}) for name in ("x", "y")}
-    return Panel(given["title"], axes["x"], axes["y"], [_series(series) for series in given["series"]])
+    return Panel(**{**given, **axes, "series": [_series(series) for series in given["series"]]})
 
 
 def _series(given: dict[str, Any]) -> Series:

@@ -1,4 +1,4 @@
-"""The commands `kdrbench figures ...`, one a figure. Each writes .pdf and .png, and the data of a chart as .json."""
+"""The commands `kdrbench figures ...`, one a figure. Each writes .pdf and .png, and the chart's data as .json."""
 
 from __future__ import annotations
 
@@ -86,16 +86,12 @@ def scatter(experiment: str, config: Path, runs: Path, findings: Path, data: Pat
 @figures.command()
 @_options(_EXPERIMENT, _CONFIG, _RUNS, _FINDINGS, _DATA, _OUT)
 def segmentation(experiment: str, config: Path, runs: Path, findings: Path, data: Path, out: Path) -> None:
-    """Draw the pictures that alternative clustering makes in EXPERIMENT; no .json, for there is no chart."""
-    from kdrbench.files import write_bytes
-    from kdrbench.reports.chart_drawing import render
-    from kdrbench.reports.segmentation import draw_rows, segmentation_rows
+    """Draw the pictures that alternative clustering makes in EXPERIMENT."""
+    from kdrbench.reports.segmentation import segmentation
     from kdrbench.reports.summary import read_runs
 
-    rows = segmentation_rows(read_runs(runs, experiment), findings, data, _definition(config, experiment))
-    drawing = draw_rows(list(rows))
-    for kind in ("pdf", "png"):
-        write_bytes(out.parent / f"{out.name}.{kind}", render(drawing, kind))
+    definition = _definition(config, experiment)
+    _write(segmentation(read_runs(runs, experiment), findings, data, experiment, definition), experiment, out)
 
 
 @figures.command()
