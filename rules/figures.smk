@@ -29,6 +29,7 @@ rule figure_cost_against_calls:
 
 rule figure_performance_profile:
     input:
+        config="results/config.json",
         runs="results/runs.csv",
         traces=[trace for name in GRID.experiments for trace in traces_of(GRID, name)],
     output:
@@ -46,7 +47,7 @@ rule figure_performance_profile:
     params:
         sources=REPORT_SOURCES,
     shell:
-        "python -m kdrbench figures performance-profile --runs {input.runs:q} --traces results/traces"
+        "python -m kdrbench figures performance-profile --config {input.config:q} --runs {input.runs:q} --traces results/traces"
         " --out reports/figures/performance_profile > {log:q} 2>&1"
 
 
@@ -112,7 +113,7 @@ rule figure_segmentation:
         data=lambda wildcards: prepared_of(GRID, wildcards.experiment),
         pictures=lambda wildcards: pictures_of(GRID, wildcards.experiment),
     output:
-        "reports/figures/{experiment}_segmentation.pdf",
+        multiext("reports/figures/{experiment}_segmentation", ".pdf", ".json"),
         report(
             "reports/figures/{experiment}_segmentation.png",
             caption="../src/kdrbench/reports/captions/segmentation.rst",

@@ -11,6 +11,7 @@ from kdrbench.reports.comparison import compare
 from kdrbench.reports.cost_against_time import cost_against_time
 from kdrbench.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.reports.paper_table import Entry, PaperTable
+from kdrbench.reports.picture import to_png
 from made_up import run
 
 SOLVERS = ["ism", "dg", "sm", "gm", "ism_converged", "dg_converged", "sm_converged", "gm_converged"]
@@ -89,6 +90,21 @@ def bar_chart():
     return Chart("sizes", "Sizes", "What is big.", panels, columns=2)
 
 
+def picture_chart():
+    """Return a chart of a wide picture in a row of its own, and two small ones below it."""
+    wide = np.zeros((20, 40, 3), dtype=np.uint8)
+    # Red where it is clicked: near the top, at the left.
+    wide[:5, :10] = [200, 0, 0]
+    small = np.arange(16, dtype=np.uint8).reshape(4, 4) * 16
+    axes = Axis("column"), Axis("row")
+    panels = [
+        Panel("image", *axes, picture=to_png(wide), heading="Wide"),
+        Panel("one", *axes, picture=to_png(small), heading="Small"),
+        Panel("other", *axes, picture=to_png(small.T)),
+    ]
+    return Chart("pictures", "Pictures", "What is seen.", panels, columns=2)
+
+
 def extra_table():
     """Return a table that is sorted by the numbers of its cells, not by their words."""
     lines = [[Entry("alpha"), Entry("10ms", best=True)], [Entry("beta"), Entry("2s")], [Entry("gamma"), Entry("900us")]]
@@ -101,13 +117,18 @@ def a_claim():
     return words | {"paper": "neurips2019", "where": "Table 4"}
 
 
-def page(folder, experiments=("first",), points=20, **shape):
-    """Return the dashboard's HTML of a made-up grid, whose traces are written into ``folder``."""
+def page(folder, experiments=("first",), points=20, defined=None, quickest="", **shape):
+    """Return the dashboard's HTML of a made-up grid, whose traces are written into ``folder``.
+
+    ``defined`` are further solvers of the configuration; ``quickest`` is a solver that takes no time.
+    """
     config = grid_config(experiments, **shape)
+    config["solvers"] |= defined or {}
     runs = grid_runs(config, folder, points)
+    runs.loc[runs["solver"] == quickest, "time_s"] = 1e-6
     charts = [
         cost_against_time(runs[runs["experiment"] == name], folder, name, config["experiments"][name])
         for name in experiments
     ]
-    parts = Parts([*charts, bar_chart()], [extra_table()], [a_claim()])
+    parts = Parts([*charts, bar_chart(), picture_chart()], [extra_table()], [a_claim()])
     return render_dashboard(runs, config, folder, compare(runs, config), parts)

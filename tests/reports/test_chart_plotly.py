@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dashboard_grid import bar_chart
-from kdrbench.reports.chart import COLOURS, Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.chart import COLOURS, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.chart_plotly import legend_of, plotly_panels
 
 
@@ -18,7 +18,7 @@ def chart(*series, x=None, y=None):
 
 
 def test_lines_steps_points_and_what_is_not_a_number():
-    line = Series("a", [1.0, 2.0], [3.0, math.nan], dashed=True)
+    line = Series("a", [1.0, 2.0], [3.0, math.nan], line=Line.DASHED)
     steps = Series("b", [1.0, 2.0], [1.0, 1.23456789], Mark.STEPS, faint=True, colour=1, group="g")
     points = Series("d", [1.0], [1.0], Mark.POINTS, Symbol.CROSS, colour=2, words=["a < %{b}"])
     (panel,) = plotly_panels(chart(line, steps, points))
@@ -60,9 +60,9 @@ def test_axes_have_the_charts_scales():
 
 def test_the_legend_shows_each_key_as_its_first_clear_series():
     faint = Series("fold 0", [1.0], [1.0], faint=True, group="a")
-    clear = Series("median", [1.0], [1.0], dashed=True, group="a")
+    clear = Series("median", [1.0], [1.0], line=Line.DASHED, group="a")
     entries = legend_of(chart(faint, clear, Series("b", [1.0], [1.0], colour=1)))
-    assert [(entry.key, entry.dashed) for entry in entries] == [("a", True), ("b", False)]
+    assert [(entry.key, entry.line) for entry in entries] == [("a", Line.DASHED), ("b", Line.SOLID)]
     assert [entry.mark for entry in legend_of(bar_chart())] == [Mark.BARS, Mark.BARS, Mark.LINE, Mark.POINTS]
 
 

@@ -1,31 +1,12 @@
 """The dashboard in a real browser: what a reader sees, clicks, types, prints, and carries on a phone."""
 
-import shutil
-from importlib.util import find_spec
-from time import monotonic, sleep
-
 import pytest
 
+from browser_tab import DESK, NEEDS_BROWSER, PHONE, Tab, eventually
 from dashboard_grid import page
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED LOUDLY: no chromium on the PATH"),
-    pytest.mark.skipif(find_spec("playwright") is None, reason="SKIPPED LOUDLY: no playwright installed"),
-]
-DESK, PHONE = {"width": 1300, "height": 700}, {"width": 375, "height": 740}
+pytestmark = NEEDS_BROWSER
 VISIBLE = "[...document.querySelectorAll('{}')].filter((one) => one.checkVisibility()).length"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # A root user in a container has no sandbox to offer.
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -33,25 +14,6 @@ def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dashboard")
     (folder / "dashboard.html").write_text(page(folder), encoding="utf-8")
     return f"file://{folder}/dashboard.html"
-
-
-class Tab:
-    """A tab with the dashboard, and what it asked of the network or complained of."""
-
-    def __init__(self, browser, address, size):
-        self.tab, self.address, self.faults = browser.new_page(viewport=size), address, []
-        self.tab.set_default_timeout(20_000)
-        self.tab.on(
-            "console", lambda said: self.faults.append(said.text) if said.type in {"error", "warning"} else None
-        )
-        self.tab.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.tab.on("request", lambda asked: None if _is_local(asked.url) else self.faults.append(asked.url))
-        self.tab.goto(address)
-        self.tab.wait_for_selector("html[data-ready]")
-
-    def show(self, chapter):
-        self.tab.evaluate("(name) => { location.hash = name; }", chapter)
-        return self.tab
 
 
 @pytest.fixture(scope="module")
@@ -69,18 +31,6 @@ def opened(desk_tab):
     """Return a function that shows a chapter at a desk; whatever the page asks or complains of fails the test."""
     yield desk_tab.show
     assert not desk_tab.faults
-
-
-def eventually(condition):
-    """Return whether the condition comes true within some seconds: the page forbids to wait inside it."""
-    deadline = monotonic() + 15
-    while not (met := condition()) and monotonic() < deadline:
-        sleep(0.05)
-    return met
-
-
-def _is_local(url):
-    return url.startswith(("file://", "blob:", "data:"))
 
 
 def column(table, number):
@@ -262,7 +212,16 @@ def test_a_phone_scrolls_down_only(phone_tab, chapter):
     assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     if chapter == "figures":
         # Panels stand below each other.
-        assert len(set(tab.locator("figure .panel").evaluate_all("(all) => all.map((one) => one.offsetLeft)"))) == 1
+        assert (
+            len(
+                set(
+                    tab.locator(".panels:not(.pictures) .panel").evaluate_all(
+                        "(all) => all.map((one) => one.offsetLeft)"
+                    )
+                )
+            )
+            == 1
+        )
     if chapter == "runs":
         tab.get_by_role("button", name="Details of").first.click()
         box = tab.locator("dialog#run").bounding_box()

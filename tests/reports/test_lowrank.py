@@ -17,6 +17,7 @@ from kdrbench.reports.verdict import Verdict
 
 SECTION = {
     "run": ["digits", "gyrb"],
+    "methods": {"burg": {}, "von_neumann": {}, "definite_boost": {}},
     "tasks": {
         "digits": {
             "title": "Digits.",

@@ -9,7 +9,11 @@ from kdrbench.datasets import Dataset, save_prepared
 from kdrbench.datasets.picture import picture_bytes
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError
-from kdrbench.reports.segmentation import draw_rows, has_pictures, mean_faces, segmentation_rows, segmented
+from kdrbench.reports.chart import Chart
+from kdrbench.reports.chart_drawing import draw
+from kdrbench.reports.chart_plotly import legend_of, plotly_panels
+from kdrbench.reports.picture import from_png
+from kdrbench.reports.segmentation import has_pictures, mean_faces, segmentation, segmented
 from made_up import run
 
 # Rows of pixels; the distinct colours in lexicographic order are blue, dark red, red, white.
@@ -43,17 +47,18 @@ def folder(tmp_path):
     save_prepared(faces(), tmp_path / "face.npz")
     np.savez(tmp_path / "flower-ism.npz", labels_0=FOUND, given_0=GIVEN)
     np.savez(tmp_path / "face-ism.npz", labels_0=np.array([0, 0, 1]), given_0=np.array([0, 1, 0]))
+    np.savez(tmp_path / "four-gaussians-ism.npz", labels_0=FOUND, given_0=GIVEN)
     return tmp_path
 
 
 def test_pixels_are_painted_with_the_mean_colour_of_their_cluster(folder):
     image, given, found = segmented(folder / "flower.png", colours(), GIVEN, FOUND)
-    np.testing.assert_array_equal(image.pixels, PIXELS)
+    np.testing.assert_array_equal(from_png(image.picture), PIXELS)
     # Of pixels: three are red, one dark, two blue.
     mixed = [(3 * 200 + 100) // 6 + 1, 0, round(2 * 200 / 6)]
-    np.testing.assert_array_equal(given.pixels, [[mixed] * 4, [WHITE, mixed, mixed, WHITE]])
+    np.testing.assert_array_equal(from_png(given.picture), [[mixed] * 4, [WHITE, mixed, mixed, WHITE]])
     reddish, bluish = [175, 0, 0], [125, 125, 225]
-    np.testing.assert_array_equal(found.pixels, [[reddish] * 4, [bluish] * 4])
+    np.testing.assert_array_equal(from_png(found.picture), [[reddish] * 4, [bluish] * 4])
 
 
 def test_an_image_that_is_not_the_data_sets_is_refused(folder):
@@ -65,31 +70,52 @@ def test_an_image_that_is_not_the_data_sets_is_refused(folder):
 def test_faces_of_a_cluster_are_averaged_upright():
     first, second = mean_faces(faces(), np.array([0, 0, 1]))
     assert (first.title, second.title) == ("alternative 1, n = 2", "alternative 2, n = 1")
-    assert first.pixels.shape == (30, 32)
+    pixels = from_png(first.picture)
+    assert pixels.shape == (30, 32)
     # Pixels run along the rows: the sixth is in the first row.
-    assert (first.pixels[0, 5], first.pixels[5, 0], second.pixels[0, 0]) == (135, 15, 90)
+    assert (pixels[0, 5], pixels[5, 0], from_png(second.picture)[0, 0]) == (135, 15, 90)
 
 
-def test_rows_say_how_the_clusters_agree_and_others_have_no_picture(folder):
-    runs = pd.DataFrame(
+@pytest.fixture
+def runs():
+    return pd.DataFrame(
         [
             run("flower", "ism", 0, nmi_given=0.0066, quality=None),
             run("face", "ism", 0, nmi_given=0.05, quality=0.44),
             run("four-gaussians", "ism", 0, nmi_given=0.0, quality=1.0),
         ]
     )
-    np.savez(folder / "four-gaussians-ism.npz", labels_0=FOUND, given_0=GIVEN)
-    rows = list(segmentation_rows(runs, folder, folder, EXPERIMENT))
-    assert [(title, len(pictures)) for title, pictures in rows] == [
+
+
+def test_each_set_has_a_row_that_says_how_the_clusters_agree(folder, runs):
+    chart = segmentation(runs, folder, folder, "e", EXPERIMENT)
+    assert [(row[0].heading, len(row)) for row in chart.rows] == [
         ("Flower: NMI to the given labelling 0.007", 3),
         ("Face: NMI to the given labelling 0.050, to the one sought 0.440", 2),
     ]
-    figure = draw_rows(rows)
-    shown = [axes.images[0].get_array() for axes in figure.axes]
-    assert [image.shape for image in shown] == [(2, 4, 3)] * 3 + [(30, 32)] * 2
+    assert (chart.name, chart.columns, Chart.from_json(chart.to_json())) == ("e_segmentation", 3, chart)
     # A failed run has no picture, and that is not an error.
-    assert list(segmentation_rows(runs.assign(status="failed"), folder, folder, EXPERIMENT)) == []
-    assert draw_rows([]).axes == []
+    assert segmentation(runs.assign(status="failed"), folder, folder, "e", EXPERIMENT) is None
+
+
+def test_paper_shows_the_pixels_as_they_are(folder, runs):
+    figure = draw(segmentation(runs, folder, folder, "e", EXPERIMENT))
+    shown = [axes.images[0] for axes in figure.axes if axes.images]
+    assert [image.get_array().shape for image in shown] == [(2, 4, 3)] * 3 + [(30, 32)] * 2
+    np.testing.assert_array_equal(shown[0].get_array(), PIXELS)
+    # Greys are not stretched: the means of two clusters can be compared.
+    assert {image.get_clim() for image in shown[3:]} == {(0, 255)}
+    assert [part.get_suptitle()[:6] for part in figure.subfigs] == ["Flower", "Face: "]
+
+
+def test_the_screen_shows_the_same_pictures(folder, runs):
+    chart = segmentation(runs, folder, folder, "e", EXPERIMENT)
+    panels = plotly_panels(chart)
+    assert [panel["data"][0]["source"] for panel in panels] == [
+        f"data:image/png;base64,{panel.picture}" for panel in chart.panels
+    ]
+    assert {panel["layout"]["yaxis"]["autorange"] for panel in panels} == {"reversed"}
+    assert legend_of(chart) == []
 
 
 def test_which_sets_have_pictures():

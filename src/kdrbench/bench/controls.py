@@ -72,7 +72,7 @@ def losing_cells(rows: Iterable[Any], config: Config) -> list[LosingCell]:
 
 def _is_real(solver: str, config: Config) -> bool:
     # References have no kernel, so no random projection stands beside them.
-    return solver in config["solvers"] and not getattr(_built(solver, config), "control", False)
+    return solver in config["solvers"] and not _is_control(solver, config)
 
 
 def random_ones(experiment: str, config: Config) -> list[str]:
@@ -84,6 +84,15 @@ def random_ones(experiment: str, config: Config) -> list[str]:
         if config["solvers"][name]["method"] == "start_alone"
         and config["solvers"][name].get("start", chosen["start"]) == "random"
     ]
+
+
+def controls_of(experiment: str, config: Config) -> frozenset[str]:
+    """Return the solvers of an experiment that are controls: with them others are compared, they do not compete."""
+    return frozenset(name for name in config["experiments"][experiment]["solvers"] if _is_control(name, config))
+
+
+def _is_control(solver: str, config: Config) -> bool:
+    return bool(getattr(_built(solver, config), "control", False))
 
 
 def _built(solver: str, config: Config) -> object:

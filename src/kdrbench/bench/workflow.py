@@ -177,7 +177,7 @@ def figures_of(grid: Grid, experiment: str) -> list[str]:
     names += ["loadings"] if runs_of(definition) > 1 else []
     figures = [f"reports/figures/{experiment}_{name}.{kind}" for name in names for kind in FIGURE_KINDS]
     if definition["paradigm"] == ALTERNATIVE and pictures_of(grid, experiment):
-        figures += [f"reports/figures/{experiment}_segmentation.{kind}" for kind in ("pdf", "png")]
+        figures += [f"reports/figures/{experiment}_segmentation.{kind}" for kind in FIGURE_KINDS]
     return figures
 
 

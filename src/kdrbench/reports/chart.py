@@ -17,6 +17,8 @@ from kdrbench.errors import InputError
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# The place of black, for what is no method or class: lines to compare with, and crosses over other points.
+BLACK = 6
 
 
 class Mark(StrEnum):
@@ -28,6 +30,17 @@ class Mark(StrEnum):
     BARS = "bars"
 
 
+class Line(StrEnum):
+    """How a line is broken, by its name in Plotly."""
+
+    SOLID = "solid"
+    DASHED = "dash"
+    DOTTED = "dot"
+    DASH_DOT = "dashdot"
+    LONG_DASHED = "longdash"
+    LONG_DASH_DOT = "longdashdot"
+
+
 class Symbol(StrEnum):
     """What stands at the points of a series; a cross says that a run was stopped."""
 
@@ -36,6 +49,9 @@ class Symbol(StrEnum):
     CROSS = "cross"
     SQUARE = "square"
     TRIANGLE = "triangle"
+    DIAMOND = "diamond"
+    PENTAGON = "pentagon"
+    STAR = "star"
 
 
 class Scale(StrEnum):
@@ -62,7 +78,7 @@ class Series:
     mark: Mark = Mark.LINE
     symbol: Symbol = Symbol.NONE
     colour: int = 0
-    dashed: bool = False
+    line: Line = Line.SOLID
     faint: bool = False
     group: str = ""
     lower: list[float] | None = None
@@ -96,12 +112,17 @@ class Axis:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes and the series in it."""
+    """One pair of axes and the series in it, or a picture: the text of :func:`kdrbench.reports.picture.to_png`.
+
+    A panel with a heading begins a row, which the heading stands above.
+    """
 
     title: str
     x: Axis
     y: Axis
     series: list[Series] = field(default_factory=list)
+    picture: str = ""
+    heading: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,6 +134,16 @@ class Chart:
     caption: str
     panels: list[Panel]
     columns: int = 1
+
+    @property
+    def rows(self) -> list[list[Panel]]:
+        """The panels of each row from left to right."""
+        rows: list[list[Panel]] = []
+        for panel in self.panels:
+            if not rows or panel.heading or len(rows[-1]) == max(1, self.columns):
+                rows.append([])
+            rows[-1].append(panel)
+        return rows
 
     def to_json(self) -> str:
         """Return the chart as JSON; numbers that are not finite become null."""
@@ -137,7 +168,7 @@ def _finite(value: Any) -> Any:
 
 def _panel(given: dict[str, Any]) -> Panel:
     axes = {name: Axis(**{**given[name], "scale": Scale(given[name]["scale"])}) for name in ("x", "y")}
-    return Panel(given["title"], axes["x"], axes["y"], [_series(series) for series in given["series"]])
+    return Panel(**{**given, **axes, "series": [_series(series) for series in given["series"]]})
 
 
 def _series(given: dict[str, Any]) -> Series:
@@ -146,4 +177,5 @@ def _series(given: dict[str, Any]) -> Series:
         for name in ("x", "y", "lower", "upper")
         if given[name] is not None
     }
-    return Series(**{**given, **points, "mark": Mark(given["mark"]), "symbol": Symbol(given["symbol"])})
+    named = {"mark": Mark(given["mark"]), "symbol": Symbol(given["symbol"]), "line": Line(given["line"])}
+    return Series(**{**given, **points, **named})

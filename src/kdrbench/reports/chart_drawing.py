@@ -13,10 +13,30 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, StrMethodFormatter
 
 from kdrbench.files import write_bytes, write_text
-from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.chart import Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.picture import from_png
 
-_SYMBOLS = {Symbol.NONE: "", Symbol.DOT: "o", Symbol.CROSS: "x", Symbol.SQUARE: "s", Symbol.TRIANGLE: "^"}
+_SYMBOLS = {
+    Symbol.NONE: "",
+    Symbol.DOT: "o",
+    Symbol.CROSS: "x",
+    Symbol.SQUARE: "s",
+    Symbol.TRIANGLE: "^",
+    Symbol.DIAMOND: "D",
+    Symbol.PENTAGON: "p",
+    Symbol.STAR: "*",
+}
+# Lengths of strokes and gaps, in widths of the line.
+_LINES: dict[Line, Any] = {
+    Line.SOLID: "-",
+    Line.DASHED: "--",
+    Line.DOTTED: ":",
+    Line.DASH_DOT: "-.",
+    Line.LONG_DASHED: (0, (9, 3)),
+    Line.LONG_DASH_DOT: (0, (9, 2, 1, 2)),
+}
 _PANEL_SIZE = (4.6, 3.4)
+_PICTURE_SIZE = (2.6, 2.6)
 # Names of more letters do not fit side by side below a panel.
 _LETTERS_IN_A_ROW = 40
 
@@ -31,17 +51,18 @@ def write_chart(chart: Chart, stem: Path) -> None:
 
 def draw(chart: Chart) -> Figure:
     """Return the chart as a figure with one legend for all panels."""
-    columns = max(1, min(chart.columns, len(chart.panels)))
-    lines = max(1, -(-len(chart.panels) // columns))
-    figure = Figure(figsize=(_PANEL_SIZE[0] * columns, _PANEL_SIZE[1] * lines), layout="constrained")
-    places = figure.subplots(lines, columns, squeeze=False).ravel()
+    rows = chart.rows or [[]]
+    columns = max(1, *map(len, rows))
+    width, height = _PICTURE_SIZE if any(panel.picture for panel in chart.panels) else _PANEL_SIZE
+    figure = Figure(figsize=(width * columns, height * len(rows)), layout="constrained")
     handles: dict[str, Artist] = {}
-    for axes, panel in zip(places, chart.panels, strict=False):
-        handles.update(_draw_panel(axes, panel))
-    for axes in places[len(chart.panels) :]:
-        axes.set_axis_off()
-    if not chart.panels:
-        places[0].set_title(chart.caption, fontsize="small", wrap=True)
+    for places, panels in zip(_places(figure, rows, columns), rows, strict=True):
+        for axes, panel in zip(places, panels, strict=False):
+            handles.update(_draw_panel(axes, panel))
+        for axes in places[len(panels) :]:
+            axes.set_axis_off()
+        if not panels:
+            places[0].set_title(chart.caption, fontsize="small", wrap=True)
     if len(handles) > 1:
         # A tenth of an inch a letter, and half an inch for the handle: a legend must not be wider than the figure.
         fitting = int(figure.get_figwidth() / (0.1 * max(map(len, handles)) + 0.5))
@@ -59,8 +80,28 @@ def render(figure: Figure, kind: str) -> bytes:
     return buffer.getvalue()
 
 
+def _places(figure: Figure, rows: list[list[Panel]], columns: int) -> list[list[Axes]]:
+    """Return the axes of each row, with the rows' headings where there are any."""
+    if not any(panel.heading for row in rows for panel in row):
+        return [list(line) for line in figure.subplots(len(rows), columns, squeeze=False)]
+    places = []
+    for part, row in zip(figure.subfigures(len(rows), 1, squeeze=False)[:, 0], rows, strict=True):
+        part.suptitle(row[0].heading, fontsize="medium")
+        places.append(list(part.subplots(1, columns, squeeze=False)[0]))
+    return places
+
+
+def _draw_picture(axes: Axes, panel: Panel) -> None:
+    axes.imshow(from_png(panel.picture), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+    axes.set_title(panel.title, fontsize="small")
+    axes.set_axis_off()
+
+
 def _draw_panel(axes: Axes, panel: Panel) -> dict[str, Artist]:
     """Draw the series and return the legend's handles: of each key the first series that is not faint."""
+    if panel.picture:
+        _draw_picture(axes, panel)
+        return {}
     bars = [series for series in panel.series if series.mark is Mark.BARS]
     handles: dict[str, Artist] = {}
     for series in panel.series:
@@ -76,7 +117,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> dict[str, Artist]:
 
 
 def _draw_points(axes: Axes, series: Series) -> Artist:
-    line = "none" if series.mark is Mark.POINTS else "--" if series.dashed else "-"
+    line = "none" if series.mark is Mark.POINTS else _LINES[series.line]
     symbol = Symbol.DOT if series.mark is Mark.POINTS and series.symbol is Symbol.NONE else series.symbol
     (handle,) = axes.plot(
         series.x,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.chart import Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 
 _SYMBOLS = {
     Symbol.NONE: "circle",
@@ -19,8 +19,19 @@ _SYMBOLS = {
     Symbol.CROSS: "x-thin",
     Symbol.SQUARE: "square",
     Symbol.TRIANGLE: "triangle-up",
+    Symbol.DIAMOND: "diamond",
+    Symbol.PENTAGON: "pentagon",
+    Symbol.STAR: "star",
 }
 _FONT = {"family": "system-ui, sans-serif", "size": 12, "color": "#333"}
+_SURROUNDINGS = {
+    "font": _FONT,
+    "showlegend": False,
+    "hovermode": "closest",
+    "hoverlabel": {"bgcolor": "#fff", "font": {"color": "#111"}},
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "plot_bgcolor": "#fff",
+}
 _AXIS = {"gridcolor": "#e6e6e6", "linecolor": "#999", "zeroline": False, "showline": True, "ticks": "outside"}
 # Beyond this many powers of two every second one is labelled, and so on.
 _MOST_POWERS = 9
@@ -35,14 +46,14 @@ class LegendEntry:
     hue: str
     mark: Mark
     symbol: Symbol
-    dashed: bool
+    line: Line
 
 
 def legend_of(chart: Chart) -> list[LegendEntry]:
     """Return the chart's keys in the order they come, each once."""
     entries: dict[str, LegendEntry] = {}
     for series in sorted((one for panel in chart.panels for one in panel.series), key=lambda one: one.faint):
-        entry = LegendEntry(series.key, series.hue, series.mark, series.symbol, series.dashed)
+        entry = LegendEntry(series.key, series.hue, series.mark, series.symbol, series.line)
         entries.setdefault(series.key, entry)
     return list(entries.values())
 
@@ -50,9 +61,27 @@ def legend_of(chart: Chart) -> list[LegendEntry]:
 def plotly_panels(chart: Chart) -> list[dict[str, Any]]:
     """Return ``data`` and ``layout`` of each panel; a trace names its key as ``legendgroup``."""
     return [
-        {"data": [trace for one in panel.series for trace in _traces(one, panel)], "layout": _layout(panel)}
+        _picture(panel)
+        if panel.picture
+        else {"data": [trace for one in panel.series for trace in _traces(one, panel)], "layout": _layout(panel)}
         for panel in chart.panels
     ]
+
+
+def _picture(panel: Panel) -> dict[str, Any]:
+    """Return a picture whose pixels stay square, the first row at the top."""
+    trace = {
+        "type": "image",
+        "source": f"data:image/png;base64,{panel.picture}",
+        "hovertemplate": f"{_plain(panel.x.title)} %{{x}}, {_plain(panel.y.title)} %{{y}}<extra></extra>",
+    }
+    layout = {
+        **_SURROUNDINGS,
+        "margin": {"l": 0, "r": 0, "t": 4, "b": 0},
+        "xaxis": {"visible": False, "constrain": "domain"},
+        "yaxis": {"visible": False, "constrain": "domain", "scaleanchor": "x", "autorange": "reversed"},
+    }
+    return {"data": [trace], "layout": layout}
 
 
 def _traces(series: Series, panel: Panel) -> list[dict[str, Any]]:
@@ -61,7 +90,7 @@ def _traces(series: Series, panel: Panel) -> list[dict[str, Any]]:
     line = {
         "color": series.hue,
         "width": 1.0 if series.faint else 2.2,
-        "dash": "dash" if series.dashed else "solid",
+        "dash": str(series.line),
         "shape": "hv" if series.mark is Mark.STEPS else "linear",
     }
     marked = series.mark is Mark.POINTS or series.symbol is not Symbol.NONE
@@ -130,13 +159,8 @@ def _bars(series: Series, panel: Panel) -> dict[str, Any]:
 
 def _layout(panel: Panel) -> dict[str, Any]:
     return {
-        "font": _FONT,
+        **_SURROUNDINGS,
         "margin": {"l": 64, "r": 12, "t": 8, "b": 48},
-        "showlegend": False,
-        "hovermode": "closest",
-        "hoverlabel": {"bgcolor": "#fff", "font": {"color": "#111"}},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "#fff",
         "barmode": "group",
         "xaxis": _axis(panel.x, [x for series in panel.series for x in series.x]),
         "yaxis": _axis(panel.y, [y for series in panel.series for y in series.y]),

@@ -26,8 +26,9 @@ def scaling(runs: tuple[Path, ...], config: Path, out: Path) -> None:
     from kdrbench.reports.summary import read_all_runs
 
     merged = pd.concat([read_all_runs(path) for path in runs], ignore_index=True)
-    series = size_series(merged, json.loads(config.read_text(encoding="utf-8")))
-    write_chart(scaling_chart(series), out / "figures" / "scaling")
+    frozen = json.loads(config.read_text(encoding="utf-8"))
+    series = size_series(merged, frozen)
+    write_chart(scaling_chart(series, frozen["solvers"]), out / "figures" / "scaling")
     write_table(complexity_table(series), out / "complexity")
 
 

@@ -19,6 +19,7 @@ def table(experiment: str, config: Path, runs: Path, figure: Path, out: Path) ->
     """Write the table of EXPERIMENT as .tex, .html and .csv."""
     import json
 
+    from kdrbench.bench.controls import controls_of
     from kdrbench.files import write_text
     from kdrbench.reports.html import render_html
     from kdrbench.reports.latex import render_latex
@@ -27,9 +28,10 @@ def table(experiment: str, config: Path, runs: Path, figure: Path, out: Path) ->
     from kdrbench.reports.spreadsheet import render_csv
     from kdrbench.reports.summary import read_runs
 
-    definition = json.loads(config.read_text(encoding="utf-8"))["experiments"][experiment]
+    frozen = json.loads(config.read_text(encoding="utf-8"))
+    definition = frozen["experiments"][experiment]
     chosen = read_runs(runs, experiment)
-    ledger = make_ledger(chosen, definition)
+    ledger = make_ledger(chosen, definition, controls_of(experiment, frozen))
     layout = lay_out(ledger, definition)
     write_text(out / f"{experiment}.tex", render_latex(layout))
     write_text(out / f"{experiment}.csv", render_csv(ledger))
@@ -60,8 +62,10 @@ def figure(experiment: str, config: Path, runs: Path, traces: Path, out: Path) -
     from kdrbench.reports.cost_against_time import cost_against_time
     from kdrbench.reports.summary import read_runs
 
-    definition = json.loads(config.read_text(encoding="utf-8"))["experiments"][experiment]
-    write_chart(cost_against_time(read_runs(runs, experiment), traces, experiment, definition), out)
+    frozen = json.loads(config.read_text(encoding="utf-8"))
+    definition = frozen["experiments"][experiment]
+    chart = cost_against_time(read_runs(runs, experiment), traces, experiment, definition, defined=frozen["solvers"])
+    write_chart(chart, out)
 
 
 @click.command("published-vs-ours")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,16 @@ import pandas as pd
 
 from kdrbench.bench.experiment import Config
 from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.layout import by_method, dataset_label, is_converged, kernel_label, method_label, solver_label
+from kdrbench.reports.layout import by_method, dataset_label, kernel_label, solver_label
+from kdrbench.reports.looks import Look, looks_of
 from kdrbench.reports.summary import COMPLETED
 from kdrbench.solvers import Status
 
 _CAPTION = (
     "How far each solver is above the lowest cost that any of them saw in the fold, (cost - best) / |best|, as "
     "{passes}. Thin lines are folds, the thick line their median at each place and the band their quartiles, dashed "
-    "for converged variants; a dot ends a run that came to its own end, a cross one that was stopped; failed runs are "
-    "left out. {counted}"
+    "for converged variants; a full mark ends a run that came to its own end, a cross one that was stopped; failed "
+    "runs are left out. {counted}"
 )
 
 
@@ -63,14 +65,20 @@ _POINTS_OF_A_FOLD, _POINTS_OF_A_MEDIAN = 60, 200
 
 
 def cost_against_time(
-    runs: pd.DataFrame, traces: Path, name: str, experiment: Config, abscissa: Abscissa = TIME
+    runs: pd.DataFrame,
+    traces: Path,
+    name: str,
+    experiment: Config,
+    abscissa: Abscissa = TIME,
+    defined: Iterable[str] = (),
 ) -> Chart:
     """Return one panel a data set and kernel: (cost - best) / |best| against ``abscissa``, both logarithmic.
 
     ``best`` is the lowest cost that any solver saw in the fold. Seconds are those of the first, watched solve. ``name``
-    is the experiment's.
+    is the experiment's, ``defined`` the solvers that the configuration defines, from which those of the user's own have
+    their looks.
     """
-    panels = []
+    looks, panels = looks_of([*defined, *experiment["solvers"]]), []
     for dataset in experiment["datasets"]:
         for kernel in experiment["kernels"]:
             chosen = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["status"] != Status.FAILED)]
@@ -79,7 +87,7 @@ def cost_against_time(
                     f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel",
                     abscissa.axis,
                     Axis("cost above best, relative", Scale.LOG),
-                    _series(chosen, traces, experiment["solvers"], abscissa),
+                    _series(chosen, traces, experiment["solvers"], looks, abscissa),
                 )
             )
     return Chart(
@@ -91,37 +99,32 @@ def cost_against_time(
     )
 
 
-def _series(runs: pd.DataFrame, traces: Path, solvers: list[str], abscissa: Abscissa) -> list[Series]:
-    """Return of each solver its folds, their ends and their median; variants of a method have its colour."""
+def _series(
+    runs: pd.DataFrame, traces: Path, solvers: list[str], looks: dict[str, Look], abscissa: Abscissa
+) -> list[Series]:
+    """Return of each solver its folds, their ends and their median."""
     curves = {solver: read_curves(runs[runs["solver"] == solver], traces, abscissa) for solver in solvers}
     best: dict[int, float] = {}
     for by_fold in curves.values():
         for fold, curve in by_fold.items():
             best[fold] = min(best.get(fold, np.inf), float(curve[:, 1].min()))
-    methods = list(dict.fromkeys(map(method_label, solvers)))
     found = []
     for solver in by_method(solvers):
         gaps = {
             fold: np.column_stack([curve[:, 0], _gap(curve[:, 1], best[fold])])
             for fold, curve in curves[solver].items()
         }
-        style = {
-            "group": solver_label(solver),
-            "colour": methods.index(method_label(solver)),
-            "dashed": is_converged(solver),
-        }
-        found += _of_one_solver(gaps, runs[runs["solver"] == solver].set_index("fold")["status"], style)
+        endings = runs[runs["solver"] == solver].set_index("fold")["status"]
+        found += _of_one_solver(gaps, endings, solver_label(solver), looks[solver])
     return found
 
 
-def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, style: dict[str, Any]) -> list[Series]:
-    found = [
-        _steps(f"fold {fold}", _thin(curve, _POINTS_OF_A_FOLD), style | {"dashed": False}, faint=True)
-        for fold, curve in gaps.items()
-    ]
+def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, name: str, look: Look) -> list[Series]:
+    style: dict[str, Any] = {"group": name, "colour": look.colour}
+    found = [_steps(f"fold {fold}", _thin(curve, _POINTS_OF_A_FOLD), style, faint=True) for fold, curve in gaps.items()]
     ended = set(endings.index[endings.isin([*map(str, COMPLETED)])])
     for title, symbol, folds in (
-        ("came to its end", Symbol.DOT, [fold for fold in gaps if fold in ended]),
+        ("came to its end", look.symbol, [fold for fold in gaps if fold in ended]),
         ("stopped", Symbol.CROSS, [fold for fold in gaps if fold not in ended]),
     ):
         if folds:
@@ -131,7 +134,7 @@ def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, style: dict[
             found.append(Series(title, x, y, Mark.POINTS, symbol, faint=True, words=words, **style))
     if gaps:
         places, quartiles = _quartiles(list(gaps.values()))
-        middle = _steps("median", np.column_stack([places, quartiles[1]]), style)
+        middle = _steps("median", np.column_stack([places, quartiles[1]]), style | {"line": look.line})
         if len(gaps) > 1:
             middle = replace(middle, lower=quartiles[0].tolist(), upper=quartiles[2].tolist())
         found.append(middle)

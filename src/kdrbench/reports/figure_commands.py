@@ -1,4 +1,4 @@
-"""The commands `kdrbench figures ...`, one a figure. Each writes .pdf and .png, and the data of a chart as .json."""
+"""The commands `kdrbench figures ...`, one a figure. Each writes .pdf and .png, and the chart's data as .json."""
 
 from __future__ import annotations
 
@@ -43,19 +43,21 @@ def cost_against_calls(experiment: str, config: Path, runs: Path, traces: Path, 
     from kdrbench.reports.cost_against_time import CALLS, cost_against_time
     from kdrbench.reports.summary import read_runs
 
-    definition = _definition(config, experiment)
-    write_chart(cost_against_time(read_runs(runs, experiment), traces, experiment, definition, CALLS), out)
+    frozen = _read(config)
+    definition = frozen["experiments"][experiment]
+    chart = cost_against_time(read_runs(runs, experiment), traces, experiment, definition, CALLS, frozen["solvers"])
+    write_chart(chart, out)
 
 
 @figures.command("performance-profile")
-@_options(_RUNS, _TRACES, _OUT)
-def performance_profile(runs: Path, traces: Path, out: Path) -> None:
+@_options(_CONFIG, _RUNS, _TRACES, _OUT)
+def performance_profile(config: Path, runs: Path, traces: Path, out: Path) -> None:
     """Draw the performance profile over all problems."""
     from kdrbench.reports.chart_drawing import write_chart
     from kdrbench.reports.performance_profile import performance_profile
     from kdrbench.reports.summary import read_all_runs
 
-    write_chart(performance_profile(read_all_runs(runs), traces), out)
+    write_chart(performance_profile(read_all_runs(runs), traces, _read(config)["solvers"]), out)
 
 
 @figures.command()
@@ -73,12 +75,10 @@ def loadings(experiment: str, config: Path, runs: Path, findings: Path, data: Pa
 @_options(_EXPERIMENT, _CONFIG, _RUNS, _FINDINGS, _DATA, _OUT)
 def scatter(experiment: str, config: Path, runs: Path, findings: Path, data: Path, out: Path) -> None:
     """Draw the projected samples of EXPERIMENT in two dimensions."""
-    import json
-
     from kdrbench.reports.scatter import scatter
     from kdrbench.reports.summary import read_runs
 
-    frozen = json.loads(config.read_text(encoding="utf-8"))
+    frozen = _read(config)
     definition, seed = frozen["experiments"][experiment], frozen["seed"]
     _write(scatter(read_runs(runs, experiment), findings, data, experiment, definition, seed), experiment, out)
 
@@ -86,16 +86,12 @@ def scatter(experiment: str, config: Path, runs: Path, findings: Path, data: Pat
 @figures.command()
 @_options(_EXPERIMENT, _CONFIG, _RUNS, _FINDINGS, _DATA, _OUT)
 def segmentation(experiment: str, config: Path, runs: Path, findings: Path, data: Path, out: Path) -> None:
-    """Draw the pictures that alternative clustering makes in EXPERIMENT; no .json, for there is no chart."""
-    from kdrbench.files import write_bytes
-    from kdrbench.reports.chart_drawing import render
-    from kdrbench.reports.segmentation import draw_rows, segmentation_rows
+    """Draw the pictures that alternative clustering makes in EXPERIMENT."""
+    from kdrbench.reports.segmentation import segmentation
     from kdrbench.reports.summary import read_runs
 
-    rows = segmentation_rows(read_runs(runs, experiment), findings, data, _definition(config, experiment))
-    drawing = draw_rows(list(rows))
-    for kind in ("pdf", "png"):
-        write_bytes(out.parent / f"{out.name}.{kind}", render(drawing, kind))
+    definition = _definition(config, experiment)
+    _write(segmentation(read_runs(runs, experiment), findings, data, experiment, definition), experiment, out)
 
 
 @figures.command()
@@ -111,10 +107,15 @@ def picture(name: str, mirror: str, out: Path) -> None:
 
 
 def _definition(config: Path, experiment: str) -> dict[str, Any]:
+    definition: dict[str, Any] = _read(config)["experiments"][experiment]
+    return definition
+
+
+def _read(config: Path) -> dict[str, Any]:
     import json
 
-    definition: dict[str, Any] = json.loads(config.read_text(encoding="utf-8"))["experiments"][experiment]
-    return definition
+    frozen: dict[str, Any] = json.loads(config.read_text(encoding="utf-8"))
+    return frozen
 
 
 def _write(chart: Chart | None, experiment: str, out: Path) -> None:

@@ -23,6 +23,7 @@ _LEGENDS = {
     Split.NONE: "One run on all rows; errors, if any, are those on the same rows; best of each group in bold.",
     Split.SUBSETS: "Mean \u00b1 standard deviation over random subsets of the rows; best of each group in bold.",
 }
+_OF_CONTROLS = " Controls do not compete."
 CONVERGED = "converged"
 _SUFFIX = f"_{CONVERGED}"
 # What the table calls the columns beside them.
@@ -136,9 +137,8 @@ def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:
                 by_axes.get((dataset, metric, group.kernel, solver)) for group in groups for solver in group.solvers
             ]
             lines.append((dataset, metric, cells))
-    return TableLayout(
-        experiment["title"], groups, lines, _notes(ledger), _cautions(ledger), _LEGENDS[split_of(experiment)]
-    )
+    legend = _LEGENDS[split_of(experiment)] + (_OF_CONTROLS if any(row.control for row in ledger) else "")
+    return TableLayout(experiment["title"], groups, lines, _notes(ledger), _cautions(ledger), legend)
 
 
 def _notes(ledger: list[LedgerRow]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -21,7 +22,10 @@ _METRICS_OF_REFERENCES = tuple(metric for metric in METRICS if metric != "cost")
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """One number of the table; ``solver`` is a reference's name where ``kernel`` is ``none``."""
+    """One number of the table; ``solver`` is a reference's name where ``kernel`` is ``none``.
+
+    ``control`` says that it is a control's, which is never the best: a random start takes no time.
+    """
 
     dataset: str
     kernel: str
@@ -32,13 +36,14 @@ class LedgerRow:
     best: bool
     verdict: Verdict
     why: str
+    control: bool = False
 
 
-def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
+def make_ledger(runs: pd.DataFrame, experiment: Config, controls: Collection[str] = ()) -> list[LedgerRow]:
     """Return a row for each data set, kernel, solver and metric the experiment names, in its order.
 
     The rows of a data set end with its references', which have the kernel ``none`` and no cost. A cell without runs
-    is a row too, with the text "not run".
+    is a row too, with the text "not run". ``controls`` are the solvers that do not compete for the best.
 
     Raises ``InputError`` when the experiment names a published table of which no number is known.
     """
@@ -57,10 +62,12 @@ def make_ledger(runs: pd.DataFrame, experiment: Config) -> list[LedgerRow]:
                 row_cells = {
                     solver: cells.get((dataset, kernel, solver), {}).get(metric, _absent(metric)) for solver in solvers
                 }
+                competing = {solver: cell for solver, cell in row_cells.items() if solver not in controls}
                 # Of numbers of components none is the best.
-                best = set() if metric == COMPONENTS else _best(metric, row_cells, lowest=names[metric] not in _HIGHEST)
+                best = set() if metric == COMPONENTS else _best(metric, competing, lowest=names[metric] not in _HIGHEST)
                 for solver, cell in row_cells.items():
-                    rows.append(_row(experiment, dataset, kernel, solver, names[metric], cell, solver in best))
+                    row = _row(experiment, dataset, kernel, solver, names[metric], cell, solver in best)
+                    rows.append(replace(row, control=solver in controls))
     return rows
 
 

@@ -10,8 +10,9 @@ import pandas as pd
 from kdrbench.bench.experiment import Config
 from kdrbench.datasets import load_prepared
 from kdrbench.kernels.family import FloatArray
-from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.layout import dataset_label, kernel_label, solver_label
+from kdrbench.reports.looks import kernel_colours
 from kdrbench.reports.projections import (
     angles_between,
     angles_of_chance,
@@ -39,7 +40,7 @@ def loadings(runs: pd.DataFrame, findings: Path, data: Path, name: str, experime
     has two runs to compare.
     """
     solver = shown_solver(experiment)
-    panels = []
+    colours, panels = kernel_colours(experiment["kernels"]), []
     for dataset in experiment["datasets"]:
         chosen = runs[(runs["dataset"] == dataset) & (runs["solver"] == solver)]
         found = {
@@ -49,7 +50,6 @@ def loadings(runs: pd.DataFrame, findings: Path, data: Path, name: str, experime
         several = {kernel: projections for kernel, projections in found.items() if len(projections) > 1}
         if several:
             names = load_prepared(data / f"{dataset}.npz").feature_names
-            colours = {kernel: place for place, kernel in enumerate(experiment["kernels"])}
             panels += [_weights(dataset, several, names, colours), _angles(dataset, several, colours)]
     if not panels:
         return None
@@ -99,8 +99,7 @@ def _angles(dataset: str, found: dict[str, list[FloatArray]], colours: dict[str,
     n_features = next(iter(found.values()))[0].shape[0]
     n_components = max(len(one.x) for one in series)
     chance = angles_of_chance(n_features, n_components).tolist()
-    # Black, the last of the colours.
-    series.append(Series("random spaces", _places(n_components), chance, colour=6, dashed=True))
+    series.append(Series("random spaces", _places(n_components), chance, colour=BLACK, line=Line.DASHED))
     title = f"{dataset_label(dataset)}, angles between folds"
     return Panel(title, Axis("principal angle, smallest first", Scale.NAMES), Axis("angle", unit="degrees"), series)
 

@@ -1,6 +1,6 @@
 """Low-rank kernel learning: what the text of the paper says beside ours, and all that was measured, as tables.
 
-Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006, Section 6.
+Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pandas as pd
 
 from kdrbench.bench.experiment import Config
-from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.looks import Look, looks_of
 from kdrbench.reports.lowrank import label_of
 from kdrbench.solvers.status import Status
 
@@ -18,15 +19,15 @@ _PANELS = {
     "nmi_ten_starts": ("kernel k-means, best of ten starts", "NMI"),
     "sweeps": ("sweeps, or Newton steps", "sweeps"),
 }
-_COLOURS = {"burg": 0, "von_neumann": 1, "definite_boost": 2}
-_BLACK = 6
 
 
 def lowrank_chart(rows: pd.DataFrame, task: str, section: Config) -> Chart:
     """Return a task's chart: median over runs with a band of the quartiles; sweeps on a logarithmic axis."""
     definition = section["tasks"][task]
     chosen = rows[rows["task"] == task]
-    panels = [_panel(chosen, definition["methods"], column) for column in _PANELS]
+    looks = looks_of([*section["methods"], *definition["methods"]])
+    shown = {method: looks[method] for method in definition["methods"]}
+    panels = [_panel(chosen, shown, column) for column in _PANELS]
     n_runs = chosen["run"].nunique()
     return Chart(
         name=f"lowrank_{task}",
@@ -40,21 +41,22 @@ def lowrank_chart(rows: pd.DataFrame, task: str, section: Config) -> Chart:
     )
 
 
-def _panel(rows: pd.DataFrame, methods: list[str], column: str) -> Panel:
+def _panel(rows: pd.DataFrame, looks: dict[str, Look], column: str) -> Panel:
     title, quantity = _PANELS[column]
     if column == "sweeps":
         # Without constraints there is none, which a logarithmic axis cannot show.
         rows = rows[rows["n_constraints"] > 0]
-    series = [part for method in methods for part in _series(rows[rows["method"] == method], method, column)]
+    series = [
+        part for method, look in looks.items() for part in _series(rows[rows["method"] == method], method, look, column)
+    ]
     scale = Scale.LOG if column == "sweeps" else Scale.LINEAR
     return Panel(title, Axis("constraints"), Axis(quantity, scale), series)
 
 
-def _series(rows: pd.DataFrame, method: str, column: str) -> list[Series]:
+def _series(rows: pd.DataFrame, method: str, look: Look, column: str) -> list[Series]:
     groups = [(count, group) for count, group in rows.groupby("n_constraints") if group[column].notna().any()]
     if not groups:
         return []
-    family = next((name for name in _COLOURS if method.startswith(name)), "")
     # Quartiles: a few draws without a solution would stretch a standard deviation beyond what can be.
     low, middle, high = ([float(group[column].quantile(q)) for _, group in groups] for q in (0.25, 0.5, 0.75))
     solved = [int((group["status"] == str(Status.CONVERGED)).sum()) for _, group in groups]
@@ -62,9 +64,9 @@ def _series(rows: pd.DataFrame, method: str, column: str) -> list[Series]:
         label=label_of(method),
         x=[float(str(count)) for count, _ in groups],
         y=middle,
-        symbol=Symbol.DOT,
-        colour=_COLOURS.get(family, 3),
-        dashed=method not in _COLOURS,
+        symbol=look.symbol,
+        colour=look.colour,
+        line=look.line,
         lower=low,
         upper=high,
         words=[f"{met} of {len(group)} runs met their rule" for met, (_, group) in zip(solved, groups, strict=True)],
@@ -77,7 +79,7 @@ def _series(rows: pd.DataFrame, method: str, column: str) -> list[Series]:
         y=[middle[place] for place in short],
         mark=Mark.POINTS,
         symbol=Symbol.CROSS,
-        colour=_BLACK,
+        colour=BLACK,
         group=line.label,
         lower=None,
         upper=None,

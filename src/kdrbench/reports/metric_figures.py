@@ -18,13 +18,11 @@ from kdrbench.metric_learning import (
     squared_distances,
 )
 from kdrbench.metric_learning.neighbours import IntArray
-from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Series, Symbol
+from kdrbench.reports.chart import BLACK, Axis, Chart, Mark, Panel, Series, Symbol
 from kdrbench.reports.two_tricks import draw_halves, solve_both
 
 _SETS = {"Disc and ring": ring, "Cone": cone}
 _SAMPLES, _N_TRAIN = 400, 200
-# Samples of another class are drawn over these; black is for errors.
-_WRONG_COLOUR = 6
 
 
 def leading(learner: str, mapped: FloatArray) -> FloatArray:
@@ -107,7 +105,7 @@ def figure_3(dataset: Dataset, label: str, n_train: int, seed: int) -> Chart:
             _predicted(points, predicted == code, f"predicted {name}", code)
             for code, name in enumerate(dataset.class_names)
         ]
-        series.append(_predicted(points, predicted != halves.unseen, "wrong", _WRONG_COLOUR))
+        series.append(_predicted(points, predicted != halves.unseen, "wrong", BLACK))
         axes = Axis("first learned coordinate"), Axis("second learned coordinate")
         panels.append(Panel(f"{title}: accuracy {accuracy:.3f}", *axes, series))
     caption = (
@@ -122,5 +120,5 @@ def figure_3(dataset: Dataset, label: str, n_train: int, seed: int) -> Chart:
 
 
 def _predicted(points: FloatArray, chosen: np.ndarray, label: str, colour: int) -> Series:
-    symbol = Symbol.CROSS if colour == _WRONG_COLOUR else (Symbol.DOT, Symbol.TRIANGLE, Symbol.SQUARE)[colour % 3]
+    symbol = Symbol.CROSS if colour == BLACK else (Symbol.DOT, Symbol.TRIANGLE, Symbol.SQUARE)[colour % 3]
     return Series(label, points[chosen, 0].tolist(), points[chosen, 1].tolist(), Mark.POINTS, symbol, colour=colour)

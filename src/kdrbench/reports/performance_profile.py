@@ -13,6 +13,7 @@ Source: Dolan and More, "Benchmarking optimization software with performance pro
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,8 @@ import pandas as pd
 from kdrbench.bench.config import NO_KERNEL
 from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series
 from kdrbench.reports.cost_against_time import CALLS, TIME, Abscissa, read_curves
-from kdrbench.reports.layout import by_method, is_converged, method_label, solver_label
+from kdrbench.reports.layout import by_method, solver_label
+from kdrbench.reports.looks import Look, looks_of
 from kdrbench.solvers import Status
 
 # Of the lowest cost known: what the papers' tests reach, and what tells converged solvers from others.
@@ -36,17 +38,20 @@ _CAPTION = (
 )
 
 
-def performance_profile(runs: pd.DataFrame, traces: Path) -> Chart:
+def performance_profile(runs: pd.DataFrame, traces: Path, defined: Iterable[str] = ()) -> Chart:
     """Return the profiles of time and of oracle calls, at either accuracy.
 
     The solvers are those of the experiment that, with all problems on which all of them ran, makes for most runs.
+    ``defined`` are those that the configuration defines, from which those of the user's own have their looks.
     """
     compared = _compared(runs[runs["kernel"] != NO_KERNEL])
     solvers = by_method(list(dict.fromkeys(compared["solver"])))
-    panels = []
+    looks, panels = looks_of([*defined, *solvers]), []
     for abscissa in (TIME, CALLS):
         needed = _needed(compared, traces, abscissa)
-        panels += [_panel(needed[accuracy].reindex(columns=solvers), abscissa, accuracy) for accuracy in ACCURACIES]
+        panels += [
+            _panel(needed[accuracy].reindex(columns=solvers), abscissa, accuracy, looks) for accuracy in ACCURACIES
+        ]
     problems = len(compared[_PROBLEM].drop_duplicates())
     caption = _CAPTION.format(solvers=len(solvers), problems=problems)
     return Chart("performance_profile", "Performance profile over all problems", caption, panels, len(ACCURACIES))
@@ -108,16 +113,15 @@ def _until_solved(curves: dict[str, np.ndarray], solver: str, accuracy: float) -
     return float(curves[solver][np.argmax(solved), 0]) if solved.any() else np.inf
 
 
-def _panel(needed: pd.DataFrame, abscissa: Abscissa, accuracy: float) -> Panel:
-    methods = list(dict.fromkeys(map(method_label, needed.columns)))
+def _panel(needed: pd.DataFrame, abscissa: Abscissa, accuracy: float, looks: dict[str, Look]) -> Panel:
     series = [
         Series(
             solver_label(solver),
             factors,
             shares,
             Mark.STEPS,
-            colour=methods.index(method_label(solver)),
-            dashed=is_converged(solver),
+            colour=looks[solver].colour,
+            line=looks[solver].line,
         )
         for solver, (factors, shares) in profile(needed).items()
         if len(needed)

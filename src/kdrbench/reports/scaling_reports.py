@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.layout import kernel_label, solver_label
+from kdrbench.reports.looks import Look, looks_of
 from kdrbench.reports.paper_table import Entry, PaperTable
 from kdrbench.reports.power_law import MANY_SAMPLES, PowerLaw
 from kdrbench.reports.scaling import ALL_PAIRS, AXES, LETTERS, SizeSeries
@@ -14,15 +18,19 @@ _OF_PAIRS = {"n_train": "2", "n_features": "at most 1", "n_components": "at most
 _OF_FACTORS = {"n_train": "1", "n_features": "at most 1", "n_components": "at most p - 1"}
 
 
-def scaling_chart(series: list[SizeSeries]) -> Chart:
-    """Return one panel for each axis, kernel and evaluation, with a line for each solver and its law."""
+def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Chart:
+    """Return one panel for each axis, kernel and evaluation, with a line for each solver and its law.
+
+    ``defined`` are the solvers that the configuration defines, from which those of the user's own have their looks.
+    """
     places = list(dict.fromkeys(one.place for one in series))
     solvers = list(dict.fromkeys(one.solver for one in series))
+    looks = looks_of([*defined, *solvers])
     labels = {solver: _legend(solver, places, series) for solver in solvers}
     panels = []
     for place in places:
         own = [one for one in series if one.place == place]
-        drawn = [part for one in own for part in _drawn(one, labels[one.solver], solvers.index(one.solver))]
+        drawn = [part for one in own for part in _drawn(one, labels[one.solver], looks[one.solver])]
         axis = Axis(f"number of {AXES[own[0].axis]} {LETTERS[own[0].axis]}", Scale.LOG2)
         panels.append(Panel(_heading(own[0]), axis, Axis("run time", Scale.LOG2, "s"), drawn))
     if not panels:
@@ -54,20 +62,25 @@ def _heading(one: SizeSeries) -> str:
     return f"{kernel_label(one.kernel)} kernel, {one.evaluation}, {fixed}"
 
 
-def _drawn(one: SizeSeries, label: str, colour: int) -> list[Series]:
+def _drawn(one: SizeSeries, label: str, look: Look) -> list[Series]:
     """Return the law, the runs that ended and those that were stopped; one entry of the legend."""
+    style: dict[str, Any] = {"colour": look.colour, "group": label}
     parts = []
     if one.law is not None:
         sizes = [one.law.smallest, one.law.largest]
-        parts.append(Series(label, sizes, [one.law.at(size) for size in sizes], Mark.LINE, colour=colour, group=label))
-    for points, symbol, said in ((one.ended, Symbol.DOT, "ended"), (one.stopped, Symbol.CROSS, "stopped at its limit")):
+        fitted = [one.law.at(size) for size in sizes]
+        parts.append(Series(label, sizes, fitted, Mark.LINE, line=look.line, **style))
+    for points, symbol, said in (
+        (one.ended, look.symbol, "ended"),
+        (one.stopped, Symbol.CROSS, "stopped at its limit"),
+    ):
         if points:
             words = [
                 f"{solver_label(one.solver)}, {LETTERS[one.axis]} = {size:g}: {time:.3g} s, {said}"
                 for size, time in points
             ]
             sizes, times = [size for size, _ in points], [time for _, time in points]
-            parts.append(Series(label, sizes, times, Mark.POINTS, symbol, colour=colour, group=label, words=words))
+            parts.append(Series(label, sizes, times, Mark.POINTS, symbol, words=words, **style))
     return parts
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from kdrbench.bench.experiment import Config
@@ -16,21 +14,20 @@ from kdrbench.datasets import Dataset, load_prepared
 from kdrbench.datasets.picture import is_picture
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import DataError
-from kdrbench.reports.layout import dataset_label
+from kdrbench.reports.chart import Axis, Chart, Panel
+from kdrbench.reports.layout import dataset_label, solver_label
+from kdrbench.reports.picture import Pixels, to_png
 from kdrbench.reports.projections import read_findings
 
 _FACES = "cmu_faces"
 # Rows and columns of the faces, quarter size.
 _FACE_SHAPE = (30, 32)
-Image = NDArray[np.uint8]
-
-
-@dataclass(frozen=True)
-class Picture:
-    """An image (rows x columns x 3, or grey without the 3) and what stands above it."""
-
-    title: str
-    pixels: Image
+_CAPTION = (
+    "What alternative clustering by {solver} makes of an image, whose colours are the samples: the image, and its "
+    "pixels in the mean colours of the clusters that are given and of those found to differ from them; and of faces, "
+    "given the persons: the mean image of each cluster found, with the number n of its faces. NMI to the given "
+    "labelling is to be low; to the one sought, which the method does not see, high."
+)
 
 
 def has_pictures(entry: DatasetEntry) -> bool:
@@ -38,30 +35,32 @@ def has_pictures(entry: DatasetEntry) -> bool:
     return is_picture(entry) or entry.parser == _FACES
 
 
-def segmentation_rows(
-    runs: pd.DataFrame, findings: Path, data: Path, experiment: Config
-) -> Iterator[tuple[str, list[Picture]]]:
-    """Yield a title and pictures for each data set of the experiment that has some, from its first solver and kernel.
+def segmentation(runs: pd.DataFrame, findings: Path, data: Path, name: str, experiment: Config) -> Chart | None:
+    """Return a row of pictures for each data set of the experiment that has some, from its first solver and kernel.
 
-    An image is shown as it is and painted with the mean colours of the given and of the found clusters; of faces the
-    mean of each found cluster is shown. ``data`` is the folder of prepared sets, with the images beside them.
+    ``data`` is the folder of prepared sets, with the images beside them. ``None`` where no run left clusters to show.
     """
     registry, kernel, solver = load_registry(), experiment["kernels"][0], experiment["solvers"][0]
-    for name in experiment["datasets"]:
-        cell = runs[(runs["dataset"] == name) & (runs["kernel"] == kernel) & (runs["solver"] == solver)]
+    panels: list[Panel] = []
+    for dataset in experiment["datasets"]:
+        cell = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["solver"] == solver)]
         labels, given = (read_findings(cell, findings, kind).get(0) for kind in ("labels", "given"))
-        if not has_pictures(registry[name]) or labels is None or given is None:
+        if not has_pictures(registry[dataset]) or labels is None or given is None:
             continue
-        dataset = load_prepared(data / f"{name}.npz")
-        record = cell.iloc[0]
-        if is_picture(registry[name]):
-            pictures = segmented(data / f"{name}.png", dataset, given, labels)
+        prepared = load_prepared(data / f"{dataset}.npz")
+        if is_picture(registry[dataset]):
+            row = segmented(data / f"{dataset}.png", prepared, given, labels)
         else:
-            pictures = mean_faces(dataset, labels)
-        yield _row_title(name, record), pictures
+            row = mean_faces(prepared, labels)
+        panels += [replace(row[0], heading=_heading(dataset, cell.iloc[0])), *row[1:]]
+    if not panels:
+        return None
+    columns = max(map(len, Chart("", "", "", panels, len(panels)).rows))
+    caption = _CAPTION.format(solver=solver_label(solver))
+    return Chart(f"{name}_segmentation", f"Segments and mean faces: {experiment['title']}", caption, panels, columns)
 
 
-def segmented(path: Path, dataset: Dataset, given: NDArray[np.int64], found: NDArray[np.int64]) -> list[Picture]:
+def segmented(path: Path, dataset: Dataset, given: NDArray[np.int64], found: NDArray[np.int64]) -> list[Panel]:
     """Return the image, and each pixel in the mean colour of its cluster, given and found."""
     from PIL import Image as Images
 
@@ -71,7 +70,7 @@ def segmented(path: Path, dataset: Dataset, given: NDArray[np.int64], found: NDA
     colours, sample = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
     if not np.array_equal(colours, dataset.features):
         raise DataError(f"{path} does not have the colours of data set {dataset.name!r}; delete it and run again")
-    pictures = [Picture("image", pixels)]
+    panels = [_panel("image", pixels)]
     for title, labels in (("given: clustered first", given), ("alternative", found)):
         flat = pixels.reshape(-1, 3)
         painted = np.zeros_like(flat)
@@ -80,35 +79,25 @@ def segmented(path: Path, dataset: Dataset, given: NDArray[np.int64], found: NDA
             own = of_pixels == cluster
             # Of pixels, not of distinct colours: a segment has the colour that it has on the whole.
             painted[own] = flat[own].mean(axis=0).round().astype(np.uint8)
-        pictures.append(Picture(title, painted.reshape(pixels.shape)))
-    return pictures
+        panels.append(_panel(title, painted.reshape(pixels.shape)))
+    return panels
 
 
-def mean_faces(dataset: Dataset, found: NDArray[np.int64]) -> list[Picture]:
+def mean_faces(dataset: Dataset, found: NDArray[np.int64]) -> list[Panel]:
     """Return the mean image of each cluster."""
-    pictures = []
+    panels = []
     for cluster in np.unique(found):
         own = dataset.features[found == cluster]
         mean = own.mean(axis=0).round().astype(np.uint8)
-        pictures.append(Picture(f"alternative {cluster + 1}, n = {len(own)}", mean.reshape(_FACE_SHAPE)))
-    return pictures
+        panels.append(_panel(f"alternative {cluster + 1}, n = {len(own)}", mean.reshape(_FACE_SHAPE)))
+    return panels
 
 
-def draw_rows(rows: list[tuple[str, list[Picture]]]) -> Figure:
-    """Return the rows of pictures as a figure."""
-    columns = max((len(pictures) for _, pictures in rows), default=1)
-    figure = Figure(figsize=(2.6 * columns, 2.6 * max(1, len(rows))), layout="constrained")
-    parts = figure.subfigures(max(1, len(rows)), 1, squeeze=False)[:, 0]
-    for part, (title, pictures) in zip(parts, rows, strict=False):
-        part.suptitle(title, fontsize="medium")
-        for axes, picture in zip(part.subplots(1, len(pictures), squeeze=False)[0], pictures, strict=True):
-            axes.imshow(picture.pixels, cmap="gray", interpolation="nearest")
-            axes.set_title(picture.title, fontsize="small")
-            axes.set_axis_off()
-    return figure
+def _panel(title: str, pixels: Pixels) -> Panel:
+    return Panel(title, Axis("column"), Axis("row"), picture=to_png(pixels))
 
 
-def _row_title(name: str, record: pd.Series) -> str:
+def _heading(name: str, record: pd.Series) -> str:
     """Return the data set and how its clusters agree with the given labelling and with the one sought."""
     title = f"{dataset_label(name)}: NMI to the given labelling {record['nmi_given']:.3f}"
     return title if pd.isna(record["quality"]) else f"{title}, to the one sought {record['quality']:.3f}"

@@ -10,7 +10,7 @@ import numpy as np
 from kdrbench.datasets import Dataset
 from kdrbench.kernels import Polynomial
 from kdrbench.metric_learning import AnyKernel, scaled_gaussian
-from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.two_tricks import EXACT, QZ, RIDGE, Tricks, draw_halves, solve_both
 
 _DEGREES, _NEIGHBOURS, _SHARES = (1, 2, 3, 4, 5), (1, 3, 5, 7, 9), (0.25, 0.5, 0.75, 1.0)
@@ -22,7 +22,6 @@ _SYMBOLS = {EXACT: Symbol.DOT, RIDGE: Symbol.TRIANGLE, QZ: Symbol.CROSS}
 _WORDS = {EXACT: "exact", RIDGE: "ridge 1e-10", QZ: "QZ"}
 # Where distances agree to all digits a logarithmic axis would have no place for them.
 _SMALLEST = 1e-16
-_LINE_COLOUR = 6
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,11 @@ def _three(one: Points, setting: Setting, draw: int, seed: int) -> tuple[float, 
 def _over(title: str, varied: str, values: dict[int, list[tuple[float, float, float]]]) -> Panel:
     accuracies = np.array(list(values.values()))
     means, lows, highs = accuracies.mean(axis=1), accuracies.min(axis=1), accuracies.max(axis=1)
-    styles = (("KPCA trick", Symbol.DOT, False), ("kernel trick", Symbol.SQUARE, True), ("by QZ", Symbol.CROSS, True))
+    styles = (
+        ("KPCA trick", Symbol.DOT, Line.SOLID),
+        ("kernel trick", Symbol.SQUARE, Line.DASHED),
+        ("by QZ", Symbol.CROSS, Line.DOTTED),
+    )
     series = [
         Series(
             label,
@@ -99,11 +102,11 @@ def _over(title: str, varied: str, values: dict[int, list[tuple[float, float, fl
             means[:, column].tolist(),
             symbol=symbol,
             colour=column,
-            dashed=dashed,
+            line=line,
             lower=lows[:, column].tolist() if column != 1 else None,
             upper=highs[:, column].tolist() if column != 1 else None,
         )
-        for column, (label, symbol, dashed) in enumerate(styles)
+        for column, (label, symbol, line) in enumerate(styles)
     ]
     return Panel(title, Axis(varied, Scale.NAMES), Axis("1-NN accuracy"), series)
 
@@ -134,7 +137,7 @@ def figure_5(sets: Sequence[Points], seed: int) -> Chart:
                 series.append(Series(label, x, y, Mark.POINTS, _SYMBOLS[method], colour=colour))
     ends = [float(value) for one in accuracy for value in (*one.x, *one.y)]
     span = [min(ends), max(ends)]
-    accuracy.append(Series("equal", span, span, dashed=True, faint=True, colour=_LINE_COLOUR))
+    accuracy.append(Series("equal", span, span, line=Line.DASHED, faint=True, colour=BLACK))
     panels = [
         Panel("Accuracies", Axis("1-NN accuracy, KPCA trick"), Axis("1-NN accuracy, kernel trick"), accuracy),
         Panel(

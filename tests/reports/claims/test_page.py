@@ -33,3 +33,8 @@ def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
             "note": "so",
         }
     ]
+
+
+def test_a_claim_without_a_place_has_its_paper_alone():
+    claim = Claim("c", "W.", "Paper", "", lambda records: Found(Decision.CONFIRMED, "e"))
+    assert "<td>Paper</td>" in claims_html([(claim, claim.decide(Records()))], ["e"])

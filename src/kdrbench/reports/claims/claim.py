@@ -55,7 +55,10 @@ class Records:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper, where it stands, and the function that decides it."""
+    """A sentence of a paper, where it or the numbers for it stand, and the function that decides it.
+
+    ``where`` is a table, figure or theorem; empty for what stands somewhere in the text.
+    """
 
     name: str
     words: str

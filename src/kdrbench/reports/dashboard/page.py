@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from kdrbench.bench.controls import controls_of
 from kdrbench.bench.experiment import Config
 from kdrbench.bench.quality import Metric
 from kdrbench.errors import InputError
@@ -131,7 +132,8 @@ def _layouts(runs: pd.DataFrame, config: Config) -> list[tuple[str, Any]]:
     found = []
     for name in config["run"]:
         experiment = config["experiments"][name]
-        found.append((name, lay_out(make_ledger(runs[runs["experiment"] == name], experiment), experiment)))
+        ledger = make_ledger(runs[runs["experiment"] == name], experiment, controls_of(name, config))
+        found.append((name, lay_out(ledger, experiment)))
     return found
 
 

@@ -110,7 +110,9 @@ function moveByKey(event) {
   const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
   const zooms = { "+": 0.8, "=": 0.8, "-": 1.25 };
   const place = event.currentTarget;
-  if (event.key === "0") Plotly.relayout(place, { "xaxis.autorange": true, "yaxis.autorange": true });
+  // Rows of a picture are counted from the top.
+  const upwards = place.data[0]?.type === "image" ? "reversed" : true;
+  if (event.key === "0") Plotly.relayout(place, { "xaxis.autorange": true, "yaxis.autorange": upwards });
   else if (moves[event.key] || zooms[event.key]) {
     const change = {};
     ["xaxis", "yaxis"].forEach((axis, count) => {

@@ -1,0 +1,45 @@
+"""A real browser, headless, for tests of what a reader sees."""
+
+import shutil
+from importlib.util import find_spec
+from time import monotonic, sleep
+
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+NEEDS_BROWSER = [
+    pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED LOUDLY: no chromium on the PATH"),
+    pytest.mark.skipif(find_spec("playwright") is None, reason="SKIPPED LOUDLY: no playwright installed"),
+]
+DESK, PHONE = {"width": 1300, "height": 700}, {"width": 375, "height": 740}
+
+
+class Tab:
+    """A tab with a page, and what it asked of the network or complained of."""
+
+    def __init__(self, browser, address, size, *, ready="html[data-ready]"):
+        self.tab, self.address, self.faults = browser.new_page(viewport=size), address, []
+        self.tab.set_default_timeout(20_000)
+        self.tab.on(
+            "console", lambda said: self.faults.append(said.text) if said.type in {"error", "warning"} else None
+        )
+        self.tab.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.tab.on("request", lambda asked: None if _is_local(asked.url) else self.faults.append(asked.url))
+        self.tab.goto(address)
+        self.tab.wait_for_selector(ready)
+
+    def show(self, chapter):
+        self.tab.evaluate("(name) => { location.hash = name; }", chapter)
+        return self.tab
+
+
+def eventually(condition):
+    """Return whether the condition comes true within some seconds: the page forbids to wait inside it."""
+    deadline = monotonic() + 15
+    while not (met := condition()) and monotonic() < deadline:
+        sleep(0.05)
+    return met
+
+
+def _is_local(url):
+    return url.startswith(("file://", "blob:", "data:"))

@@ -1,0 +1,14 @@
+import pytest
+
+from browser_tab import CHROMIUM
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # A root user in a container has no sandbox to offer.
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()

@@ -1,0 +1,45 @@
+"""The page of claims in a real browser: a table at a desk, one claim below the other on a phone."""
+
+import pytest
+
+from browser_tab import DESK, NEEDS_BROWSER, Tab
+from kdrbench.reports.claims import Records, decided
+from kdrbench.reports.claims.claim import Decision, Found
+from kdrbench.reports.claims.page import claims_html
+
+pytestmark = NEEDS_BROWSER
+# The narrowest of today's phones have 360 to 390 pixels.
+WIDTHS = [360, 390]
+LONG = "ISM 1.2e-05 against " + "_".join(["stiefel_cayley_converged"] * 4) + " in " + "12 of 15 cells, " * 20
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("claims")
+    found = [(claim, Found(Decision.CONFIRMED, LONG, "A note.")) for claim, _ in decided(Records())]
+    (folder / "claims.html").write_text(claims_html(found, ["demo"]), encoding="utf-8")
+    return f"file://{folder}/claims.html"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_phone_scrolls_down_only_and_shows_all(browser, address, width):
+    opened = Tab(browser, address, {"width": width, "height": 740}, ready="table")
+    tab = opened.tab
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    # No part of the page hides words beyond its right edge either.
+    hidden = "[...document.querySelectorAll('body *')].filter((one) => one.scrollWidth > one.clientWidth + 1 && "
+    hidden += "getComputedStyle(one).overflowX !== 'visible' && !one.closest('thead')).length"
+    assert tab.evaluate(hidden) == 0
+    cells = [cell.bounding_box() for cell in tab.locator("tbody tr").first.locator("td").all()]
+    assert all(cell["x"] >= 0 and cell["x"] + cell["width"] <= width for cell in cells)
+    assert [cell["y"] for cell in cells] == sorted({cell["y"] for cell in cells})
+    assert opened.faults == []
+    tab.close()
+
+
+def test_a_desk_shows_a_table(browser, address):
+    opened = Tab(browser, address, DESK, ready="table")
+    cells = [cell.bounding_box() for cell in opened.tab.locator("tbody tr").first.locator("td").all()]
+    assert len({cell["y"] for cell in cells}) == 1
+    assert opened.tab.locator("thead th").first.is_visible()
+    opened.tab.close()
