@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from kdrbench.bench.claim import claimed_folder, drop_folder
+from kdrbench.bench import claim
 from kdrbench.bench.execute import BENCH_FAULT, RunFiles
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.outcome import RunOutcome, judge
@@ -25,7 +25,7 @@ from kdrbench.bench.rows import Row, read_rows, write_rows
 from kdrbench.bench.supervisor import End, supervise
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
-from kdrbench.files import write_text
+from kdrbench.files import drop_unfinished, write_text
 from kdrbench.solvers.status import Status
 
 
@@ -143,7 +143,9 @@ def claimed(
 
     Raises ``SupervisionError`` when another process works on the job.
     """
-    with claimed_folder(files.state, [batch.sha256, limits.time_s, limits.memory_mib], [files.records]):
+    with claim.held(claim.lock_of(files.state), files.state):
+        claim.keep_if_for(files.state, [batch.sha256, limits.time_s, limits.memory_mib])
+        drop_unfinished(files.records)
         rows = read_rows(files.rows, kind)
         parts = [row.part for row in rows]
         whole = {part for part in parts if parts.count(part) == rows_per_part}
@@ -156,7 +158,7 @@ def publish(kind: type[_PartRow], axes: Iterable[tuple[Any, ...]], files: PartFi
     order = {names: place for place, names in enumerate(axes)}
     records = sorted(read_rows(files.rows, kind), key=lambda row: order[row.axes])
     write_rows(files.records, records)
-    drop_folder(files.state)
+    claim.drop(files.state)
     return records
 
 
