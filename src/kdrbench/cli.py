@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from importlib import import_module
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
@@ -142,15 +140,12 @@ def batch(
     """Run a batch of runs, each supervised in a process of its own."""
     import json
 
-    from kdrbench.bench.lane import any_cores, owned_cores
+    from kdrbench.bench.lane import any_cores, owned_cores, prepare_process
     from kdrbench.bench.limits import Limits
 
     limits = Limits(time_limit_s, memory_limit_mib)
     lane = owned_cores if json.loads(terms).get("timed", True) else any_cores
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = str(threads)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)
+    prepare_process(threads)
     # The heavy imports wait until a core is free, so that they do not disturb a run that is being timed, and
     # until the threads are set: numpy looks at them once, when it is loaded.
     with lane(threads) as cores:
@@ -171,11 +166,6 @@ def batch(
         records = run_batch(Batch.from_json(spec), load_prepared(data), around, BatchFiles(out, trace, state, findings))
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    # SystemExit unwinds through the supervisor, which kills the run before this process ends.
-    sys.exit(128 + number)
 
 
 @main.command("freeze-config")

@@ -9,17 +9,32 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from kdrbench.errors import InputError
 
 _RETRY_S = 0.05
 _TRIES_BEFORE_A_WORD = 100
+
+
+def prepare_process(threads: int) -> None:
+    """Give BLAS so many threads, which numpy looks at once, when it is loaded; let TERM and HUP end runs as well."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    # SystemExit unwinds through the supervisor, which kills the run before this process ends.
+    sys.exit(128 + number)
 
 
 @contextmanager

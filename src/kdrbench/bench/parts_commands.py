@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
@@ -66,25 +63,17 @@ def on_one_core(time_limit_s: float, memory_limit_mib: float) -> Iterator[Superv
 
     The heavy imports of a command belong inside: they wait until a core is free and the threads are set.
     """
-    from kdrbench.bench.lane import owned_cores
+    from kdrbench.bench.lane import owned_cores, prepare_process
     from kdrbench.bench.limits import Limits
 
     limits = Limits(time_limit_s, memory_limit_mib)
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)
+    prepare_process(threads=1)
     with owned_cores(1) as cores:
         from kdrbench.bench.parts import Supervision
         from kdrbench.bench.workflow import SCHEDULER_VARIABLE
 
         scheduler = os.environ.get(SCHEDULER_VARIABLE)
         yield Supervision(limits, cores, int(scheduler) if scheduler else None)
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    # SystemExit unwinds through the supervisor, which kills the part before this process ends.
-    sys.exit(128 + number)
 
 
 def say_rows(rows: Iterable[Any]) -> None:
