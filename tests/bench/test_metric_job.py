@@ -130,7 +130,7 @@ def test_rows_of_another_batch_or_limit_do_not_count(tmp_path, monkeypatch):
 def test_a_second_process_and_other_data_are_refused(tmp_path):
     batch = metric_batch(variants=METHODS)
     with (
-        claimed(batch, MetricRecord, len(batch.methods), AROUND.limits, files_in(tmp_path)),
+        claimed(batch, MetricRecord, AROUND.limits, files_in(tmp_path)),
         pytest.raises(SupervisionError, match="another process works on"),
     ):
         run(tmp_path)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
 from kdrbench.bench.experiment import Config
 from kdrbench.bench.lowrank_batch import LowrankBatch
+from kdrbench.bench.parts_grid import PartsGrid
 from kdrbench.bench.sources import sources_of
-from kdrbench.bench.supervisor import GRACE_S
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError, unknown_name
 
@@ -19,36 +18,16 @@ _ROOT = "kdrbench.bench.lowrank_task"
 _COMPILED = "kdrbench.lowrank.compiled"
 
 
-class LowrankGrid:
+class LowrankGrid(PartsGrid[LowrankBatch]):
     """All batches of the section ``lowrank`` of a checked configuration; none without the section."""
 
     def __init__(self, config: Config, environment: Path | None = None) -> None:
-        self._environment = environment
-        self.section: Config = config.get("lowrank", {"run": [], "limits": {"time_s": 0.0, "memory_mib": 0}})
-        self._batches = {batch.path: batch for batch in self._expand()}
+        super().__init__(config.get("lowrank", {"run": [], "limits": {"time_s": 0.0, "memory_mib": 0}}), environment)
 
     @property
     def tasks(self) -> dict[str, Config]:
         """Return the tasks to run, in their order."""
         return {name: self.section["tasks"][name] for name in self.section["run"]}
-
-    @property
-    def time_limit_s(self) -> str:
-        """Wall-clock limit of a run; text, since Snakemake's resources are whole numbers or text."""
-        return f"{self.section['limits']['time_s']:g}"
-
-    @property
-    def memory_limit_mib(self) -> int:
-        """Memory limit of a run."""
-        return int(self.section["limits"]["memory_mib"])
-
-    def runtime_min(self, batch: LowrankBatch) -> int:
-        """Return the minutes a cluster must grant a batch: its runs at their limit, and ten more."""
-        return math.ceil(len(batch.runs) * (float(self.time_limit_s) + GRACE_S) / 60) + 10
-
-    def batches(self) -> list[LowrankBatch]:
-        """Return all batches."""
-        return list(self._batches.values())
 
     def batch(self, task: str, method: str, runs: str) -> LowrankBatch:
         """Return the batch with these axes; ``KeyError`` if the configuration holds none."""

@@ -57,13 +57,13 @@ def run_lowrank_batch(
         "rank": task.start.shape[1],
         "numba_version": _numba_version(),
     }
-    with claimed(batch, LowrankRecord, len(batch.constraints), around.limits, files) as done:
+    with claimed(batch, LowrankRecord, around.limits, files) as done:
         compiled, shared["compile_s"] = warmed_up()
         for number in batch.runs:
             if number not in done:
                 ended = run_part(partial(_lines, batch, task, number, compiled), around, files)
                 append_rows(files.rows, _rows_of(batch, number, ended, shared))
-        return publish(LowrankRecord, batch.axes, files)
+        return publish(batch, LowrankRecord, files)
 
 
 def _numba_version() -> str:

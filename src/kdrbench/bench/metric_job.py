@@ -40,12 +40,12 @@ def run_metric_batch(batch: MetricBatch, dataset: Dataset, around: Supervision, 
         "n_features": dataset.features.shape[1],
         "n_folds": batch.n_folds,
     }
-    with claimed(batch, MetricRecord, len(batch.methods), around.limits, files) as done:
+    with claimed(batch, MetricRecord, around.limits, files) as done:
         for number in batch.splits:
             if number not in done:
                 ended = run_part(partial(_lines, batch, dataset, number), around, files)
                 append_rows(files.rows, _rows_of(batch, number, ended, shared))
-        return publish(MetricRecord, batch.axes, files)
+        return publish(batch, MetricRecord, files)
 
 
 def _lines(batch: MetricBatch, dataset: Dataset, number: int) -> Iterator[dict[str, Any]]:

@@ -20,6 +20,7 @@ from kdrbench.bench import claim
 from kdrbench.bench.execute import BENCH_FAULT, RunFiles
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.outcome import RunOutcome, judge
+from kdrbench.bench.parts_batch import PartsBatch
 from kdrbench.bench.provenance import provenance
 from kdrbench.bench.rows import Row, read_rows, write_rows
 from kdrbench.bench.supervisor import End, supervise
@@ -35,30 +36,6 @@ class PartRow(Row, Protocol):
     @property
     def part(self) -> int:
         """Number of the split or run."""
-        ...
-
-
-class PartBatch(Protocol):
-    """What a job in parts needs of its specification."""
-
-    @property
-    def dataset(self) -> str:
-        """Name of the data set."""
-        ...
-
-    @property
-    def data_sha256(self) -> str:
-        """Hash of its values; empty where none is registered."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """What everything random is drawn from."""
-        ...
-
-    @property
-    def sha256(self) -> str:
-        """Hash of the specification."""
         ...
 
 
@@ -110,7 +87,7 @@ class EndedPart:
 _PartRow = TypeVar("_PartRow", bound=PartRow)
 
 
-def check_data(batch: PartBatch, dataset: Dataset) -> None:
+def check_data(batch: PartsBatch, dataset: Dataset) -> None:
     """Raise ``DataError`` unless the data set has the values that the batch was written for."""
     if batch.data_sha256 and dataset.content_sha256 != batch.data_sha256:
         raise DataError(
@@ -119,7 +96,7 @@ def check_data(batch: PartBatch, dataset: Dataset) -> None:
         )
 
 
-def shared_columns(batch: PartBatch, dataset: Dataset, around: Supervision) -> dict[str, Any]:
+def shared_columns(batch: PartsBatch, dataset: Dataset, around: Supervision) -> dict[str, Any]:
     """Return the columns that all rows of a job have: of what, where and with what they are made."""
     return {
         **provenance(),
@@ -134,9 +111,7 @@ def shared_columns(batch: PartBatch, dataset: Dataset, around: Supervision) -> d
 
 
 @contextmanager
-def claimed(
-    batch: PartBatch, kind: type[PartRow], rows_per_part: int, limits: Limits, files: PartFiles
-) -> Iterator[set[int]]:
+def claimed(batch: PartsBatch, kind: type[PartRow], limits: Limits, files: PartFiles) -> Iterator[set[int]]:
     """Hold the job for this process alone and yield the parts whose rows are all there.
 
     Rows count only if they were made for the same batch and limits, and those of a part whose writing was cut short go.
@@ -148,14 +123,14 @@ def claimed(
         drop_unfinished(files.records)
         rows = read_rows(files.rows, kind)
         parts = [row.part for row in rows]
-        whole = {part for part in parts if parts.count(part) == rows_per_part}
+        whole = {part for part in parts if parts.count(part) == batch.rows_per_part}
         write_rows(files.rows, [row for row in rows if row.part in whole])
         yield whole
 
 
-def publish(kind: type[_PartRow], axes: Iterable[tuple[Any, ...]], files: PartFiles) -> list[_PartRow]:
-    """Write the rows as a whole file in the order of ``axes``, drop the state they came from, and return them."""
-    order = {names: place for place, names in enumerate(axes)}
+def publish(batch: PartsBatch, kind: type[_PartRow], files: PartFiles) -> list[_PartRow]:
+    """Write the rows as a whole file in the order of the batch, drop the state they came from, and return them."""
+    order = {names: place for place, names in enumerate(batch.axes)}
     records = sorted(read_rows(files.rows, kind), key=lambda row: order[row.axes])
     write_rows(files.records, records)
     claim.drop(files.state)

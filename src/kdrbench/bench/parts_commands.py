@@ -6,29 +6,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from kdrbench.bench.parts import PartRow, Supervision
+    from kdrbench.bench.parts_batch import PartsBatch
 
 _FILE = click.Path(path_type=Path)
 _Function = TypeVar("_Function", bound=Callable[..., None])
-
-
-class PlacedBatch(Protocol):
-    """What merging needs of a batch."""
-
-    @property
-    def path(self) -> str:
-        """The batch's place below any folder of results, without extension."""
-        ...
-
-    @property
-    def axes(self) -> Sequence[tuple[Any, ...]]:
-        """What names each row of the batch in the records."""
-        ...
 
 
 def _decorated(function: _Function, options: Sequence[Callable[[_Function], _Function]]) -> _Function:
@@ -82,7 +69,7 @@ def say_rows(rows: Iterable[Any]) -> None:
         click.echo(f"{'/'.join(map(str, row.axes))}: {row.status} {row.message}".rstrip())
 
 
-def merge_batches(batches: Sequence[PlacedBatch], records: Path, kind: type[PartRow], out: Path) -> None:
+def merge_batches(batches: Sequence[PartsBatch], records: Path, kind: type[PartRow], out: Path) -> None:
     """Merge the rows of all batches below the folder ``records`` and say how many there are."""
     from kdrbench.bench.rows import merge_rows
 

@@ -20,8 +20,8 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 
 _PACKAGE = "kdrbench"
-# This says what is to be run; it is in the batch itself.
-_NO_PART_OF_RESULTS = frozenset({"kdrbench.bench.grid", "kdrbench.bench.plan"})
+# These say what is to be run; it is in the batch itself.
+_NO_PART_OF_RESULTS = frozenset(f"kdrbench.bench.{name}" for name in ("grid", "plan", "metric_batch", "parts_batch"))
 _ROOT = Path(__file__).resolve().parents[1]
 
 
