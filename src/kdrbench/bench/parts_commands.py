@@ -18,15 +18,20 @@ _FILE = click.Path(path_type=Path)
 _Function = TypeVar("_Function", bound=Callable[..., None])
 
 
-def _decorated(function: _Function, options: Sequence[Callable[[_Function], _Function]]) -> _Function:
-    for option in reversed(options):
-        function = option(function)
-    return function
+def combined(*decorators: Callable[[_Function], _Function]) -> Callable[[_Function], _Function]:
+    """Return what decorates with all of them, as if they stood below one another."""
+
+    def decorated(function: _Function) -> _Function:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorated
 
 
 def batch_options(row: str, part: str) -> Callable[[_Function], _Function]:
     """Return what gives a command the options of a job in parts; ``row`` and ``part`` are what its help calls them."""
-    options = (
+    return combined(
         click.option("--spec", required=True, help="The batch as JSON, as the workflow's grid gives it."),
         click.option("--data", type=_FILE, required=True, help="The prepared data set."),
         click.option("--out", type=_FILE, required=True, help=f"Records to write, one JSON line a {row}."),
@@ -34,14 +39,14 @@ def batch_options(row: str, part: str) -> Callable[[_Function], _Function]:
         click.option("--time-limit-s", type=float, required=True, help=f"Limit of one {part}, on the wall clock."),
         click.option("--memory-limit-mib", type=float, required=True, help=f"Memory limit of one {part}."),
     )
-    return lambda function: _decorated(function, options)
 
 
-def merge_options(function: _Function) -> _Function:
-    """Give a command the arguments and the option of a merge."""
-    config, records = click.argument("config", type=_FILE), click.argument("records", type=_FILE)
-    out = click.option("--out", type=_FILE, required=True, help="The CSV table to write.")
-    return _decorated(function, (config, records, out))
+# What a merge is told.
+merge_options = combined(
+    click.argument("config", type=_FILE),
+    click.argument("records", type=_FILE),
+    click.option("--out", type=_FILE, required=True, help="The CSV table to write."),
+)
 
 
 @contextmanager

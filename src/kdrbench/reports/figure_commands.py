@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from kdrbench.bench.parts_commands import combined
 
 if TYPE_CHECKING:
     from kdrbench.reports.chart import Chart
@@ -21,22 +22,13 @@ _DATA = click.option("--data", type=_FILE, required=True, help="Folder of prepar
 _OUT = click.option("--out", type=_FILE, required=True, help="Path of the figure without extension.")
 
 
-def _options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def decorated(function: Any) -> Any:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return decorated
-
-
 @click.group()
 def figures() -> None:
     """Draw the figures that go beyond cost against time."""
 
 
 @figures.command("cost-against-calls")
-@_options(_EXPERIMENT, _CONFIG, _RUNS, _TRACES, _OUT)
+@combined(_EXPERIMENT, _CONFIG, _RUNS, _TRACES, _OUT)
 def cost_against_calls(experiment: str, config: Path, runs: Path, traces: Path, out: Path) -> None:
     """Draw cost against oracle calls of EXPERIMENT."""
     from kdrbench.reports.chart_drawing import write_chart
@@ -50,7 +42,7 @@ def cost_against_calls(experiment: str, config: Path, runs: Path, traces: Path, 
 
 
 @figures.command("performance-profile")
-@_options(_CONFIG, _RUNS, _TRACES, _OUT)
+@combined(_CONFIG, _RUNS, _TRACES, _OUT)
 def performance_profile(config: Path, runs: Path, traces: Path, out: Path) -> None:
     """Draw the performance profile over all problems."""
     from kdrbench.reports.chart_drawing import write_chart
@@ -61,7 +53,7 @@ def performance_profile(config: Path, runs: Path, traces: Path, out: Path) -> No
 
 
 @figures.command()
-@_options(_EXPERIMENT, _CONFIG, _RUNS, _FINDINGS, _DATA, _OUT)
+@combined(_EXPERIMENT, _CONFIG, _RUNS, _FINDINGS, _DATA, _OUT)
 def loadings(experiment: str, config: Path, runs: Path, findings: Path, data: Path, out: Path) -> None:
     """Draw what the projections of EXPERIMENT say of the features, and how firm it is over folds."""
     from kdrbench.reports.loadings import loadings
@@ -72,7 +64,7 @@ def loadings(experiment: str, config: Path, runs: Path, findings: Path, data: Pa
 
 
 @figures.command()
-@_options(_EXPERIMENT, _CONFIG, _RUNS, _FINDINGS, _DATA, _OUT)
+@combined(_EXPERIMENT, _CONFIG, _RUNS, _FINDINGS, _DATA, _OUT)
 def scatter(experiment: str, config: Path, runs: Path, findings: Path, data: Path, out: Path) -> None:
     """Draw the projected samples of EXPERIMENT in two dimensions."""
     from kdrbench.reports.scatter import scatter
@@ -84,7 +76,7 @@ def scatter(experiment: str, config: Path, runs: Path, findings: Path, data: Pat
 
 
 @figures.command()
-@_options(_EXPERIMENT, _CONFIG, _RUNS, _FINDINGS, _DATA, _OUT)
+@combined(_EXPERIMENT, _CONFIG, _RUNS, _FINDINGS, _DATA, _OUT)
 def segmentation(experiment: str, config: Path, runs: Path, findings: Path, data: Path, out: Path) -> None:
     """Draw the pictures that alternative clustering makes in EXPERIMENT."""
     from kdrbench.reports.segmentation import segmentation
