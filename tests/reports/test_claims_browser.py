@@ -3,6 +3,7 @@
 import pytest
 
 from browser_tab import DESK, NEEDS_BROWSER, Tab
+from dashboard_grid import page
 from kdrbench.reports.claims import Records, decided
 from kdrbench.reports.claims.claim import Decision, Found
 from kdrbench.reports.claims.page import claims_html
@@ -43,3 +44,23 @@ def test_a_desk_shows_a_table(browser, address):
     assert len({cell["y"] for cell in cells}) == 1
     assert opened.tab.locator("thead th").first.is_visible()
     opened.tab.close()
+
+
+@pytest.mark.parametrize(("size", "shown"), [({"width": 390, "height": 740}, "below"), (DESK, "beside")])
+def test_the_dashboards_claims_are_read_without_scrolling_sideways(browser, tmp_path, size, shown):
+    (tmp_path / "dashboard.html").write_text(page(tmp_path, datasets=("wine",), folds=1), encoding="utf-8")
+    opened = Tab(browser, f"file://{tmp_path}/dashboard.html", size)
+    tab = opened.show("claims")
+    assert tab.evaluate(
+        "(() => { const one = document.querySelector('#claims .scrolled');"
+        " return one.scrollWidth <= one.clientWidth; })()"
+    )
+    cells = [cell.bounding_box() for cell in tab.locator("#table-claims tbody tr").first.locator("td").all()]
+    heights = {cell["y"] for cell in cells if cell}
+    assert len(heights) == (1 if shown == "beside" else len(cells))
+    # The chapter that is shown can be read in the list of chapters.
+    link = tab.locator("header nav a[aria-current]").bounding_box()
+    assert link["x"] >= 0
+    assert link["x"] + link["width"] <= size["width"]
+    assert opened.faults == []
+    tab.close()

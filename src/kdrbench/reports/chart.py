@@ -17,6 +17,8 @@ from kdrbench.errors import InputError
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# What stands in a panel that has nothing to show.
+NOTHING = "no runs"
 # The place of black, for what is no method or class: lines to compare with, and crosses over other points.
 BLACK = 6
 
@@ -123,6 +125,11 @@ class Panel:
     series: list[Series] = field(default_factory=list)
     picture: str = ""
     heading: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be seen, for want of runs."""
+        return not self.picture and not any(len(series.x) for series in self.series)
 
 
 @dataclass(frozen=True)

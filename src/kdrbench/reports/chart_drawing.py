@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, StrMethodFormatter
 
 from kdrbench.files import write_bytes, write_text
-from kdrbench.reports.chart import Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.picture import from_png
 
 _SYMBOLS = {
@@ -110,6 +110,11 @@ def _draw_panel(axes: Axes, panel: Panel) -> dict[str, Artist]:
         if not series.faint:
             handles.setdefault(series.key, handle)
     axes.set_title(panel.title, fontsize="medium")
+    if panel.is_empty:
+        axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center", color="0.4")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        return {}
     _set_axis(axes, "x", panel.x)
     _set_axis(axes, "y", panel.y)
     axes.grid(alpha=0.25)

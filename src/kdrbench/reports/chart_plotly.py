@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kdrbench.reports.chart import Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 
 _SYMBOLS = {
     Symbol.NONE: "circle",
@@ -158,6 +158,15 @@ def _bars(series: Series, panel: Panel) -> dict[str, Any]:
 
 
 def _layout(panel: Panel) -> dict[str, Any]:
+    if panel.is_empty:
+        middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "showarrow": False}
+        return {
+            **_SURROUNDINGS,
+            "margin": {"l": 12, "r": 12, "t": 8, "b": 12},
+            "xaxis": {"visible": False},
+            "yaxis": {"visible": False},
+            "annotations": [{**middle, "text": NOTHING}],
+        }
     return {
         **_SURROUNDINGS,
         "margin": {"l": 64, "r": 12, "t": 8, "b": 48},

@@ -58,11 +58,12 @@ def surroundings(runs: pd.DataFrame) -> str:
         values = {f"{value:g}" if isinstance(value, float) else str(value) for value in runs[column].dropna()}
         return ", ".join(sorted(values)) or "unknown"
 
+    changed = (runs["git_dirty"].astype(str) == "True").any()
     contaminated = int((runs["contaminated"].astype(str) == "True").sum())
     return (
         f"{len(runs)} runs on {each('processor')}, {each('blas_threads')} BLAS thread(s), {each('blas')}; Python "
         f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
-        f"{each('kdrbench_version')} at commit {each('git_commit')} (changed since: {each('git_dirty')}). "
+        f"{each('kdrbench_version')} at commit {each('git_commit')}{', with changes' if changed else ''}. "
         f"Limits: {each('time_limit_s')} s, "
         f"{each('memory_limit_mib')} MiB a run. {contaminated} run(s) shared their core with other work; "
         f"of {n_drifted(runs)} the speed of the cores drifted by more than 10 %; "

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.layout import kernel_label, solver_label
+from kdrbench.reports.layout import by_method, kernel_label, solver_label
 from kdrbench.reports.looks import Look, looks_of
 from kdrbench.reports.paper_table import Entry, PaperTable
 from kdrbench.reports.power_law import MANY_SAMPLES, PowerLaw
@@ -24,12 +24,12 @@ def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Char
     ``defined`` are the solvers that the configuration defines, from which those of the user's own have their looks.
     """
     places = list(dict.fromkeys(one.place for one in series))
-    solvers = list(dict.fromkeys(one.solver for one in series))
+    solvers = by_method(list(dict.fromkeys(one.solver for one in series)))
     looks = looks_of([*defined, *solvers])
     labels = {solver: _legend(solver, places, series) for solver in solvers}
     panels = []
     for place in places:
-        own = [one for one in series if one.place == place]
+        own = sorted((one for one in series if one.place == place), key=lambda one: solvers.index(one.solver))
         drawn = [part for one in own for part in _drawn(one, labels[one.solver], looks[one.solver])]
         axis = Axis(f"number of {AXES[own[0].axis]} {LETTERS[own[0].axis]}", Scale.LOG2)
         panels.append(Panel(_heading(own[0]), axis, Axis("run time", Scale.LOG2, "s"), drawn))

@@ -51,7 +51,7 @@ def test_without_records_nothing_is_decided():
 def test_kernel_versions_must_win_28_of_30():
     found = kernel_versions_win(kpca(lost=2))
     assert found.decision is Decision.CONFIRMED
-    assert found.evidence == f"won 28, level 0, lost 2 of {CELLS} cells; lost: Balance NCA, Balance LMNN"
+    assert found.evidence == f"won 28, level 0, lost 2 of {CELLS} cells; lost: Balance NCA; Balance LMNN"
     assert kernel_versions_win(kpca(lost=3)).decision is Decision.CONTRADICTED
     few = kernel_versions_win(kpca(datasets=("iris", "wine")))
     assert few.decision is Decision.UNDECIDED

@@ -78,6 +78,6 @@ def confirmed_if(holds: bool, evidence: str, note: str = "") -> Found:
 
 
 def listed(names: list[str], most: int = 3) -> str:
-    """Return names with commas, the first few of many."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    """Return names, which may hold commas, with semicolons; the first few of many."""
+    more = f"; and {len(names) - most} more" if len(names) > most else ""
+    return "; ".join(names[:most]) + more

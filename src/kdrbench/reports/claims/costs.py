@@ -6,6 +6,7 @@ import numpy as np
 
 from kdrbench.reports.claims.cells import RIVALS, PairOfCells, beside
 from kdrbench.reports.claims.claim import Decision, Found, Records, confirmed_if, listed, undecided
+from kdrbench.reports.layout import solver_label
 from kdrbench.reports.paired import paired_tests
 from kdrbench.reports.scaling import ALL_PAIRS, SizeSeries, size_series
 
@@ -87,7 +88,8 @@ def times_faster(records: Records) -> Found:
     best = int(np.argmax(ratios))
     bounded = [cell for cell in cells if not cell.ended.all()]
     evidence = (
-        f"at most {ratios[best]:.3g} times ({cells[best].name}), median {np.median(ratios):.3g} of {len(cells)} cells"
+        f"at most {_factor(ratios[best])} times ({cells[best].name}), median {_factor(np.median(ratios))} of "
+        f"{len(cells)} cells"
     )
     if bounded:
         evidence += f"; {len(bounded)} ratios are lower bounds, since runs were stopped at their limit"
@@ -105,8 +107,13 @@ def _fair_ratio(records: Records) -> str:
         return "Converged rivals have no records."
     return (
         "All solvers share one vectorised oracle here. Run to the same accuracy, rivals take "
-        f"{min(ratios):.2g} to {max(ratios):.3g} times ISM's time, median {np.median(ratios):.2g}."
+        f"{_factor(min(ratios))} to {_factor(max(ratios))} times ISM's time, median {_factor(np.median(ratios))}."
     )
+
+
+def _factor(ratio: float) -> str:
+    """Return a ratio in two digits, or whole with its thousands apart."""
+    return f"{ratio:.2g}" if ratio < 100 else f"{ratio:,.0f}"
 
 
 def quadratic_time(records: Records) -> Found:
@@ -136,8 +143,8 @@ def quadratic_time(records: Records) -> Found:
 def _slope(one: SizeSeries) -> str:
     law = one.law
     if law is None:
-        return f"{one.solver} ended at {len(one.ended)} sizes"
-    return f"{one.solver} n^{law.exponent:.2f} (95 %: {law.low:.2f} to {law.high:.2f})"
+        return f"{solver_label(one.solver)} ended at {len(one.ended)} sizes"
+    return f"{solver_label(one.solver)} n^{law.exponent:.2f} (95 %: {law.low:.2f} to {law.high:.2f})"
 
 
 def _factored(series: list[SizeSeries]) -> str:

@@ -6,7 +6,7 @@ from kdrbench.reports.claims import costs, kpca, lowrank, results
 from kdrbench.reports.claims.claim import Claim
 
 _NEURIPS, _ISMPLUS = "NeurIPS 2019", "ISM+"
-_KPCA, _LOWRANK = "Chatpatanasiri et al. 2010", "Kulis et al. 2006"
+_KPCA, _LOWRANK = "KPCA trick 2010", "Low-rank kernels 2006"
 
 CLAIMS = (
     Claim("few_iterations", "ISM needs fewer than 5 iterations.", _NEURIPS, "", results.few_iterations),

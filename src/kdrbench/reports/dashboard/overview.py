@@ -14,8 +14,8 @@ from kdrbench.solvers import Status
 _PAPERS = {
     "neurips2019": "NeurIPS 2019",
     "ismplus": "ISM+",
-    "kpca_trick": "KPCA trick",
-    "lowrank2006": "Low-rank kernels",
+    "kpca_trick": "KPCA trick 2010",
+    "lowrank2006": "Low-rank kernels 2006",
 }
 
 
@@ -80,6 +80,13 @@ def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
         groups.setdefault(paper_label(claim["paper"]), []).append(claim["verdict"])
     order = ["confirmed", "contradicted", "undecided"]
     return [_bar(title, verdicts, order) for title, verdicts in groups.items()]
+
+
+def percent_label(percent: float) -> str:
+    """Return a share of what is there: of something never nothing, of a part never all."""
+    if 0 < percent < 1:
+        return "< 1 %"
+    return f"{percent:.0f} %" if percent <= 99 or percent == 100 else "> 99 %"
 
 
 def paper_label(name: str) -> str:

@@ -18,7 +18,8 @@ from kdrbench.errors import InputError
 from kdrbench.reports.chart import Chart
 from kdrbench.reports.chart_plotly import legend_of, plotly_panels
 from kdrbench.reports.comparison import Comparison
-from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, paper_label, shares_of
+from kdrbench.reports.dashboard.contents import contents_of
+from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, paper_label, percent_label, shares_of
 from kdrbench.reports.dashboard.packing import pack, pack_data, plotly_script, tables_script, tables_style
 from kdrbench.reports.dashboard.quality import checks_of
 from kdrbench.reports.dashboard.runs import run_data
@@ -94,6 +95,7 @@ def render_dashboard(
         kernel=kernel_label,
         solver=solver_label,
         paper=paper_label,
+        percent=percent_label,
         sort_key=sort_key,
         slug=slug,
         interval=interval,
@@ -108,6 +110,7 @@ def render_dashboard(
         layouts=_layouts(runs, config),
         comparisons=comparisons,
         parts=parts,
+        contents=contents_of(parts.charts),
         legends={chart.name: legend_of(chart) for chart in parts.charts},
         checks=checks_of(runs, config),
         metric_titles=METRIC_TITLES,

@@ -34,8 +34,11 @@ function showChapter(moved) {
   const chapter = target.closest(".chapter") || one("#overview");
   for (const section of all(".chapter")) section.hidden = section !== chapter;
   for (const link of all("header nav a")) {
-    if (link.hash === "#" + chapter.id) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.hash === "#" + chapter.id) {
+      link.setAttribute("aria-current", "page");
+      // On a phone the names of the chapters are wider than the page.
+      one("header ul").scrollLeft = link.offsetLeft - link.offsetWidth;
+    } else link.removeAttribute("aria-current");
   }
   if (!moved) return;
   if (target === chapter) window.scrollTo(0, 0);

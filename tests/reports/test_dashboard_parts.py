@@ -1,0 +1,46 @@
+"""Parts of the dashboard's page: shares in words, the list of figures, panels without runs."""
+
+import pytest
+
+from kdrbench.reports.chart import NOTHING, Axis, Chart, Panel, Scale, Series
+from kdrbench.reports.chart_drawing import draw
+from kdrbench.reports.chart_plotly import plotly_panels
+from kdrbench.reports.dashboard.contents import Line, contents_of
+from kdrbench.reports.dashboard.overview import percent_label
+
+
+@pytest.mark.parametrize(
+    ("percent", "words"),
+    [(0, "0 %"), (0.157, "< 1 %"), (1, "1 %"), (33.3, "33 %"), (99.0, "99 %"), (99.8, "> 99 %"), (100, "100 %")],
+)
+def test_a_share_of_something_is_never_nothing_and_a_part_never_all(percent, words):
+    assert percent_label(percent) == words
+
+
+def titled(name, title):
+    return Chart(name, title, "C.", [])
+
+
+def test_figures_of_an_experiment_stand_in_one_line_of_the_contents():
+    charts = [
+        titled("a", "Cost: T: x."),
+        titled("b", "Alone: in this."),
+        titled("c", "Samples: T: x."),
+        titled("d", "D"),
+    ]
+    assert contents_of(charts) == [
+        Line("T: x.", [("Cost", "a"), ("Samples", "c")]),
+        Line("", [("Alone: in this.", "b")]),
+        Line("", [("D", "d")]),
+    ]
+
+
+def test_a_panel_without_points_says_so_on_paper_and_on_the_screen():
+    axes = Axis("time", Scale.LOG, "s"), Axis("cost", Scale.LOG)
+    full, empty = Panel("full", *axes, [Series("a", [1.0], [1.0])]), Panel("empty", *axes, [Series("a", [], [])])
+    chart = Chart("c", "C", "C.", [full, empty], 2)
+    assert [[text.get_text() for text in axes.texts] for axes in draw(chart).axes] == [[], [NOTHING]]
+    shown, said = plotly_panels(chart)
+    assert "annotations" not in shown["layout"]
+    assert [one["text"] for one in said["layout"]["annotations"]] == [NOTHING]
+    assert said["layout"]["xaxis"] == {"visible": False}
