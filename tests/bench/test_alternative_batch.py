@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from configs import whole_config
-from kdrbench.bench.batch import Surroundings, run_batch
+from kdrbench.bench.batch import Surroundings
 from kdrbench.bench.clustering_job import make_clustering_job
 from kdrbench.bench.fold import whole
 from kdrbench.bench.grid import Grid
@@ -13,6 +13,7 @@ from kdrbench.bench.quality import normalised_mutual_information
 from kdrbench.bench.state import BatchFiles
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.solvers import build_solver
+from one_batch import run_batch
 
 LIMITS = Limits(time_s=5.0, memory_mib=512)
 
