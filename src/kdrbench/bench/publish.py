@@ -119,7 +119,8 @@ def _rows_by_batch(files: BatchFiles) -> dict[str, list[str]]:
 def _read_findings(files: BatchFiles) -> dict[str, NDArray[Any]]:
     if files.findings is None:
         return {}
-    with np.load(files.findings, allow_pickle=False) as archive:
+    # Opened here: of a file that is none of its kind NumPy would leave it open.
+    with files.findings.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         return dict(archive)
 
 
