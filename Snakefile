@@ -63,9 +63,7 @@ shell.prefix(shell_prefix(workflow))
 wildcard_constraints:
     experiment="|".join(GRID.experiments),
     dataset="[A-Za-z0-9_-]+",
-    kernel="[A-Za-z0-9_-]+",
-    solver="[A-Za-z0-9_-]+",
-    folds="[0-9]+-[0-9]+",
+    cells="[A-Za-z0-9_/-]+",
     splits="[0-9]+-[0-9]+",
     number="[0-9]+",
     task="[A-Za-z0-9_-]+",

@@ -1,6 +1,5 @@
 """A made-up grid with everything that a dashboard shows, of any size."""
 
-import json
 import zlib
 
 import numpy as np
@@ -12,7 +11,7 @@ from kdrbench.reports.cost_against_time import cost_against_time
 from kdrbench.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.reports.paper_table import Entry, PaperTable
 from kdrbench.reports.picture import to_png
-from made_up import run
+from made_up import run, trace_line
 
 SOLVERS = ["ism", "dg", "sm", "gm", "ism_converged", "dg_converged", "sm_converged", "gm_converged"]
 _METHODS = {"ism": "ism", "dg": "dimension_growth", "sm": "stiefel_cayley", "gm": "grassmann_trust_region"}
@@ -46,7 +45,9 @@ def grid_runs(config, traces, points=20):
             for kernel, solver in methods:
                 place = f"{name}/{dataset}/{kernel}/{solver}.jsonl"
                 (traces / place).parent.mkdir(parents=True, exist_ok=True)
-                lines = [line for fold in range(experiment["folds"]) for line in _trace(place, fold, points)]
+                lines = [
+                    line for fold in range(experiment["folds"]) for line in _trace(place, kernel, solver, fold, points)
+                ]
                 (traces / place).write_text("" if kernel == "none" else "".join(lines))
                 rows += [_row(name, dataset, kernel, solver, fold, place) for fold in range(experiment["folds"])]
     return pd.DataFrame(rows)
@@ -56,11 +57,11 @@ def _rng(place, fold):
     return np.random.default_rng(zlib.crc32(f"{place} {fold}".encode()))
 
 
-def _trace(place, fold, points):
+def _trace(place, kernel, solver, fold, points):
     rng = _rng(place, fold)
     times, costs = np.cumsum(rng.exponential(size=points)) / 100, -np.cumsum(rng.random(points)) - 1000
     for time, cost in zip(times, costs, strict=True):
-        yield json.dumps({"fold": fold, "time_s": time, "cost": cost, "stationarity": float(rng.random())}) + "\n"
+        yield trace_line(solver, fold, kernel=kernel, time_s=time, cost=cost, stationarity=float(rng.random()))
 
 
 def _row(experiment, dataset, kernel, solver, fold, place):

@@ -1,6 +1,7 @@
 """Rows of runs that never were, for tests of the reports."""
 
 import dataclasses
+import json
 import typing
 
 from kdrbench.bench.record import RunRecord
@@ -26,3 +27,8 @@ def _columns(dataset, solver, fold, **columns):
 def record(dataset, solver, fold, **columns):
     """The same as a record, which knows of no drift, of today's schema."""
     return RunRecord(**_columns(dataset, solver, fold, schema_version=RunRecord.SCHEMA_VERSION, **columns))
+
+
+def trace_line(solver, fold, *, kernel="gaussian", **point):
+    """A line of a published trace."""
+    return json.dumps({"kernel": kernel, "solver": solver, "fold": fold} | point) + "\n"

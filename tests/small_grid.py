@@ -89,7 +89,10 @@ class Workflow:
 
     def records(self):
         """Return the finished rows by solver."""
-        return {path.parent.name: read_records(path) for path in self.record_files()}
+        found = {}
+        for record in (record for path in self.record_files() for record in read_records(path)):
+            found.setdefault(record.solver, []).append(record)
+        return found
 
     def planned(self, *words, **changes):
         """Return how many jobs of each rule a run would start."""

@@ -10,6 +10,7 @@ import yaml
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.record import read_records
 from kdrbench.datasets import load_dataset, load_prepared
+from one_batch import alone
 
 ROOT = Path(__file__).parents[1]
 
@@ -77,13 +78,13 @@ def test_the_snakefile_and_the_readme_name_the_same_results():
 
 def test_a_batch_started_by_hand_runs_on_the_threads_it_was_given(tmp_path):
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    batch = replace(Grid(config).batch("table4_supervised", "wine", "gaussian", "ism", "0-9"), folds=(0,))
+    batch = replace(Grid(config).batches("table4_supervised")[0], folds=(0,))
     kdrbench("prepare", "wine", "--out", tmp_path / "wine.npz")
     files = [word for name in ("out", "trace", "state") for word in (f"--{name}", tmp_path / name)]
     limits = ["--time-limit-s", "30", "--memory-limit-mib", "1024", "--repeat-for-s", "0"]
     # Snakemake would set these; a user's shell does not. Numpy reads them when it is loaded.
     environment = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
-    words = ["--spec", batch.to_json(), "--data", tmp_path / "wine.npz", *files, *limits, "--threads", "1"]
+    words = ["--spec", alone(batch).to_json(), "--data", tmp_path / "wine.npz", *files, *limits, "--threads", "1"]
     done = kdrbench("batch", *words, env=environment)
     assert done.returncode == 0, done.stderr
     (record,) = read_records(tmp_path / "out")

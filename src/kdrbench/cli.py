@@ -111,7 +111,7 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
 
 
 @main.command()
-@click.option("--spec", required=True, help="The batch as JSON, as the workflow's grid gives it.")
+@click.option("--spec", required=True, help="The batches as JSON, as the workflow's grid gives them.")
 @click.option("--data", type=_FILE, required=True, help="The prepared data set.")
 @click.option("--out", type=_FILE, required=True, help="Records to write, one JSON line a run.")
 @click.option("--trace", type=_FILE, required=True, help="Traces to write, one JSON line an iterate.")
@@ -122,6 +122,7 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
 @click.option("--repeat-for-s", type=float, default=0.5, show_default=True, help="Repeat shorter solves so long.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Cores and BLAS threads of a run.")
 @click.option("--terms", default="{}", help="Whether the batch is timed, and the grid's budget, as JSON.")
+@click.option("--summary", type=_FILE, default=None, help="Where to say, when all has gone well, what was done.")
 @click.option("--ledger", type=_FILE, default=None, help="Where the seconds of all runs of the grid are noted.")
 def batch(
     spec: str,
@@ -135,9 +136,10 @@ def batch(
     repeat_for_s: float,
     threads: int,
     terms: str,
+    summary: Path | None,
     ledger: Path | None,
 ) -> None:
-    """Run a batch of runs, each supervised in a process of its own."""
+    """Run one batch of runs or several, each run supervised in a process of its own."""
     import json
 
     from kdrbench.bench.lane import any_cores, owned_cores, prepare_process
@@ -149,9 +151,10 @@ def batch(
     # The heavy imports wait until a core is free, so that they do not disturb a run that is being timed, and
     # until the threads are set: numpy looks at them once, when it is loaded.
     with lane(threads) as cores:
-        from kdrbench.bench.batch import Surroundings, run_batch
+        from kdrbench.bench.batch import Surroundings
         from kdrbench.bench.budget import Budget
-        from kdrbench.bench.plan import Batch
+        from kdrbench.bench.job import run_job
+        from kdrbench.bench.plan import Bundle
         from kdrbench.bench.state import BatchFiles
         from kdrbench.bench.terms import Terms
         from kdrbench.bench.workflow import SCHEDULER_VARIABLE
@@ -163,7 +166,8 @@ def batch(
         # Repeats are for the time alone.
         repeats_s = repeat_for_s if asked.timed else 0.0
         around = Surroundings(limits, repeats_s, cores, int(scheduler) if scheduler else None, asked, budget)
-        records = run_batch(Batch.from_json(spec), load_prepared(data), around, BatchFiles(out, trace, state, findings))
+        files = BatchFiles(out, trace, state, findings)
+        records = run_job(Bundle.from_json(spec), lambda: load_prepared(data), around, files, summary)
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
 
@@ -195,9 +199,10 @@ def merge(config: Path, records: Path, experiment: str | None, out: Path) -> Non
     from kdrbench.bench.grid import Grid
     from kdrbench.bench.merge import merge_records
 
-    batches = Grid(json.loads(config.read_text(encoding="utf-8"))).batches(experiment)
-    paths = [records / f"{batch.path}.jsonl" for batch in batches]
-    merged = merge_records(paths, {axes: batch.definition_sha256 for batch in batches for axes in batch.axes}, out)
+    grid = Grid(json.loads(config.read_text(encoding="utf-8")))
+    paths = [records / f"{bundle.path}.jsonl" for bundle in grid.bundles(experiment)]
+    expected = {axes: batch.definition_sha256 for batch in grid.batches(experiment) for axes in batch.axes}
+    merged = merge_records(paths, expected, out)
     click.echo(f"{len(merged)} runs -> {out}")
 
 

@@ -6,13 +6,14 @@ from sklearn.svm import SVC
 
 from configs import whole_config
 from helpers import needs_authors_cancer
-from kdrbench.bench.batch import Surroundings, run_batch
+from kdrbench.bench.batch import Surroundings
 from kdrbench.bench.fold import Fold, make_subset, whole
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.quality import Metric, metric_of, projected_quality, quality_of_labels
 from kdrbench.bench.state import BatchFiles
 from kdrbench.datasets import load_dataset
+from one_batch import run_batch
 
 
 def records_of(dataset, q, tmp_path, *, solvers=(), references=()):

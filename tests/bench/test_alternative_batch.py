@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from configs import whole_config
-from kdrbench.bench.batch import Surroundings, run_batch
+from kdrbench.bench.batch import Surroundings
 from kdrbench.bench.clustering_job import make_clustering_job
 from kdrbench.bench.fold import whole
 from kdrbench.bench.grid import Grid
@@ -13,6 +13,7 @@ from kdrbench.bench.quality import normalised_mutual_information
 from kdrbench.bench.state import BatchFiles
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.solvers import build_solver
+from one_batch import run_batch
 
 LIMITS = Limits(time_s=5.0, memory_mib=512)
 
@@ -46,9 +47,9 @@ def test_the_other_labelling_is_found_and_judged_by_the_one_that_is_sought(tmp_p
     assert record.nmi_given < 0.01
     labellings = {"classes": dataset.labels, "short side": dataset.labelling("short side").codes}
     with np.load(files.findings) as found:
-        labels = found["labels_0"]
-        assert found["projection_0"].shape == (3, 3)
-        np.testing.assert_array_equal(found["given_0"], dataset.labels)
+        labels = found["gaussian/it/labels_0"]
+        assert found["gaussian/it/projection_0"].shape == (3, 3)
+        np.testing.assert_array_equal(found["gaussian/it/given_0"], dataset.labels)
     # What is kept is what was judged.
     assert record.quality == normalised_mutual_information(labellings[sought], labels)
     assert record.nmi_given == normalised_mutual_information(labellings["classes"], labels)

@@ -6,13 +6,14 @@ import numpy as np
 import psutil
 import pytest
 
-from kdrbench.bench.batch import Surroundings, run_batch
+from kdrbench.bench.batch import Surroundings
 from kdrbench.bench.fold import make_fold
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.merge import merge_records
+from kdrbench.bench.publish import made
 from kdrbench.bench.record import RunRecord, append_record, read_records
 from kdrbench.bench.rows import RecordError, parse_row, row_json
-from kdrbench.bench.state import BatchFiles, claimed, publish
+from kdrbench.bench.state import BatchFiles, claimed
 from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.bench.terms import TIMED
 from kdrbench.datasets import load_dataset
@@ -22,7 +23,7 @@ from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 from kdrbench.surrogate import DenseProblem, Evaluation, build_problem
-from one_batch import LIMITS, batch_of, files_in
+from one_batch import LIMITS, batch_of, files_in, run_batch
 
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.
 REPEAT_FOR_S = 0.2
@@ -35,7 +36,7 @@ def files(tmp_path):
 
 def projections(files):
     with np.load(files.findings, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
+        return {name.removeprefix("gaussian/it/"): arrays[name] for name in arrays.files}
 
 
 def run(method, files, *, limits=LIMITS, **options):
@@ -142,6 +143,7 @@ def test_all_solvers_share_splits_and_starts(files, tmp_path):
 
 def test_rows_of_an_interrupted_batch_are_kept_and_the_rest_is_run(files):
     whole = run("ism", files, folds=3)
+    files.records.unlink()
     batch, state = batch_of("ism", folds=3), files.state
     state.mkdir()
     (state / "key.json").write_text(json.dumps([batch.sha256, LIMITS.time_s, LIMITS.memory_mib, REPEAT_FOR_S, True]))
@@ -179,12 +181,14 @@ def test_what_a_killed_batch_had_found_is_kept(files):
         append_record(files.rows, read_records(files.records)[0])
         (state / "fold-0").mkdir()
         np.save(files.run(0).projection, -whole["projection_0"])
+    files.records.unlink()
     files.findings.with_name(f".{files.findings.name}.cut").write_bytes(b"half")
     run("ism", files, folds=2)
     again = projections(files)
     np.testing.assert_array_equal(again["projection_0"], -whole["projection_0"])
     np.testing.assert_array_equal(again["projection_1"], whole["projection_1"])
     assert not list(files.findings.parent.glob(".findings*"))
+    files.records.unlink()
     run("ism", files, folds=2)
     assert files.findings.read_bytes() == kept
 
@@ -214,7 +218,7 @@ def test_a_batch_is_published_whole_or_not_at_all(files):
         append_record(files.rows, record)
         files.records.unlink()
         with pytest.raises(RecordError, match=r"holds folds \[0\], not \[0, 1\]"):
-            publish(batch, files, [record])
+            made(batch, files, [record])
     assert not files.records.exists()
 
 
@@ -242,6 +246,7 @@ def test_a_solver_of_ones_own_must_keep_the_contract():
 
 def test_unfinished_rows_of_other_limits_are_not_kept(files):
     (record,) = run("ism", files)
+    files.records.unlink()
     files.state.mkdir()
     (files.state / "key.json").write_text(
         json.dumps([batch_of("ism").sha256, 99.0, LIMITS.memory_mib, REPEAT_FOR_S, True])

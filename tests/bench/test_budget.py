@@ -6,7 +6,7 @@ import multiprocessing
 import pytest
 
 from configs import table_4_config
-from kdrbench.bench.batch import Surroundings, run_batch
+from kdrbench.bench.batch import Surroundings
 from kdrbench.bench.budget import Budget
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.record import append_record
@@ -14,7 +14,7 @@ from kdrbench.bench.terms import Terms
 from kdrbench.bench.workflow import terms_of
 from kdrbench.datasets import load_dataset
 from made_up import record
-from one_batch import LIMITS, batch_of, files_in
+from one_batch import LIMITS, batch_of, files_in, run_batch
 
 
 @pytest.fixture
@@ -86,9 +86,9 @@ def test_what_no_budget_is_left_for_is_a_row_and_is_made_up_for_with_more(files,
 def written(tmp_path, monkeypatch):
     """A batch of a grid, and what writes rows of it."""
     monkeypatch.chdir(tmp_path)
-    batch = Grid(table_4_config()).batches()[0]
+    batch = Grid(table_4_config()).bundles()[0]
 
-    def write(*rows, sha256=batch.sha256):
+    def write(*rows, sha256=batch.batches[0].sha256):
         for number, columns in enumerate(rows):
             append_record(
                 tmp_path / f"results/runs/{batch.path}.jsonl",

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from kdrbench.bench.batch import Surroundings, run_batch
+from kdrbench.bench.batch import Surroundings
 from kdrbench.bench.calibration import calibration_s, drift_columns
 from kdrbench.bench.merge import merge_records
 from kdrbench.bench.record import append_record
@@ -13,7 +13,7 @@ from kdrbench.bench.state import claimed
 from kdrbench.bench.terms import TIMED, Terms
 from kdrbench.datasets import load_dataset
 from made_up import record
-from one_batch import LIMITS, batch_of, files_in
+from one_batch import LIMITS, batch_of, files_in, run_batch
 
 
 @pytest.fixture
@@ -81,6 +81,7 @@ def test_rows_made_before_an_interruption_keep_their_own_calibration(files):
     around = Surroundings(LIMITS, 0.01, calibrate=lambda: float(next(ticks)))
     data, batch = load_dataset("wine"), batch_of("ism", folds=2)
     first = run_batch(batch, data, around, files)
+    files.records.unlink()
     with claimed(files, batch, LIMITS, 0.01, TIMED):
         pass
     append_record(files.rows, first[0].__class__(**{**vars(first[0]), "calibration_after_s": None}))

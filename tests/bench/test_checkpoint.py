@@ -12,7 +12,7 @@ import pytest
 
 from helpers import small_problem
 from kdrbench.bench import monitor
-from kdrbench.bench.batch import Surroundings, fold_of, run_batch
+from kdrbench.bench.batch import Surroundings, fold_of
 from kdrbench.bench.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kdrbench.bench.execute import RunFiles, execute
 from kdrbench.bench.limits import Limits
@@ -27,7 +27,7 @@ from kdrbench.bench.traces import read_array, read_trace
 from kdrbench.datasets import load_dataset
 from kdrbench.solvers import Status, build_solver, make_start, solve
 from kdrbench.solvers.dimension_growth import DimensionGrowth
-from one_batch import batch_of, files_in
+from one_batch import batch_of, files_in, run_batch
 
 LIMITS = Limits(time_s=60.0, memory_mib=512)
 AROUND = Surroundings(LIMITS, 0.0, calibrate=lambda: 0.02)

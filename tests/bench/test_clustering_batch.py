@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 from configs import whole_config
-from kdrbench.bench.batch import Surroundings, fold_of, run_batch
+from kdrbench.bench.batch import Surroundings, fold_of
 from kdrbench.bench.clustering_job import make_clustering_job
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.limits import Limits
@@ -17,6 +17,7 @@ from kdrbench.datasets import load_dataset
 from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, build_solver, make_start
 from kdrbench.solvers.base import FEASIBILITY_BOUND
+from one_batch import run_batch
 
 LIMITS = Limits(time_s=5.0, memory_mib=512)
 REPEAT_FOR_S = 0.3

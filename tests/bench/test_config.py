@@ -150,7 +150,7 @@ def test_references_come_after_the_solvers_of_their_data_set_once_for_all_kernel
         f"table4_supervised/wine/none/{name}/0-9" for name in ("svm", "lda_svm", "pca_svm")
     ]
     assert [batch.kind for batch in batches] == 2 * (16 * ["solver"] + 3 * ["reference"])
-    assert Grid(CONFIG).batch("table4_supervised", "cancer", "none", "svm", "0-9") in batches
+    assert Grid(CONFIG).bundle("table4_supervised", "cancer", "none/svm/0-9").batches[0] in batches
 
 
 def test_an_experiment_without_references_needs_no_definitions():
@@ -197,7 +197,7 @@ def test_a_solvers_own_start_overrides_the_experiments():
 def test_cluster_runtime_leaves_room_above_all_limits_of_a_batch():
     grid = Grid(changed("limits.time_s", 90))
     # 1.1 x (10 + 1) x 90.25 s of runs and referee, one of them twice, and ten minutes.
-    assert grid.runtime_min(grid.batches()[0]) == 19 + 10
+    assert grid.runtime_min(grid.bundles()[0]) == 19 + 10
 
 
 def test_a_definition_is_the_same_in_every_environment_and_with_every_source():

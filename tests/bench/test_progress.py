@@ -26,7 +26,8 @@ def grid():
 
 def row(batch, fold, **values):
     axes = {"experiment": batch.experiment, "dataset": batch.dataset, "solver": batch.solver, "fold": fold}
-    return record(**axes, definition_sha256=batch.definition_sha256, **values)
+    hashes = {"batch_sha256": batch.sha256, "definition_sha256": batch.definition_sha256}
+    return record(**axes, **hashes | values)
 
 
 @pytest.fixture

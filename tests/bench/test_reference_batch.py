@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 from sklearn.svm import SVC
 
 from configs import table_4_config
-from kdrbench.bench.batch import Surroundings, run_batch
+from kdrbench.bench.batch import Surroundings
 from kdrbench.bench.fold import make_fold
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.limits import Limits
@@ -17,6 +17,7 @@ from kdrbench.bench.state import BatchFiles
 from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.datasets import load_dataset
 from kdrbench.references import REFERENCES, build_reference
+from one_batch import run_batch
 
 LIMITS = Limits(time_s=1.0, memory_mib=256)
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.

@@ -27,14 +27,14 @@ HERE = snakemake()
 @pytest.fixture
 def batch(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return Grid(table_4_config()).batches()[0]
+    return Grid(table_4_config()).bundles()[0]
 
 
 def test_a_batch_that_is_done_waits_for_no_data(batch):
     data = "results/data/wine.npz"
     assert data_to_await(batch) == [data]
     records = Path(f"results/runs/{batch.path}.jsonl")
-    append_record(records, record("wine", "ism", 0, batch_sha256=batch.sha256))
+    append_record(records, record("wine", "ism", 0, batch_sha256=batch.batches[0].sha256))
     assert data_to_await(batch) == []
     Path(data).parent.mkdir(parents=True)
     Path(data).touch()

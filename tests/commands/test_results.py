@@ -14,7 +14,7 @@ from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.reports.paired import holm
 from kdrbench.reports.two_solvers import compare_solvers
-from made_up import record, run
+from made_up import record, run, trace_line
 
 RNG = np.random.default_rng(0)
 
@@ -111,8 +111,8 @@ def results(tmp_path):
     trace = tmp_path / "traces" / "e" / "wine" / "gaussian" / "a" / "0-1.jsonl"
     trace.parent.mkdir(parents=True)
     points = [(0, 0.1, -1.0), (0, 0.2, -2.9999), (0, 0.5, -3.0), (1, 0.1, -9.0)]
-    lines = [json.dumps({"fold": fold, "time_s": at, "cost": cost, "stationarity": 0.5}) for fold, at, cost in points]
-    trace.write_text("\n".join(lines) + "\n")
+    lines = [trace_line("a", fold, time_s=at, cost=cost, stationarity=0.5) for fold, at, cost in points]
+    trace.write_text("".join(lines))
     return tmp_path
 
 

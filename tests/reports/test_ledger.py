@@ -21,7 +21,7 @@ from kdrbench.reports.published import PublishedNumber
 from kdrbench.reports.spreadsheet import render_csv
 from kdrbench.reports.summary import Cell, summarise
 from kdrbench.reports.verdict import Verdict, judge
-from made_up import run
+from made_up import run, trace_line
 
 EXPERIMENT = {
     "title": "A table of 100% & more_or_less.",
@@ -239,12 +239,12 @@ def test_csv_holds_paper_ours_and_verdict():
     assert "wine,gaussian,ism,cost,-1311\u00b126,-1310 \u00b1 10,reproduced,,-1310.0,10.0,2,2,True" in lines
 
 
-def write_traces(folder):
-    for name in RUNS["trace_file"].unique():
+def write_traces(folder, runs=RUNS):
+    for name, solver in runs.groupby("trace_file")["solver"].first().items():
         points = [(0, 0.0, -900.0), (0, 0.01, -1000.0), (0, 0.02, -990.0), (0, 0.04, -1200.0)]
         if name.startswith("wine"):
             points.append((1, 0.01, -1000.0))
-        lines = [f'{{"fold": {f}, "time_s": {t}, "cost": {c}, "stationarity": 0.1}}\n' for f, t, c in points]
+        lines = [trace_line(solver, fold, time_s=time, cost=cost, stationarity=0.1) for fold, time, cost in points]
         (folder / name).write_text("".join(lines))
 
 
@@ -262,8 +262,8 @@ def test_figure_shows_each_solver_and_falls_to_the_best_cost(tmp_path):
 
 
 def test_variants_of_a_method_share_its_colour_and_the_converged_one_is_dashed(tmp_path):
-    write_traces(tmp_path)
     runs = RUNS.replace({"solver": {"sm": "ism_converged"}}).replace({"status": {"failed": "converged"}})
+    write_traces(tmp_path, runs)
     experiment = EXPERIMENT | {"solvers": ["ism", "dg", "ism_converged"]}
     figure = draw(cost_against_time(runs, tmp_path, "e", experiment))
     legend = figure.legends[0]
@@ -275,7 +275,7 @@ def test_variants_of_a_method_share_its_colour_and_the_converged_one_is_dashed(t
 
 def test_ends_of_runs_say_how_and_long_curves_keep_both_ends(tmp_path):
     write_traces(tmp_path)
-    steps = [f'{{"fold": 0, "time_s": {(place + 1) / 1000}, "cost": {-place}}}\n' for place in range(5000)]
+    steps = [trace_line("dg", 0, time_s=(place + 1) / 1000, cost=-place) for place in range(5000)]
     (tmp_path / "wine-dg.jsonl").write_text("".join(steps))
     first = cost_against_time(RUNS, tmp_path, "e", EXPERIMENT).panels[0]
     fold, *ends, median = [series for series in first.series if series.key == "DG"]

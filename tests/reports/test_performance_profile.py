@@ -1,7 +1,5 @@
 """Performance profiles from made-up traces, with what each solver needs known."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,7 @@ import pytest
 from kdrbench.reports.chart import Scale
 from kdrbench.reports.chart_drawing import draw
 from kdrbench.reports.performance_profile import performance_profile, profile
-from made_up import run
+from made_up import run, trace_line
 
 
 def test_the_profile_is_dolan_and_mores():
@@ -42,12 +40,12 @@ TRACES = {
 def traces(tmp_path):
     for dataset, solver in dict.fromkeys(key[:2] for key in TRACES):
         lines = [
-            json.dumps({"fold": fold, "time_s": time_s, "calls": calls, "cost": cost})
+            trace_line(solver, fold, time_s=time_s, calls=calls, cost=cost)
             for (of, by, fold), points in TRACES.items()
             if (of, by) == (dataset, solver)
             for time_s, calls, cost in points
         ]
-        (tmp_path / f"{dataset}-{solver}.jsonl").write_text("\n".join(lines) + "\n")
+        (tmp_path / f"{dataset}-{solver}.jsonl").write_text("".join(lines))
     return tmp_path
 
 

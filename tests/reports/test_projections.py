@@ -45,8 +45,9 @@ def turned(projection, angle):
 
 def kept(folder, projections, **more):
     """Write what a batch would have found."""
-    arrays = {f"projection_{fold}": projection for fold, projection in projections.items()}
-    np.savez(folder / "wine-ism_converged.npz", **arrays, **more)
+    arrays = {f"projection_{fold}": projection for fold, projection in projections.items()} | more
+    arrays = {f"gaussian/ism_converged/{name}": array for name, array in arrays.items()}
+    np.savez(folder / "wine-ism_converged.npz", **arrays)
 
 
 def runs(folds, **columns):

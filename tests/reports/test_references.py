@@ -16,7 +16,7 @@ from kdrbench.reports.ledger import make_ledger
 from kdrbench.reports.spreadsheet import render_csv
 from kdrbench.reports.summary import read_runs
 from kdrbench.reports.verdict import Verdict
-from made_up import run
+from made_up import run, trace_line
 
 EXPERIMENT = {
     "title": "A table.",
@@ -127,8 +127,13 @@ def test_the_word_for_no_kernel_survives_the_table_of_runs(tmp_path):
 
 def test_the_figure_ignores_references(tmp_path):
     for name in RUNS["trace_file"].unique():
-        lines = "" if "svm" in name else '{"fold": 0, "time_s": 0.1, "cost": -1.0, "stationarity": 0.1}\n'
-        (tmp_path / name).write_text(lines)
+        solver = name.removesuffix(".jsonl").partition("-")[2]
+        lines = (
+            []
+            if solver == "svm"
+            else [trace_line(solver, 0, kernel=kernel, time_s=0.1, cost=-1.0) for kernel in EXPERIMENT["kernels"]]
+        )
+        (tmp_path / name).write_text("".join(lines))
     experiment = EXPERIMENT | {"datasets": ["wine"]}
     figure = draw(cost_against_time(RUNS, tmp_path, "e", experiment))
     assert len(figure.axes) == 2

@@ -34,6 +34,10 @@ def colours():
     return Dataset("flower", samples, np.zeros(0, dtype=np.int64), ("r", "g", "b"), ())
 
 
+# What the names of its arrays begin with.
+CELL = "gaussian/ism/"
+
+
 def faces():
     images = np.repeat([[10.0], [20.0], [90.0]], 960, axis=1)
     images[0, 5] = 250.0
@@ -45,9 +49,11 @@ def folder(tmp_path):
     Image.fromarray(PIXELS).save(tmp_path / "flower.png")
     save_prepared(colours(), tmp_path / "flower.npz")
     save_prepared(faces(), tmp_path / "face.npz")
-    np.savez(tmp_path / "flower-ism.npz", labels_0=FOUND, given_0=GIVEN)
-    np.savez(tmp_path / "face-ism.npz", labels_0=np.array([0, 0, 1]), given_0=np.array([0, 1, 0]))
-    np.savez(tmp_path / "four-gaussians-ism.npz", labels_0=FOUND, given_0=GIVEN)
+    np.savez(tmp_path / "flower-ism.npz", **{f"{CELL}labels_0": FOUND, f"{CELL}given_0": GIVEN})
+    np.savez(
+        tmp_path / "face-ism.npz", **{f"{CELL}labels_0": np.array([0, 0, 1]), f"{CELL}given_0": np.array([0, 1, 0])}
+    )
+    np.savez(tmp_path / "four-gaussians-ism.npz", **{f"{CELL}labels_0": FOUND, f"{CELL}given_0": GIVEN})
     return tmp_path
 
 

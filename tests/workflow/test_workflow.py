@@ -89,7 +89,9 @@ def test_what_was_found_is_kept_and_drawn(finished):
     assert {series.key for series in profile.panels[0].series} >= {"ISM", "RAISES", "SLEEPS"}
     (kept,) = (finished.folder / "results/findings").rglob("ism/*.npz")
     with np.load(kept) as arrays:
-        assert {name: arrays[name].shape for name in arrays.files} == {"projection_0": (13, 4), "projection_1": (13, 4)}
+        assert {name: arrays[name].shape for name in arrays.files} == {
+            f"gaussian/ism/projection_{fold}": (13, 4) for fold in (0, 1)
+        }
 
 
 def test_published_numbers_stand_beside_ours(finished):

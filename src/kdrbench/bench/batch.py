@@ -1,13 +1,16 @@
-"""One job: all runs of a batch, one supervised process after the other, each leaving its row."""
+"""All runs of a batch, one supervised process after the other, each leaving its row."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
+from typing import Any
+
+import psutil
 
 from kdrbench.bench.budget import Budget
 from kdrbench.bench.calibration import calibration_s
@@ -21,13 +24,12 @@ from kdrbench.bench.pauses import Pauses
 from kdrbench.bench.plan import Batch, Kind
 from kdrbench.bench.record import RunRecord, append_record, read_records
 from kdrbench.bench.reference_job import make_reference_job
-from kdrbench.bench.row import Row, now, shared_columns
+from kdrbench.bench.row import Row, now
 from kdrbench.bench.solver_job import make_solver_job
-from kdrbench.bench.state import BatchFiles, claimed, publish
-from kdrbench.bench.supervisor import GRACE_S, End, Ending, supervise
+from kdrbench.bench.state import BatchFiles, claimed
+from kdrbench.bench.supervisor import GRACE_S, End, Ending, SupervisionError, supervise
 from kdrbench.bench.terms import TIMED, Terms
 from kdrbench.datasets import Dataset
-from kdrbench.errors import DataError
 from kdrbench.references import build_reference
 from kdrbench.solvers import build_solver
 
@@ -49,44 +51,33 @@ class Surroundings:
     budget: Budget | None = None
     calibrate: Callable[[], float] = calibration_s
 
+    def check_scheduler(self) -> None:
+        """Raise ``SupervisionError`` when the scheduler is gone; while a short run is made nobody looks."""
+        if self.scheduler is not None and not psutil.pid_exists(self.scheduler):
+            raise SupervisionError("the scheduler is gone; start the workflow again")
 
-def run_batch(batch: Batch, dataset: Dataset, around: Surroundings, files: BatchFiles) -> list[RunRecord]:
-    """Run every fold that has no row yet, as far as the budget goes, then publish rows and traces as whole files.
 
-    Rows of an interrupted batch with the same specification and limits are kept. Errors of the bench itself
-    (missing package, wrong data, bad specification) are raised and leave no row: only a method's own
-    failure is data.
+def run_batch(
+    batch: Batch, dataset: Dataset, around: Surroundings, files: BatchFiles, place: str, shared: Mapping[str, Any]
+) -> list[RunRecord]:
+    """Run every fold that has no row yet, as far as the budget goes; return a row for each fold.
+
+    Rows of an interrupted batch with the same specification and limits are kept. ``place`` is the path of the job that
+    will publish the rows, ``shared`` what they have in common with those of its other batches.
     """
-    if dataset.content_sha256 != batch.data_sha256:
-        raise DataError(
-            f"data set {dataset.name!r} has SHA-256 {dataset.content_sha256}, the run wants {batch.data_sha256}; "
-            "delete its file under results/data and run again"
-        )
     make_job = _job_maker(batch, around.limits)
     with claimed(files, batch, around.limits, around.repeat_for_s, around.terms) as done:
-        shared = shared_columns(around.cores, _calibration(around))
-        row = Row(batch, around.limits, around.terms, shared, len(around.cores))
+        row = Row(batch, place, around.limits, around.terms, shared, len(around.cores))
         for number in batch.folds:
             if around.budget and around.budget.used_up():
                 break
             if number not in done:
+                around.check_scheduler()
                 append_record(files.rows, _run_fold(number, make_job, dataset, around, files, row))
-        return publish(batch, files, _finished(row, dataset, around, files, done))
-
-
-def _calibration(around: Surroundings) -> float | None:
-    return around.calibrate() if around.terms.timed else None
-
-
-def _finished(row: Row, dataset: Dataset, around: Surroundings, files: BatchFiles, before: set[int]) -> list[RunRecord]:
-    """Return a row for each fold: of those that this process made with the calibration that followed them."""
-    after, made = _calibration(around), {}
-    for record in read_records(files.rows):
-        calibrated = record if record.fold in before else replace(record, calibration_after_s=after)
-        made[record.fold] = replace(calibrated, budget_s=around.terms.budget_s)
+        ended = {record.fold: replace(record, budget_s=around.terms.budget_s) for record in read_records(files.rows)}
     return [
-        made[number] if number in made else row.of_no_run(number, fold_of(row.batch, dataset, number))
-        for number in row.batch.folds
+        ended[number] if number in ended else row.of_no_run(number, fold_of(batch, dataset, number))
+        for number in batch.folds
     ]
 
 

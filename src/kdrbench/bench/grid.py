@@ -1,4 +1,4 @@
-"""From a configuration to jobs: every run of every experiment, batched by fold."""
+"""From a configuration to jobs: every run of every experiment, batched by fold, and cheap batches bundled."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from kdrbench.bench.experiment import (
     split_of,
     time_limit_of,
 )
-from kdrbench.bench.job_size import AUTO, runs_per_job
+from kdrbench.bench.job_size import AUTO, MOST_OF_A_KERNEL_S, job_of, runs_per_batch, seconds_of_a_run
 from kdrbench.bench.monitor import REFEREE_SHARE
-from kdrbench.bench.plan import Batch, Kind
+from kdrbench.bench.plan import Batch, Bundle, Kind
 from kdrbench.bench.sources import Sources, sources_of
 from kdrbench.bench.supervisor import GRACE_S
 from kdrbench.bench.terms import Terms
@@ -51,7 +51,12 @@ class Grid:
         self._registry = registry_of(config)
         self._environment = environment
         self._known_sources: dict[tuple[str, ...], Sources] = {}
-        self._batches = {batch.path: batch for batch in self._expand()}
+        expanded = list(self._expand())
+        self._batches = [batch for _, batch in expanded]
+        jobs: dict[str, list[Batch]] = {}
+        for job, batch in expanded:
+            jobs.setdefault(job, []).append(batch)
+        self._bundles = {job: Bundle(job, tuple(batches)) for job, batches in jobs.items()}
 
     @property
     def threads(self) -> int:
@@ -77,13 +82,17 @@ class Grid:
         timed = self.config["timing"].get("strict", True) and self.config["experiments"][experiment].get("timed", True)
         return Terms(timed, self.config["limits"].get("budget_s"))
 
-    def runtime_min(self, batch: Batch) -> int:
-        """Return the minutes a cluster must grant a batch: its runs at their limit, the referee, and ten more.
+    def runtime_min(self, bundle: Bundle) -> int:
+        """Return the minutes a cluster must grant a job: its runs at their limit, the referee, and ten more.
 
-        One run is counted twice, for one that somebody kills is run again.
+        One run is counted twice, for one that somebody kills is run again. Of cells that share a job two runs may reach
+        their limit; all others are reckoned at sixty times what such a cell may be reckoned to take.
         """
-        a_run_s = (1.0 + REFEREE_SHARE) * (time_limit_of(self.config, batch.experiment) + GRACE_S)
-        return math.ceil((len(batch.folds) + 1) * a_run_s / 60) + 10
+        a_run_s = (1.0 + REFEREE_SHARE) * (time_limit_of(self.config, bundle.experiment) + GRACE_S)
+        cells_s = [len(batch.folds) * a_run_s for batch in bundle.batches]
+        if len(cells_s) > 1:
+            cells_s = [a_run_s, *(min(cell_s, 60 * MOST_OF_A_KERNEL_S) for cell_s in cells_s)]
+        return math.ceil((a_run_s + sum(cells_s)) / 60) + 10
 
     def to_json(self) -> str:
         """Return the configuration as one line of JSON."""
@@ -102,16 +111,20 @@ class Grid:
         """Names of the experiments to run."""
         return list(self.config["run"])
 
+    def bundles(self, experiment: str | None = None) -> list[Bundle]:
+        """Return what the jobs of one experiment make, or those of all."""
+        return [bundle for bundle in self._bundles.values() if experiment in (None, bundle.experiment)]
+
+    def bundle(self, experiment: str, dataset: str, cells: str) -> Bundle:
+        """Return what the job makes whose path is of these parts; ``KeyError`` if the configuration holds none."""
+        return self._bundles["/".join((experiment, dataset, cells))]
+
     def batches(self, experiment: str | None = None) -> list[Batch]:
-        """Return the batches of one experiment, or of all."""
-        every = self._batches.values()
-        return [batch for batch in every if experiment in (None, batch.experiment)]
+        """Return the batches of one experiment, or of all, in the order of the configuration."""
+        return [batch for batch in self._batches if experiment in (None, batch.experiment)]
 
-    def batch(self, experiment: str, dataset: str, kernel: str, solver: str, folds: str) -> Batch:
-        """Return the batch with these axes; ``KeyError`` if the configuration holds none."""
-        return self._batches["/".join((experiment, dataset, kernel, solver, folds))]
-
-    def _expand(self) -> Iterator[Batch]:
+    def _expand(self) -> Iterator[tuple[str, Batch]]:
+        """Yield each batch with the path of its job."""
         for name in self.experiments:
             experiment = self.config["experiments"][name]
             for dataset in experiment["datasets"]:
@@ -164,15 +177,16 @@ class Grid:
         sources = self._known_sources[modules]
         return {"sources_sha256": sources.sha256, "packages": sources.packages_in(self._environment)}
 
-    def _batches_of(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[Batch]:
+    def _batches_of(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[tuple[str, Batch]]:
         experiment, config, entry = self.config["experiments"][name], self.config, self._registry[dataset]
         n_folds, n_rows, q = runs_of(experiment), rows_of(experiment, dataset), experiment["components"][dataset]
         # A rule finds q in the data, which are not read here: no more than this.
         reckoned = entry.n_features if q == EIGENGAP else q
         asked, paradigm = experiment.get("folds_per_job", AUTO), experiment["paradigm"]
-        size = runs_per_job(asked, n_folds, n_rows or entry.n_samples, entry.n_features, reckoned, part, paradigm)
+        a_run_s = seconds_of_a_run(n_rows or entry.n_samples, entry.n_features, reckoned, part, paradigm)
+        size = runs_per_batch(asked, n_folds, a_run_s)
         for first in range(0, n_folds, size):
-            yield Batch(
+            batch = Batch(
                 experiment=name,
                 paradigm=paradigm,
                 parameters=parameters_of(experiment, entry),
@@ -188,3 +202,4 @@ class Grid:
                 threads=self.threads,
                 **part,
             )
+            yield job_of(batch, asked, a_run_s), batch

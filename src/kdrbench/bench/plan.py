@@ -1,9 +1,10 @@
-"""One job of the grid, with all that the configuration decides of it."""
+"""Batches of runs, with all that the configuration decides of them, and the jobs that make them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -20,7 +21,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Batch:
-    """One job: consecutive folds of one (experiment, data set, kernel, solver), with all the configuration decides.
+    """Consecutive folds of one (experiment, data set, kernel, solver), with all the configuration decides of them.
 
     With the split ``subsets`` a fold is a draw of ``n_rows`` rows, with ``none`` the only one is all. A reference
     stands in place of the solver, with the kernel ``none``, no start and no evaluation. ``labellings`` name what is
@@ -75,7 +76,11 @@ class Batch:
     @classmethod
     def from_json(cls, text: str) -> Batch:
         """Read what :meth:`to_json` wrote."""
-        values = json.loads(text)
+        return cls.from_values(json.loads(text))
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Batch:
+        """Read a batch from the values of its fields as JSON has them."""
         read = {"kind": Kind(values["kind"]), "split": Split(values["split"]), "folds": tuple(values["folds"])}
         return cls(**{**values, **read})
 
@@ -88,3 +93,38 @@ class Batch:
     def definition_sha256(self) -> str:
         """The same without sources and packages, which another environment reads in another way."""
         return replace(self, sources_sha256="", packages={}).sha256
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What one job of Snakemake makes: a batch, or several of one experiment and data set.
+
+    ``path`` is the place of their common files below any folder of results, without extension.
+    """
+
+    path: str
+    batches: tuple[Batch, ...]
+
+    @property
+    def experiment(self) -> str:
+        """The experiment of all batches."""
+        return self.batches[0].experiment
+
+    @property
+    def dataset(self) -> str:
+        """The data set of all batches."""
+        return self.batches[0].dataset
+
+    def to_json(self) -> str:
+        """Return the bundle as one line of JSON, short enough for a command: what the batches share is said once."""
+        every = [json.loads(batch.to_json()) for batch in self.batches]
+        common = {name: value for name, value in every[0].items() if all(one[name] == value for one in every)}
+        own = [{name: value for name, value in one.items() if name not in common} for one in every]
+        values = {"path": self.path, "common": common, "batches": own}
+        return json.dumps(values, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Bundle:
+        """Read what :meth:`to_json` wrote."""
+        values = json.loads(text)
+        return cls(values["path"], tuple(Batch.from_values(values["common"] | own) for own in values["batches"]))

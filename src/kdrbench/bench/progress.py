@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -13,11 +13,13 @@ from kdrbench.bench.grid import Grid
 from kdrbench.bench.plan import Batch
 from kdrbench.bench.record import RunRecord, read_records
 from kdrbench.bench.rows import RecordError
+from kdrbench.bench.sources import packages_of_environment
 from kdrbench.bench.state import BatchFiles
 from kdrbench.bench.traces import read_trace
 from kdrbench.solvers import Status
 
 _LOCKS = Path("/proc/locks")
+_ENVIRONMENT = Path(__file__).resolve().parents[3] / "envs" / "ikdr.yaml"
 
 
 @dataclass(frozen=True)
@@ -33,41 +35,61 @@ class Running:
 class BatchProgress:
     """Rows of the runs that have ended, the run under way if a process of this machine holds the batch, and the rest.
 
-    ``begun`` is true where unfinished work lies about, whoever holds it.
+    ``begun`` is true where unfinished work lies about, whoever holds it; ``outdated`` where the rows were made with
+    other code or packages than there are, so that the workflow will make them again.
     """
 
     batch: Batch
     ended: tuple[RunRecord, ...]
     running: Running | None
     begun: bool
+    outdated: bool = False
 
     @property
     def left(self) -> int:
-        """Number of runs that have not ended."""
-        return len(self.batch.folds) - len(self.ended)
+        """Number of runs that are to be made: those that have not ended, and those out of date."""
+        return len(self.batch.folds) - (0 if self.outdated else len(self.ended))
 
 
 def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
     """Return how far each batch of the grid has come in the folder ``results``; nothing is locked or changed."""
-    held = _held_locks()
-    return [_progress(batch, results, held) for batch in grid.batches()]
+    held, found = _held_locks(), {}
+    for bundle in grid.bundles():
+        records = results / "runs" / f"{bundle.path}.jsonl"
+        files = BatchFiles(records, results / "traces" / f"{bundle.path}.jsonl", results / ".state" / bundle.path)
+        published = _rows(records)
+        for batch in bundle.batches:
+            found[batch.path] = _progress(batch, files.of(batch, bundle), published, held)
+    return [found[batch.path] for batch in grid.batches()]
 
 
-def _progress(batch: Batch, results: Path, held: set[tuple[int, int, int]]) -> BatchProgress:
-    records = results / "runs" / f"{batch.path}.jsonl"
-    files = BatchFiles(records, results / "traces" / f"{batch.path}.jsonl", results / ".state" / batch.path)
-    # Once more after the unfinished work: it may have been finished in between.
-    for path in (records, files.rows, records):
-        ended = tuple(row for row in _rows(path) if row.definition_sha256 == batch.definition_sha256)
-        if ended:
-            break
-    if len(ended) == len(batch.folds):
+def _progress(
+    batch: Batch, files: BatchFiles, published: list[RunRecord], held: set[tuple[int, int, int]]
+) -> BatchProgress:
+    ended, current = _ended(batch, published)
+    if not (ended and current):
+        # Those published once more after the unfinished work: it may have been finished in between.
+        looks = [_ended(batch, _rows(files.rows)), _ended(batch, _rows(files.records)), (ended, current)]
+        ended, current = max(looks, key=lambda one: (bool(one[0]), one[1]))
+    if current and len(ended) == len(batch.folds):
         return BatchProgress(batch, ended, None, begun=False)
     running = None
     if _place(files.lock) in held:
-        following = [fold for fold in batch.folds if fold not in {record.fold for record in ended}]
+        unfinished_folds = {record.fold for record in _rows(files.rows)}
+        following = [fold for fold in batch.folds if fold not in unfinished_folds]
         running = _running(files, following[0]) if following else None
-    return BatchProgress(batch, ended, running, begun=files.state.exists())
+    return BatchProgress(batch, ended, running, files.state.exists(), outdated=not current)
+
+
+def _ended(batch: Batch, rows: list[RunRecord]) -> tuple[tuple[RunRecord, ...], bool]:
+    """Return the batch's rows among these, and whether none was made with other code or packages."""
+    axes = set(batch.axes)
+    of_batch = [row for row in rows if row.axes in axes and row.definition_sha256 == batch.definition_sha256]
+    hashes = {batch.sha256}
+    if _ENVIRONMENT.exists():
+        # Where the jobs ran in conda's environment, its file stands for the packages.
+        hashes.add(replace(batch, packages=packages_of_environment(_ENVIRONMENT)).sha256)
+    return tuple(of_batch), {row.batch_sha256 for row in of_batch} <= hashes
 
 
 def _rows(path: Path) -> list[RunRecord]:

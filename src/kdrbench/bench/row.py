@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -23,12 +24,13 @@ CONTAMINATED_RATIO = 1.1
 
 @dataclass(frozen=True)
 class Row:
-    """What the rows of a batch have in common, and how to make one."""
+    """What the rows of a batch have in common, and how to make one; ``place`` is the path of its job."""
 
     batch: Batch
+    place: str
     limits: Limits
     terms: Terms
-    shared: dict[str, Any]
+    shared: Mapping[str, Any]
     n_cores: int
 
     def of_run(
@@ -70,7 +72,7 @@ class Row:
             budget_s=self.terms.budget_s,
             calibration_after_s=None,
             load=round(os.getloadavg()[0], 2),
-            trace_file=f"{batch.path}.jsonl",
+            trace_file=f"{self.place}.jsonl",
             started_at=started_at,
             batch_sha256=batch.sha256,
             definition_sha256=batch.definition_sha256,
@@ -96,13 +98,9 @@ class Row:
         return outcome.time_s > CONTAMINATED_RATIO * outcome.cpu_s
 
 
-def shared_columns(cores: tuple[int, ...], calibration_before_s: float | None) -> dict[str, Any]:
+def shared_columns(cores: tuple[int, ...]) -> dict[str, Any]:
     """Return the columns that all runs of this process have: where and with what they are made."""
-    return {
-        **provenance(),
-        "cores": ",".join(map(str, cores)),
-        "calibration_before_s": calibration_before_s,
-    }
+    return {**provenance(), "cores": ",".join(map(str, cores))}
 
 
 def now() -> str:

@@ -37,7 +37,12 @@ class Sources:
         """Return the versions, for which the file of a conda environment stands where the modules run in that one."""
         if environment is None:
             return self.packages
-        return {environment.name: hashlib.sha256(environment.read_bytes()).hexdigest()}
+        return packages_of_environment(environment)
+
+
+def packages_of_environment(environment: Path) -> dict[str, str]:
+    """Return what stands for the versions of packages in a conda environment: the hash of its file."""
+    return {environment.name: hashlib.sha256(environment.read_bytes()).hexdigest()}
 
 
 def sources_of(roots: Iterable[str]) -> Sources:

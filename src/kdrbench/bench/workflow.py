@@ -16,7 +16,7 @@ from kdrbench.bench.experiment import ALTERNATIVE, Config, is_scaling, runs_of
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.lowrank_batch import LowrankBatch
 from kdrbench.bench.metric_batch import MetricBatch
-from kdrbench.bench.plan import Batch
+from kdrbench.bench.plan import Bundle
 from kdrbench.bench.record import read_records
 from kdrbench.bench.rows import RecordError
 from kdrbench.bench.sources import sources_of
@@ -83,12 +83,12 @@ def shell_prefix(workflow: Any) -> str:
     return prefix.replace("{", "{{").replace("}", "}}")
 
 
-def data_to_await(batch: Batch | MetricBatch | LowrankBatch, folder: str = "results/runs") -> list[str]:
-    """Return the prepared data file that a batch, whose records lie in ``folder``, has to wait for.
+def data_to_await(batch: Bundle | MetricBatch | LowrankBatch, folder: str = "results/runs") -> list[str]:
+    """Return the prepared data file that a job, whose records lie in ``folder``, has to wait for.
 
-    For a batch that is done, only if the file is there, and marked so that its age does not count: Snakemake reruns
-    whatever depends on a file that is made again, and a batch names the SHA-256 of its data anyhow. For any other batch
-    not marked: beside a marked file that is to be made, Snakemake overlooks that the batch itself has changed.
+    For a job that is done, only if the file is there, and marked so that its age does not count: Snakemake reruns
+    whatever depends on a file that is made again, and a batch names the SHA-256 of its data anyhow. For any other job
+    not marked: beside a marked file that is to be made, Snakemake overlooks that the job itself has changed.
     """
     from snakemake.io import ancient
 
@@ -98,37 +98,44 @@ def data_to_await(batch: Batch | MetricBatch | LowrankBatch, folder: str = "resu
     return [ancient(data)] if Path(data).exists() else []
 
 
-def _made_for(batch: Batch | MetricBatch | LowrankBatch, records: Path) -> bool:
+def _made_for(batch: Bundle | MetricBatch | LowrankBatch, records: Path) -> bool:
+    parts = batch.batches if isinstance(batch, Bundle) else (batch,)
     try:
-        first = records.read_text(encoding="utf-8").partition("\n")[0]
-        return bool(json.loads(first)["batch_sha256"] == batch.sha256)
+        lines = records.read_text(encoding="utf-8").splitlines()
+        return {json.loads(line)["batch_sha256"] for line in lines} == {part.sha256 for part in parts}
     except (OSError, ValueError, KeyError):
         return False
 
 
-def terms_of(grid: Grid, batch: Batch) -> str:
-    """Return the terms on which a batch is to be run; those it was run on if its rows need not be made again.
+def terms_of(grid: Grid, bundle: Bundle) -> str:
+    """Return the terms on which a job is to be run; those it was run on if its rows need not be made again.
 
-    Snakemake reruns a batch when they differ from those of its last run.
+    Snakemake reruns a job when they differ from those of its last run, which are those of the row that was made last;
+    but of a job that holds a row that was not timed, whoever made the others, times are not asked.
     """
-    asked = grid.terms(batch.experiment)
+    asked, known = grid.terms(bundle.experiment), {batch.sha256 for batch in bundle.batches}
     try:
-        rows = read_records(Path(f"results/runs/{batch.path}.jsonl"))
+        rows = read_records(Path(f"results/runs/{bundle.path}.jsonl"))
     except (OSError, RecordError):
         return asked.to_json()
-    if not rows or rows[0].batch_sha256 != batch.sha256 or not asked.met_by(rows):
+    rows = [row for row in rows if row.batch_sha256 in known]
+    if {row.batch_sha256 for row in rows} != known or not asked.met_by(rows):
         return asked.to_json()
-    return Terms(rows[0].timed, rows[0].budget_s).to_json()
+    last = max(rows, key=lambda row: row.started_at)
+    return Terms(all(row.timed for row in rows), last.budget_s).to_json()
 
 
 def records_of(grid: Grid, experiment: str | None = None) -> list[str]:
-    """Return the files of records of one experiment, or of all."""
-    return [f"results/runs/{batch.path}.jsonl" for batch in grid.batches(experiment)]
+    """Return the files of records of one experiment, or of all, and of what their jobs say when they have ended well.
+
+    Snakemake puts the records back that a job has failed to update; that its summary is missing tells.
+    """
+    return [f"results/runs/{bundle.path}.{kind}" for bundle in grid.bundles(experiment) for kind in ("jsonl", "json")]
 
 
 def traces_of(grid: Grid, experiment: str | None = None) -> list[str]:
     """Return the files of traces of one experiment, or of all."""
-    return [f"results/traces/{batch.path}.jsonl" for batch in grid.batches(experiment)]
+    return [f"results/traces/{bundle.path}.jsonl" for bundle in grid.bundles(experiment)]
 
 
 def overall_reports() -> list[str]:
@@ -151,7 +158,7 @@ def dashboard_parts(reports: list[str]) -> list[str]:
 
 def findings_of(grid: Grid, experiment: str) -> list[str]:
     """Return the files of what the runs of one experiment found."""
-    return [f"results/findings/{batch.path}.npz" for batch in grid.batches(experiment)]
+    return [f"results/findings/{bundle.path}.npz" for bundle in grid.bundles(experiment)]
 
 
 def prepared_of(grid: Grid, experiment: str) -> list[str]:

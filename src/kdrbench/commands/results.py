@@ -123,28 +123,27 @@ def find_record(results: Path, run: str) -> RunRecord:
     words = run.split("/")
     if len(words) != len(_AXES) or not words[-1].isdigit():
         raise InputError(f"a run is named {'/'.join(_AXES)}, for instance demo/wine/gaussian/ism/0; got {run!r}")
-    folder = results / "runs"
-    for axis, word in zip(_AXES[:-1], words, strict=False):
-        known = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-        if word not in known:
-            raise InputError(f"{folder} holds no such run: {unknown_name(axis, word, known)}")
-        folder /= word
-    records = [record for path in sorted(folder.glob("*.jsonl")) for record in read_records(path)]
-    found = next((record for record in records if record.fold == int(words[-1])), None)
-    if found is None:
-        folds = [str(record.fold) for record in records]
-        raise InputError(f"{folder} holds no such run: {unknown_name('fold', words[-1], folds)}")
-    return found
+    # A job's file stands in the folder of its data set, or below that.
+    paths = sorted((results / "runs" / words[0]).rglob("*.jsonl"))
+    left = [record for path in paths for record in read_records(path)]
+    for place, (axis, word) in enumerate(zip(_AXES, words, strict=True)):
+        known = list(dict.fromkeys(str(record.axes[place]) for record in left))
+        if axis == "experiment":
+            known = sorted(path.name for path in (results / "runs").glob("*/"))
+        left = [record for record in left if str(record.axes[place]) == word]
+        if not left:
+            raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axis, word, known)}")
+    return left[0]
 
 
 def _trace(results: Path, record: RunRecord) -> list[dict[str, float]]:
+    from kdrbench.bench.traces import read_points
+
     path = results / "traces" / record.trace_file
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    points = [json.loads(line) for line in lines]
+    points = read_points(path) if path.is_file() else {}
     return [
         {key: point[key] for key in ("time_s", "cost", "stationarity")}
-        for point in points
-        if point["fold"] == record.fold
+        for point in points.get((record.kernel, record.solver, record.fold), [])
     ]
 
 

@@ -59,13 +59,14 @@ def run(
     Progress goes to standard error. Exit code 1 if a run ended without a result.
     """
     from kdrbench.bench.grid import Grid
+    from kdrbench.bench.plan import Bundle
 
     known = read_configs(configs)
     config = cell_config(known, dataset, kernel, solver, read_options(options), read_options(kernel_options), settings)
     (batch,) = Grid(config).batches()
     with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
         _prepare(batch.dataset, config, mirror, Path(folder))
-        records = _run_batch(batch.to_json(), batch.folds, settings, Path(folder))
+        records = _run_batch(Bundle(batch.path, (batch,)).to_json(), batch.folds, settings, Path(folder))
     for record in records:
         click.echo(json.dumps(record) if as_json else _in_words(record))
     sys.exit(0 if all(record["cost"] is not None and record["status"] != "failed" for record in records) else 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.bench.experiment import Config
+from kdrbench.bench.traces import read_points
 from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.layout import by_method, dataset_label, kernel_label, solver_label
 from kdrbench.reports.looks import Look, looks_of
@@ -147,21 +147,25 @@ def _steps(label: str, curve: np.ndarray, style: dict[str, Any], *, faint: bool 
 
 def read_curves(runs: pd.DataFrame, traces: Path, abscissa: Abscissa) -> dict[int, np.ndarray]:
     """Return (``abscissa``, lowest cost so far) of each fold that has any, from the first positive abscissa on."""
-    curves: dict[int, list[tuple[float, float]]] = {}
-    folds = set(runs["fold"])
-    for name in runs["trace_file"].unique():
-        for line in (traces / name).read_text(encoding="utf-8").splitlines():
-            point = json.loads(line)
-            if point["fold"] in folds and point.get(abscissa.key) is not None:
-                curves.setdefault(point["fold"], []).append((point[abscissa.key], point["cost"]))
     result = {}
-    for fold, points in curves.items():
-        curve = np.array(points, dtype=float)
+    for fold, points in _points(runs, traces).items():
+        known = [(point[abscissa.key], point["cost"]) for point in points if point.get(abscissa.key) is not None]
+        curve = np.array(known, dtype=float).reshape(-1, 2)
         curve[:, 0] = np.maximum(curve[:, 0], abscissa.smallest)
         curve[:, 1] = np.minimum.accumulate(curve[:, 1])
         if (curve[:, 0] > 0).any():
             result[fold] = curve[curve[:, 0] > 0]
     return result
+
+
+def _points(runs: pd.DataFrame, traces: Path) -> dict[int, list[dict[str, Any]]]:
+    found = {}
+    for name, group in runs.groupby("trace_file", sort=False):
+        points = read_points(traces / str(name))
+        for kernel, solver, fold in zip(group["kernel"], group["solver"], group["fold"], strict=True):
+            if (kernel, solver, fold) in points:
+                found[int(fold)] = points[kernel, solver, fold]
+    return found
 
 
 def _gap(costs: np.ndarray, best: float) -> np.ndarray:

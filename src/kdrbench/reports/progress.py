@@ -27,7 +27,7 @@ def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
         if not ended and not any(one.begun for one in batches):
             waiting += 1
             continue
-        words = [_in_words(batches), *_running(batches)]
+        words = [_in_words(batches), *_outdated(batches), *_running(batches)]
         yield f"{cell:<{width}}  {ended:>4} of {total:<4}  {'; '.join(filter(None, words))}".rstrip()
     if waiting:
         yield f"{waiting} cell(s) have not begun"
@@ -55,6 +55,11 @@ def _word(status: Status) -> str:
     return _SHOWN.get(status, status.value.replace("_", " "))
 
 
+def _outdated(batches: list[BatchProgress]) -> Iterator[str]:
+    if runs := sum(len(one.ended) for one in batches if one.outdated):
+        yield f"{runs} out of date: code or packages have changed since"
+
+
 def _running(batches: list[BatchProgress]) -> Iterator[str]:
     for one in batches:
         if run := one.running:
@@ -66,9 +71,11 @@ def _running(batches: list[BatchProgress]) -> Iterator[str]:
 
 def _summary(progress: list[BatchProgress]) -> str:
     ended, left = sum(len(one.ended) for one in progress), sum(one.left for one in progress)
-    text = f"{ended} of {ended + left} runs ended"
+    text = f"{ended} of {sum(len(one.batch.folds) for one in progress)} runs ended"
     if words := _in_words(progress):
         text += f" ({words})"
+    if outdated := sum(len(one.ended) for one in progress if one.outdated):
+        text += f", {outdated} of them out of date"
     if running := sum(one.running is not None for one in progress):
         text += f", {running} running"
     if left and (seconds := seconds_left(progress)) is not None:

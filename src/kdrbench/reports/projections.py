@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdrbench.bench.experiment import Config
+from kdrbench.bench.traces import findings_prefix
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers import Status
 
@@ -36,8 +37,8 @@ def read_findings(runs: pd.DataFrame, folder: Path, kind: str) -> dict[int, NDAr
     ended = runs[runs["status"] != Status.FAILED]
     for trace_file, group in ended.groupby("trace_file", sort=False):
         with np.load((folder / str(trace_file)).with_suffix(".npz"), allow_pickle=False) as arrays:
-            for fold in group["fold"]:
-                if (name := f"{kind}_{fold}") in arrays.files:
+            for kernel, solver, fold in zip(group["kernel"], group["solver"], group["fold"], strict=True):
+                if (name := f"{findings_prefix(kernel, solver)}{kind}_{fold}") in arrays.files:
                     found[int(fold)] = arrays[name]
     return found
 

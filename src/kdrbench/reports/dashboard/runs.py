@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Hashable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.bench.config import NO_KERNEL
+from kdrbench.bench.traces import read_points
 from kdrbench.reports.layout import METRIC_TITLES, dataset_label, kernel_label, solver_label
 
 # More points of a trace than this cannot be told apart in a small plot.
@@ -94,19 +94,13 @@ def _thin_traces(runs: pd.DataFrame, folder: Path) -> list[list[list[float | Non
     """Return each run's trace; files are read once each."""
     found: list[list[list[float | None]] | None] = [None] * len(runs)
     for name, group in runs.groupby("trace_file"):
-        points = _by_fold(folder / str(name))
-        for place, fold in zip(runs.index.get_indexer(group.index), group["fold"], strict=True):
-            if fold in points:
-                found[place] = _thin(np.array(points[fold], dtype=float))
+        traces = read_points(folder / str(name))
+        cells = zip(group["kernel"], group["solver"], group["fold"], strict=True)
+        for place, run in zip(runs.index.get_indexer(group.index), cells, strict=True):
+            if run in traces:
+                points = [(point["time_s"], point["cost"], point["stationarity"]) for point in traces[run]]
+                found[place] = _thin(np.array(points, dtype=float))
     return found
-
-
-def _by_fold(path: Path) -> dict[int, list[tuple[Any, ...]]]:
-    points: dict[int, list[tuple[Any, ...]]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        point = json.loads(line)
-        points.setdefault(point["fold"], []).append((point["time_s"], point["cost"], point["stationarity"]))
-    return points
 
 
 def _thin(points: np.ndarray) -> list[list[float | None]]:

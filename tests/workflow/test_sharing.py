@@ -1,0 +1,98 @@
+"""Cells that share a job, through Snakemake: what is run again, what stands, and what a job that fails leaves."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from small_grid import ROOT, ROWS, Workflow, overlay
+
+pytestmark = pytest.mark.workflow
+
+CODE = "from misbehaving import Raises\n\n\nclass Mine(Raises):\n    pass\n"
+
+
+def grid(*solvers, **methods):
+    experiment = overlay()["experiments"]["table4_supervised"]
+    experiment |= {"solvers": list(solvers), "references": ["svm"], "folds_per_job": "auto"}
+    return {
+        "solvers": {"mine": {"method": "mine:Mine"}, "ended": {"method": "misbehaving:IsTerminated"}} | methods,
+        "limits": {"time_s": 5, "memory_mib": 256},
+        "experiments": {"table4_supervised": experiment},
+    }
+
+
+def succeeds(workflow, **changes):
+    done = workflow.run(*ROWS, **changes)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def lines(workflow):
+    (path,) = workflow.record_files()
+    assert path.relative_to(workflow.folder).as_posix() == "results/runs/table4_supervised/wine/cheap.jsonl"
+    found = {}
+    for line in path.read_text().splitlines():
+        found.setdefault(json.loads(line)["solver"], []).append(line)
+    return found
+
+
+def status(workflow):
+    command = [sys.executable, "-m", "kdrbench", "status", "--results", workflow.folder / "results"]
+    environment = workflow.environment | {"PYTHONPATH": f"{ROOT / 'src'}:{workflow.environment['PYTHONPATH']}"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def workflow(tmp_path_factory):
+    """A grid that has run once, with a solver of the user's own."""
+    workflow = Workflow(tmp_path_factory.mktemp("sharing") / "run")
+    workflow.environment["PYTHONPATH"] += f":{workflow.folder}"
+    (workflow.folder / "mine.py").write_text(CODE)
+    succeeds(workflow, **grid("ism", "mine"))
+    return workflow
+
+
+def test_one_job_makes_all_and_an_edited_solver_reruns_its_own_batch_alone(workflow):
+    before = lines(workflow)
+    assert {name: len(found) for name, found in before.items()} == {"ism": 2, "mine": 2, "svm": 2}
+    assert "out of date" not in status(workflow)
+    (workflow.folder / "mine.py").write_text(CODE + "\n    note = 2\n")
+    assert "2 out of date: code or packages have changed since" in status(workflow)
+    assert workflow.planned(*ROWS, **grid("ism", "mine"))["run_batch"] == 1
+    succeeds(workflow, **grid("ism", "mine"))
+    after = lines(workflow)
+    assert (after["ism"], after["svm"]) == (before["ism"], before["svm"])
+    assert not set(after["mine"]) & set(before["mine"])
+    assert workflow.planned(*ROWS, **grid("ism", "mine")) == {}
+    assert "out of date" not in status(workflow)
+
+
+def test_a_job_that_fails_keeps_the_old_rows_and_is_run_again(workflow):
+    before, files = lines(workflow), ["results/runs/table4_supervised/wine/cheap.jsonl"]
+    failing = grid("ism", "mine", "ended")
+    done = workflow.run(*ROWS, **failing)
+    assert done.returncode != 0
+    assert "the run was ended by SIGTERM; start the workflow again" in done.stdout + done.stderr
+    # Snakemake has put the file back, but does not take it for what was asked.
+    assert lines(workflow) == before
+    assert workflow.planned(*ROWS, **failing)["run_batch"] == 1
+    assert not (workflow.folder / files[0]).with_suffix(".json").exists()
+    # Without the culprit nothing is left to be made.
+    succeeds(workflow, **grid("ism", "mine"))
+    assert lines(workflow) == before
+    assert workflow.planned(*ROWS, **grid("ism", "mine")) == {}
+
+
+def test_a_deleted_file_is_made_anew_and_one_data_set_can_be_asked_for(workflow):
+    before = lines(workflow)
+    (path,) = workflow.record_files()
+    path.unlink()
+    done = workflow.run("--", path.relative_to(workflow.folder), **grid("ism", "mine"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    after = lines(workflow)
+    assert {name: len(found) for name, found in after.items()} == {name: len(found) for name, found in before.items()}
+    assert not {line for found in after.values() for line in found} & {
+        line for found in before.values() for line in found
+    }
