@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.bench import claim
 from kdrbench.bench.plan import Batch, Bundle
 from kdrbench.bench.record import RunRecord
 from kdrbench.bench.rows import RecordError, parse_row, row_json
-from kdrbench.bench.state import BatchFiles, drop_state
+from kdrbench.bench.state import BatchFiles
 from kdrbench.bench.terms import Terms
 from kdrbench.bench.traces import TRACE_KEYS, findings_prefix, read_array, read_trace
 from kdrbench.files import replacing, write_text
@@ -91,7 +92,7 @@ def publish(bundle: Bundle, files: BatchFiles, batches: Mapping[str, Published])
     _write_lines(files.records, (line for one in ordered for line in one.rows))
     for batch in bundle.batches:
         if all(record.status != Status.SKIPPED for record in batches[batch.path].records):
-            drop_state(files.of(batch, bundle))
+            claim.drop(files.of(batch, bundle).state)
     return [record for one in ordered for record in one.records]
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kdrbench.bench import claim
 from kdrbench.bench.execute import RunFiles
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.plan import Batch, Bundle
 from kdrbench.bench.record import read_records
-from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.bench.terms import Terms
-from kdrbench.files import drop_unfinished, write_text
+from kdrbench.files import drop_unfinished
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class BatchFiles:
     @property
     def lock(self) -> Path:
         """Held by the process that works on the batch."""
-        return self.state.with_name(f"{self.state.name}.lock")
+        return claim.lock_of(self.state)
 
     @property
     def job_lock(self) -> Path:
@@ -66,7 +63,7 @@ def claimed_job(files: BatchFiles) -> Iterator[None]:
 
     Raises ``SupervisionError`` when another process works on it.
     """
-    with _locked(files.job_lock, files.state):
+    with claim.held(files.job_lock, files.state):
         for path in (files.records, files.traces, files.findings):
             if path is not None:
                 drop_unfinished(path)
@@ -82,34 +79,10 @@ def claimed(files: BatchFiles, batch: Batch, limits: Limits, repeat_for_s: float
 
     Raises ``SupervisionError`` when another process works on the batch.
     """
-    with _locked(files.lock, files.state):
-        key = json.dumps([batch.sha256, limits.time_s, limits.memory_mib, repeat_for_s, terms.timed])
-        marker = files.state / "key.json"
-        if not marker.exists() or marker.read_text(encoding="utf-8") != key:
-            shutil.rmtree(files.state, ignore_errors=True)
-            write_text(marker, key)
+    with claim.held(files.lock, files.state):
+        claim.keep_if_for(files.state, [batch.sha256, limits.time_s, limits.memory_mib, repeat_for_s, terms.timed])
         _drop_unfinished_line(files.rows)
         yield {record.fold for record in read_records(files.rows)}
-
-
-def drop_state(files: BatchFiles) -> None:
-    """Remove the unfinished work of a batch, if there is any: it is published."""
-    # Without its key the state is worth nothing: a removal that is cut short leaves no half of it in use.
-    (files.state / "key.json").unlink(missing_ok=True)
-    shutil.rmtree(files.state, ignore_errors=True)
-
-
-@contextmanager
-def _locked(path: Path, work: Path) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="ascii") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SupervisionError(
-                f"another process works on {work}; wait until it has ended, or end it, and start again"
-            ) from None
-        yield
 
 
 def _drop_unfinished_line(path: Path) -> None:
