@@ -16,10 +16,10 @@ from kdrbench.bench.grid import Grid
 from kdrbench.bench.job import run_job
 from kdrbench.bench.limits import Limits
 from kdrbench.bench.plan import Bundle
+from kdrbench.bench.published import read_points
 from kdrbench.bench.record import read_records
 from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.bench.terms import Terms
-from kdrbench.bench.traces import read_points
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError, InputError
 from one_batch import files_in

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from kdrbench.bench import claim
 from kdrbench.bench.plan import Batch, Bundle
+from kdrbench.bench.published import TRACE_KEYS, findings_prefix
 from kdrbench.bench.record import RunRecord
 from kdrbench.bench.rows import RecordError, parse_row, row_json
 from kdrbench.bench.state import BatchFiles
 from kdrbench.bench.terms import Terms
-from kdrbench.bench.traces import TRACE_KEYS, findings_prefix, read_array, read_trace
+from kdrbench.bench.traces import read_array, read_trace
 from kdrbench.files import replacing, write_text
 from kdrbench.solvers import Status
 

@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from kdrbench.files import write_bytes
 
-# What says of which run a line of a published trace is.
-TRACE_KEYS = ("kernel", "solver", "fold")
-
 
 class TraceLine(NamedTuple):
     """What the referee writes of an iterate; ``calls`` of oracles up to it, ``None`` where nobody counts them."""
@@ -46,18 +43,3 @@ def read_trace(path: Path) -> list[TraceLine]:
         return []
     lines = path.read_bytes().split(b"\n")[:-1]
     return [TraceLine(*json.loads(line)) for line in lines]
-
-
-def read_points(path: Path) -> dict[tuple[str, str, int], list[dict[str, Any]]]:
-    """Read a published trace: by kernel, solver and fold the points of each run, in their order."""
-    points: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        point = json.loads(line)
-        kernel, solver, fold = (point.pop(key) for key in TRACE_KEYS)
-        points.setdefault((kernel, solver, fold), []).append(point)
-    return points
-
-
-def findings_prefix(kernel: str, solver: str) -> str:
-    """Return what the names of a cell's arrays begin with in the file of what a job's runs found."""
-    return f"{kernel}/{solver}/"

@@ -137,7 +137,7 @@ def find_record(results: Path, run: str) -> RunRecord:
 
 
 def _trace(results: Path, record: RunRecord) -> list[dict[str, float]]:
-    from kdrbench.bench.traces import read_points
+    from kdrbench.bench.published import read_points
 
     path = results / "traces" / record.trace_file
     points = read_points(path) if path.is_file() else {}

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.bench.experiment import Config
-from kdrbench.bench.traces import read_points
+from kdrbench.bench.published import read_points
 from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.layout import by_method, dataset_label, kernel_label, solver_label
 from kdrbench.reports.looks import Look, looks_of

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdrbench.bench.experiment import Config
-from kdrbench.bench.traces import findings_prefix
+from kdrbench.bench.published import findings_prefix
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers import Status
 

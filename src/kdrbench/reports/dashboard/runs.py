@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.bench.config import NO_KERNEL
-from kdrbench.bench.traces import read_points
+from kdrbench.bench.published import read_points
 from kdrbench.reports.layout import METRIC_TITLES, dataset_label, kernel_label, solver_label
 
 # More points of a trace than this cannot be told apart in a small plot.
