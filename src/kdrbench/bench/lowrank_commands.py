@@ -34,7 +34,7 @@ def lowrank_batch(spec: str, data: Path, out: Path, state: Path, time_limit_s: f
     with owned_cores(1) as cores:
         from kdrbench.bench.lowrank_batch import LowrankBatch
         from kdrbench.bench.lowrank_job import LowrankFiles, LowrankSurroundings, run_lowrank_batch
-        from kdrbench.bench.workflow import SCHEDULER_VARIABLE
+        from kdrbench.bench.supervisor import SCHEDULER_VARIABLE
         from kdrbench.datasets import load_prepared
 
         scheduler = os.environ.get(SCHEDULER_VARIABLE)

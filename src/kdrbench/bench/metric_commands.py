@@ -34,7 +34,7 @@ def kpca_batch(spec: str, data: Path, out: Path, state: Path, time_limit_s: floa
     with owned_cores(1) as cores:
         from kdrbench.bench.metric_batch import MetricBatch
         from kdrbench.bench.metric_job import MetricFiles, MetricSurroundings, run_metric_batch
-        from kdrbench.bench.workflow import SCHEDULER_VARIABLE
+        from kdrbench.bench.supervisor import SCHEDULER_VARIABLE
         from kdrbench.datasets import load_prepared
 
         scheduler = os.environ.get(SCHEDULER_VARIABLE)
