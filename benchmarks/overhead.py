@@ -88,9 +88,7 @@ def _share_of_the_demo(costs: Costs) -> None:
     jobs, cells = (len({row[name] for row in rows}) for name in ("trace_file", "batch_sha256"))
     ours = jobs * costs.a_job + cells * costs.a_cell + len(rows) * costs.a_run
     said = [json.loads(path.read_text(encoding="utf-8")) for path in table.parent.glob("runs/**/*.json")]
-    print(
-        f"the table of {table.parent.name}: {jobs} jobs, {cells} cells, {len(rows)} runs; {ours:.0f} s are added"
-    )
+    print(f"the table of {table.parent.name}: {jobs} jobs, {cells} cells, {len(rows)} runs; {ours:.0f} s are added")
     if all(one["runs_made"] == one["runs"] for one in said):
         total = sum(one["cpu_s"] for one in said)
         print(f"that is {ours / total:.0%} of the {total:.0f} CPU s that the jobs took")
