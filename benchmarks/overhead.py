@@ -1,15 +1,17 @@
-"""What the workflow adds to the work: seconds a job and seconds a run.
+"""What the workflow adds to the work: seconds a job, a cell of a job, and a run.
 
-A solver that returns its start at once is run by `kdrbench batch` on few and on many folds; the line through
-the CPU times of the whole process gives the cost of a job (intercept: imports, provenance, reading data) and of
-a run (slope: fork, supervision, split, problem, evaluation, fsynced row). A one-line Snakemake job is timed
-beside them: many jobs that do nothing against one. Where the demo has been made, its share is reckoned: that of the
-jobs and runs of its table in the seconds of these and of the runs themselves.
+A solver that returns its start at once is run by `kdrbench batch` on one fold, on many folds, and as many cells that
+share the job; the differences of the CPU times of the whole process give the cost of a job (imports, provenance,
+reading data), of a cell in it (lock, key, sources of its method) and of a run (fork, supervision, split, problem,
+evaluation, fsynced row). A one-line Snakemake job is timed beside them: many jobs that do nothing against one. Where
+the demo has been made, its share is reckoned: that of the jobs, cells and runs of its table in the CPU seconds that its
+jobs say they took.
 
     python benchmarks/overhead.py
 """
 
 import csv
+import json
 import os
 import resource
 import statistics
@@ -24,13 +26,13 @@ from typing import ClassVar
 import yaml
 
 from kdrbench.bench.grid import Grid
-from kdrbench.bench.plan import Batch
+from kdrbench.bench.plan import Batch, Bundle
 from kdrbench.datasets import load_dataset, save_prepared
 from kdrbench.solvers import Outcome, Status
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 5
-FEW, MANY = 1, 41
+MANY = 41
 JOBS = 40
 
 
@@ -52,33 +54,50 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         save_prepared(load_dataset("wine"), folder / "wine.npz")
-        batch = _batch()
+        shapes = {"one": (1, 1), "runs": (1, MANY), "cells": (MANY, 1)}
         timings = {
-            count: [_seconds(*_command(replace(batch, folds=tuple(range(count))), folder)) for _ in range(REPEATS)]
-            for count in (FEW, MANY)
+            kind: [_seconds(*_command(_bundle(*shape), folder)) for _ in range(REPEATS)]
+            for kind, shape in shapes.items()
         }
         costs = []
         for place, clock in enumerate(("CPU", "wall")):
-            few, many = (statistics.median(seconds[place] for seconds in timings[count]) for count in (FEW, MANY))
-            a_run = (many - few) / (MANY - FEW)
-            costs.append((few - FEW * a_run, a_run))
-            print(f"{clock}: {few - FEW * a_run:.2f} s a job, {a_run:.3f} s a run")
-        _share_of_the_demo(*costs[0])
+            one, runs, cells = (statistics.median(seconds[place] for seconds in timings[kind]) for kind in shapes)
+            a_run = (runs - one) / (MANY - 1)
+            a_cell = (cells - one) / (MANY - 1) - a_run
+            costs.append(Costs(one - a_cell - a_run, a_cell, a_run))
+            print(f"{clock}: {costs[-1].a_job:.2f} s a job, {a_cell:.3f} s a cell in it, {a_run:.3f} s a run")
+        _share_of_the_demo(costs[0])
         print(f"Snakemake: {_snakemake_job(folder):.3f} s wall a job (its own part, one job after the other)")
 
 
-def _share_of_the_demo(a_job: float, a_run: float) -> None:
+@dataclass(frozen=True)
+class Costs:
+    """Seconds."""
+
+    a_job: float
+    a_cell: float
+    a_run: float
+
+
+def _share_of_the_demo(costs: Costs) -> None:
     table = ROOT / "results" / "runs.csv"
     if not table.exists():
         return
     with table.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    jobs = len({row["batch_sha256"] for row in rows})
-    solving, ours = sum(float(row["wall_s"]) for row in rows), jobs * a_job + len(rows) * a_run
-    print(
-        f"the table of {table.parent.name}: {jobs} jobs, {len(rows)} runs of {solving:.0f} s together; {ours:.0f} s "
-        f"are added, {ours / (ours + solving):.0%} of all"
-    )
+    jobs, cells = (len({row[name] for row in rows}) for name in ("trace_file", "batch_sha256"))
+    ours = jobs * costs.a_job + cells * costs.a_cell + len(rows) * costs.a_run
+    said = [json.loads(path.read_text(encoding="utf-8")) for path in table.parent.glob("runs/**/*.json")]
+    print(f"the table of {table.parent.name}: {jobs} jobs, {cells} cells, {len(rows)} runs; {ours:.0f} s are added")
+    if all(one["runs_made"] == one["runs"] for one in said):
+        total = sum(one["cpu_s"] for one in said)
+        print(f"that is {ours / total:.0%} of the {total:.0f} CPU s that the jobs took")
+
+
+def _bundle(n_cells: int, n_runs: int) -> Bundle:
+    """Return a job of so many cells of so many runs each."""
+    batch = replace(_batch(), folds=tuple(range(n_runs)))
+    return Bundle("overhead/wine/cheap", tuple(replace(batch, solver=f"start{number}") for number in range(n_cells)))
 
 
 def _batch() -> Batch:
@@ -91,8 +110,8 @@ def _batch() -> Batch:
     return Grid(config).batches()[0]
 
 
-def _command(batch: Batch, folder: Path) -> tuple[list[str], Path]:
-    words = [sys.executable, "-m", "kdrbench", "batch", "--spec", batch.to_json(), "--data", str(folder / "wine.npz")]
+def _command(bundle: Bundle, folder: Path) -> tuple[list[str], Path]:
+    words = [sys.executable, "-m", "kdrbench", "batch", "--spec", bundle.to_json(), "--data", str(folder / "wine.npz")]
     words += ["--out", str(folder / "runs.jsonl"), "--trace", str(folder / "traces.jsonl")]
     words += [
         "--state",
@@ -108,7 +127,8 @@ def _command(batch: Batch, folder: Path) -> tuple[list[str], Path]:
 
 
 def _seconds(command: list[str], folder: Path) -> tuple[float, float]:
-    """Return CPU and wall seconds of a command and its descendants."""
+    """Return CPU and wall seconds of a command and its descendants, which finds no rows."""
+    (folder / "runs.jsonl").unlink(missing_ok=True)
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), str(ROOT / "src")])
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

@@ -156,8 +156,8 @@ def batch(
         from kdrbench.bench.job import run_job
         from kdrbench.bench.plan import Bundle
         from kdrbench.bench.state import BatchFiles
+        from kdrbench.bench.supervisor import SCHEDULER_VARIABLE
         from kdrbench.bench.terms import Terms
-        from kdrbench.bench.workflow import SCHEDULER_VARIABLE
         from kdrbench.datasets import load_prepared
 
         scheduler = os.environ.get(SCHEDULER_VARIABLE)

@@ -48,9 +48,9 @@ def drop_unfinished(path: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def write_text(path: Path, content: str) -> None:
+def write_text(path: Path, content: str, *, durable: bool = True) -> None:
     """Write ``content`` in UTF-8; see :func:`write_bytes`."""
-    write_bytes(path, content.encode("utf-8"))
+    write_bytes(path, content.encode("utf-8"), durable=durable)
 
 
 def _umask() -> int:

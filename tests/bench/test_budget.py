@@ -130,6 +130,22 @@ def test_rows_that_are_not_are_made_again_on_other_terms_only(written, columns):
     assert terms(batch, timed=columns["timed"], budget_s=5.0) == Terms(columns["timed"], 5.0)
 
 
+def test_terms_of_a_job_are_those_of_the_row_made_last_whatever_has_gone(written):
+    batch, write = written
+    write(
+        {"timed": True, "budget_s": 5.0, "started_at": "2026-01-01T00:00:00+00:00"},
+        {"timed": True, "budget_s": 6.0, "started_at": "2026-01-02T00:00:00+00:00"},
+    )
+    write({"timed": False, "budget_s": 7.0, "started_at": "2026-01-03T00:00:00+00:00"}, sha256="of a cell that is gone")
+    assert terms(batch, budget_s=9.0) == Terms(True, 6.0)
+
+
+def test_where_a_row_is_not_timed_times_are_not_asked_for_again(written):
+    batch, write = written
+    write({"timed": True, "budget_s": 5.0}, {"timed": False, "budget_s": 5.0})
+    assert terms(batch, timed=False, budget_s=9.0) == Terms(False, 5.0)
+
+
 def test_rows_of_another_batch_keep_nothing(written):
     batch, write = written
     write({"timed": True, "budget_s": 5.0}, sha256="another")

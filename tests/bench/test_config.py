@@ -1,5 +1,6 @@
 import copy
 import dataclasses
+import math
 
 import pytest
 
@@ -198,6 +199,16 @@ def test_cluster_runtime_leaves_room_above_all_limits_of_a_batch():
     grid = Grid(changed("limits.time_s", 90))
     # 1.1 x (10 + 1) x 90.25 s of runs and referee, one of them twice, and ten minutes.
     assert grid.runtime_min(grid.bundles()[0]) == 19 + 10
+
+
+def test_cluster_runtime_of_a_shared_job_is_not_the_sum_of_limits_that_its_cells_will_not_reach():
+    config = changed("experiments.table4_supervised.folds_per_job", "auto")
+    for limit_s, a_cell_s in ((90, 10 * 1.1 * 90.25), (259200, 1800)):
+        config["limits"]["time_s"] = limit_s
+        grid = Grid(config)
+        bundle = grid.bundle("table4_supervised", "wine", "cheap")
+        assert len(bundle.batches) == 19
+        assert grid.runtime_min(bundle) == math.ceil((2 * 1.1 * (limit_s + 0.25) + 19 * a_cell_s) / 60) + 10
 
 
 def test_a_definition_is_the_same_in_every_environment_and_with_every_source():

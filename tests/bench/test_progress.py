@@ -84,6 +84,49 @@ def test_rows_of_another_batch_do_not_count(grid, results):
     assert [one.left for one in progress_of(Grid(config), results)] == [4, 4, 4]
 
 
+def test_rows_made_with_other_code_are_out_of_date_until_they_are_made_again(grid, results):
+    _, _, gm = grid.batches()
+    path = results / "runs" / f"{gm.path}.jsonl"
+    for fold in gm.folds:
+        append_record(path, row(gm, fold, batch_sha256="of other code"))
+    assert [one.outdated for one in progress_of(grid, results)] == [False, False, True]
+    assert [one.left for one in progress_of(grid, results)] == [0, 2, 4]
+    *_, line, summary = progress_lines(progress_of(grid, results))
+    assert line.endswith("4 of 4     4 converged; 4 out of date: code or packages have changed since")
+    assert summary.startswith(
+        "10 of 12 runs ended (7 converged, 1 at the time limit, 2 failed), 4 of them out of date, "
+    )
+    append_record(results / ".state" / gm.path / "rows.jsonl", row(gm, 0))
+    again = progress_of(grid, results)[-1]
+    assert (len(again.ended), again.left, again.outdated) == (1, 3, False)
+
+
+def test_rows_made_in_the_environment_of_conda_are_not_out_of_date(grid, results, tmp_path, monkeypatch):
+    environment = tmp_path / "ikdr.yaml"
+    environment.write_text("dependencies: []")
+    *_, gm = Grid(grid.config, environment).batches()
+    assert gm.sha256 != grid.batches()[-1].sha256
+    append_record(results / "runs" / f"{gm.path}.jsonl", row(gm, 0))
+    assert progress_of(grid, results)[-1].outdated
+    monkeypatch.setattr(progress, "_ENVIRONMENT", environment)
+    assert not progress_of(grid, results)[-1].outdated
+
+
+def test_batches_of_a_shared_job_are_told_apart(grid, tmp_path):
+    grid.config["experiments"]["table4_supervised"]["folds_per_job"] = "auto"
+    grid = Grid(grid.config)
+    (bundle,), (ism, sm, _) = grid.bundles(), grid.batches()
+    for fold in ism.folds:
+        append_record(tmp_path / "runs" / f"{bundle.path}.jsonl", row(ism, fold))
+    state = tmp_path / ".state" / bundle.path / "gaussian" / "sm"
+    append_record(state / "0-3" / "rows.jsonl", row(sm, 0))
+    with (state / "0-3.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = progress_of(grid, tmp_path)
+    assert [len(one.ended) for one in found] == [4, 1, 0]
+    assert [one.running and one.running.fold for one in found] == [None, 1, None]
+
+
 def test_a_lock_of_the_same_number_on_another_device_is_another_lock(grid, results, monkeypatch):
     _, sm, _ = grid.batches()
     (results / ".state" / f"{sm.path}.lock").touch()

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from configs import table_4_config
+from configs import table_4_config, whole_config
 from kdrbench.bench.batch import Surroundings
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.job import run_job
@@ -237,4 +237,8 @@ def test_a_bundle_is_read_as_it_was_written_and_says_once_what_its_batches_share
     text = bundle.to_json()
     assert Bundle.from_json(text) == bundle
     assert text.count(DATA.content_sha256) == 1
-    assert len(text) < 0.6 * sum(len(batch.to_json()) for batch in bundle.batches)
+
+
+def test_the_largest_bundle_fits_many_times_into_a_word_of_a_command():
+    # Linux allows 128 KiB, and the whole command is a word of the shell's.
+    assert max(len(bundle.to_json()) for bundle in Grid(whole_config()).bundles()) < 2**17 / 8

@@ -23,15 +23,17 @@ COMPARED = ("status", "message", "iterations", "value_calls", "gradient_calls", 
 
 def grid():
     """Return a grid of which some cells have jobs of their own and the others share one."""
-    experiment = overlay()["experiments"]["table4_supervised"] | {"kernels": ["gaussian", "polynomial"], "folds": 4}
-    apart = experiment | {"solvers": ["gm"], "references": []}
-    together = experiment | {"solvers": ["ism", "Raises"], "references": ["svm"], "folds_per_job": "auto"}
+    experiment = {"title": "Chaos.", "paradigm": "supervised", "start": "surrogate", "components": {"wine": 4}}
+    experiment |= overlay()["experiments"]["table4_supervised"]
+    experiment |= {"kernels": ["gaussian", "polynomial"], "folds": 4}
+    apart = {"solvers": ["gm"], "references": []}
+    together = {"solvers": ["ism", "Raises"], "references": ["svm"], "folds_per_job": "auto"}
     # Most of a run is repeats, so that there is something to kill.
     return overlay(
         run=["apart", "together"],
         limits={"time_s": 60, "memory_mib": 1024},
         timing={"repeat_for_s": 0.2},
-        experiments={"apart": apart, "together": together},
+        experiments={"apart": experiment | apart, "together": experiment | together},
     )
 
 

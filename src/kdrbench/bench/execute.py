@@ -177,6 +177,7 @@ def _hand_over(files: RunFiles, result: dict[str, Any], walls: list[float], cpus
 
 def _write(files: RunFiles, **values: Any) -> None:
     try:
-        write_text(files.result, json.dumps(values))
+        # What a power cut takes is a run without a row, which is made again.
+        write_text(files.result, json.dumps(values), durable=False)
     except OSError as error:
         raise BenchFaultError(f"the result cannot be written: {error}") from error

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ def make_fold(dataset: Dataset, number: int, n_folds: int, seed: int) -> Fold:
     with warnings.catch_warnings():
         # Some class has fewer members than there are folds: allowed here, see above.
         warnings.simplefilter("ignore", UserWarning)
-        train, test = list(splitter.split(dataset.features, dataset.labels))[number]
+        train, test = next(islice(splitter.split(dataset.features, dataset.labels), number, None))
     return _parted(dataset, train, test)
 
 

@@ -62,7 +62,7 @@ def on_one_core(time_limit_s: float, memory_limit_mib: float) -> Iterator[Superv
     prepare_process(threads=1)
     with owned_cores(1) as cores:
         from kdrbench.bench.parts import Supervision
-        from kdrbench.bench.workflow import SCHEDULER_VARIABLE
+        from kdrbench.bench.supervisor import SCHEDULER_VARIABLE
 
         scheduler = os.environ.get(SCHEDULER_VARIABLE)
         yield Supervision(limits, cores, int(scheduler) if scheduler else None)

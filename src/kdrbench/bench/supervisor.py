@@ -29,6 +29,8 @@ from kdrbench.bench.limits import Limits
 from kdrbench.bench.pauses import Pauses
 from kdrbench.errors import KdrbenchError
 
+# Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
+SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
 # A run that watches its own clock ends at the limit by itself; this long after it, it is killed.
 GRACE_S = 0.25
 _POLL_S = 0.25

@@ -20,13 +20,12 @@ from kdrbench.bench.plan import Bundle
 from kdrbench.bench.record import read_records
 from kdrbench.bench.rows import RecordError
 from kdrbench.bench.sources import sources_of
+from kdrbench.bench.supervisor import SCHEDULER_VARIABLE
 from kdrbench.bench.terms import Terms
 from kdrbench.datasets.picture import is_picture
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
 
-# Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
-SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
 _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 # Every figure is written as these; the last is its data, which the dashboard draws anew.
 FIGURE_KINDS = ("pdf", "png", "json")
