@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from configs import table_4_config
-from kdrbench.bench.batch import Surroundings, run_batch
+from kdrbench.bench.batch import Surroundings
 from kdrbench.bench.budget import Budget
 from kdrbench.bench.components import components_of
 from kdrbench.bench.config import check_config
@@ -18,7 +18,7 @@ from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import build_task
 from kdrbench.reports.ledger import make_ledger
 from kdrbench.reports.summary import COMPONENTS
-from one_batch import LIMITS, files_in
+from one_batch import LIMITS, files_in, run_batch
 
 
 def config_of(paradigm="supervised", kernel="gaussian", **changes):
@@ -55,7 +55,7 @@ def test_a_run_has_the_q_of_its_largest_gap(paradigm, kernel, tmp_path):
     (record,) = run_batch(batch, dataset, Surroundings(LIMITS, 0.01), files_in(tmp_path))
     assert (record.status, record.n_components) == ("converged", expected)
     with np.load(tmp_path / "findings.npz") as found:
-        assert found["projection_0"].shape == (13, expected)
+        assert found[f"{kernel}/it/projection_0"].shape == (13, expected)
 
 
 def test_on_wine_the_first_gap_of_the_gaussian_kernel_is_not_the_largest():

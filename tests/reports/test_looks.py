@@ -11,7 +11,7 @@ from kdrbench.reports.looks import Look, kernel_colours, looks_of
 from kdrbench.reports.performance_profile import performance_profile
 from kdrbench.reports.scaling import SizeSeries
 from kdrbench.reports.scaling_reports import scaling_chart
-from made_up import run
+from made_up import run, trace_line
 
 PUBLISHED = [
     *("ism", "dg", "sm", "gm", "cg", "ism_2018", "ism_10"),
@@ -71,7 +71,7 @@ def test_kernels_have_colours_of_their_own():
 def traced(folder, solvers):
     for solver in solvers:
         (folder / f"wine-{solver}.jsonl").write_text(
-            '{"fold": 0, "time_s": 0.5, "cost": -1.0, "calls": 2, "stationarity": 0.1}\n'
+            trace_line(solver, 0, time_s=0.5, cost=-1.0, calls=2, stationarity=0.1)
         )
     return pd.DataFrame(
         [run("wine", solver, 0, experiment="e", trace_file=f"wine-{solver}.jsonl") for solver in solvers]
