@@ -86,7 +86,7 @@ def _places(figure: Figure, rows: list[list[Panel]], columns: int) -> list[list[
         return [list(line) for line in figure.subplots(len(rows), columns, squeeze=False)]
     places = []
     for part, row in zip(figure.subfigures(len(rows), 1, squeeze=False)[:, 0], rows, strict=True):
-        part.suptitle(row[0].heading, fontsize="medium")
+        part.suptitle(row[0].heading, fontsize="medium", x=0.005, ha="left")
         places.append(list(part.subplots(1, columns, squeeze=False)[0]))
     return places
 
