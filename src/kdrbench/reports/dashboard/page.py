@@ -18,6 +18,7 @@ from kdrbench.reports.chart import Chart
 from kdrbench.reports.chart_plotly import legend_of, plotly_panels
 from kdrbench.reports.comparison import Comparison
 from kdrbench.reports.dashboard.contents import contents_of
+from kdrbench.reports.dashboard.ledger import named
 from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, paper_label, percent_label, shares_of
 from kdrbench.reports.dashboard.packing import pack, pack_data, plotly_script, tables_script, tables_style
 from kdrbench.reports.dashboard.quality import checks_of
@@ -92,6 +93,7 @@ def render_dashboard(
         sort_key=sort_key,
         slug=slug,
         interval=interval,
+        named=named,
     )
     return environment.get_template("page.html.j2").render(
         chapters=[name for name in _CHAPTERS if name != _CLAIMS or parts.claims],
