@@ -1,5 +1,6 @@
 """Charts: the same numbers on paper, on the screen and in the file beside them."""
 
+import itertools
 import json
 import math
 
@@ -80,3 +81,16 @@ def test_long_names_of_bars_are_slanted_and_short_ones_are_not():
         bars = Series("one", names, [1.0] * len(names), Mark.BARS)
         (axes,) = draw(Chart("n", "T", "C", [Panel("P", Axis("", Scale.NAMES), Axis("y"), [bars])])).axes
         assert {label.get_rotation() for label in axes.get_xticklabels()} == {rotation}
+
+
+@pytest.mark.parametrize("span", [(0.0217, 0.041), (0.0065, 0.0085), (0.005, 0.04), (0.001, 9.0)])
+def test_labels_of_an_axis_of_time_do_not_run_into_each_other(span):
+    line = Series("a", list(span), [1.0, 2.0])
+    figure = draw(Chart("n", "T", "C", [Panel("P", Axis("time", Scale.LOG, "s"), Axis("y"), [line])]))
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    low, high = axes.get_xlim()
+    shown = [label for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high and label.get_text()]
+    boxes = [label.get_window_extent() for label in shown]
+    assert len(boxes) >= 2
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))

@@ -123,7 +123,7 @@ def test_a_learner_of_ones_own_has_a_table_without_printed_numbers(tmp_path):
     table = metric_tables(rows_of(tmp_path, records(learner="own.py:Axes")))[0]
     assert table.name == "kpca_own_py_Axes"
     assert lines_of(table)[0]["OWN.PY:AXES, paper"] == "-"
-    assert table.notes[-1] == "Of 0 printed numbers: none."
+    assert table.notes[-1] == "The paper prints no number of these data sets."
 
 
 def test_every_printed_number_is_in_the_list_once(tmp_path):

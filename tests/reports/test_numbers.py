@@ -14,6 +14,8 @@ from kdrbench.reports.numbers import agreement, count, duration, percentage, qua
         (259200, None, "3d"),
         (7200, None, "2h"),
         (3e-7, None, "0.3us"),
+        (-0.0123, None, "-12.3ms"),
+        (0.0, None, "0us"),
     ],
 )
 def test_durations(mean, std, text):

@@ -100,7 +100,11 @@ def test_the_table_has_a_line_for_each_test():
     assert table.title == "Paired tests: 1 of 3 differ."
     (line,) = [line for line in table.lines if line[1].text == "Cost"]
     assert [entry.text for entry in line[2:7]] == ["Wine", "Gaussian", "ISM", "DG", "10"]
+    assert [entry.text for entry in line[7:10]] == ["-1311", "-1295.5", "-15.5"]
     assert (line[-2].best, line[-1].text) == (True, "ISM")
+    # As the tables print them, with their units.
+    shown = {line[1].text: line[7].text for line in table.lines}
+    assert (shown["Time"], shown["Accuracy"]) == ("1s", "95.0%")
 
 
 def test_each_cell_is_a_family_of_its_own():

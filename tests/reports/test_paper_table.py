@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.reports.latex import compile_pdf
+from kdrbench.reports.latex import compile_pdf, number
 from kdrbench.reports.paper_table import Entry, PaperTable, table_tex, write_table
 
 
@@ -42,3 +42,17 @@ def test_tex_sets_it(tmp_path):
 def test_lines_of_another_width_are_refused():
     with pytest.raises(InputError, match=r"table 'sizes' has 2 columns; this line has 1: alone"):
         PaperTable("sizes", "", ["Set", "Size"], [[[Entry("alone")]]])
+
+
+@pytest.mark.parametrize(
+    ("words", "tex"),
+    [
+        ("-1311 \u00b1 26", r"$-$1311 $\pm$ 26"),
+        ("(-1.894 \u00b1 0.054)e6", r"($-$1.894 $\pm$ 0.054)$\times 10^{6}$"),
+        ("3.0e-04", r"3.0$\times 10^{-4}$"),
+        ("-0.89 to -0.5", r"$-$0.89 to $-$0.5"),
+        ("PCA-2 and 1-NN", "PCA-2 and 1-NN"),
+    ],
+)
+def test_numbers_have_minus_signs_and_powers_in_latex(words, tex):
+    assert number(words) == tex

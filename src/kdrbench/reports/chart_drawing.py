@@ -10,7 +10,7 @@ import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from kdrbench.files import write_bytes, write_text
 from kdrbench.reports.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
@@ -86,7 +86,7 @@ def _places(figure: Figure, rows: list[list[Panel]], columns: int) -> list[list[
         return [list(line) for line in figure.subplots(len(rows), columns, squeeze=False)]
     places = []
     for part, row in zip(figure.subfigures(len(rows), 1, squeeze=False)[:, 0], rows, strict=True):
-        part.suptitle(row[0].heading, fontsize="medium")
+        part.suptitle(row[0].heading, fontsize="medium", x=0.005, ha="left")
         places.append(list(part.subplots(1, columns, squeeze=False)[0]))
     return places
 
@@ -174,7 +174,9 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
         lowest, highest = axes.get_xlim() if name == "x" else axes.get_ylim()
         # Where there are few decades, there are labels within them.
         if highest < 60 * lowest:
-            ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            # Within one decade those of 1, 2 and 5 may be fewer than two.
+            few = highest < 5 * lowest
+            ticks.set_major_locator(MaxNLocator(4) if few else LogLocator(subs=(1.0, 2.0, 5.0)))
             ticks.set_major_formatter(StrMethodFormatter("{x:g}"))
         ticks.set_minor_formatter(NullFormatter())
     if axis.unit == "s" and axis.scale is not Scale.LOG2:

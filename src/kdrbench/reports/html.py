@@ -16,7 +16,8 @@ from kdrbench.reports.ledger import LedgerRow
 VERDICT_RULES = (
     "Reproduced: within the rounding of the printed number, or the means differ by no more than two standard errors of "
     "their difference. Close: costs within 5 %, "
-    "shares within 0.05, times and sweeps within a factor of 3. Not run: no number, or runs hit a limit or failed."
+    "shares within 0.05, times and sweeps within a factor of 3. Not run: nothing to compare, since runs are missing, "
+    "failed, hit a limit, or were timed on shared cores."
 )
 
 

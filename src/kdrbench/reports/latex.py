@@ -119,11 +119,16 @@ def escape(text: str) -> str:
     return "".join(_SPECIAL.get(letter, letter) for letter in text)
 
 
+def number(text: str) -> str:
+    """Return a number in words as LaTeX: a hyphen before a digit is a minus sign, an e behind one a power of ten."""
+    power = re.sub(r"(?<=[0-9)])e([+-]?\d+)", lambda found: rf"$\times 10^{{{int(found[1])}}}$", escape(text))
+    return re.sub(r"(?<![{\w])-(?=\d)", "$-$", power)
+
+
 def _cell(row: LedgerRow | None) -> str:
     if row is None:
         return NO_CELL
-    # A hyphen before a number is a minus sign.
-    text = escape(row.ours.text).replace("-", "$-$") + (r"$^\dagger$" if row.ours.note else "")
+    text = number(row.ours.text) + (r"$^\dagger$" if row.ours.note else "")
     text += r"$^\ddagger$" if row.ours.caution else ""
     return rf"\textbf{{{text}}}" if row.best else text
 

@@ -111,13 +111,18 @@ def _best(metric: str, cells: dict[str, Cell], *, lowest: bool) -> set[str]:
         return set()
     sign = 1.0 if lowest else -1.0
     winner = min(known.values(), key=lambda cell: sign * (cell.mean or 0.0))
-    shown = _mean_text(winner)
-    return {solver for solver, cell in known.items() if _mean_text(cell) == shown}
+    return {solver for solver, cell in known.items() if _reads_as(cell, winner)}
 
 
-def _mean_text(cell: Cell) -> str:
-    # Costs are compared by number: digits printed depend on the spread. The rest is best when it reads as best.
-    return f"{cell.mean:.6g}" if cell.metric == "cost" else cell.text.split(" ")[0]
+def _reads_as(cell: Cell, winner: Cell) -> bool:
+    """Return whether the means read the same; costs also if they are the same, for their digits follow the spread."""
+    same = f"{cell.mean:.6g}" == f"{winner.mean:.6g}"
+    return _mean_text(cell) == _mean_text(winner) or (cell.metric == "cost" and same)
+
+
+def _mean_text(cell: Cell) -> tuple[str, str]:
+    """Return the mean as printed, and the power of ten behind the spread."""
+    return cell.text.split(" ")[0], cell.text.rpartition(")")[2] if ")" in cell.text else ""
 
 
 def _absent(metric: str) -> Cell:

@@ -172,7 +172,7 @@ def measured_table(rows: pd.DataFrame, section: Config) -> PaperTable:
                 blocks.append(lines)
     return PaperTable(
         name="lowrank_measured",
-        title="Low-rank kernel learning: all that was measured",
+        title="Low-rank kernel learning: all that was measured.",
         columns=list(_MEASURED),
         blocks=blocks,
         notes=[

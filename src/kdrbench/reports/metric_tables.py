@@ -154,4 +154,6 @@ def _verdicts(cells: Cells, learner: str) -> str:
         cell.verdict for cell in cells.values() if cell.learner == learner and cell.verdict is not Verdict.NOT_PUBLISHED
     )
     parts = ", ".join(f"{count} {verdict}" for verdict, count in found.most_common())
-    return f"Of {found.total()} printed numbers: {parts or 'none'}."
+    return (
+        f"Of {found.total()} printed numbers: {parts}." if found else "The paper prints no number of these data sets."
+    )

@@ -9,7 +9,9 @@ _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"), (1.0, "s"), (1e-3, "ms"), 
 
 
 def duration(mean_s: float, std_s: float | None = None) -> str:
-    """Return seconds in the largest unit not above the mean: ``2.1ms \u00b1 0.3ms``, ``4.5m``, ``3d``."""
+    """Return seconds in the largest unit not above the mean: ``2.1ms \u00b1 0.3ms``, ``4.5m``, ``-3d``."""
+    if mean_s < 0:
+        return f"-{duration(-mean_s, std_s)}"
     size, unit = next((pair for pair in _UNITS if mean_s >= pair[0]), _UNITS[-1])
     text = f"{_significant(mean_s / size, 3)}{unit}"
     return text if std_s is None else f"{text} {PLUS_MINUS} {_significant(std_s / size, 2)}{unit}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from kdrbench.reports.layout import METRIC_TITLES, dataset_label, kernel_label, solver_label
+from kdrbench.reports.numbers import quantity
 from kdrbench.reports.paired import FEWEST_PAIRS, SIGNIFICANT, PairedTest
 from kdrbench.reports.paper_table import Entry, PaperTable
+from kdrbench.reports.summary import FORMATS
 
 
 def paired_table(tests: list[PairedTest]) -> PaperTable:
@@ -41,7 +43,8 @@ def _line(test: PairedTest) -> list[Entry]:
         kernel_label(test.kernel),
         *names,
     ]
-    words += [str(test.pairs), *(f"{number:.5g}" for number in (test.mean_first, test.mean_second, test.difference))]
+    shown = FORMATS.get(test.metric, quantity)
+    words += [str(test.pairs), *(shown(value, None) for value in (test.mean_first, test.mean_second, test.difference))]
     lower = solver_label(test.lower) if test.lower else "-"
     return [Entry(text) for text in [*words, f"{test.p:.2g}"]] + [
         Entry(f"{test.p_holm:.2g}", best=test.differs),

@@ -15,7 +15,7 @@ from typing import Any
 
 from kdrbench.errors import InputError
 from kdrbench.files import write_text
-from kdrbench.reports.latex import escape
+from kdrbench.reports.latex import escape, number
 
 KINDS = ("tex", "html", "csv", "json")
 
@@ -121,8 +121,5 @@ def table_csv(table: PaperTable) -> str:
 
 
 def _tex_cell(entry: Entry) -> str:
-    # A hyphen before a digit is a minus sign.
-    text = escape(entry.text)
-    if entry.text[:1] == "-" and entry.text[1:2].isdigit():
-        text = f"$-${escape(entry.text[1:])}"
+    text = number(entry.text)
     return rf"\textbf{{{text}}}" if entry.best else text

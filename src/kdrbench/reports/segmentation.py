@@ -25,8 +25,8 @@ _FACE_SHAPE = (30, 32)
 _CAPTION = (
     "What alternative clustering by {solver} makes of an image, whose colours are the samples: the image, and its "
     "pixels in the mean colours of the clusters that are given and of those found to differ from them; and of faces, "
-    "given the persons: the mean image of each cluster found, with the number n of its faces. NMI to the given "
-    "labelling is to be low; to the one sought, which the method does not see, high."
+    "given the persons: the mean image of each cluster found, with the number n of its faces, all brightened alike. "
+    "NMI to the given labelling is to be low; to the one sought, which the method does not see, high."
 )
 
 
@@ -84,13 +84,17 @@ def segmented(path: Path, dataset: Dataset, given: NDArray[np.int64], found: NDA
 
 
 def mean_faces(dataset: Dataset, found: NDArray[np.int64]) -> list[Panel]:
-    """Return the mean image of each cluster."""
-    panels = []
-    for cluster in np.unique(found):
-        own = dataset.features[found == cluster]
-        mean = own.mean(axis=0).round().astype(np.uint8)
-        panels.append(_panel(f"alternative {cluster + 1}, n = {len(own)}", mean.reshape(_FACE_SHAPE)))
-    return panels
+    """Return the mean image of each cluster, all brightened by the factor that makes their brightest pixel white."""
+    own = {cluster: dataset.features[found == cluster] for cluster in np.unique(found)}
+    means = {cluster: faces.mean(axis=0) for cluster, faces in own.items()}
+    factor = 255 / max(1.0, *(mean.max() for mean in means.values()))
+    return [
+        _panel(
+            f"alternative {cluster + 1}, n = {len(own[cluster])}",
+            (factor * mean).round().astype(np.uint8).reshape(_FACE_SHAPE),
+        )
+        for cluster, mean in means.items()
+    ]
 
 
 def _panel(title: str, pixels: Pixels) -> Panel:

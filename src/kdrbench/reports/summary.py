@@ -25,7 +25,7 @@ NMI_GIVEN = "nmi_given"
 COMPONENTS = "n_components"
 _ALL = (*METRICS, NMI_GIVEN, COMPONENTS)
 # Quality is printed by what it is.
-_FORMATS: dict[str, Callable[[float, float | None], str]] = {
+FORMATS: dict[str, Callable[[float, float | None], str]] = {
     "time_s": numbers.duration,
     "cost": numbers.quantity,
     Metric.ACCURACY: numbers.percentage,
@@ -90,7 +90,7 @@ def _cell(metric: str, group: pd.DataFrame) -> Cell:
         return Cell(metric, None, None, bound or "N/A", note, folds, counted, complete=False)
     mean, std = float(np.mean(values)), float(np.std(values))
     complete = counted == folds and not bound
-    shown = _FORMATS[str(group["quality_metric"].iloc[0]) if metric == "quality" else metric]
+    shown = FORMATS[str(group["quality_metric"].iloc[0]) if metric == "quality" else metric]
     # One run has no spread to show.
     text = shown(mean, std if folds > 1 else None)
     if metric != "time_s":

@@ -4,7 +4,7 @@ reproduced    the difference is within the rounding of the printed number, or th
               standard errors of their difference, each mean being over as many folds as ours
 close         costs within 5 % of each other, shares within 0.05, times and sweeps within a factor of 3
 differs       neither; or ours ended where the papers print a bound
-not run       we have no number, or runs hit a limit or failed
+not run       nothing to compare: runs are missing, failed, hit a limit, or were timed on shared cores
 not published the papers print none
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,12 @@ import pandas as pd
 
 from kdrbench.bench.controls import controls_of
 from kdrbench.bench.experiment import Config
-from kdrbench.bench.quality import Metric
 from kdrbench.errors import InputError
 from kdrbench.reports.chart import Chart
 from kdrbench.reports.chart_plotly import legend_of, plotly_panels
 from kdrbench.reports.comparison import Comparison
 from kdrbench.reports.dashboard.contents import contents_of
+from kdrbench.reports.dashboard.ledger import named
 from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, paper_label, percent_label, shares_of
 from kdrbench.reports.dashboard.packing import pack, pack_data, plotly_script, tables_script, tables_style
 from kdrbench.reports.dashboard.quality import checks_of
@@ -26,21 +26,15 @@ from kdrbench.reports.dashboard.runs import run_data
 from kdrbench.reports.html import VERDICT_RULES, surroundings
 from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, dataset_label, kernel_label, lay_out, solver_label
 from kdrbench.reports.ledger import make_ledger
-from kdrbench.reports.numbers import PLUS_MINUS, agreement, duration, percentage, quantity
+from kdrbench.reports.numbers import PLUS_MINUS, quantity
 from kdrbench.reports.paper_table import PaperTable
+from kdrbench.reports.summary import FORMATS
 
 _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "evidence", "note")
 _CHAPTERS = ("overview", "tables", "figures", "ledger", _CLAIMS, "runs", "quality")
 # Numbers of cells without one: they sort behind all others.
 _LAST = 1e300
-# Intervals of short times may reach below zero.
-_SHOWN: dict[str, Callable[[float], str]] = {
-    "time_s": lambda seconds: duration(seconds) if seconds >= 0 else f"-{duration(-seconds)}",
-    Metric.ACCURACY: percentage,
-    Metric.ERROR: percentage,
-    Metric.NMI: agreement,
-}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -99,6 +93,7 @@ def render_dashboard(
         sort_key=sort_key,
         slug=slug,
         interval=interval,
+        named=named,
     )
     return environment.get_template("page.html.j2").render(
         chapters=[name for name in _CHAPTERS if name != _CLAIMS or parts.claims],
@@ -144,8 +139,8 @@ def interval(one: Comparison) -> str:
     """Return the confidence interval in the unit in which the number is printed, or nothing where there is none."""
     if one.low is None or one.high is None:
         return ""
-    shown = _SHOWN.get(one.metric, quantity)
-    return f"{shown(one.low)} to {shown(one.high)}"
+    shown = FORMATS.get(one.metric, quantity)
+    return f"{shown(one.low, None)} to {shown(one.high, None)}"
 
 
 def slug(name: str) -> str:
