@@ -60,8 +60,11 @@ def test_who_holds_a_batch_is_at_work_on_its_next_fold(grid, results):
 
 def test_what_is_left_is_reckoned_from_what_has_ended(grid, results):
     progress = progress_of(grid, results)
-    # SM's own mean for its two, that of all (4 at 2 s, 2 at 10 s) for the four of GM.
-    assert seconds_left(progress) == pytest.approx(2 * 10.0 + 4 * (4 * 2.0 + 2 * 10.0) / 6)
+    ism, sm, gm = (one.reckoned_s for one in progress)
+    assert sm == gm == pytest.approx(100 * ism)
+    # SM's own mean for its two; for the four of GM what all took (4 at 2 s, 2 at 10 s) of what they were reckoned to.
+    all_took = (4 * 2.0 + 2 * 10.0) / (4 * ism + 2 * sm)
+    assert seconds_left(progress) == pytest.approx(2 * 10.0 + 4 * gm * all_took)
     assert seconds_left(progress_of(grid, results / "nowhere")) is None
 
 
@@ -74,7 +77,7 @@ def test_lines(grid, results):
         "table4_supervised/wine/gaussian/ism     4 of 4     3 converged, 1 at the time limit",
         "table4_supervised/wine/gaussian/sm      2 of 4     2 failed; fold 2 running for 1.5s, lowest cost -4",
         "1 cell(s) have not begun",
-        "6 of 12 runs ended (3 converged, 1 at the time limit, 2 failed), 1 running, about 38.7s left",
+        "6 of 12 runs ended (3 converged, 1 at the time limit, 2 failed), 1 running, about 1.25m left",
     ]
     assert "folds 0-3 begun, held by no process here" in list(progress_lines(progress_of(grid, results)))[1]
 
@@ -134,3 +137,15 @@ def test_a_lock_of_the_same_number_on_another_device_is_another_lock(grid, resul
     (results / "locks").write_text(f"1: FLOCK  ADVISORY  WRITE 1 fe:ed:{inode} 0 EOF\n")
     monkeypatch.setattr(progress, "_LOCKS", results / "locks")
     assert [one.running for one in progress_of(grid, results)] == [None] * 3
+
+
+def test_a_larger_problem_is_expected_to_take_longer_but_not_beyond_the_limit():
+    config = table_4_config()
+    config["limits"] = config["limits"] | {"time_s": 60.0}
+    experiment = config["experiments"]["table4_supervised"]
+    experiment |= {"datasets": ["wine", "mnist"], "kernels": ["gaussian"], "solvers": ["ism", "sm"], "references": []}
+    experiment |= {"components": {"wine": 4, "mnist": 10}}
+    grid = Grid(config)
+    reckoned = {(batch.dataset, batch.solver): grid.reckoned_s(batch) for batch in grid.batches()}
+    assert reckoned["mnist", "ism"] > 1000 * reckoned["wine", "ism"]
+    assert reckoned["mnist", "sm"] == 60.0

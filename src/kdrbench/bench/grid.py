@@ -51,6 +51,7 @@ class Grid:
         self._registry = registry_of(config)
         self._environment = environment
         self._known_sources: dict[tuple[str, ...], Sources] = {}
+        self._reckoned_s: dict[str, float] = {}
         expanded = list(self._expand())
         self._batches = [batch for _, batch in expanded]
         jobs: dict[str, list[Batch]] = {}
@@ -93,6 +94,10 @@ class Grid:
         if len(cells_s) > 1:
             cells_s = [a_run_s, *(min(cell_s, 60 * MOST_OF_A_KERNEL_S) for cell_s in cells_s)]
         return math.ceil((a_run_s + sum(cells_s)) / 60) + 10
+
+    def reckoned_s(self, batch: Batch) -> float:
+        """Return about how long a run of the batch takes: as :mod:`.job_size` reckons, and at most its limit."""
+        return min(self._reckoned_s[batch.path], time_limit_of(self.config, batch.experiment))
 
     def to_json(self) -> str:
         """Return the configuration as one line of JSON."""
@@ -202,4 +207,5 @@ class Grid:
                 threads=self.threads,
                 **part,
             )
+            self._reckoned_s[batch.path] = a_run_s
             yield job_of(batch, asked, a_run_s), batch

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
 
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.plan import Batch
@@ -36,10 +35,12 @@ class BatchProgress:
     """Rows of the runs that have ended, the run under way if a process of this machine holds the batch, and the rest.
 
     ``begun`` is true where unfinished work lies about, whoever holds it; ``outdated`` where the rows were made with
-    other code or packages than there are, so that the workflow will make them again.
+    other code or packages than there are, so that the workflow will make them again. ``reckoned_s`` is what a run is
+    reckoned to take.
     """
 
     batch: Batch
+    reckoned_s: float
     ended: tuple[RunRecord, ...]
     running: Running | None
     begun: bool
@@ -59,12 +60,13 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
         files = BatchFiles(records, results / "traces" / f"{bundle.path}.jsonl", results / ".state" / bundle.path)
         published = _rows(records)
         for batch in bundle.batches:
-            found[batch.path] = _progress(batch, files.of(batch, bundle), published, held)
+            reckoned_s = grid.reckoned_s(batch)
+            found[batch.path] = _progress(batch, reckoned_s, files.of(batch, bundle), published, held)
     return [found[batch.path] for batch in grid.batches()]
 
 
 def _progress(
-    batch: Batch, files: BatchFiles, published: list[RunRecord], held: set[tuple[int, int, int]]
+    batch: Batch, reckoned_s: float, files: BatchFiles, published: list[RunRecord], held: set[tuple[int, int, int]]
 ) -> BatchProgress:
     ended, current = _ended(batch, published)
     if not (ended and current):
@@ -72,13 +74,13 @@ def _progress(
         looks = [_ended(batch, _rows(files.rows)), _ended(batch, _rows(files.records)), (ended, current)]
         ended, current = max(looks, key=lambda one: (bool(one[0]), one[1]))
     if current and len(ended) == len(batch.folds):
-        return BatchProgress(batch, ended, None, begun=False)
+        return BatchProgress(batch, reckoned_s, ended, None, begun=False)
     running = None
     if _place(files.lock) in held:
         unfinished_folds = {record.fold for record in _rows(files.rows)}
         following = [fold for fold in batch.folds if fold not in unfinished_folds]
         running = _running(files, following[0]) if following else None
-    return BatchProgress(batch, ended, running, files.state.exists(), outdated=not current)
+    return BatchProgress(batch, reckoned_s, ended, running, files.state.exists(), outdated=not current)
 
 
 def _ended(batch: Batch, rows: list[RunRecord]) -> tuple[tuple[RunRecord, ...], bool]:
@@ -132,22 +134,32 @@ def _place(path: Path) -> tuple[int, int, int] | None:
 def seconds_left(progress: Iterable[BatchProgress]) -> float | None:
     """Return about how long the rest takes if as many batches run at a time as do now; ``None`` before any run ended.
 
-    A run is expected to last as long as those of its cell, else of its solver, else of all did on average.
+    A run is expected to last as long as those of its cell did on average. Of a cell without any, it is expected to
+    last as long as it is reckoned to, times what the runs of its solver, or else all, took of that.
     """
     progress = list(progress)
-    walls: dict[tuple[str, ...], list[float]] = {}
+    took: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     for one in progress:
         for record in (row for row in one.ended if row.status != Status.SKIPPED):
             for key in _keys(one.batch):
-                walls.setdefault(key, []).append(record.wall_s)
-    if not walls:
+                took.setdefault(key, []).append((record.wall_s, one.reckoned_s))
+    if not took:
         return None
-    total = sum(one.left * fmean(next(walls[key] for key in _keys(one.batch) if key in walls)) for one in progress)
+    total = sum(one.left * _expected_s(one, took) for one in progress)
     return total / max(1, sum(one.running is not None for one in progress))
 
 
+def _expected_s(one: BatchProgress, took: dict[tuple[str, ...], list[tuple[float, float]]]) -> float:
+    """Return the seconds of a run; ``took`` holds by key what runs took, and what they were reckoned to take.
+
+    All runs of a cell are reckoned to take the same, so that its mean is what comes out for them.
+    """
+    pairs = next(took[key] for key in _keys(one.batch) if key in took)
+    return one.reckoned_s * sum(wall_s for wall_s, _ in pairs) / sum(reckoned_s for _, reckoned_s in pairs)
+
+
 def _keys(batch: Batch) -> list[tuple[str, ...]]:
-    return [(batch.dataset, batch.kernel, batch.solver), (batch.solver,), ()]
+    return [(batch.experiment, batch.dataset, batch.kernel, batch.solver), (batch.solver,), ()]
 
 
 def endings(progress: Iterable[BatchProgress]) -> Counter[str]:
