@@ -6,6 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from kdrbench.bench.traces import read_points
+
 config = json.loads(Path("results/config.json").read_text(encoding="utf-8"))
 faults = []
 for name in config["run"]:
@@ -64,7 +66,12 @@ with Path("results/lowrank.csv").open(encoding="utf-8", newline="") as stream:
 faults += [f"no kernel learned: {row}" for row in learned if row["status"] == "failed" or not row["accuracy"]]
 with Path("results/runs.csv").open(encoding="utf-8", newline="") as stream:
     runs = list(csv.DictReader(stream))
-faults += [f"no trace {run['trace_file']}" for run in runs if not Path("results/traces", run["trace_file"]).exists()]
+traces = {name: read_points(Path("results/traces", name)) for name in {run["trace_file"] for run in runs}}
+faults += [
+    f"no trace: {run}"
+    for run in runs
+    if run["cost"] and (run["kernel"], run["solver"], int(run["fold"])) not in traces[run["trace_file"]]
+]
 findings = [Path("results/findings", run["trace_file"]).with_suffix(".npz") for run in runs]
 faults += [f"nothing kept: {path}" for path in findings if not path.exists()]
 faults += [f"failed run: {run}" for run in runs if run["status"] == "failed"]

@@ -3,6 +3,7 @@ import pytest
 from configs import table_4_config
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.job_size import job_of, runs_per_batch, seconds_of_a_run
+from kdrbench.errors import ConfigError
 
 GAUSSIAN, LINEAR = {"family": "gaussian"}, {"family": "linear"}
 WINE, CANCER, FACE, MNIST = (178, 13, 4), (683, 9, 5), (624, 960, 20), (10000, 784, 10)
@@ -60,6 +61,15 @@ def a_batch():
 def test_what_is_asked_for_is_given():
     assert runs_per_batch(3, 10, 1e9) == runs_per_batch(3, 10, 1e-9) == 3
     assert job_of(a_batch(), 10, 1e-9) == a_batch().path
+
+
+def test_a_file_that_no_job_makes_is_answered_with_those_there_are():
+    config = table_4_config()
+    experiment = config["experiments"]["table4_supervised"]
+    experiment |= {"folds_per_job": "auto", "datasets": ["wine"]}
+    message = "unknown job 'table4_supervised/wine/gaussian/ism/0-9'; allowed: table4_supervised/wine/cheap.*share one"
+    with pytest.raises(ConfigError, match=message):
+        Grid(config).bundle("table4_supervised", "wine", "gaussian/ism/0-9")
 
 
 def test_a_cell_that_comes_moves_no_other():

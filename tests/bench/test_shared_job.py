@@ -196,6 +196,22 @@ def test_old_rows_stand_while_a_job_that_updates_them_fails(files):
     assert files.records.read_bytes() == before
 
 
+def test_old_rows_stand_even_if_they_are_removed_when_a_job_has_failed(files):
+    run(shared("ism"), files)
+    before = files.records.read_bytes()
+    with pytest.raises(InputError):
+        run(shared("ism", "wants"), files)
+    for path in files.finished:
+        path.unlink()
+    run_job(shared("ism"), no_data, around(calibrate=never), files)
+    assert files.records.read_bytes() == before
+    # But not when the job that was to update them has ended.
+    for path in files.finished:
+        path.unlink()
+    run(shared("ism"), files)
+    assert not set(files.records.read_bytes().splitlines()) & set(before.splitlines())
+
+
 def test_other_data_are_refused(files):
     with pytest.raises(DataError, match=r"'wdbc' has SHA-256"):
         run_job(shared("ism"), lambda: load_dataset("wdbc"), around(), files)

@@ -154,6 +154,12 @@ def test_without_results_the_workflow_is_named(tmp_path):
     )
 
 
+def test_show_takes_the_record_that_was_made_last_wherever_it_stands(results):
+    newer = record("wine", "a", 0, experiment="e", message="again", started_at="2026-01-01T00:00:00+00:00")
+    append_record(results / "runs" / "e" / "wine" / "cheap.jsonl", newer)
+    assert "converged - again" in kdrbench("show", "e/wine/gaussian/a/0", "--results", results).output
+
+
 def test_show_says_status_provenance_and_trace(results):
     done = kdrbench("show", "e/wine/gaussian/a/0", "--results", results)
     assert done.exit_code == 0, done.output

@@ -9,6 +9,7 @@ import numpy as np
 import psutil
 import pytest
 
+from kdrbench.bench.traces import read_points
 from kdrbench.reports.chart import Chart
 from small_grid import BAD, LIMIT_S, REFERENCE_STATUS, ROWS, STATUS, Workflow, overlay
 
@@ -143,9 +144,10 @@ def test_an_unsupervised_experiment_runs_with_solvers_that_go_wrong_inside(tmp_p
     records = workflow.records()
     found = {name: rows[0].status for name, rows in records.items()}
     assert found == CLUSTER_STATUS | {"pca_spectral_clustering": "converged", "ClustersForEver": "time_limit"}
+    (traces,) = (workflow.folder / "results/traces").rglob("*.jsonl")
+    points = read_points(traces)
     for solver in CLUSTER_STATUS:
-        (trace,) = (workflow.folder / "results/traces").rglob(f"{solver}/*.jsonl")
-        assert trace.read_text()
+        assert points["gaussian", solver, 0]
         assert records[solver][0].cost is not None
     with (workflow.folder / "reports/clusters.csv").open() as stream:
         rows = {(row["solver"], row["metric"]): row for row in csv.DictReader(stream)}
@@ -208,7 +210,7 @@ def test_an_edited_solver_reruns_its_own_cells(tmp_path):
     assert workflow.planned(*ROWS, **grid) == {}
     code.write_text(code.read_text() + "\n    version = 2\n")
     done = workflow.run("--dry-run", *ROWS, **grid)
-    assert "solver=mine" in done.stdout + done.stderr
+    assert "cells=gaussian/mine/0-1" in done.stdout + done.stderr
     assert workflow.planned(*ROWS, **grid)["run_batch"] == 1
 
 

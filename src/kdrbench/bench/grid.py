@@ -26,6 +26,7 @@ from kdrbench.bench.sources import Sources, sources_of
 from kdrbench.bench.supervisor import GRACE_S
 from kdrbench.bench.terms import Terms
 from kdrbench.datasets.own import registry_of
+from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.kernels.registry import own_modules
 from kdrbench.references import build_reference
 from kdrbench.solvers.registry import build_solver
@@ -121,8 +122,12 @@ class Grid:
         return [bundle for bundle in self._bundles.values() if experiment in (None, bundle.experiment)]
 
     def bundle(self, experiment: str, dataset: str, cells: str) -> Bundle:
-        """Return what the job makes whose path is of these parts; ``KeyError`` if the configuration holds none."""
-        return self._bundles["/".join((experiment, dataset, cells))]
+        """Return what the job makes whose path is of these parts; ``ConfigError`` if the configuration holds none."""
+        path = "/".join((experiment, dataset, cells))
+        if path not in self._bundles:
+            known = [bundle.path for bundle in self.bundles(experiment) if bundle.dataset == dataset]
+            raise ConfigError(f"{unknown_name('job', path, known)} Cheap cells share one, see docs/experiments.md")
+        return self._bundles[path]
 
     def batches(self, experiment: str | None = None) -> list[Batch]:
         """Return the batches of one experiment, or of all, in the order of the configuration."""

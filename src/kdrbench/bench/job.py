@@ -16,7 +16,8 @@ from kdrbench.bench.plan import Batch, Bundle
 from kdrbench.bench.publish import Published, made, publish, read_published
 from kdrbench.bench.record import Axes, RunRecord, read_records
 from kdrbench.bench.row import shared_columns
-from kdrbench.bench.state import BatchFiles, claimed_job
+from kdrbench.bench.state import BatchFiles, claimed_job, drop_before, keep_before
+from kdrbench.bench.terms import Terms
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError, KdrbenchError
 from kdrbench.files import write_text
@@ -67,14 +68,23 @@ def run_job(
     """
     began = time.monotonic()
     with claimed_job(files):
-        published = read_published(bundle, files, around.terms)
+        published = _standing(bundle, files, around.terms)
         waiting = [batch for batch in bundle.batches if batch.path not in published]
         if waiting:
             published |= _made(bundle, waiting, load(), around, files)
         records = publish(bundle, files, published)
+        drop_before(files)
         if summary is not None:
             _write_summary(summary, began, sum(len(batch.folds) for batch in waiting), len(records))
         return records
+
+
+def _standing(bundle: Bundle, files: BatchFiles, terms: Terms) -> dict[str, Published]:
+    """Return by path the batches that need not be run again, from the job's files or what a job that failed kept."""
+    if published := read_published(bundle, files, terms):
+        keep_before(files)
+        return published
+    return read_published(bundle, files.before, terms)
 
 
 def _made(

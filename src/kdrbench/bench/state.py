@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -52,6 +53,18 @@ class BatchFiles:
         """Held by the process that works on the job, whichever of its batches it is at."""
         return self.state.with_name(f"{self.state.name}.job.lock")
 
+    @property
+    def before(self) -> BatchFiles:
+        """What the files were when the job that works on them began."""
+        folder = self.state.with_name(f"{self.state.name}.before")
+        findings = folder / "findings.npz" if self.findings is not None else None
+        return BatchFiles(folder / "records.jsonl", folder / "traces.jsonl", folder / "state", findings)
+
+    @property
+    def finished(self) -> list[Path]:
+        """The files that appear whole when the job has ended."""
+        return [path for path in (self.records, self.traces, self.findings) if path is not None]
+
     def run(self, fold: int) -> RunFiles:
         """Files of one run."""
         return RunFiles(self.state / f"fold-{fold}")
@@ -64,9 +77,8 @@ def claimed_job(files: BatchFiles) -> Iterator[None]:
     Raises ``SupervisionError`` when another process works on it.
     """
     with claim.held(files.job_lock, files.state):
-        for path in (files.records, files.traces, files.findings):
-            if path is not None:
-                drop_unfinished(path)
+        for path in files.finished:
+            drop_unfinished(path)
         yield
 
 
@@ -83,6 +95,22 @@ def claimed(files: BatchFiles, batch: Batch, limits: Limits, repeat_for_s: float
         claim.keep_if_for(files.state, [batch.sha256, limits.time_s, limits.memory_mib, repeat_for_s, terms.timed])
         _drop_unfinished_line(files.rows)
         yield {record.fold for record in read_records(files.rows)}
+
+
+def keep_before(files: BatchFiles) -> None:
+    """Keep a copy of the finished files until :func:`drop_before`: Snakemake may remove them if the job fails.
+
+    On a cluster it does: the process that ran the job puts them back, and the one that sent it there finds no backup.
+    """
+    drop_before(files)
+    files.before.records.parent.mkdir(parents=True)
+    for path, kept in zip(files.finished, files.before.finished, strict=True):
+        shutil.copyfile(path, kept)
+
+
+def drop_before(files: BatchFiles) -> None:
+    """Remove what :func:`keep_before` has kept."""
+    shutil.rmtree(files.before.records.parent, ignore_errors=True)
 
 
 def _drop_unfinished_line(path: Path) -> None:

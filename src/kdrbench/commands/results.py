@@ -133,7 +133,8 @@ def find_record(results: Path, run: str) -> RunRecord:
         left = [record for record in left if str(record.axes[place]) == word]
         if not left:
             raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axis, word, known)}")
-    return left[0]
+    # Files of an earlier configuration, which shared jobs in another way, may lie about.
+    return max(left, key=lambda record: record.started_at)
 
 
 def _trace(results: Path, record: RunRecord) -> list[dict[str, float]]:
