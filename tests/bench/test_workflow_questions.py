@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 from snakemake.settings.types import DeploymentMethod
 
-from configs import table_4_config
+from configs import table_4_config, whole_config
 from kdrbench.bench import workflow
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.record import append_record
-from kdrbench.bench.workflow import data_to_await, load_grid, report_sources
+from kdrbench.bench.workflow import dashboard_parts, data_to_await, figures_of, load_grid, report_sources
 from made_up import record
 
 
@@ -77,3 +77,12 @@ def test_under_conda_the_files_of_the_environments_count(tmp_path):
     assert hashes(conda)[1] != before[1]
     (tmp_path / "envs" / "ikdr.yaml").write_text("dependencies: [numpy=2]")
     assert hashes(conda)[0] != before[0]
+
+
+def test_the_dashboard_shows_every_figure_of_the_papers_grid_pictures_too():
+    grid = Grid(whole_config())
+    figures = [path for name in grid.experiments for path in figures_of(grid, name)]
+    stems = {path.rpartition(".")[0] for path in figures}
+    assert "reports/figures/figure1a_segmentation" in stems
+    assert set(figures) == {f"{stem}.{kind}" for stem in stems for kind in ("pdf", "png", "json")}
+    assert set(dashboard_parts(figures)) == {f"{stem}.json" for stem in stems}

@@ -58,6 +58,15 @@ def test_axes_have_the_charts_scales():
     assert "tickvals" not in none["layout"]["xaxis"]
 
 
+@pytest.mark.parametrize(("last", "ticks"), [(0.005, None), (0.05, "D2"), (0.9, "D2"), (90.0, None)])
+def test_times_over_few_decades_are_labelled_at_one_two_and_five_with_their_unit(last, ticks):
+    (panel,) = plotly_panels(chart(Series("a", [0.001, last], [1.0, 1.0])))
+    axis = panel["layout"]["xaxis"]
+    assert axis.get("dtick") == ticks
+    # Ten milliseconds, not 0.01s.
+    assert (axis["exponentformat"], axis["minexponent"], axis["ticksuffix"]) == ("SI", 1, "s")
+
+
 def test_the_legend_shows_each_key_as_its_first_clear_series():
     faint = Series("fold 0", [1.0], [1.0], faint=True, group="a")
     clear = Series("median", [1.0], [1.0], line=Line.DASHED, group="a")

@@ -185,9 +185,16 @@ def _axis(axis: Axis, values: list[Any]) -> dict[str, Any]:
     if axis.scale is Scale.LOG2:
         return {**shown, "type": "log", **_powers_of_two(values)}
     if axis.scale is Scale.LOG:
-        shown |= {"type": "log", "nticks": 6}
-    shown |= {"exponentformat": "SI", "ticksuffix": "s"} if seconds else {"exponentformat": "power"}
+        shown |= {"type": "log", "nticks": 6} | _within_decades(values)
+    shown |= {"exponentformat": "SI", "minexponent": 1, "ticksuffix": "s"} if seconds else {"exponentformat": "power"}
     return {**shown, "automargin": True}
+
+
+def _within_decades(values: list[Any]) -> dict[str, Any]:
+    """Return ticks at 1, 2 and 5 where there are one to three decades, where Plotly would label every digit."""
+    known = [value for value in values if isinstance(value, int | float) and 0 < value < math.inf]
+    decades = math.log10(max(known) / min(known)) if known else 0.0
+    return {"dtick": "D2"} if 1 <= decades <= 3 else {}
 
 
 def _powers_of_two(values: list[Any]) -> dict[str, Any]:
