@@ -14,10 +14,10 @@ from kdrbench.reports.comparison import (
     UNEXPLAINED,
     compare,
     comparison_csv,
-    comparison_html,
     shares,
     unexplained,
 )
+from kdrbench.reports.comparison_page import comparison_html
 from kdrbench.reports.layout import lay_out
 from kdrbench.reports.ledger import make_ledger
 from kdrbench.reports.published import PublishedNumber, find_published, published_numbers
@@ -139,14 +139,14 @@ def test_a_mean_over_several_runs_has_an_interval_and_one_run_has_none(compariso
 
 def test_shares_count_each_number_once(comparisons):
     lines = list(shares(comparisons))
-    assert lines[0].startswith("ismplus, Table 6, unsupervised: 76 numbers: ")
-    assert lines[1].startswith("ismplus, Table 5, supervised: 84 numbers: ")
-    assert lines[2].startswith("ismplus: 160 numbers: ")
+    assert lines[0].startswith("ISM+, Table 6, unsupervised: 76 numbers: ")
+    assert lines[1].startswith("ISM+, Table 5, supervised: 84 numbers: ")
+    assert lines[2].startswith("ISM+: 160 numbers: ")
     counts = {verdict: sum(one.verdict is verdict for one in comparisons if one.first) for verdict in Verdict}
     assert f"{counts[Verdict.REPRODUCED]} reproduced ({counts[Verdict.REPRODUCED] / 160:.0%}), " in lines[2]
     assert sum(counts.values()) == 160
     # Of 76 and 84 numbers, 28 and 32 are times.
-    assert lines[3].startswith("ismplus, without times: 100 numbers: ")
+    assert lines[3].startswith("ISM+, without times: 100 numbers: ")
     assert len(lines) == 5
 
 
@@ -157,7 +157,7 @@ def test_a_number_that_differs_for_no_known_reason_is_listed_as_such():
     assert (one.verdict, one.why) == (Verdict.DIFFERS, UNEXPLAINED)
     assert one in unexplained(comparisons)
     known = len([one for one in comparisons if one.first and one.why == UNEXPLAINED])
-    assert f"ismplus, differ for no reason that is known: {known}" in shares(comparisons)
+    assert f"ISM+, differ for no reason that is known: {known}" in shares(comparisons)
     assert comparison_html(comparisons, "").count(f"<strong>{UNEXPLAINED}</strong>") == known
     # What is reproduced needs no reason.
     assert found(comparisons, "6", "wine", "ism", "cost").why == ""
@@ -172,7 +172,11 @@ def test_csv_and_page_hold_every_line(comparisons):
     page = comparison_html(comparisons, "The rules.")
     assert page.count("<tr>") == len(comparisons) + 1
     assert "The rules." in page
-    assert "ismplus: 160 numbers" in page
+    assert "ISM+: 160 numbers" in page
+    # In the words of the tables.
+    assert re.search(
+        "<td>ISM[+]</td><td>6</td><td>unsupervised</td><td>Wine</td><td>Gaussian</td><td>ISM</td><td>Cost", page
+    )
 
 
 def test_the_projects_experiments_have_a_cell_for_every_published_number():

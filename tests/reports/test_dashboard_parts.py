@@ -8,8 +8,8 @@ from kdrbench.reports.chart import NOTHING, Axis, Chart, Panel, Scale, Series
 from kdrbench.reports.chart_drawing import draw
 from kdrbench.reports.chart_plotly import plotly_panels
 from kdrbench.reports.comparison import Comparison
+from kdrbench.reports.comparison_page import named
 from kdrbench.reports.dashboard.contents import Line, contents_of
-from kdrbench.reports.dashboard.ledger import named
 from kdrbench.reports.dashboard.overview import percent_label
 
 

@@ -79,7 +79,8 @@ def published_vs_ours(config: Path, runs: Path, kpca: Path | None, lowrank: Path
     import json
 
     from kdrbench.files import write_text
-    from kdrbench.reports.comparison import compare, comparison_csv, comparison_html, shares
+    from kdrbench.reports.comparison import compare, comparison_csv, shares
+    from kdrbench.reports.comparison_page import comparison_html
     from kdrbench.reports.html import VERDICT_RULES
     from kdrbench.reports.summary import read_all_runs
 

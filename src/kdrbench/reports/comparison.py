@@ -7,14 +7,13 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
-from importlib.resources import files
 
 import pandas as pd
 
 from kdrbench.bench.experiment import Config
 from kdrbench.reports.interval import interval_of
 from kdrbench.reports.ledger import LedgerRow, make_ledger
-from kdrbench.reports.published import find_published, published_name, published_numbers
+from kdrbench.reports.published import find_published, paper_label, published_name, published_numbers
 from kdrbench.reports.verdict import Verdict
 
 NO_EXPERIMENT = "no experiment that was run has this cell"
@@ -126,15 +125,15 @@ def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
     """
     counted = [one for one in comparisons if one.first]
     for paper in dict.fromkeys(one.paper for one in counted):
-        of_paper = [one for one in counted if one.paper == paper]
+        of_paper, name = [one for one in counted if one.paper == paper], paper_label(paper)
         for table, setting in dict.fromkeys((one.table, one.setting) for one in of_paper):
             part = [one.verdict for one in of_paper if (one.table, one.setting) == (table, setting)]
-            yield f"{paper}, Table {table}, {setting}: {_in_words(part)}"
-        yield f"{paper}: {_in_words([one.verdict for one in of_paper])}"
+            yield f"{name}, Table {table}, {setting}: {_in_words(part)}"
+        yield f"{name}: {_in_words([one.verdict for one in of_paper])}"
         results = [one.verdict for one in of_paper if one.metric != "time_s"]
-        yield f"{paper}, without times: {_in_words(results)}"
+        yield f"{name}, without times: {_in_words(results)}"
         if unknown := len(unexplained(of_paper)):
-            yield f"{paper}, differ for no reason that is known: {unknown}"
+            yield f"{name}, differ for no reason that is known: {unknown}"
 
 
 def _in_words(verdicts: list[Verdict]) -> str:
@@ -151,18 +150,3 @@ def comparison_csv(comparisons: list[Comparison]) -> str:
     writer.writerow(field.name for field in fields(Comparison))
     writer.writerows(astuple(one) for one in comparisons)
     return buffer.getvalue()
-
-
-def comparison_html(comparisons: list[Comparison], verdict_rules: str) -> str:
-    """Return the list as one self-contained page."""
-    import jinja2
-
-    source = files("kdrbench.reports").joinpath("comparison.html.j2").read_text(encoding="utf-8")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string(source)
-    return template.render(
-        comparisons=comparisons,
-        shares=list(shares(comparisons)),
-        unexplained=unexplained(comparisons),
-        verdict_rules=verdict_rules,
-    )

@@ -25,6 +25,13 @@ _NAMES = {
         "pca_spectral_clustering": "pca",
     },
 }
+# As pages print them.
+_PAPERS = {
+    "neurips2019": "NeurIPS 2019",
+    "ismplus": "ISM+",
+    "kpca_trick": "KPCA trick 2010",
+    "lowrank2006": "Low-rank kernels 2006",
+}
 # The tables of the papers, and what the text of one says.
 _FILES = ("published.csv", "published_lowrank.csv")
 _AXES = ("paper", "table", "setting", "dataset", "kernel", "method", "metric")
@@ -74,6 +81,11 @@ def find_published(**axes: str) -> PublishedNumber | None:
         std=float(row["std"]) * scale if row["std"] else None,
         why="; ".join(rule["why"] for rule in rules),
     )
+
+
+def paper_label(name: str) -> str:
+    """Return the paper's name as pages print it."""
+    return _PAPERS.get(name, name)
 
 
 def published_name(axis: str, ours: str) -> str:

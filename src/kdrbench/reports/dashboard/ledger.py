@@ -9,12 +9,8 @@ from typing import Any
 
 from kdrbench.errors import InputError
 from kdrbench.reports.comparison import Comparison
-from kdrbench.reports.layout import dataset_label, kernel_label, method_label
-from kdrbench.reports.lowrank import PAPER as LOWRANK
-from kdrbench.reports.lowrank import label_of as lowrank_label
 from kdrbench.reports.verdict import Verdict
 
-_METHODS = {"none": "no reduction", "ism2018": "ISM 2018"}
 _NUMBERS = {"published_value", "mean", "std", "low", "high"}
 
 
@@ -28,14 +24,6 @@ def comparisons_from_csv(text: str) -> list[Comparison]:
     if reader.fieldnames != names:
         raise InputError(f"a ledger has the columns {', '.join(names)}; got {', '.join(reader.fieldnames or ['none'])}")
     return [Comparison(**{name: _value(name, word) for name, word in row.items()}) for row in reader]
-
-
-def named(one: Comparison) -> tuple[str, str, str]:
-    """Return data set, kernel and method as tables print them, from the names that published numbers have."""
-    kernel = kernel_label(one.kernel.replace("+", "_")) if one.kernel else "-"
-    of_lowrank = one.paper == LOWRANK["paper"]
-    method = lowrank_label(one.method) if of_lowrank else _METHODS.get(one.method) or method_label(one.method)
-    return dataset_label(one.dataset), kernel, method
 
 
 def _value(name: str, word: str) -> Any:

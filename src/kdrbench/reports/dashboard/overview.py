@@ -9,14 +9,8 @@ import pandas as pd
 
 from kdrbench.bench.config import NO_KERNEL
 from kdrbench.reports.comparison import COUNTED, Comparison
+from kdrbench.reports.published import paper_label
 from kdrbench.solvers import Status
-
-_PAPERS = {
-    "neurips2019": "NeurIPS 2019",
-    "ismplus": "ISM+",
-    "kpca_trick": "KPCA trick 2010",
-    "lowrank2006": "Low-rank kernels 2006",
-}
 
 
 @dataclass(frozen=True)
@@ -87,11 +81,6 @@ def percent_label(percent: float) -> str:
     if 0 < percent < 1:
         return "< 1 %"
     return f"{percent:.0f} %" if percent <= 99 or percent == 100 else "> 99 %"
-
-
-def paper_label(name: str) -> str:
-    """Return the paper's name as the page prints it."""
-    return _PAPERS.get(name, name)
 
 
 def _bar(title: str, names: list[str], order: list[str]) -> Bar:

@@ -17,9 +17,9 @@ from kdrbench.errors import InputError
 from kdrbench.reports.chart import Chart
 from kdrbench.reports.chart_plotly import legend_of, plotly_panels
 from kdrbench.reports.comparison import Comparison
+from kdrbench.reports.comparison_page import named
 from kdrbench.reports.dashboard.contents import contents_of
-from kdrbench.reports.dashboard.ledger import named
-from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, paper_label, percent_label, shares_of
+from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, percent_label, shares_of
 from kdrbench.reports.dashboard.packing import pack, pack_data, plotly_script, tables_script, tables_style
 from kdrbench.reports.dashboard.quality import checks_of
 from kdrbench.reports.dashboard.runs import run_data
@@ -28,6 +28,7 @@ from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, dataset_label, kerne
 from kdrbench.reports.ledger import make_ledger
 from kdrbench.reports.numbers import PLUS_MINUS, quantity
 from kdrbench.reports.paper_table import PaperTable
+from kdrbench.reports.published import paper_label
 from kdrbench.reports.summary import FORMATS
 
 _CLAIMS = "claims"
