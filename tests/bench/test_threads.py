@@ -9,7 +9,7 @@ import pytest
 
 from kdrbench.bench.record import read_records
 from kdrbench.datasets import load_dataset, save_prepared
-from one_batch import batch_of, files_in
+from one_batch import alone, batch_of, files_in
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -21,7 +21,7 @@ ONE_CORE = pytest.mark.skipif(CORES < 2, reason="SKIPPED LOUDLY: one core only")
 def test_blas_and_openmp_have_the_threads_that_are_declared(tmp_path, threads, timed):
     files = files_in(tmp_path)
     save_prepared(load_dataset("wine"), tmp_path / "wine.npz")
-    words = ["--spec", batch_of("misbehaving:CountsThreads").to_json(), "--data", tmp_path / "wine.npz"]
+    words = ["--spec", alone(batch_of("misbehaving:CountsThreads")).to_json(), "--data", tmp_path / "wine.npz"]
     words += ["--out", files.records, "--trace", files.traces, "--state", files.state, "--time-limit-s", "30"]
     words += ["--memory-limit-mib", "512", "--repeat-for-s", "0", "--threads", str(threads)]
     words += ["--terms", json.dumps({"timed": timed})]

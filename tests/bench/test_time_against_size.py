@@ -21,9 +21,8 @@ def limited(own, general):
 def test_the_lower_time_limit_holds(own, general, holds):
     grid = Grid(limited(own, general))
     assert grid.time_limit_s("table4_supervised") == holds
-    batch = grid.batches()[0]
     # Eleven times at most 61 s and the referee's share, and ten minutes; not eleven hours.
-    assert 20 < grid.runtime_min(batch) < 40
+    assert 20 < grid.runtime_min(grid.bundles()[0]) < 40
 
 
 def test_a_time_limit_of_nothing_is_refused():
