@@ -102,6 +102,25 @@ def test_short_batches_share_a_job_where_that_is_asked_for(cluster, workflow):
     assert statuses(workflow) == {name: [STATUS[name]] * 2 for name in ("ism", "Raises", "IsKilled")}
 
 
+def test_rows_of_a_shared_job_outlast_one_that_fails_to_add_to_them(cluster, workflow):
+    def together(*solvers):
+        return of_solvers(*solvers) | {"experiments": {"table4_supervised": auto | {"solvers": list(solvers)}}}
+
+    auto = overlay()["experiments"]["table4_supervised"] | {"references": [], "folds_per_job": "auto"}
+    before = cluster.jobs()
+    done = workflow.run(*ROWS, **together("ism", "Raises"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert new_jobs(cluster, before) == ["COMPLETED"]
+    (path,) = workflow.record_files()
+    rows = path.read_text()
+    failed = workflow.run("--retries", "0", *ROWS, **together("ism", "Raises", "IsTerminated"))
+    assert failed.returncode != 0
+    # Whether or not the file is there now: nothing of it is made again.
+    done = workflow.run(*ROWS, **together("ism", "Raises"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert path.read_text() == rows
+
+
 def test_the_profiles_cap_the_queue():
     for name in ("slurm", "cluster-generic"):
         profile = yaml.safe_load((ROOT / "profiles" / name / "config.yaml").read_text())
