@@ -27,6 +27,7 @@ from kdrbench.bench.workflow import (
     data_to_await,
     environment_of,
     findings_of,
+    job_options,
     load_grid,
     overall_reports,
     pictures_of,
@@ -37,9 +38,9 @@ from kdrbench.bench.workflow import (
     scaling_reports_of,
     scaling_runs_of,
     shell_prefix,
-    terms_of,
     traces_of,
 )
+from kdrbench.reports.shown import shown
 
 
 configfile: str(Path(workflow.basedir) / "config.yaml")

@@ -5,8 +5,8 @@ rule scaling_reports:
     output:
         multiext("reports/complexity", ".tex", ".csv", ".json"),
         multiext("reports/figures/scaling", ".pdf", ".json"),
-        report("reports/complexity.html", category="Time against size"),
-        report("reports/figures/scaling.png", category="Time against size"),
+        report("reports/complexity.html", **shown("complexity")),
+        report("reports/figures/scaling.png", **shown("scaling")),
     log:
         "results/logs/reports/scaling.log",
     conda:
@@ -25,7 +25,7 @@ rule paired_tests:
         "results/runs.csv",
     output:
         multiext("reports/paired_tests", ".tex", ".csv", ".json"),
-        report("reports/paired_tests.html", category="Paired tests"),
+        report("reports/paired_tests.html", **shown("paired_tests")),
     log:
         "results/logs/reports/paired_tests.log",
     conda:
@@ -45,7 +45,7 @@ rule claims:
         config="results/config.json",
     output:
         "reports/claims.json",
-        report("reports/claims.html", category="Claims"),
+        report("reports/claims.html", **shown("claims")),
     log:
         "results/logs/reports/claims.log",
     conda:
@@ -55,8 +55,6 @@ rule claims:
         runtime=10,
     params:
         sources=REPORT_SOURCES,
-        records=" ".join(
-            f"--{name} {path}" for name, path in claim_records_of(GRID).items()
-        ),
+        records=" ".join(f"--{name} {path}" for name, path in claim_records_of(GRID).items()),
     shell:
         "python -m kdrbench claims --config {input.config:q} {params.records} --out reports/claims > {log:q} 2>&1"

@@ -6,19 +6,14 @@ rule figure_cost_against_calls:
         traces=lambda wildcards: traces_of(GRID, wildcards.experiment),
     output:
         multiext("reports/figures/{experiment}_cost_against_calls", ".pdf", ".json"),
-        report(
-            "reports/figures/{experiment}_cost_against_calls.png",
-            caption="../src/kdrbench/reports/captions/cost_against_calls.rst",
-            category="Figures",
-            labels={
-                "experiment": "{experiment}",
-                "shows": "cost against oracle calls",
-            },
-        ),
+        report("reports/figures/{experiment}_cost_against_calls.png", **shown("cost_against_calls")),
     log:
         "results/logs/reports/{experiment}_cost_against_calls.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
         stem="reports/figures/{experiment}_cost_against_calls",
@@ -34,16 +29,14 @@ rule figure_performance_profile:
         traces=[trace for name in GRID.experiments for trace in traces_of(GRID, name)],
     output:
         multiext("reports/figures/performance_profile", ".pdf", ".json"),
-        report(
-            "reports/figures/performance_profile.png",
-            caption="../src/kdrbench/reports/captions/performance_profile.rst",
-            category="Figures",
-            labels={"experiment": "all", "shows": "performance profile"},
-        ),
+        report("reports/figures/performance_profile.png", **shown("performance_profile")),
     log:
         "results/logs/reports/performance_profile.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
     shell:
@@ -59,16 +52,14 @@ rule figure_loadings:
         data=lambda wildcards: prepared_of(GRID, wildcards.experiment),
     output:
         multiext("reports/figures/{experiment}_loadings", ".pdf", ".json"),
-        report(
-            "reports/figures/{experiment}_loadings.png",
-            caption="../src/kdrbench/reports/captions/loadings.rst",
-            category="Figures",
-            labels={"experiment": "{experiment}", "shows": "features and stability"},
-        ),
+        report("reports/figures/{experiment}_loadings.png", **shown("loadings")),
     log:
         "results/logs/reports/{experiment}_loadings.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
         stem="reports/figures/{experiment}_loadings",
@@ -86,16 +77,14 @@ rule figure_scatter:
         data=lambda wildcards: prepared_of(GRID, wildcards.experiment),
     output:
         multiext("reports/figures/{experiment}_scatter", ".pdf", ".json"),
-        report(
-            "reports/figures/{experiment}_scatter.png",
-            caption="../src/kdrbench/reports/captions/scatter.rst",
-            category="Figures",
-            labels={"experiment": "{experiment}", "shows": "projected samples"},
-        ),
+        report("reports/figures/{experiment}_scatter.png", **shown("scatter")),
     log:
         "results/logs/reports/{experiment}_scatter.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
         stem="reports/figures/{experiment}_scatter",
@@ -114,16 +103,14 @@ rule figure_segmentation:
         pictures=lambda wildcards: pictures_of(GRID, wildcards.experiment),
     output:
         multiext("reports/figures/{experiment}_segmentation", ".pdf", ".json"),
-        report(
-            "reports/figures/{experiment}_segmentation.png",
-            caption="../src/kdrbench/reports/captions/segmentation.rst",
-            category="Figures",
-            labels={"experiment": "{experiment}", "shows": "segments and mean faces"},
-        ),
+        report("reports/figures/{experiment}_segmentation.png", **shown("segmentation")),
     log:
         "results/logs/reports/{experiment}_segmentation.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
         stem="reports/figures/{experiment}_segmentation",

@@ -19,11 +19,8 @@ rule run_batch:
         runtime=lambda wildcards: GRID.runtime_min(GRID.bundle(**wildcards)),
         mem_mb=GRID.memory_limit_mib + 1024,
     params:
-        spec=lambda wildcards: GRID.bundle(**wildcards).to_json(),
-        state="results/.state/{experiment}/{dataset}/{cells}",
-        terms=lambda wildcards: terms_of(GRID, GRID.bundle(**wildcards)),
+        job=lambda wildcards: job_options(GRID, GRID.bundle(**wildcards)),
     shell:
-        "python -m kdrbench batch --spec {params.spec:q} --data results/data/{wildcards.dataset}.npz --out {output.records:q}"
-        " --trace {output.traces:q} --findings {output.findings:q} --state {params.state:q} --time-limit-s {resources.time_limit_s}"
-        " --memory-limit-mib {resources.memory_limit_mib} --repeat-for-s {resources.repeat_for_s} --threads {threads}"
-        " --terms {params.terms:q} --summary {output.summary:q} --ledger results/.state/spent.txt > {log:q} 2>&1"
+        "python -m kdrbench batch {params.job} --data results/data/{wildcards.dataset}.npz --out {output.records:q} --trace {output.traces:q}"
+        " --findings {output.findings:q} --summary {output.summary:q} --ledger results/.state/spent.txt --time-limit-s {resources.time_limit_s}"
+        " --memory-limit-mib {resources.memory_limit_mib} --repeat-for-s {resources.repeat_for_s} --threads {threads} > {log:q} 2>&1"

@@ -1,9 +1,7 @@
 # Low-rank kernel learning: kernels learned, and the table and figures made of them.
 rule run_lowrank_batch:
     input:
-        data=lambda wildcards: data_to_await(
-            LOWRANK.batch(**wildcards), "results/lowrank"
-        ),
+        data=lambda wildcards: data_to_await(LOWRANK.batch(**wildcards), "results/lowrank"),
     output:
         "results/lowrank/{task}/{method}/{runs}.jsonl",
     log:
@@ -36,6 +34,9 @@ rule merge_lowrank:
         "results/logs/lowrank/merge.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
     shell:
@@ -49,12 +50,15 @@ rule report_lowrank:
     output:
         multiext("reports/lowrank", ".tex", ".csv", ".json"),
         multiext("reports/lowrank_measured", ".tex", ".csv", ".json"),
-        report("reports/lowrank.html", category="Tables"),
-        report("reports/lowrank_measured.html", category="Tables"),
+        report("reports/lowrank.html", **shown("lowrank")),
+        report("reports/lowrank_measured.html", **shown("lowrank")),
     log:
         "results/logs/reports/lowrank.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
     shell:
@@ -69,11 +73,14 @@ rule figure_lowrank:
     output:
         "reports/figures/lowrank_{task}.pdf",
         "reports/figures/lowrank_{task}.json",
-        report("reports/figures/lowrank_{task}.png", category="Figures"),
+        report("reports/figures/lowrank_{task}.png", **shown("lowrank_figure")),
     log:
         "results/logs/reports/lowrank_{task}_figure.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
         stem="reports/figures/lowrank_{task}",

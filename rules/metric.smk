@@ -34,6 +34,9 @@ rule merge_metric:
         "results/logs/kpca/merge.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
     shell:
@@ -44,11 +47,15 @@ rule metric_tables:
     input:
         "results/kpca.csv",
     output:
-        metric_tables_of(METRIC),
+        report(metric_tables_of(METRIC, ["html"]), **shown("kpca_tables")),
+        metric_tables_of(METRIC, ["tex", "csv", "json"]),
     log:
         "results/logs/reports/kpca_tables.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
     shell:
@@ -62,16 +69,14 @@ rule metric_figure:
     output:
         "reports/figures/kpca_figure{number}.pdf",
         "reports/figures/kpca_figure{number}.json",
-        report(
-            "reports/figures/kpca_figure{number}.png",
-            category="Figures",
-            labels={"experiment": "kpca", "shows": "Figure {number}"},
-        ),
+        report("reports/figures/kpca_figure{number}.png", **shown("kpca_figure")),
     log:
         "results/logs/reports/kpca_figure{number}.log",
     conda:
         "../envs/report.yaml"
     threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
         stem="reports/figures/kpca_figure{number}",

@@ -7,6 +7,9 @@ rule freeze_config:
     priority: 100
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         config=GRID.to_json(),
     shell:
@@ -24,6 +27,9 @@ rule merge_experiment:
         "results/logs/merged/{experiment}.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
     shell:
@@ -41,6 +47,9 @@ rule merge_runs:
         "results/logs/merge_runs.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
     shell:
@@ -55,16 +64,14 @@ rule table:
     output:
         "reports/{experiment}.tex",
         "reports/{experiment}.csv",
-        report(
-            "reports/{experiment}.html",
-            caption="../src/kdrbench/reports/captions/table.rst",
-            category="Tables",
-            labels={"experiment": "{experiment}"},
-        ),
+        report("reports/{experiment}.html", **shown("table")),
     log:
         "results/logs/reports/{experiment}_table.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
     shell:
@@ -81,6 +88,9 @@ rule typeset_table:
         "results/logs/reports/{experiment}_typeset.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
     shell:
@@ -95,21 +105,18 @@ rule published_vs_ours:
         lowrank=LOWRANK.table,
     output:
         "reports/published_vs_ours.csv",
-        report(
-            "reports/published_vs_ours.html",
-            caption="../src/kdrbench/reports/captions/published_vs_ours.rst",
-            category="Published and ours",
-        ),
+        report("reports/published_vs_ours.html", **shown("published_vs_ours")),
     log:
         "results/logs/reports/published_vs_ours.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
         metric=metric_option(METRIC),
-        lowrank=lambda wildcards, input: [
-            f"--lowrank={table}" for table in input.lowrank
-        ],
+        lowrank=lambda wildcards, input: [f"--lowrank={table}" for table in input.lowrank],
     shell:
         "python -m kdrbench published-vs-ours --config {input.config:q} --runs {input.runs:q} {params.metric} {params.lowrank:q}"
         " --out reports/published_vs_ours > {log:q} 2>&1"
@@ -123,16 +130,14 @@ rule figure_cost_against_time:
     output:
         "reports/figures/{experiment}_cost_against_time.pdf",
         "reports/figures/{experiment}_cost_against_time.json",
-        report(
-            "reports/figures/{experiment}_cost_against_time.png",
-            caption="../src/kdrbench/reports/captions/cost_against_time.rst",
-            category="Figures",
-            labels={"experiment": "{experiment}", "shows": "cost against time"},
-        ),
+        report("reports/figures/{experiment}_cost_against_time.png", **shown("cost_against_time")),
     log:
         "results/logs/reports/{experiment}_cost_against_time.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
         stem="reports/figures/{experiment}_cost_against_time",
@@ -149,15 +154,14 @@ rule dashboard:
         ledger="reports/published_vs_ours.csv",
         parts=dashboard_parts(REPORTS),
     output:
-        report(
-            "reports/dashboard.html",
-            caption="../src/kdrbench/reports/captions/dashboard.rst",
-            category="Dashboard",
-        ),
+        report("reports/dashboard.html", **shown("dashboard")),
     log:
         "results/logs/reports/dashboard.log",
     conda:
         "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
     params:
         sources=REPORT_SOURCES,
     shell:

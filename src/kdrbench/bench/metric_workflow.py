@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kdrbench.bench.metric_config import table_name
 from kdrbench.bench.metric_grid import MetricGrid
 from kdrbench.bench.workflow import FIGURE_KINDS, data_to_await
@@ -23,10 +25,10 @@ def metric_records_of(grid: MetricGrid) -> list[str]:
     return [f"{RECORDS}/{batch.path}.jsonl" for batch in grid.batches()]
 
 
-def metric_tables_of(grid: MetricGrid) -> list[str]:
-    """Return the files of all tables."""
+def metric_tables_of(grid: MetricGrid, kinds: Sequence[str] = TABLE_KINDS) -> list[str]:
+    """Return the files of all tables that are of these kinds."""
     names = [*map(table_name, grid.learners), *_SIDE_TABLES]
-    return [f"reports/{name}.{kind}" for name in names for kind in TABLE_KINDS]
+    return [f"reports/{name}.{kind}" for name in names for kind in kinds]
 
 
 def metric_figure_data(grid: MetricGrid, number: str) -> list[str]:

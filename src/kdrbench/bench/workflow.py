@@ -106,6 +106,12 @@ def _made_for(batch: Bundle | MetricBatch | LowrankBatch, records: Path) -> bool
         return False
 
 
+def job_options(grid: Grid, bundle: Bundle) -> str:
+    """Return the options, as a shell reads them, by which a job is told what it makes: a changed one makes it run."""
+    words = {"spec": bundle.to_json(), "terms": terms_of(grid, bundle), "state": f"results/.state/{bundle.path}"}
+    return shlex.join(f"--{name}={word}" for name, word in words.items())
+
+
 def terms_of(grid: Grid, bundle: Bundle) -> str:
     """Return the terms on which a job is to be run; those it was run on if its rows need not be made again.
 
