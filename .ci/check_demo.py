@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from kdrbench.bench.traces import read_points
+from kdrbench.bench.published import read_points
 
 config = json.loads(Path("results/config.json").read_text(encoding="utf-8"))
 faults = []

@@ -9,7 +9,7 @@ import numpy as np
 import psutil
 import pytest
 
-from kdrbench.bench.traces import read_points
+from kdrbench.bench.published import read_points
 from kdrbench.reports.chart import Chart
 from small_grid import BAD, LIMIT_S, REFERENCE_STATUS, ROWS, STATUS, Workflow, overlay
 
