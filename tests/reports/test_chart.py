@@ -94,3 +94,14 @@ def test_labels_of_an_axis_of_time_do_not_run_into_each_other(span):
     boxes = [label.get_window_extent() for label in shown]
     assert len(boxes) >= 2
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+def test_the_legend_shows_a_line_where_a_later_panel_has_but_the_mark_of_a_stopped_run():
+    size, time = Axis("n", Scale.LOG2), Axis("time", Scale.LOG2, "s")
+    line = Series("GM", [1.0, 2.0], [1.0, 4.0])
+    stopped = Series("GM", [4.0], [60.0], Mark.POINTS, Symbol.CROSS)
+    rival = Series("ISM", [1.0, 2.0], [0.1, 0.2], colour=1)
+    panels = [Panel("all", size, time, [line, stopped, rival]), Panel("large", size, time, [stopped, rival])]
+    (legend,) = draw(Chart("scaling", "T.", "C.", panels)).legends
+    shown = {text.get_text(): handle for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)}
+    assert shown["GM"].get_linestyle() == "-"

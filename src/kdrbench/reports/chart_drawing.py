@@ -58,7 +58,8 @@ def draw(chart: Chart) -> Figure:
     handles: dict[str, Artist] = {}
     for places, panels in zip(_places(figure, rows, columns), rows, strict=True):
         for axes, panel in zip(places, panels, strict=False):
-            handles.update(_draw_panel(axes, panel))
+            # Of the first panel that has it: in another a method may have but the mark of a run that was stopped.
+            handles |= {key: handle for key, handle in _draw_panel(axes, panel).items() if key not in handles}
         for axes in places[len(panels) :]:
             axes.set_axis_off()
         if not panels:
