@@ -106,7 +106,7 @@ def test_published_numbers_stand_beside_ours(finished):
     assert cost["ours"].startswith("-")
     assert rows["mnist", "gaussian", "ism", "cost"]["verdict"] == "not run"
     said = (finished.folder / "results/logs/reports/published_vs_ours.log").read_text()
-    assert [line for line in said.splitlines() if line.startswith("neurips2019: 88 numbers: ")]
+    assert [line for line in said.splitlines() if line.startswith("NeurIPS 2019: 88 numbers: ")]
 
 
 def test_reports_can_be_asked_for_by_name(finished, tmp_path):
