@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.reports.cost_against_time import cost_against_time
-from made_up import run
+from made_up import run, trace_line
 
 EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism"]}
 
@@ -12,7 +12,7 @@ EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "sol
 def test_the_median_falls_though_folds_begin_at_different_times(tmp_path):
     # Each fold falls from -1 to -2 within a second; every next one begins when the one before it has ended.
     lines = [
-        f'{{"fold": {fold}, "time_s": {1 + fold + step / 4}, "cost": {-1 - step / 4}, "stationarity": 0.1}}\n'
+        trace_line("ism", fold, time_s=1 + fold + step / 4, cost=-1 - step / 4, stationarity=0.1)
         for fold in range(5)
         for step in range(5)
     ]

@@ -165,7 +165,7 @@ def test_the_commands_write_tables_a_figure_and_the_list_of_published_numbers(tm
     ):
         done = CliRunner().invoke(main, [command, *common, *words])
         assert done.exit_code == 0, done.output
-    assert "lowrank2006, Table text, learning: 8 numbers: " in done.output
+    assert "Low-rank kernels 2006, Table text, learning: 8 numbers: " in done.output
     assert "94%" in (tmp_path / "lowrank.tex").read_text().replace("\\", "")
     assert "von Neumann" in (tmp_path / "lowrank_measured.html").read_text()
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
