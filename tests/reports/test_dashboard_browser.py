@@ -7,6 +7,8 @@ from dashboard_grid import page
 
 pytestmark = NEEDS_BROWSER
 VISIBLE = "[...document.querySelectorAll('{}')].filter((one) => one.checkVisibility()).length"
+UNFILLED = """[...document.querySelectorAll('figure .main-svg:first-child')].filter((svg) =>
+  Math.abs(svg.getBoundingClientRect().width - svg.closest('.plot').clientWidth) > 1).length"""
 
 
 @pytest.fixture(scope="module")
@@ -244,6 +246,10 @@ def test_paper_shows_all_tables_and_figures_and_no_controls(opened):
     tab.emulate_media(media="screen")
     assert eventually(lambda: tab.locator("#tables").is_hidden())
     assert tab.locator("main h1:visible").all_inner_texts() == ["Overview"]
+    # What was drawn for paper fills its place again.
+    figures = opened("figures")
+    assert figures.locator("figure .plot").count() > 3
+    assert eventually(lambda: figures.evaluate(UNFILLED) == 0)
 
 
 def test_without_scripts_the_tables_are_there(browser, address):

@@ -40,6 +40,7 @@ function showChapter(moved) {
       one("header ul").scrollLeft = link.offsetLeft - link.offsetWidth;
     } else link.removeAttribute("aria-current");
   }
+  all(".plot[data-drawn]", chapter).forEach(fit);
   if (!moved) return;
   if (target === chapter) window.scrollTo(0, 0);
   else target.scrollIntoView();
@@ -61,6 +62,15 @@ function draw(place, panel, size = {}) {
   // A finger that drags scrolls the page; a mouse zooms.
   const dragmode = window.matchMedia("(pointer: coarse)").matches ? false : "zoom";
   return Plotly.newPlot(place, panel.data, { ...panel.layout, modebar: MODEBAR, dragmode, ...size }, PLOT);
+}
+
+// Let a plot that had the size of paper fill its place again; one that is not shown does so when its chapter is opened.
+// Not by a width of null: of a plot that was drawn for paper first, Plotly knows no size to go back to.
+function fit(place) {
+  if (!place.offsetParent || !place.layout?.width) return;
+  delete place.layout.width;
+  delete place.layout.height;
+  Plotly.relayout(place, { autosize: true });
 }
 
 function prepareFigures(charts) {

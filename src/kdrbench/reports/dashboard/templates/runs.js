@@ -118,7 +118,7 @@ function preparePrinting(drawAll) {
       delete document.documentElement.dataset.drawing;
       all("details").forEach((notes) => (notes.open = true));
     } else {
-      drawn().forEach((place) => Plotly.relayout(place, { width: null, height: null, autosize: true }));
+      drawn().forEach(fit);
     }
   };
   printing.addEventListener("change", change);
