@@ -1,6 +1,6 @@
 import pytest
 
-from kdrbench.reports.numbers import agreement, count, duration, percentage, quantity
+from kdrbench.reports.numbers import agreement, count, duration, percentage, quantity, rounded
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,9 @@ def test_counts_have_a_decimal_only_where_they_differ():
     assert count(4.0) == "4"
     assert count(4.0, 0.0) == "4"
     assert count(1.9, 0.3) == "1.9 \u00b1 0.3"
+
+
+def test_numbers_keep_their_digits_and_what_is_not_finite_is_a_gap():
+    assert rounded(1234.5678, 3) == 1230.0
+    assert rounded(-0.00012345, 2) == -0.00012
+    assert [rounded(value, 3) for value in (float("nan"), float("inf"))] == [None, None]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kdrbench.reports.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.numbers import rounded
 
 _SYMBOLS = {
     Symbol.NONE: "circle",
@@ -222,8 +223,4 @@ def _plain(text: str) -> str:
 
 def _rounded(values: Iterable[Any]) -> list[Any]:
     """Return numbers in as many digits as a screen can show; what is not finite becomes a gap."""
-    return [_round(value) if isinstance(value, float) else value for value in values]
-
-
-def _round(value: float) -> float | None:
-    return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    return [rounded(value, _DIGITS) if isinstance(value, float) else value for value in values]

@@ -48,6 +48,11 @@ def quantity(mean: float, std: float | None = None) -> str:
     return f"({text})e{power}" if power else text
 
 
+def rounded(value: float, digits: int) -> float | None:
+    """Return the number in so many significant digits; ``None`` for what is not finite."""
+    return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+
+
 def _significant(value: float, digits: int) -> str:
     if value == 0:
         return "0"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pandas as pd
 from kdrbench.bench.config import NO_KERNEL
 from kdrbench.bench.published import read_points
 from kdrbench.reports.layout import METRIC_TITLES, dataset_label, kernel_label, solver_label
+from kdrbench.reports.numbers import rounded
 
 # More points of a trace than this cannot be told apart in a small plot.
 POINTS_OF_A_TRACE = 50
@@ -111,16 +111,14 @@ def _thin(points: np.ndarray) -> list[list[float | None]]:
         places = np.linspace(logarithms[0], logarithms[-1], POINTS_OF_A_TRACE)
         points = points[np.unique(np.searchsorted(logarithms, places).clip(max=len(points) - 1))]
     digits = (4, 8, 4)
-    return [[_round(value, digit) for value in column] for column, digit in zip(points.T.tolist(), digits, strict=True)]
+    return [
+        [rounded(value, digit) for value in column] for column, digit in zip(points.T.tolist(), digits, strict=True)
+    ]
 
 
 def _plain(value: Any) -> Any:
     """Return a value of the table as JSON has it: whole numbers without a point, ``None`` for what is not there."""
     if isinstance(value, float | np.floating):
         number = float(value)
-        return int(number) if number.is_integer() and abs(number) < 1e15 else _round(number, 8)
+        return int(number) if number.is_integer() and abs(number) < 1e15 else rounded(number, 8)
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _round(value: float, digits: int) -> float | None:
-    return float(f"{value:.{digits}g}") if math.isfinite(value) else None
