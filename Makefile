@@ -39,7 +39,7 @@ test-oldest:
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-oldest.lock
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps .
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n 2 --dist loadscope $(addprefix tests/,$(LIBRARY))
-LIBRARY := kernels problems lowrank surrogate solvers paradigms metric_learning estimators references
+LIBRARY := kernels problems lowrank evaluation solvers paradigms metric_learning estimators baselines
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'

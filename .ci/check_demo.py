@@ -27,9 +27,9 @@ for name in config["run"]:
         for metric in ("time_s", "cost", *qualities)
     }
     cells |= {
-        (dataset, "none", reference, metric)
+        (dataset, "none", baseline, metric)
         for dataset in axes[0]
-        for reference in experiment.get("references", [])
+        for baseline in experiment.get("baselines", [])
         for metric in ("time_s", qualities[0])
     }
     with Path(f"reports/{name}.csv").open(encoding="utf-8", newline="") as stream:

@@ -28,13 +28,13 @@ from as_published import published_ism
 from large_cases import CASES, REFERENCES, SIGMA, Case, kernel_of, load
 
 from kdrbench.errors import InputError
+from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import build_task
 from kdrbench.problems import TraceObjective, one_hot_columns, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
-from kdrbench.solvers.stiefel import relative_stationarity
-from kdrbench.surrogate import Evaluation, build_problem
+from kdrbench.solvers.geometry.stiefel import relative_stationarity
 
 CORES = len(os.sched_getaffinity(0))
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import Gaussian, Kernel, Multiquadric, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
-from kdrbench.surrogate import Evaluation, build_problem
 
 N_SAMPLES, N_FEATURES, N_COMPONENTS, N_CLASSES = 4000, 200, 9, 10
 REPEATS = 3

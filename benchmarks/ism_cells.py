@@ -22,8 +22,8 @@ from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import Problem
 from kdrbench.solvers import IterationMonitor, SolverResult, build_solver, make_start, solve
-from kdrbench.solvers.certificate import certify
-from kdrbench.solvers.stiefel import leading_eigenvectors, relative_stationarity
+from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, relative_stationarity
 
 CELLS = (("wine", 4), ("cancer", 5), ("wdbc", 2))
 ACCURACY = 1e-6

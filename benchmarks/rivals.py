@@ -26,7 +26,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import Problem
 from kdrbench.solvers import IterationMonitor, SolverResult, Status, build_solver, make_start, solve
-from kdrbench.solvers.certificate import certify
+from kdrbench.solvers.geometry.certificate import certify
 
 LIMIT_S, REPEATS = 20.0, 5
 # With the papers' numbers of components.

@@ -17,8 +17,8 @@ from robustness_problems import KERNELS, N_COMPONENTS, Case, cases
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
-from kdrbench.solvers.certificate import certify
-from kdrbench.solvers.stiefel import relative_stationarity, subspace_turn
+from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.solvers.geometry.stiefel import relative_stationarity, subspace_turn
 
 ROUNDING = 1e-9
 HOLDS = "| kernel | cycle | below its start | below its best iterate | stationarity > 1e-2 | > 1 % below best known |"

@@ -26,7 +26,7 @@ def grid_config(experiments, solvers=None, datasets=("wine", "cancer"), folds=3)
         "datasets": list(datasets),
         "kernels": ["gaussian", "polynomial"],
         "solvers": solvers or SOLVERS,
-        "references": ["svm"],
+        "baselines": ["svm"],
         "folds": folds,
         "start": "surrogate",
     }
@@ -40,7 +40,7 @@ def grid_runs(config, traces, points=20):
     for name in config["run"]:
         experiment = config["experiments"][name]
         methods = [(kernel, solver) for kernel in experiment["kernels"] for solver in experiment["solvers"]]
-        methods += [("none", reference) for reference in experiment["references"]]
+        methods += [("none", baseline) for baseline in experiment["baselines"]]
         for dataset in experiment["datasets"]:
             for kernel, solver in methods:
                 place = f"{name}/{dataset}/{kernel}/{solver}.jsonl"

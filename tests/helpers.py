@@ -1,4 +1,4 @@
-"""Small problems and reference implementations that several test modules share."""
+"""Small problems and baseline implementations that several test modules share."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Solvers and references that go wrong in every way a real one can.
+"""Solvers and baselines that go wrong in every way a real one can.
 
 Each solver lets the referee see an iterate or more first.
 """
@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 import psutil
 
-from kdrbench.references import ReferenceTask
+from kdrbench.baselines import BaselineTask
 from kdrbench.solvers import Outcome, Status
 from kdrbench.solvers.dimension_growth import DimensionGrowth
 from kdrbench.solvers.monitor import MonitorProxy
@@ -201,8 +201,8 @@ class ConvergesTooLate(Misbehaving):
 
 
 @dataclass(frozen=True)
-class MisbehavingReference:
-    task: ClassVar[ReferenceTask] = ReferenceTask.CLASSIFICATION
+class MisbehavingBaseline:
+    task: ClassVar[BaselineTask] = BaselineTask.CLASSIFICATION
     version: ClassVar[int] = 1
     imports: ClassVar[tuple[str, ...]] = ()
 
@@ -213,14 +213,14 @@ class MisbehavingReference:
         raise NotImplementedError
 
 
-class FitsForEver(MisbehavingReference):
+class FitsForEver(MisbehavingBaseline):
     """Asks nobody whether time is left, as scikit-learn does not."""
 
     def fit(self, features, labels, n_components, rng):
         ctypes.PyDLL(None).sleep(600)
 
 
-class FitsTooLong(MisbehavingReference):
+class FitsTooLong(MisbehavingBaseline):
     """Ends by itself between the limit and the kill."""
 
     def fit(self, features, labels, n_components, rng):
@@ -231,17 +231,17 @@ class FitsTooLong(MisbehavingReference):
         return np.zeros(len(features), dtype=int)
 
 
-class FitsWithWhatIsNotThere(MisbehavingReference):
+class FitsWithWhatIsNotThere(MisbehavingBaseline):
     def fit(self, features, labels, n_components, rng):
         import no_such_module  # noqa: F401
 
 
-class FitsTooMuch(MisbehavingReference):
+class FitsTooMuch(MisbehavingBaseline):
     def fit(self, features, labels, n_components, rng):
         np.ones(2**33)
 
 
-class PredictsTooFew(MisbehavingReference):
+class PredictsTooFew(MisbehavingBaseline):
     """Predicts fewer labels than there are samples."""
 
     def fit(self, features, labels, n_components, rng):
@@ -258,7 +258,7 @@ class FailsToPredict(PredictsTooFew):
 
 @dataclass(frozen=True)
 class FailsToCluster:
-    task: ClassVar[ReferenceTask] = ReferenceTask.CLUSTERING
+    task: ClassVar[BaselineTask] = BaselineTask.CLUSTERING
     version: ClassVar[int] = 1
     imports: ClassVar[tuple[str, ...]] = ()
 
@@ -277,16 +277,16 @@ class ClustersForEver(FailsToCluster):
 
 
 @dataclass(frozen=True)
-class OfNoTask(MisbehavingReference):
+class OfNoTask(MisbehavingBaseline):
     task: ClassVar[str] = "regression"
 
 
-class NoReference:
-    task, version, imports = ReferenceTask.CLASSIFICATION, 1, ()
+class NoBaseline:
+    task, version, imports = BaselineTask.CLASSIFICATION, 1, ()
 
 
 @dataclass(frozen=True)
-class CannotFit(NoReference):
+class CannotFit(NoBaseline):
     pass
 
 

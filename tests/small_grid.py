@@ -20,7 +20,7 @@ STATUS = {
     "Raises": "failed",
     "IsKilled": "failed",
 }
-REFERENCE_STATUS = {"svm": "converged", "FitsForEver": "time_limit"}
+BASELINE_STATUS = {"svm": "converged", "FitsForEver": "time_limit"}
 LIMIT_S = 1.5
 
 # Words by which Snakemake makes all rows and no report, which takes much longer.
@@ -32,7 +32,7 @@ def overlay(**changes):
         "datasets": ["wine"],
         "kernels": ["gaussian"],
         "solvers": ["ism", *BAD],
-        "references": list(REFERENCE_STATUS),
+        "baselines": list(BASELINE_STATUS),
         "folds": 2,
         "folds_per_job": 2,
     }
@@ -41,7 +41,7 @@ def overlay(**changes):
         "limits": {"time_s": LIMIT_S, "memory_mib": 256},
         "timing": {"repeat_for_s": 0.01},
         "solvers": {name: {"method": f"misbehaving:{name}"} for name in [*BAD, "IsTerminated"]},
-        "references": {"FitsForEver": {"method": "misbehaving:FitsForEver"}},
+        "baselines": {"FitsForEver": {"method": "misbehaving:FitsForEver"}},
         "experiments": {"table4_supervised": experiment},
         "lowrank": {"run": []},
         "kpca": {"datasets": []},

@@ -32,7 +32,7 @@ def own_config(**changes):
     config = table_4_config()
     experiment = config["experiments"]["table4_supervised"]
     experiment |= {"datasets": ["wine", "blobs"], "components": {"wine": 4, "blobs": 2}}
-    experiment |= {"kernels": ["gaussian", "rational"], "solvers": ["ism", "mine"], "references": []}
+    experiment |= {"kernels": ["gaussian", "rational"], "solvers": ["ism", "mine"], "baselines": []}
     config["datasets"] = {"blobs": {"loader": "my_data.py", "n_samples": 45}}
     config["kernels"]["rational"] = {"family": "my_kernel.py"}
     config["solvers"]["mine"] = {"method": "my_solver.py", "step": 0.25}

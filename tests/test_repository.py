@@ -11,8 +11,8 @@ from kdrbench import __version__
 from kdrbench.bench.config import check_config, load_schema
 from kdrbench.bench.fold import Split
 from kdrbench.bench.grid import Grid
+from kdrbench.evaluation import EVALUATORS
 from kdrbench.solvers import STARTS
-from kdrbench.surrogate import EVALUATORS
 
 ROOT = Path(__file__).parents[1]
 

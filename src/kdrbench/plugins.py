@@ -31,7 +31,7 @@ GROUPS = {
     "kernel": "kdrbench.kernels",
     "data set": "kdrbench.datasets",
     "learner": "kdrbench.metric_learners",
-    "reference": "kdrbench.references",
+    "baseline": "kdrbench.baselines",
 }
 _PREFIX = "kdrbench_plugin_"
 

@@ -16,7 +16,7 @@ from kdrbench.datasets import load_dataset
 from one_batch import run_batch
 
 
-def records_of(dataset, q, tmp_path, *, solvers=(), references=()):
+def records_of(dataset, q, tmp_path, *, solvers=(), baselines=()):
     config = whole_config()
     experiment = {
         "title": "All rows.",
@@ -24,7 +24,7 @@ def records_of(dataset, q, tmp_path, *, solvers=(), references=()):
         "datasets": [dataset],
         "kernels": ["gaussian"],
         "solvers": list(solvers) or ["ism"],
-        "references": list(references),
+        "baselines": list(baselines),
         "components": {dataset: q},
         "split": "none",
         "start": "surrogate",
@@ -32,7 +32,7 @@ def records_of(dataset, q, tmp_path, *, solvers=(), references=()):
     grid = Grid(config | {"run": ["e"], "experiments": {"e": experiment}})
     found = {}
     for batch in grid.batches():
-        if batch.solver in (*solvers, *references):
+        if batch.solver in (*solvers, *baselines):
             files = BatchFiles(*(tmp_path / batch.solver / name for name in ("r.jsonl", "t.jsonl", "state")))
             data, around = load_dataset(dataset), Surroundings(Limits(10.0, 512), 0.01)
             (found[batch.solver],) = run_batch(batch, data, around, files)
@@ -40,7 +40,7 @@ def records_of(dataset, q, tmp_path, *, solvers=(), references=()):
 
 
 def test_table_5_on_wine(tmp_path):
-    found = records_of("wine", 4, tmp_path, solvers=["ism", "ism_2018"], references=["svm", "lda", "pca_svm"])
+    found = records_of("wine", 4, tmp_path, solvers=["ism", "ism_2018"], baselines=["svm", "lda", "pca_svm"])
     # Printed: -1628.14; errors 0, 0, 0, 0 and 1.7 %.
     assert found["ism"].cost == pytest.approx(-1628.14, abs=0.005)
     assert found["ism_2018"].cost == pytest.approx(found["ism"].cost, rel=1e-12)
@@ -53,7 +53,7 @@ def test_table_5_on_wine(tmp_path):
 
 @needs_authors_cancer
 def test_table_5_on_cancer(tmp_path):
-    found = records_of("cancer-137", 4, tmp_path, solvers=["ism"], references=["svm", "lda", "pca_svm"])
+    found = records_of("cancer-137", 4, tmp_path, solvers=["ism"], baselines=["svm", "lda", "pca_svm"])
     # Printed: -1645.7; 1.5, 1.5, 3 and 1.5 %.
     assert found["ism"].cost == pytest.approx(-1645.7, abs=0.05)
     errors = {name: round(record.quality, 4) for name, record in found.items()}

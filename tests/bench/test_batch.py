@@ -18,11 +18,11 @@ from kdrbench.bench.supervisor import SupervisionError
 from kdrbench.bench.terms import TIMED
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError, InputError
+from kdrbench.evaluation import DenseProblem, Evaluation, build_problem
 from kdrbench.kernels import build_kernel
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.base import FEASIBILITY_BOUND
-from kdrbench.surrogate import DenseProblem, Evaluation, build_problem
 from one_batch import LIMITS, batch_of, files_in, run_batch
 
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.

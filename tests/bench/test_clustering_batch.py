@@ -1,4 +1,4 @@
-"""Batches of alternations and of clustering references, well-behaved and not."""
+"""Batches of alternations and of clustering baselines, well-behaved and not."""
 
 import json
 
@@ -39,10 +39,10 @@ def batch_of(method, **changes):
     return Grid(config).batches()[0]
 
 
-def reference_batch(method, **changes):
+def baseline_batch(method, **changes):
     config = whole_config()
-    config |= {"run": ["e"], "solvers": {"s": {"method": "ism"}}, "references": {"it": {"method": method}}}
-    config["experiments"] = {"e": EXPERIMENT | {"solvers": ["s"], "references": ["it"]} | changes}
+    config |= {"run": ["e"], "solvers": {"s": {"method": "ism"}}, "baselines": {"it": {"method": method}}}
+    config["experiments"] = {"e": EXPERIMENT | {"solvers": ["s"], "baselines": ["it"]} | changes}
     return Grid(config).batches()[-1]
 
 
@@ -154,11 +154,11 @@ def test_nmi_is_by_the_geometric_mean():
 
 
 @pytest.mark.parametrize(("method", "nmi"), [("pca_spectral_clustering", 0.835), ("spectral_clustering", None)])
-def test_clustering_references_leave_a_row_with_their_nmi_and_no_cost(files, method, nmi):
-    (record,) = run(reference_batch(method), files, Limits(60.0, 1024))
+def test_clustering_baselines_leave_a_row_with_their_nmi_and_no_cost(files, method, nmi):
+    (record,) = run(baseline_batch(method), files, Limits(60.0, 1024))
     assert (record.status, record.message, record.kernel) == ("converged", "clustered", "none")
     assert record.quality_metric == "nmi"
-    # Printed in ISM+ Table 6: .835; spectral clustering depends on the seed (docs/references.md).
+    # Printed in ISM+ Table 6: .835; spectral clustering depends on the seed (docs/baselines.md).
     assert nmi is None or record.quality == pytest.approx(nmi, abs=0.0006)
     assert record.quality > 0.8
     assert (record.cost, record.iterations, record.rounds) == (None,) * 3
@@ -167,15 +167,15 @@ def test_clustering_references_leave_a_row_with_their_nmi_and_no_cost(files, met
 
 
 @pytest.mark.parametrize(
-    ("reference", "status", "message"),
+    ("baseline", "status", "message"),
     [
         ("FailsToCluster", "failed", "ZeroDivisionError: no sample is nearest"),
-        ("ClustersTooFew", "failed", "InputError: the reference predicted labels of shape (2,) for 178 samples"),
+        ("ClustersTooFew", "failed", "InputError: the baseline predicted labels of shape (2,) for 178 samples"),
         ("ClustersForEver", "time_limit", "killed at the time limit of 0.5 s"),
     ],
 )
-def test_a_bad_clustering_reference_leaves_its_row(files, reference, status, message):
-    (record,) = run(reference_batch(f"misbehaving:{reference}"), files, Limits(0.5, 256))
+def test_a_bad_clustering_baseline_leaves_its_row(files, baseline, status, message):
+    (record,) = run(baseline_batch(f"misbehaving:{baseline}"), files, Limits(0.5, 256))
     assert (record.status, record.message.startswith(message)) == (status, True), record.message
     assert (record.quality_metric, record.quality, record.cost) == ("nmi", None, None)
 

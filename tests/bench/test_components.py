@@ -25,7 +25,7 @@ def config_of(paradigm="supervised", kernel="gaussian", **changes):
     config = table_4_config()
     config |= {"run": ["table4_supervised"], "solvers": {"it": {"method": "ism"}}}
     experiment = config["experiments"]["table4_supervised"]
-    experiment |= {"paradigm": paradigm, "datasets": ["wine"], "kernels": [kernel], "solvers": ["it"], "references": []}
+    experiment |= {"paradigm": paradigm, "datasets": ["wine"], "kernels": [kernel], "solvers": ["it"], "baselines": []}
     experiment |= {"components": {"wine": "eigengap"}, "split": "none"} | changes
     experiment.pop("folds", None)
     experiment.pop("published", None)
@@ -72,9 +72,9 @@ def test_a_run_that_the_budget_left_out_has_no_q(tmp_path):
     assert (record.status, record.n_components) == ("skipped", None)
 
 
-def test_references_have_no_such_rule():
-    config = config_of(references=["svm"])
-    config["references"] = {"svm": {"method": "svm"}}
+def test_baselines_have_no_such_rule():
+    config = config_of(baselines=["svm"])
+    config["baselines"] = {"svm": {"method": "svm"}}
     with pytest.raises(ConfigError, match=r"components\.wine is 'eigengap', a rule .* which 'svm' .* has not; name a"):
         check_config(config)
 

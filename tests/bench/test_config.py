@@ -76,18 +76,18 @@ TABLE = "experiments.table4_supervised"
         ("kernels.gaussian.sgima", 1, "config: kernels.gaussian: unknown option of kernel family 'gaussian': 'sgima'"),
         ("solvers.ism.tolerence", 1, "config: solvers.ism: unknown option of solver method 'ism': 'tolerence'"),
         ("solvers.ism.method", "imm", "config: solvers.ism: unknown solver method 'imm'"),
-        (f"{TABLE}.references", ["svn"], f"{TABLE}.references: unknown reference 'svn'; allowed: .*mean 'svm'\\?"),
+        (f"{TABLE}.baselines", ["svn"], f"{TABLE}.baselines: unknown baseline 'svn'; allowed: .*mean 'svm'\\?"),
         (
-            f"{TABLE}.references",
+            f"{TABLE}.baselines",
             ["svm", "spectral_clustering"],
-            f"{TABLE}.references: 'spectral_clustering' is a reference of clustering; this experiment is supervised, "
+            f"{TABLE}.baselines: 'spectral_clustering' is a baseline of clustering; this experiment is supervised, "
             "where these fit: kernel_pca_svm, lda, lda_svm, nca_svm, pca_svm, svm",
         ),
-        ("references", KeyError, f"{TABLE}.references: unknown reference 'svm'; allowed: "),
-        ("references.svm.method", "svn", "config: references.svm: unknown reference method 'svn'; allowed: kernel_pca"),
-        ("references.svm", {}, "config: the key 'method' is missing in references.svm"),
-        ("references.svm.penalty", -1, "config: references.svm: reference option penalty must be a finite number > 0"),
-        ("references.ism", {"method": "svm"}, "config: references.ism: a solver has this name too; give one of them"),
+        ("baselines", KeyError, f"{TABLE}.baselines: unknown baseline 'svm'; allowed: "),
+        ("baselines.svm.method", "svn", "config: baselines.svm: unknown baseline method 'svn'; allowed: kernel_pca"),
+        ("baselines.svm", {}, "config: the key 'method' is missing in baselines.svm"),
+        ("baselines.svm.penalty", -1, "config: baselines.svm: baseline option penalty must be a finite number > 0"),
+        ("baselines.ism", {"method": "svm"}, "config: baselines.ism: a solver has this name too; give one of them"),
         ("kernels.none", {"family": "linear"}, "config: kernels.none: the name stands for the lack of a kernel; give"),
         ("solvers.dg.start", "phi", "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate"),
         ("solvers.dg.variant", "fast", "config: solvers.dg: unknown value of solver option variant: 'fast'; allowed"),
@@ -100,8 +100,8 @@ def test_each_fault_is_one_sentence_with_key_value_and_what_is_allowed(path, val
     assert "\n" not in str(caught.value)
 
 
-def test_an_experiment_may_do_without_references():
-    config = changed(f"{TABLE}.references", [])
+def test_an_experiment_may_do_without_baselines():
+    config = changed(f"{TABLE}.baselines", [])
     check_config(config)
     assert all(batch.kind == "solver" for batch in Grid(config).batches())
 
@@ -115,7 +115,7 @@ def test_the_whole_grid_is_that_of_the_papers():
     assert len({batch.path for batch in grid.batches()}) == len(grid.batches())
     runs = {name: sum(len(batch.folds) for batch in grid.batches(name)) for name in grid.experiments}
     assert runs == {
-        # data sets x (kernels x solvers + references) x folds
+        # data sets x (kernels x solvers + baselines) x folds
         "table4_supervised": 4 * (2 * 8 + 3) * 10,
         "table4_unsupervised": 4 * (2 * 8 + 2),
         "table4_unsupervised_142": 2 * 5 * 10,
@@ -145,18 +145,18 @@ def test_grid_covers_every_fold_of_every_cell_once():
     assert len({batch.path for batch in batches}) == len(batches)
 
 
-def test_references_come_after_the_solvers_of_their_data_set_once_for_all_kernels():
+def test_baselines_come_after_the_solvers_of_their_data_set_once_for_all_kernels():
     batches = Grid(CONFIG).batches()
     assert [batch.path for batch in batches[16:19]] == [
         f"table4_supervised/wine/none/{name}/0-9" for name in ("svm", "lda_svm", "pca_svm")
     ]
-    assert [batch.kind for batch in batches] == 2 * (16 * ["solver"] + 3 * ["reference"])
+    assert [batch.kind for batch in batches] == 2 * (16 * ["solver"] + 3 * ["baseline"])
     assert Grid(CONFIG).bundle("table4_supervised", "cancer", "none/svm/0-9").batches[0] in batches
 
 
-def test_an_experiment_without_references_needs_no_definitions():
-    config = changed("references", KeyError)
-    del config["experiments"]["table4_supervised"]["references"]
+def test_an_experiment_without_baselines_needs_no_definitions():
+    config = changed("baselines", KeyError)
+    del config["experiments"]["table4_supervised"]["baselines"]
     assert {batch.kind for batch in Grid(config).batches()} == {"solver"}
 
 
@@ -176,10 +176,10 @@ def test_what_decides_results_is_in_the_batch_and_limits_are_not():
     tighter = hashes(changed("solvers.ism.tolerance", 0.5))
     assert {path for path in base if base[path] != tighter[path]} == {path for path in base if "/ism/" in path}
     assert not set(hashes(changed("seed", 1)).items()) & set(base.items())
-    harder = hashes(changed("references.svm.penalty", 9))
+    harder = hashes(changed("baselines.svm.penalty", 9))
     assert {path for path in base if base[path] != harder[path]} == {path for path in base if "/svm/" in path}
     elsewhere = hashes(changed(f"{TABLE}.start", "random"))
-    # References have no start, and published variants one of their own.
+    # Baselines have no start, and published variants one of their own.
     own = ("/none/", "/dg/", "/sm/", "/gm/")
     same = {path for path in base if base[path] == elsewhere[path]}
     assert same == {path for path in base if any(name in path for name in own)}

@@ -74,8 +74,8 @@ def labelled(**names):
             "e.labellings.wine.n_clusters is 1; it must be at least 2",
         ),
         (
-            ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"references": ["spectral_clustering"]},
-            "e.references: 'spectral_clustering' has no place in an experiment that is alternative",
+            ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"baselines": ["spectral_clustering"]},
+            "e.baselines: 'spectral_clustering' has no place in an experiment that is alternative",
         ),
         (
             ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"split": "folds", "folds": 5},
@@ -91,8 +91,8 @@ def labelled(**names):
             "e.paradigm_params: supervised experiments have no parameters",
         ),
         (
-            {"references": ["svm"]},
-            "'svm' is a reference of classification; this experiment is unsupervised, where these",
+            {"baselines": ["svm"]},
+            "'svm' is a baseline of classification; this experiment is unsupervised, where these",
         ),
         ({"folds_per_job": "all"}, "e.folds_per_job is 'all'; it must be 'auto' or an integer of at least 1"),
         ({"folds_per_job": 0}, "e.folds_per_job is 0; it must be 'auto' or an integer of at least 1"),
@@ -113,7 +113,7 @@ def test_supervised_folds_are_required():
 
 
 def test_an_unsupervised_cell_is_one_run_with_a_cluster_a_class():
-    experiment = UNSUPERVISED | {"references": ["spectral_clustering"], "paradigm_params": {"centred": False}}
+    experiment = UNSUPERVISED | {"baselines": ["spectral_clustering"], "paradigm_params": {"centred": False}}
     batches = Grid(CONFIG | {"run": ["e"], "experiments": {"e": experiment}}).batches()
     assert [batch.path for batch in batches] == ["e/wine/gaussian/ism/0-0", "e/wine/none/spectral_clustering/0-0"]
     for batch in batches:

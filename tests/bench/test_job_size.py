@@ -26,7 +26,7 @@ def part(method, kernel=GAUSSIAN):
         (MNIST, "ism", LINEAR, 10),
         (CANCER, "ism_2018", GAUSSIAN, 10),
         (FACE, "ism_2018", GAUSSIAN, 1),
-        # Of a reference, which has no kernel, the method does not matter.
+        # Of a baseline, which has no kernel, the method does not matter.
         (FACE, "dimension_growth", {}, 10),
         (MNIST, "svm", {}, 10),
     ],

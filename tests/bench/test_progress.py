@@ -19,7 +19,7 @@ from made_up import record
 def grid():
     config = table_4_config()
     experiment = config["experiments"]["table4_supervised"]
-    experiment |= {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism", "sm", "gm"], "references": []}
+    experiment |= {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism", "sm", "gm"], "baselines": []}
     experiment |= {"folds": 4, "folds_per_job": 4}
     return Grid(config)
 
@@ -143,7 +143,7 @@ def test_a_larger_problem_is_expected_to_take_longer_but_not_beyond_the_limit():
     config = table_4_config()
     config["limits"] = config["limits"] | {"time_s": 60.0}
     experiment = config["experiments"]["table4_supervised"]
-    experiment |= {"datasets": ["wine", "mnist"], "kernels": ["gaussian"], "solvers": ["ism", "sm"], "references": []}
+    experiment |= {"datasets": ["wine", "mnist"], "kernels": ["gaussian"], "solvers": ["ism", "sm"], "baselines": []}
     experiment |= {"components": {"wine": 4, "mnist": 10}}
     grid = Grid(config)
     reckoned = {(batch.dataset, batch.solver): grid.reckoned_s(batch) for batch in grid.batches()}

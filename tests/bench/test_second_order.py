@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from kdrbench.bench.solver_job import _second_order
+from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import build_task
-from kdrbench.solvers.certificate import certify
-from kdrbench.surrogate import Evaluation
+from kdrbench.solvers.geometry.certificate import certify
 
 
 def problem_of(n_features):

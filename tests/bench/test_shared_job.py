@@ -35,13 +35,13 @@ METHODS = {
 }
 
 
-def shared(*solvers, references=("svm",), folds=2, **methods):
-    """Return the bundle of the one job that makes these solvers with two kernels, and the references."""
+def shared(*solvers, baselines=("svm",), folds=2, **methods):
+    """Return the bundle of the one job that makes these solvers with two kernels, and the baselines."""
     config = table_4_config()
     config["solvers"] = METHODS | methods
     experiment = config["experiments"]["table4_supervised"]
     experiment |= {"datasets": ["wine"], "kernels": ["gaussian", "linear"], "solvers": list(solvers)}
-    experiment |= {"references": list(references), "folds": folds, "folds_per_job": "auto"}
+    experiment |= {"baselines": list(baselines), "folds": folds, "folds_per_job": "auto"}
     (bundle,) = Grid(config).bundles()
     return bundle
 
@@ -108,10 +108,10 @@ def test_a_changed_batch_alone_is_made_again_and_the_others_stand_byte_for_byte(
 def test_cells_come_and_go_and_nothing_else_is_made(files):
     run(shared("ism"), files)
     before = files.records.read_text().splitlines()
-    run(shared("tolerant", "ism", references=["svm", "lda_svm"]), files)
+    run(shared("tolerant", "ism", baselines=["svm", "lda_svm"]), files)
     more = lines_by_solver(files.records)
     assert set(before) == {*more["ism"], *more["svm"]}
-    run_job(shared("ism", references=["lda_svm"]), no_data, around(calibrate=never), files)
+    run_job(shared("ism", baselines=["lda_svm"]), no_data, around(calibrate=never), files)
     assert lines_by_solver(files.records) == {name: more[name] for name in ("ism", "lda_svm")}
 
 
@@ -238,13 +238,13 @@ def test_two_jobs_do_not_write_the_same_files(files):
 def test_cores_are_calibrated_again_when_some_seconds_have_passed(files, monkeypatch):
     seconds = iter(range(1, 100))
     monkeypatch.setattr("kdrbench.bench.job.CALIBRATE_EVERY_S", 0.0)
-    records = run(shared("ism", references=[]), files, calibrate=lambda: float(next(seconds)))
+    records = run(shared("ism", baselines=[]), files, calibrate=lambda: float(next(seconds)))
     assert [(row.calibration_before_s, row.calibration_after_s) for row in records] == [(1.0, 2.0)] * 2 + [
         (2.0, 3.0)
     ] * 2
     files.records.unlink()
     monkeypatch.setattr("kdrbench.bench.job.CALIBRATE_EVERY_S", 3600.0)
-    records = run(shared("ism", references=[]), files, calibrate=lambda: float(next(seconds)))
+    records = run(shared("ism", baselines=[]), files, calibrate=lambda: float(next(seconds)))
     assert {(row.calibration_before_s, row.calibration_after_s) for row in records} == {(4.0, 5.0)}
 
 

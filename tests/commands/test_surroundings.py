@@ -159,7 +159,7 @@ def test_the_status_names_who_loses(tmp_path):
         "datasets": ["wine"],
         "kernels": ["gaussian"],
         "solvers": ["ism", "dg", "random"],
-        "references": [],
+        "baselines": [],
     }
     (tmp_path / "config.json").write_text(json.dumps(config))
     costs = {"ism": -3.0, "dg": -1.0, "random": -2.0}

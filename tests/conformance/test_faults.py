@@ -19,18 +19,18 @@ NO_ANSWER = SOLVER.replace(
 """,
     "            monitor.keep_going(projection)\n",
 )
-REFERENCE = """
+BASELINE = """
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from kdrbench.references import ReferenceTask
+from kdrbench.baselines import BaselineTask
 
 
 @dataclass(frozen=True)
 class Guess:
-    task: ClassVar[ReferenceTask] = ReferenceTask.CLASSIFICATION
+    task: ClassVar[BaselineTask] = BaselineTask.CLASSIFICATION
     version: ClassVar[int] = 1
     imports: ClassVar[tuple[str, ...]] = ()
 
@@ -51,7 +51,7 @@ def faults(folder, kind, text, time_limit_s=20.0):
     """Return the faulty findings of a plug-in with this text, by check."""
     path = folder / "plugin.py"
     path.write_text(text)
-    place = f"{path}:Guess" if kind == "reference" else str(path)
+    place = f"{path}:Guess" if kind == "baseline" else str(path)
     return {one.check: one for one in check(Subject(kind, place), time_limit_s) if one.fault}
 
 
@@ -226,13 +226,13 @@ OTHER_FAULTS = [
     ("dataset", DATA, "values", ("return rng", "return np.nan * rng"), "NaN or infinite"),
     ("dataset", DATA, "determinism", ("default_rng(0)", "default_rng(np.random.randint(9**9))"), "the second time"),
     ("dataset", DATA, "global state", ("rng = ", "np.random.seed(0)\n        rng = "), "changes numpy.random"),
-    ("reference", REFERENCE, "API", ("n_components, rng)", "rng)"), "fit cannot be called"),
-    ("reference", REFERENCE, "labels", ("len(features))", "3)"), r"gives labels of shape \(3,\) to 40 samples"),
-    ("reference", REFERENCE, "labels", ("len(features))", "len(features)) + 9"), "gives labels that there are not"),
-    ("reference", REFERENCE, "determinism", ("self.rng.choice", "np.random.choice"), "the second time"),
+    ("baseline", BASELINE, "API", ("n_components, rng)", "rng)"), "fit cannot be called"),
+    ("baseline", BASELINE, "labels", ("len(features))", "3)"), r"gives labels of shape \(3,\) to 40 samples"),
+    ("baseline", BASELINE, "labels", ("len(features))", "len(features)) + 9"), "gives labels that there are not"),
+    ("baseline", BASELINE, "determinism", ("self.rng.choice", "np.random.choice"), "the second time"),
     (
-        "reference",
-        REFERENCE,
+        "baseline",
+        BASELINE,
         "inputs",
         ("return Guessed", "labels[:] = 0\n        return Guessed"),
         "it changes array 2",
@@ -241,7 +241,7 @@ OTHER_FAULTS = [
 
 
 @pytest.mark.parametrize(("kind", "text", "name", "edit", "fault"), OTHER_FAULTS)
-def test_learners_data_and_references(tmp_path, kind, text, name, edit, fault):
+def test_learners_data_and_baselines(tmp_path, kind, text, name, edit, fault):
     found = faults(tmp_path, kind, changed(text, *edit))
     assert name in found
     with pytest.raises(AssertionError, match=fault):
@@ -249,8 +249,8 @@ def test_learners_data_and_references(tmp_path, kind, text, name, edit, fault):
     assert found[name].mend
 
 
-def test_a_sound_reference(tmp_path):
-    assert not faults(tmp_path, "reference", REFERENCE)
+def test_a_sound_baseline(tmp_path):
+    assert not faults(tmp_path, "baseline", BASELINE)
 
 
 def test_paths_and_names_say_what_kind_they_are(tmp_path):
@@ -260,7 +260,7 @@ def test_paths_and_names_say_what_kind_they_are(tmp_path):
         assert find_subject(str(paths[name])).kind == kind
     for name, kind in {"ism": "solver", "gaussian": "kernel", "wine": "dataset", "nca": "metric-learner"}.items():
         assert find_subject(name).kind == kind
-    assert find_subject("svm").kind == "reference"
+    assert find_subject("svm").kind == "baseline"
     assert find_subject("misbehaving:Lies").kind == "solver"
 
 

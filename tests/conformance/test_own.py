@@ -2,10 +2,10 @@
 
 import pytest
 
+from kdrbench.baselines import BASELINES
 from kdrbench.conformance import Subject, check
 from kdrbench.kernels import FAMILIES
 from kdrbench.metric_learning import LEARNERS
-from kdrbench.references import REFERENCES
 from kdrbench.solvers import CONTROLS, SOLVERS
 from own_methods import write_all
 
@@ -31,9 +31,9 @@ def test_metric_learners(name):
     assert not faults(Subject("metric-learner", name))
 
 
-@pytest.mark.parametrize("name", sorted(REFERENCES))
-def test_references(name):
-    assert not faults(Subject("reference", name))
+@pytest.mark.parametrize("name", sorted(BASELINES))
+def test_baselines(name):
+    assert not faults(Subject("baseline", name))
 
 
 @pytest.mark.parametrize("name", ["wine", "moons"])

@@ -10,7 +10,7 @@ from kdrbench.estimators import InterpretableKDR
 from kdrbench.kernels import Pairing, Polynomial, Squared, UserKernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import Status, stiefel
-from kdrbench.solvers.stiefel import leading_eigenvectors
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors
 
 KERNELS = ["linear", "squared", "polynomial", "gaussian", "multiquadric", "rbf_relative"]
 

@@ -6,7 +6,7 @@ import pytest
 from helpers import random_samples
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.estimators.resources import evaluation_of
-from kdrbench.surrogate import Evaluation
+from kdrbench.evaluation import Evaluation
 
 
 def test_threads_are_scikit_learns_n_jobs():

@@ -11,6 +11,8 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from kdrbench.datasets import Standardiser, load_dataset, synthetic
 from kdrbench.errors import InputError
+from kdrbench.evaluation import Evaluation
+from kdrbench.evaluation.gram import DenseGram
 from kdrbench.kernels import Gaussian, Multiquadric, Polynomial, Squared, median_distance
 from kdrbench.paradigms import (
     Alternation,
@@ -23,8 +25,6 @@ from kdrbench.paradigms import (
     spectral_embedding,
 )
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start
-from kdrbench.surrogate import Evaluation
-from kdrbench.surrogate.gram import DenseGram
 
 MIRROR = Path(os.environ.get("KDRBENCH_MIRROR", ""))
 needs_mirror = pytest.mark.skipif(

@@ -7,11 +7,11 @@ import pytest
 
 from helpers import KERNELS, random_samples
 from kdrbench.errors import InputError
+from kdrbench.evaluation import Evaluation
+from kdrbench.evaluation.gram import PanelGram, gram_operator
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared
 from kdrbench.paradigms import cluster_rows, degree_scaling, spectral_embedding
 from kdrbench.paradigms.krylov import largest_eigenpairs
-from kdrbench.surrogate import Evaluation
-from kdrbench.surrogate.gram import PanelGram, gram_operator
 
 
 def clustered_samples(n_samples=300, n_groups=4, seed=0):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from kdrbench.datasets import Standardiser, load_dataset
+from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Gaussian, Polynomial, median_distance
 from kdrbench.paradigms import ReducedObjective, build_task
 from kdrbench.solvers import IterationMonitor, build_solver, make_start
-from kdrbench.surrogate import Evaluation
 
 
 def wine():

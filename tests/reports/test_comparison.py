@@ -51,7 +51,7 @@ def with_error(solver, **columns):
 CONFIG = {
     "run": ["six", "five", "again"],
     "experiments": {
-        "six": experiment(TABLE_6, references=["spectral_clustering"]),
+        "six": experiment(TABLE_6, baselines=["spectral_clustering"]),
         "five": experiment(TABLE_5),
         "again": experiment(TABLE_6, datasets=["wine"]),
         "unpublished": {key: value for key, value in experiment(TABLE_6).items() if key != "published"},
@@ -88,7 +88,7 @@ def found(comparisons, table, *axes, experiment=None):
 
 def test_every_number_of_the_tables_named_stands_once_and_counts_once(comparisons):
     printed = [*published_numbers(**TABLE_6), *published_numbers(**TABLE_5)]
-    # A third of the rows of references is a cost that is not printed.
+    # A third of the rows of baselines is a cost that is not printed.
     assert len(printed) == (84 - 4 * 2) + (96 - 4 * 3)
     assert [(one.table, one.dataset, one.kernel, one.method, one.metric) for one in comparisons if one.first] == [
         tuple(axes[name] for name in ("table", "dataset", "kernel", "method", "metric")) for axes in printed

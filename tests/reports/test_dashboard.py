@@ -67,9 +67,9 @@ def test_runs_keep_their_numbers_and_traces_their_ends(grid, tmp_path):
     json.dumps(data, allow_nan=False)
     place = data["columns"].index("cost")
     np.testing.assert_allclose([row[place] for row in data["rows"][:3]], runs["cost"][:3], rtol=1e-7)
-    reference = int(np.flatnonzero(long["kernel"] == "none")[0])
-    assert data["rows"][reference][place] is None
-    assert data["traces"][reference] is None
+    baseline = int(np.flatnonzero(long["kernel"] == "none")[0])
+    assert data["rows"][baseline][place] is None
+    assert data["traces"][baseline] is None
     lines = (tmp_path / "long" / long["trace_file"][1]).read_text().splitlines()
     of_fold = [point for point in map(json.loads, lines) if point["fold"] == 1]
     times, costs, _ = data["traces"][1]

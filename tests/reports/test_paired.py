@@ -84,7 +84,7 @@ def test_a_rival_that_is_higher_on_every_fold_differs():
     assert (tests["ism", "sm"].p, tests["ism", "sm"].lower) == (1.0, "")
 
 
-def test_few_folds_failed_runs_and_references_are_not_tested():
+def test_few_folds_failed_runs_and_baselines_are_not_tested():
     frame = runs(ism=-1.0, dg=-2.0, svm=None)
     frame.loc[frame["solver"] == "svm", "kernel"] = "none"
     assert cost_tests(frame[frame["fold"] < 5]) == {}

@@ -78,7 +78,7 @@ def test_problems_are_solved_when_the_cost_is_near_the_best_of_all(traces):
     assert all(panel.x.scale is Scale.LOG for panel in found.values())
 
 
-def test_failed_runs_solve_nothing_and_references_do_not_compete(traces):
+def test_failed_runs_solve_nothing_and_baselines_do_not_compete(traces):
     runs = [one | {"status": "failed"} if one["solver"] == "ism" else one for one in RUNS]
     runs.append(run("wine", "svm", 0, kernel="none"))
     first = next(iter(panels(runs, traces).values()))

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from helpers import KERNELS, random_projection, random_samples
+from kdrbench.evaluation import DenseProblem, Evaluation, PanelProblem, build_problem
 from kdrbench.kernels import Gaussian, Multiquadric, Polynomial, RelativeGaussian
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
-from kdrbench.solvers.acceleration import accelerate, approach, corrected
-from kdrbench.solvers.certificate import certify
-from kdrbench.solvers.correction import approach_through
-from kdrbench.solvers.stiefel import leading_eigenvectors, relative_stationarity
-from kdrbench.surrogate import DenseProblem, Evaluation, PanelProblem, build_problem
+from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, relative_stationarity
+from kdrbench.solvers.safeguarded.approach import accelerate, approach, corrected
+from kdrbench.solvers.safeguarded.correction import approach_through
 
 
 def classes(n_samples, n_features, seed=0):

@@ -10,7 +10,7 @@ from kdrbench.errors import InputError
 from kdrbench.paradigms import regression_problem, supervised_problem
 from kdrbench.problems import Counters
 from kdrbench.solvers import CONTROLS, IterationMonitor, Status, build_solver, solve
-from kdrbench.solvers.stiefel import leading_eigenvectors, subspace_turn
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, subspace_turn
 
 
 def run(method, problem=None, n_components=2, **options):

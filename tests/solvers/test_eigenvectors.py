@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kdrbench.solvers import stiefel
-from kdrbench.solvers.stiefel import leading_eigenvectors
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors
 
 
 def of_rank(values, size=300, seed=0):

@@ -8,7 +8,7 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
-from kdrbench.solvers.stiefel import subspace_turn
+from kdrbench.solvers.geometry.stiefel import subspace_turn
 
 
 def solved(problem, **options):

@@ -14,7 +14,7 @@ from kdrbench.datasets import Standardiser, load_dataset
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
-from kdrbench.solvers.stiefel import relative_stationarity
+from kdrbench.solvers.geometry.stiefel import relative_stationarity
 
 mirror = os.environ.get("KDRBENCH_MIRROR", "")
 needs_mirror = pytest.mark.skipif(

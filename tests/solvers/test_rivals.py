@@ -10,13 +10,13 @@ import pytest
 
 from helpers import Watcher, random_projection, random_samples, small_problem
 from kdrbench.errors import InputError
+from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import Gaussian, Pairing, UserKernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems.geometry import riemannian_gradient
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve, stiefel_cayley
-from kdrbench.solvers.cayley_curve import CayleyCurve
-from kdrbench.solvers.stiefel import feasibility_error, orthonormalised, relative_stationarity, subspace_turn
-from kdrbench.surrogate import Evaluation, build_problem
+from kdrbench.solvers.geometry.cayley_curve import CayleyCurve
+from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, relative_stationarity, subspace_turn
 
 KERNELS = ["gaussian", "polynomial", "linear", "squared", "multiquadric"]
 

@@ -9,7 +9,7 @@ from kdrbench.datasets import synthetic
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import regression_problem, supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
-from kdrbench.solvers.certificate import certify
+from kdrbench.solvers.geometry.certificate import certify
 
 
 def broken_promises(problem, start):

@@ -7,12 +7,12 @@ from helpers import Watcher, random_projection, random_samples, small_problem
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, curvature, make_start, model, solve
-from kdrbench.solvers.certificate import certify
-from kdrbench.solvers.curvature import Tangents, largest_turn, smallest_curvature
-from kdrbench.solvers.model import FormedModel
-from kdrbench.solvers.newton import NewtonSearch
-from kdrbench.solvers.preconditioner import IsmPreconditioner
-from kdrbench.solvers.stiefel import outside
+from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest_curvature
+from kdrbench.solvers.geometry.preconditioner import IsmPreconditioner
+from kdrbench.solvers.geometry.stiefel import outside
+from kdrbench.solvers.safeguarded.finish import NewtonSearch
+from kdrbench.solvers.safeguarded.quadratic_model import FormedModel
 
 DEFINITIONS = {
     "gaussian": {"family": "gaussian"},

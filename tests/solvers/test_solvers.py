@@ -11,7 +11,7 @@ from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import SOLVERS as METHODS
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
-from kdrbench.solvers.stiefel import feasibility_error
+from kdrbench.solvers.geometry.stiefel import feasibility_error
 
 KERNEL_NAMES = ["gaussian", "polynomial", "linear", "squared", "multiquadric"]
 RIVALS = ["dimension_growth", "stiefel_cayley", "grassmann_trust_region"]

@@ -26,8 +26,8 @@ def grid():
     experiment = {"title": "Chaos.", "paradigm": "supervised", "start": "surrogate", "components": {"wine": 4}}
     experiment |= overlay()["experiments"]["table4_supervised"]
     experiment |= {"kernels": ["gaussian", "polynomial"], "folds": 4}
-    apart = {"solvers": ["gm"], "references": []}
-    together = {"solvers": ["ism", "Raises"], "references": ["svm"], "folds_per_job": "auto"}
+    apart = {"solvers": ["gm"], "baselines": []}
+    together = {"solvers": ["ism", "Raises"], "baselines": ["svm"], "folds_per_job": "auto"}
     # Most of a run is repeats, so that there is something to kill.
     return overlay(
         run=["apart", "together"],

@@ -13,7 +13,7 @@ OWN = {
     "datasets": {"blobs": {"loader": "my_data.py"}},
     "kernels": {"rational": {"family": "my_kernel.py"}},
     "solvers": {"mine": {"method": "my_solver.py"}},
-    "references": {},
+    "baselines": {},
     "run": ["own"],
     "limits": {"time_s": 5, "memory_mib": 512},
     "experiments": {

@@ -15,7 +15,7 @@ CODE = "from misbehaving import Raises\n\n\nclass Mine(Raises):\n    pass\n"
 
 def grid(*solvers, **methods):
     experiment = overlay()["experiments"]["table4_supervised"]
-    experiment |= {"solvers": list(solvers), "references": ["svm"], "folds_per_job": "auto"}
+    experiment |= {"solvers": list(solvers), "baselines": ["svm"], "folds_per_job": "auto"}
     return {
         "solvers": {"mine": {"method": "mine:Mine"}, "ended": {"method": "misbehaving:IsTerminated"}} | methods,
         "limits": {"time_s": 5, "memory_mib": 256},

@@ -35,7 +35,7 @@ def workflow(cluster, tmp_path):
 
 
 def of_solvers(*solvers, **changes):
-    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": list(solvers), "references": []}
+    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": list(solvers), "baselines": []}
     return overlay(experiments={"table4_supervised": experiment}, **changes)
 
 
@@ -106,7 +106,7 @@ def test_rows_of_a_shared_job_outlast_one_that_fails_to_add_to_them(cluster, wor
     def together(*solvers):
         return of_solvers(*solvers) | {"experiments": {"table4_supervised": auto | {"solvers": list(solvers)}}}
 
-    auto = overlay()["experiments"]["table4_supervised"] | {"references": [], "folds_per_job": "auto"}
+    auto = overlay()["experiments"]["table4_supervised"] | {"baselines": [], "folds_per_job": "auto"}
     before = cluster.jobs()
     done = workflow.run(*ROWS, **together("ism", "Raises"))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -9,9 +9,9 @@ from small_grid import ROWS, Workflow, overlay
 pytestmark = pytest.mark.workflow
 
 
-def grid(names, references=(), **changes):
+def grid(names, baselines=(), **changes):
     experiment = overlay()["experiments"]["table4_supervised"]
-    experiment |= {"solvers": list(names), "references": list(references)}
+    experiment |= {"solvers": list(names), "baselines": list(baselines)}
     return overlay(experiments={"table4_supervised": experiment}, **changes)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kdrbench.bench.published import read_points
 from kdrbench.reports.chart import Chart
-from small_grid import BAD, LIMIT_S, REFERENCE_STATUS, ROWS, STATUS, Workflow, overlay
+from small_grid import BAD, BASELINE_STATUS, LIMIT_S, ROWS, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 
@@ -33,7 +33,7 @@ def copy(finished, tmp_path):
 
 def test_every_run_left_the_right_row_with_its_partial_trace(finished):
     records = finished.records()
-    assert set(records) == {*STATUS, *REFERENCE_STATUS}
+    assert set(records) == {*STATUS, *BASELINE_STATUS}
     for solver, status in STATUS.items():
         assert [record.fold for record in records[solver]] == [0, 1]
         for record in records[solver]:
@@ -43,11 +43,11 @@ def test_every_run_left_the_right_row_with_its_partial_trace(finished):
         points = [json.loads(line) for line in trace.read_text().splitlines()]
         assert {point["fold"] for point in points} == {0, 1}
         assert len(points) >= 6
-    for reference, status in REFERENCE_STATUS.items():
-        assert [(row.fold, row.kernel, row.status) for row in records[reference]] == [
+    for baseline, status in BASELINE_STATUS.items():
+        assert [(row.fold, row.kernel, row.status) for row in records[baseline]] == [
             (fold, "none", status) for fold in (0, 1)
         ]
-        assert all(row.cost is None and (row.quality is None) == (status == "time_limit") for row in records[reference])
+        assert all(row.cost is None and (row.quality is None) == (status == "time_limit") for row in records[baseline])
 
 
 def test_nothing_of_a_killed_run_is_left(finished):
@@ -131,14 +131,14 @@ def test_an_unsupervised_experiment_runs_with_solvers_that_go_wrong_inside(tmp_p
         "datasets": ["wine"],
         "kernels": ["gaussian"],
         "solvers": list(CLUSTER_STATUS),
-        "references": ["pca_spectral_clustering", "ClustersForEver"],
+        "baselines": ["pca_spectral_clustering", "ClustersForEver"],
         "components": {"wine": 4},
         "split": "none",
         "start": "surrogate",
     }
-    references = overlay()["references"] | {"ClustersForEver": {"method": "misbehaving:ClustersForEver"}}
+    baselines = overlay()["baselines"] | {"ClustersForEver": {"method": "misbehaving:ClustersForEver"}}
     solvers = overlay()["solvers"] | {"NeverEnds": {"method": "misbehaving:NeverEnds"}}
-    changes = {"run": ["clusters"], "solvers": solvers, "references": references}
+    changes = {"run": ["clusters"], "solvers": solvers, "baselines": baselines}
     done = workflow.run("--until", "table", **changes, experiments={"clusters": experiment})
     assert done.returncode == 0, done.stdout + done.stderr
     records = workflow.records()
@@ -164,7 +164,7 @@ def test_merged_table_has_every_row(finished):
     with (finished.folder / "results/runs.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [(row["solver"], row["fold"]) for row in rows] == [
-        (name, fold) for name in (*STATUS, *REFERENCE_STATUS) for fold in "01"
+        (name, fold) for name in (*STATUS, *BASELINE_STATUS) for fold in "01"
     ]
     assert all(row["git_commit"] and row["lock_sha256"] and row["processor"] for row in rows)
 
@@ -183,8 +183,8 @@ def test_another_option_reruns_the_cells_of_that_solver(finished):
     solvers = overlay()["solvers"] | {"ism": {"tolerance": 0.5}}
     planned = finished.planned(solvers=solvers)
     assert planned["run_batch"] == 1
-    references = overlay()["references"] | {"svm": {"penalty": 9.0}}
-    assert finished.planned(references=references)["run_batch"] == 1
+    baselines = overlay()["baselines"] | {"svm": {"penalty": 9.0}}
+    assert finished.planned(baselines=baselines)["run_batch"] == 1
     # Nor does another mirror hide it, as a job of the data's that is run again would.
     assert finished.planned(solvers=solvers, data={"mirror": "/elsewhere"})["run_batch"] == 1
     assert "run_batch" not in finished.planned(data={"mirror": "/elsewhere"})
@@ -195,7 +195,7 @@ def test_an_edited_solver_reruns_its_own_cells(tmp_path):
     workflow.environment["PYTHONPATH"] += f":{workflow.folder}"
     code = workflow.folder / "mine.py"
     code.write_text("from misbehaving import NeverEnds\n\n\nclass Mine(NeverEnds):\n    pass\n")
-    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": ["ism", "mine"], "references": []}
+    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": ["ism", "mine"], "baselines": []}
     grid = {
         "solvers": {"mine": {"method": "mine:Mine"}},
         "limits": {"time_s": 0.2, "memory_mib": 256},
@@ -229,7 +229,7 @@ def test_other_software_reruns_everything(finished, tmp_path):
     (tmp_path / "conda").chmod(0o755)
     path = {"PATH": f"{tmp_path}:{finished.environment['PATH']}"}
     elsewhere = Workflow(finished.folder, path).planned("--sdm", "conda")
-    assert elsewhere["run_batch"] == len(STATUS) + len(REFERENCE_STATUS)
+    assert elsewhere["run_batch"] == len(STATUS) + len(BASELINE_STATUS)
     assert {"merge_runs", "table", "published_vs_ours"} <= set(elsewhere)
     # Its result is checked against a hash, whatever software has made it.
     assert "prepare_data" not in elsewhere
@@ -255,7 +255,7 @@ def test_results_are_rebuilt_piecewise(copy):
     done = copy.run()
     assert done.returncode == 0, done.stdout + done.stderr
     after = copy.records()
-    others = (*BAD, *REFERENCE_STATUS)
+    others = (*BAD, *BASELINE_STATUS)
     assert {name: after[name] for name in others} == {name: before[name] for name in others}
     assert [record.cost for record in after["ism"]] == [record.cost for record in before["ism"]]
     assert (copy.folder / "reports/table4_supervised.html").exists()
@@ -267,7 +267,7 @@ def test_an_interruption_is_no_row_and_a_red_end_with_its_reason(tmp_path):
     done = workflow.run(experiments={"table4_supervised": experiment})
     assert done.returncode != 0
     assert "the run was ended by SIGTERM; start the workflow again" in done.stdout + done.stderr
-    assert set(workflow.records()) == {"ism", *REFERENCE_STATUS}
+    assert set(workflow.records()) == {"ism", *BASELINE_STATUS}
     assert not (workflow.folder / "reports").exists()
 
 

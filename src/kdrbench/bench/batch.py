@@ -12,6 +12,8 @@ from typing import Any
 
 import psutil
 
+from kdrbench.baselines import build_baseline
+from kdrbench.bench.baseline_job import make_baseline_job
 from kdrbench.bench.budget import Budget
 from kdrbench.bench.calibration import calibration_s
 from kdrbench.bench.checkpoint import read_checkpoint
@@ -23,14 +25,12 @@ from kdrbench.bench.outcome import RunOutcome, judge
 from kdrbench.bench.pauses import Pauses
 from kdrbench.bench.plan import Batch, Kind
 from kdrbench.bench.record import RunRecord, append_record, read_records
-from kdrbench.bench.reference_job import make_reference_job
 from kdrbench.bench.row import Row, now
 from kdrbench.bench.solver_job import make_solver_job
 from kdrbench.bench.state import BatchFiles, claimed
 from kdrbench.bench.supervisor import GRACE_S, End, Ending, SupervisionError, supervise
 from kdrbench.bench.terms import TIMED, Terms
 from kdrbench.datasets import Dataset
-from kdrbench.references import build_reference
 from kdrbench.solvers import build_solver
 
 JobMaker = Callable[[int, Fold], Job]
@@ -83,10 +83,10 @@ def run_batch(
 
 def _job_maker(batch: Batch, limits: Limits) -> JobMaker:
     """Build the batch's method, load what it needs, and return what makes its job on a fold."""
-    if batch.kind is Kind.REFERENCE:
-        reference = build_reference(batch.solver_definition)
-        _load(reference.imports)
-        return partial(make_reference_job, batch, reference)
+    if batch.kind is Kind.BASELINE:
+        baseline = build_baseline(batch.solver_definition)
+        _load(baseline.imports)
+        return partial(make_baseline_job, batch, baseline)
     solver = build_solver(batch.solver_definition)
     _load(getattr(solver, "imports", ()))
     if batch.paradigm == "supervised":

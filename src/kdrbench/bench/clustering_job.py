@@ -27,6 +27,7 @@ from kdrbench.bench.rounds import OutOfTimeError, Rounds
 from kdrbench.bench.seeds import rng_of
 from kdrbench.bench.traces import read_array, save_array
 from kdrbench.errors import InputError
+from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Alternation, Learned, ReducedObjective, build_task, cluster_rows
@@ -34,8 +35,7 @@ from kdrbench.paradigms.task import ClusteringTask
 from kdrbench.problems import Problem
 from kdrbench.solvers import Solver, Status, make_start
 from kdrbench.solvers.base import check_oracles
-from kdrbench.solvers.stiefel import feasibility_error, relative_stationarity
-from kdrbench.surrogate import Evaluation
+from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
+from kdrbench.baselines import build_baseline
 from kdrbench.bench.experiment import Config, check_experiment
 from kdrbench.bench.lowrank_grid import check_lowrank_config
 from kdrbench.bench.metric_config import check_metric_config
 from kdrbench.datasets.own import check_own
 from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
 from kdrbench.kernels import check_definition
-from kdrbench.references import build_reference
 from kdrbench.solvers.registry import build_solver
 
 # In place of a kernel's name, where a method has none.
@@ -45,8 +45,8 @@ def check_config(config: Config) -> None:
         _check_definition(f"kernels.{name}", check_definition, definition)
     for name, definition in config["solvers"].items():
         _check_definition(f"solvers.{name}", build_solver, method_of(definition))
-    for name, definition in config.get("references", {}).items():
-        _check_definition(f"references.{name}", build_reference, definition)
+    for name, definition in config.get("baselines", {}).items():
+        _check_definition(f"baselines.{name}", build_baseline, definition)
     _check_names_apart(config)
     for name in config["run"]:
         if name not in config["experiments"]:
@@ -119,8 +119,8 @@ def _check_definition(place: str, check: Any, definition: Config) -> None:
 
 
 def _check_names_apart(config: Config) -> None:
-    """Results lie under names: a reference's must not be a solver's, nor a kernel's the word for none."""
+    """Results lie under names: a baseline's must not be a solver's, nor a kernel's the word for none."""
     if NO_KERNEL in config["kernels"]:
         raise ConfigError(f"config: kernels.{NO_KERNEL}: the name stands for the lack of a kernel; give it another")
-    if shared := sorted(set(config["solvers"]) & set(config.get("references", {}))):
-        raise ConfigError(f"config: references.{shared[0]}: a solver has this name too; give one of them another")
+    if shared := sorted(set(config["solvers"]) & set(config.get("baselines", {}))):
+        raise ConfigError(f"config: baselines.{shared[0]}: a solver has this name too; give one of them another")

@@ -71,7 +71,7 @@ def losing_cells(rows: Iterable[Any], config: Config) -> list[LosingCell]:
 
 
 def _is_real(solver: str, config: Config) -> bool:
-    # References have no kernel, so no random projection stands beside them.
+    # Baselines have no kernel, so no random projection stands beside them.
     return solver in config["solvers"] and not _is_control(solver, config)
 
 

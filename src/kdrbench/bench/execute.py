@@ -43,7 +43,7 @@ class RunFiles:
 
     @property
     def predictions(self) -> Path:
-        """Labels that a reference or a clustering gave to the samples it is judged on."""
+        """Labels that a baseline or a clustering gave to the samples it is judged on."""
         return self.folder / "predictions.npy"
 
     @property
@@ -84,7 +84,7 @@ class Finished:
 
 
 class Job(Protocol):
-    """One fold's work: a solver's or a reference's."""
+    """One fold's work: a solver's or a baseline's."""
 
     @property
     def n_components(self) -> int:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from kdrbench.baselines import BaselineTask, build_baseline
 from kdrbench.bench.fold import CLASSES, Split
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, InputError, unknown_name
 from kdrbench.paradigms import build_task
-from kdrbench.references import ReferenceTask, build_reference
 
 Config = Mapping[str, Any]
 _SUPERVISED, _UNSUPERVISED, ALTERNATIVE = "supervised", "unsupervised", "alternative"
@@ -20,8 +20,8 @@ _SUPERVISED, _UNSUPERVISED, ALTERNATIVE = "supervised", "unsupervised", "alterna
 CLUSTERS = "clusters"
 # The q below which the spectrum of Phi_0 has its largest gap (ISM+, Eq. 50), of each run its own.
 EIGENGAP = "eigengap"
-# What a reference must be for to stand beside a paradigm's solvers.
-_TASKS = {_SUPERVISED: ReferenceTask.CLASSIFICATION, _UNSUPERVISED: ReferenceTask.CLUSTERING}
+# What a baseline must be for to stand beside a paradigm's solvers.
+_TASKS = {_SUPERVISED: BaselineTask.CLASSIFICATION, _UNSUPERVISED: BaselineTask.CLUSTERING}
 
 
 def split_of(experiment: Config) -> Split:
@@ -80,14 +80,14 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
         ("datasets", "data set", registry),
         ("kernels", "kernel", config["kernels"]),
         ("solvers", "solver", config["solvers"]),
-        ("references", "reference", config.get("references", {})),
+        ("baselines", "baseline", config.get("baselines", {})),
         ("components", "data set", registry),
         ("rows", "data set", registry),
     ):
         for name in experiment.get(key, []):
             if name not in allowed:
                 raise ConfigError(f"config: {place}.{key}: {unknown_name(kind, name, sorted(allowed))}")
-    _check_references(place, experiment, config)
+    _check_baselines(place, experiment, config)
     _check_split(place, experiment)
     for dataset in experiment["datasets"]:
         lacks = registry[dataset].lacks
@@ -99,19 +99,19 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
         _check_parameters(place, experiment, registry[dataset])
 
 
-def _check_references(place: str, experiment: Config, config: Config) -> None:
+def _check_baselines(place: str, experiment: Config, config: Config) -> None:
     wanted = _TASKS.get(experiment["paradigm"])
-    if wanted is None and experiment.get("references"):
+    if wanted is None and experiment.get("baselines"):
         raise ConfigError(
-            f"config: {place}.references: {experiment['references'][0]!r} has no place in an experiment that is "
-            f"{experiment['paradigm']}: no reference differs from a given labelling; leave them out"
+            f"config: {place}.baselines: {experiment['baselines'][0]!r} has no place in an experiment that is "
+            f"{experiment['paradigm']}: no baseline differs from a given labelling; leave them out"
         )
-    tasks = {name: build_reference(definition).task for name, definition in config.get("references", {}).items()}
-    for name in experiment.get("references", []):
+    tasks = {name: build_baseline(definition).task for name, definition in config.get("baselines", {}).items()}
+    for name in experiment.get("baselines", []):
         if tasks[name] != wanted:
             fitting = ", ".join(sorted(other for other, task in tasks.items() if task == wanted))
             raise ConfigError(
-                f"config: {place}.references: {name!r} is a reference of {tasks[name]}; this experiment is "
+                f"config: {place}.baselines: {name!r} is a baseline of {tasks[name]}; this experiment is "
                 f"{experiment['paradigm']}, where these fit: {fitting or 'none that is defined'}"
             )
 
@@ -153,10 +153,10 @@ def _check_dataset(place: str, experiment: Config, entry: DatasetEntry) -> None:
     components, dataset = experiment["components"].get(entry.name), entry.name
     if components is None:
         raise ConfigError(f"config: {place}.components names no number of components for data set {dataset!r}")
-    if components == EIGENGAP and experiment.get("references"):
+    if components == EIGENGAP and experiment.get("baselines"):
         raise ConfigError(
             f"config: {place}.components.{dataset} is {EIGENGAP!r}, a rule for the solvers' problems, which "
-            f"{experiment['references'][0]!r} of {place}.references has not; name a number, or leave references out"
+            f"{experiment['baselines'][0]!r} of {place}.baselines has not; name a number, or leave baselines out"
         )
     if components != EIGENGAP and components > entry.n_features:
         raise ConfigError(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kdrbench.baselines import build_baseline
 from kdrbench.bench.config import NO_KERNEL, check_config, method_of
 from kdrbench.bench.experiment import (
     EIGENGAP,
@@ -28,7 +29,6 @@ from kdrbench.bench.terms import Terms
 from kdrbench.datasets.own import registry_of
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.kernels.registry import own_modules
-from kdrbench.references import build_reference
 from kdrbench.solvers.registry import build_solver
 
 # What makes the job of a solver, by paradigm.
@@ -141,8 +141,8 @@ class Grid:
                 for kernel in experiment["kernels"]:
                     for solver in experiment["solvers"]:
                         yield from self._batches_of(name, dataset, self._solver_part(experiment, kernel, solver))
-                for reference in experiment.get("references", []):
-                    yield from self._batches_of(name, dataset, self._reference_part(reference))
+                for baseline in experiment.get("baselines", []):
+                    yield from self._batches_of(name, dataset, self._baseline_part(baseline))
 
     def _solver_part(self, experiment: Config, kernel: str, solver: str) -> dict[str, Any]:
         definition = self.config["solvers"][solver]
@@ -165,19 +165,19 @@ class Grid:
             ),
         }
 
-    def _reference_part(self, reference: str) -> dict[str, Any]:
-        definition = dict(self.config["references"][reference])
-        found = build_reference(definition)
+    def _baseline_part(self, baseline: str) -> dict[str, Any]:
+        definition = dict(self.config["baselines"][baseline])
+        found = build_baseline(definition)
         return {
-            "kind": Kind.REFERENCE,
+            "kind": Kind.BASELINE,
             "kernel": NO_KERNEL,
             "kernel_definition": {},
-            "solver": reference,
+            "solver": baseline,
             "solver_definition": definition,
             "solver_version": found.version,
             "start": "",
             "evaluation": {},
-            **self._sources(type(found).__module__, "kdrbench.bench.reference_job", "kdrbench.bench.outcome"),
+            **self._sources(type(found).__module__, "kdrbench.bench.baseline_job", "kdrbench.bench.outcome"),
         }
 
     def _sources(self, *modules: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ CHEAP = "cheap"
 MOST_OF_A_DATASET_S, MOST_OF_A_KERNEL_S, MOST_OF_A_CELL_S = 10.0, 30.0, 300.0
 _OPERATIONS_PER_S = 1e10
 _FACTORED = ("linear", "squared")
-_REFERENCE = 1.0
+_BASELINE = 1.0
 _RIVAL = 1000.0
 _EVALUATIONS = {
     "ism": 10.0,
@@ -62,11 +62,11 @@ def job_of(batch: Batch, asked: str | int, a_run_s: float) -> str:
 def seconds_of_a_run(n_samples: int, n_features: int, n_components: int, part: Config, paradigm: str) -> float:
     """Return about how long one run takes.
 
-    ``part`` holds ``solver_definition`` and ``kernel_definition`` of a batch, the latter empty for a reference.
+    ``part`` holds ``solver_definition`` and ``kernel_definition`` of a batch, the latter empty for a baseline.
     """
     kernel = part["kernel_definition"].get("family")
     pairs = n_samples * (n_features if kernel in _FACTORED else n_samples)
-    evaluations = _EVALUATIONS.get(part["solver_definition"]["method"], _RIVAL) if kernel else _REFERENCE
+    evaluations = _EVALUATIONS.get(part["solver_definition"]["method"], _RIVAL) if kernel else _BASELINE
     if kernel and paradigm != "supervised":
         evaluations *= _ROUNDS
     return evaluations * 2.0 * pairs * (n_features + n_components) / _OPERATIONS_PER_S

@@ -17,8 +17,8 @@ from kdrbench.files import write_text
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers import Status
 from kdrbench.solvers.base import check_projection
+from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from kdrbench.solvers.monitor import Iterate, State
-from kdrbench.solvers.stiefel import relative_stationarity
 
 # The first iterates are always looked at; later ones so rarely that the referee takes a tenth of the time.
 _ALWAYS = 10

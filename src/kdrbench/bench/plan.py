@@ -13,17 +13,17 @@ from kdrbench.bench.fold import Split
 
 
 class Kind(StrEnum):
-    """What is run: a solver of a kernel's problem, or a reference, which has no kernel."""
+    """What is run: a solver of a kernel's problem, or a baseline, which has no kernel."""
 
     SOLVER = "solver"
-    REFERENCE = "reference"
+    BASELINE = "baseline"
 
 
 @dataclass(frozen=True)
 class Batch:
     """Consecutive folds of one (experiment, data set, kernel, solver), with all the configuration decides of them.
 
-    With the split ``subsets`` a fold is a draw of ``n_rows`` rows, with ``none`` the only one is all. A reference
+    With the split ``subsets`` a fold is a draw of ``n_rows`` rows, with ``none`` the only one is all. A baseline
     stands in place of the solver, with the kernel ``none``, no start and no evaluation. ``labellings`` name what is
     ``given`` to alternative clustering and what is ``sought``. ``n_components`` is q, or ``eigengap`` where each run
     has its own (:func:`.components_of`).

@@ -8,9 +8,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from kdrbench.baselines.classification import support_vector_machine
 from kdrbench.bench.fold import Fold
 from kdrbench.kernels.family import FloatArray
-from kdrbench.references.classification import support_vector_machine
 
 
 class Metric(StrEnum):

@@ -15,7 +15,7 @@ Axes = tuple[str, str, str, str, int]
 class RunRecord:
     """One run. Times in seconds, memory in MiB; ``None`` where a run left no such number.
 
-    ``time_s`` and ``cpu_s`` count the solver or reference alone (median of ``repeats`` solves or fits, with
+    ``time_s`` and ``cpu_s`` count the solver or baseline alone (median of ``repeats`` solves or fits, with
     interquartile range); ``wall_s`` is the supervised process from fork to end. ``contaminated`` marks a run whose
     wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores, and a
     fixed piece of work was timed there before and after the batch (``calibration_before_s``, ``calibration_after_s``;
@@ -28,7 +28,7 @@ class RunRecord:
     error on the training samples; of clusterings the NMI with the classes. Of alternative clusterings it is the NMI
     with the labelling they should find, and ``nmi_given`` that with the one they should differ from. ``cost`` to
     ``eigengap_needed`` belong to the last orthonormal projection the referee saw; the last three, of second order, are
-    known of supervised runs in small tangent spaces. Of a reference (``kernel``: ``none``) only the quality is known.
+    known of supervised runs in small tangent spaces. Of a baseline (``kernel``: ``none``) only the quality is known.
     """
 
     SCHEMA_VERSION: ClassVar[int] = 5

@@ -17,16 +17,16 @@ from kdrbench.bench.plan import Batch
 from kdrbench.bench.quality import Judgement, metric_of, projected_quality
 from kdrbench.bench.seeds import rng_of
 from kdrbench.bench.traces import read_array
+from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task
 from kdrbench.problems import Problem
 from kdrbench.solvers import Solver, make_start, solve
 from kdrbench.solvers.base import check_oracles
-from kdrbench.solvers.certificate import certify
-from kdrbench.solvers.curvature import DENSE_DIMENSION
-from kdrbench.solvers.stiefel import feasibility_error, relative_stationarity
-from kdrbench.surrogate import Evaluation
+from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
+from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 
 
 @dataclass(frozen=True)

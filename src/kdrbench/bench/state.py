@@ -23,7 +23,7 @@ class BatchFiles:
     """Where a job, or one of its batches, writes: finished rows and traces, unfinished work, and what runs found.
 
     ``findings`` is an .npz file of arrays ``<kernel>/<solver>/projection_<fold>`` (d x q), ``labels_<fold>`` (those by
-    which a reference or a clustering was judged) and ``given_<fold>`` (of alternative clusterings), of the runs that
+    which a baseline or a clustering was judged) and ``given_<fold>`` (of alternative clusterings), of the runs that
     have such; without it nothing is kept.
     """
 

@@ -11,7 +11,7 @@ import click
 from kdrbench.commands.options import FILE, as_json, read_configs
 from kdrbench.errors import KdrbenchError
 
-_KINDS = ("solvers", "controls", "kernels", "datasets", "references", "metric-learners", "experiments")
+_KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-learners", "experiments")
 
 
 @click.command("list")
@@ -25,7 +25,7 @@ _KINDS = ("solvers", "controls", "kernels", "datasets", "references", "metric-le
 )
 @as_json
 def list_names(kinds: tuple[str, ...], configs: tuple[Path, ...], as_json: bool) -> None:
-    """List solvers, controls, kernels, data sets, references, metric learners, experiments; or some KINDS of these."""
+    """List solvers, controls, kernels, data sets, baselines, metric learners, experiments; or some KINDS of these."""
     found = {kind: names_of(kind, configs) for kind in kinds or _KINDS}
     if as_json:
         click.echo(json.dumps(found))
@@ -65,10 +65,10 @@ def _said_of(kind: str, name: str) -> str:
 
 
 def _class_of(kind: str, name: str) -> Any:
+    from kdrbench.baselines import BASELINES
     from kdrbench.kernels import FAMILIES, Combination, build_kernel
     from kdrbench.methods import load_method
     from kdrbench.metric_learning import LEARNERS
-    from kdrbench.references import REFERENCES
     from kdrbench.solvers import CONTROLS, SOLVERS
 
     if kind == "kernel" and name in FAMILIES:
@@ -79,5 +79,5 @@ def _class_of(kind: str, name: str) -> Any:
         return type(build_kernel({"family": name}, np.arange(16.0).reshape(16, 1), 1))
     if kind == "metric-learner" and name in LEARNERS:
         return LEARNERS[name]
-    registered = {"solver": {**SOLVERS, **CONTROLS}, "reference": REFERENCES}.get(kind, {})
+    registered = {"solver": {**SOLVERS, **CONTROLS}, "baseline": BASELINES}.get(kind, {})
     return load_method("learner" if kind == "metric-learner" else kind, name, registered, ())

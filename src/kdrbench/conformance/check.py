@@ -9,7 +9,7 @@ from typing import Any
 from kdrbench.conformance.apart import ask_apart
 from kdrbench.conformance.findings import Check, Finding
 from kdrbench.conformance.kernel import kernel_checks
-from kdrbench.conformance.others import data_checks, learner_checks, reference_checks
+from kdrbench.conformance.others import baseline_checks, data_checks, learner_checks
 from kdrbench.conformance.solver import solver_checks
 from kdrbench.conformance.subject import Subject
 
@@ -17,14 +17,14 @@ _CHECKS: dict[str, Callable[[str, Mapping[str, Any]], list[Check]]] = {
     "solver": solver_checks,
     "kernel": kernel_checks,
     "dataset": data_checks,
-    "reference": reference_checks,
+    "baseline": baseline_checks,
     "metric-learner": learner_checks,
 }
 # What methods of the suite import late: once here, not in the process of each check.
 _LATE = {
     "dataset": ("sklearn.datasets",),
     "metric-learner": ("scipy.optimize", "sklearn.neighbors"),
-    "reference": ("sklearn.cluster", "sklearn.decomposition", "sklearn.discriminant_analysis", "sklearn.svm"),
+    "baseline": ("sklearn.cluster", "sklearn.decomposition", "sklearn.discriminant_analysis", "sklearn.svm"),
     "solver": ("pymanopt.manifolds", "pymanopt.optimizers"),
 }
 

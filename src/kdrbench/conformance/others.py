@@ -1,4 +1,4 @@
-"""The contracts of metric learners, data sets and references."""
+"""The contracts of metric learners, data sets and baselines."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kdrbench.baselines import BaselineTask, build_baseline
 from kdrbench.conformance.common import Arrays, Case, check_options, check_signature, common_checks
 from kdrbench.conformance.findings import Check, Fault
 from kdrbench.conformance.samples import N_CLASSES, features_and_labels
@@ -16,7 +17,6 @@ from kdrbench.errors import is_whole
 from kdrbench.methods import build_method, load_method
 from kdrbench.metric_learning import build_learner
 from kdrbench.metric_learning.learner import learn_map
-from kdrbench.references import ReferenceTask, build_reference
 
 _SEED = 0
 
@@ -79,20 +79,20 @@ def data_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
     ]
 
 
-def reference_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
-    """Return the checks of the reference at a place."""
+def baseline_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
+    """Return the checks of the baseline at a place."""
 
     def build() -> Any:
-        return build_reference({"method": place, **options})
+        return build_baseline({"method": place, **options})
 
     def api() -> None:
-        reference = build()
-        check_options(type(reference))
-        if not is_whole(reference.version):
-            raise Fault(f"version is {reference.version!r}", "write version: ClassVar[int] = 1")
-        work = "fit" if reference.task == ReferenceTask.CLASSIFICATION else "cluster"
+        baseline = build()
+        check_options(type(baseline))
+        if not is_whole(baseline.version):
+            raise Fault(f"version is {baseline.version!r}", "write version: ClassVar[int] = 1")
+        work = "fit" if baseline.task == BaselineTask.CLASSIFICATION else "cluster"
         second = "labels" if work == "fit" else "n_clusters"
-        check_signature(reference, work, ("features", second, "n_components", "rng"))
+        check_signature(baseline, work, ("features", second, "n_components", "rng"))
 
     def labels() -> None:
         features, codes = features_and_labels()
@@ -105,15 +105,15 @@ def reference_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
             )
 
     return [
-        Check("API", api, "see docs/references.md for what a reference's class has"),
+        Check("API", api, "see docs/baselines.md for what a baseline's class has"),
         Check("labels", labels, "return one label a sample"),
         *common_checks(Case(build, features_and_labels, _referred)),
     ]
 
 
-def _referred(reference: Any, given: Arrays) -> Arrays:
+def _referred(baseline: Any, given: Arrays) -> Arrays:
     features, labels = given
     rng = np.random.default_rng(_SEED)
-    if reference.task == ReferenceTask.CLASSIFICATION:
-        return (np.asarray(reference.fit(features, labels, 2, rng).predict(features)),)
-    return (np.asarray(reference.cluster(features, N_CLASSES, 2, rng)),)
+    if baseline.task == BaselineTask.CLASSIFICATION:
+        return (np.asarray(baseline.fit(features, labels, 2, rng).predict(features)),)
+    return (np.asarray(baseline.cluster(features, N_CLASSES, 2, rng)),)

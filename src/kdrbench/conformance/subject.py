@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kdrbench import plugins
+from kdrbench.baselines import BASELINES
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels import FAMILIES
 from kdrbench.metric_learning import LEARNERS
-from kdrbench.references import REFERENCES
 from kdrbench.solvers import CONTROLS, SOLVERS
 
 # By the words of the command line: the word of messages, and the attributes by which a class of the kind is told.
@@ -19,7 +19,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "solver": ("solver", ("run", "requires")),
     "kernel": ("kernel", ("pairing", "derivative")),
     "dataset": ("data set", ("load",)),
-    "reference": ("reference", ("task", "imports")),
+    "baseline": ("baseline", ("task", "imports")),
     "metric-learner": ("learner", ("fit",)),
 }
 
@@ -39,7 +39,7 @@ def registered_names(kind: str) -> list[str]:
         "solver": [*sorted(SOLVERS), *sorted(CONTROLS)],
         "kernel": list(FAMILIES),
         "dataset": list(load_registry()),
-        "reference": sorted(REFERENCES),
+        "baseline": sorted(BASELINES),
         "metric-learner": list(LEARNERS),
     }
     return [*registered[kind], *plugins.declared_names(KINDS[kind][0])]
@@ -79,11 +79,11 @@ def _kinds_of_class(place: str) -> list[str]:
     if not told:
         raise InputError(
             f"{place!r} holds nothing that looks like a plug-in: a solver has run, a kernel derivative, a data set "
-            "load, a reference task, a metric learner fit. `kdrbench new` writes files that do"
+            "load, a baseline task, a metric learner fit. `kdrbench new` writes files that do"
         )
     return [kind for kind in KINDS if kind in told]
 
 
 def _told(found: type) -> list[str]:
-    """Return the kind that a class looks like; a reference may have fit too."""
+    """Return the kind that a class looks like; a baseline may have fit too."""
     return [kind for kind, (_, marks) in KINDS.items() if any(hasattr(found, mark) for mark in marks)][:1]

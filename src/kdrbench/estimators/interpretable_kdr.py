@@ -22,7 +22,7 @@ from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task, learn_from_best
 from kdrbench.solvers import IterationMonitor, Status, build_solver, eigengap_components
-from kdrbench.solvers.certificate import certify
+from kdrbench.solvers.geometry.certificate import certify
 
 _RULES = ("n_classes", "eigengap")
 
@@ -65,7 +65,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     random_state : int, RandomState or None
         Used by random starts alone.
     evaluation : dict or None
-        How the kernel's sums may be evaluated (:class:`kdrbench.surrogate.Evaluation`): ``evaluator``, ``tolerance``
+        How the kernel's sums may be evaluated (:class:`kdrbench.evaluation.Evaluation`): ``evaluator``, ``tolerance``
         (0: exact; 1e-3 makes large Gaussian problems quick), ``memory_mib``.
     n_jobs : int or None
         Threads that work side by side; ``None`` is 1, -1 all cores. Results differ by rounding only.

@@ -8,7 +8,7 @@ from typing import Any
 from joblib import effective_n_jobs
 
 from kdrbench.errors import InputError, is_whole, unknown_name
-from kdrbench.surrogate import Evaluation
+from kdrbench.evaluation import Evaluation
 
 _ALLOWED = ("evaluator", "tolerance", "memory_mib")
 

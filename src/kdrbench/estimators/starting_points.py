@@ -12,7 +12,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers import STARTS, make_start
 from kdrbench.solvers.base import check_projection
-from kdrbench.solvers.stiefel import feasibility_error, orthonormalised
+from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised
 
 # Rows this far from orthonormal are meant to be: they come from single precision.
 _SINGLE_PRECISION = 1e-5

@@ -34,15 +34,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError, is_number, is_whole, unknown_name
+from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.evaluation.gram import HollowGram, gram_operator
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.embedding import Degrees, cluster_rows, spectral_embedding
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
 from kdrbench.problems.objective import check_features
 from kdrbench.solvers import IterationMonitor, Monitor, Solver, SolverResult, Status, solve
-from kdrbench.solvers.stiefel import eigenvalues_settled
-from kdrbench.surrogate import Evaluation, build_problem
-from kdrbench.surrogate.gram import HollowGram, gram_operator
+from kdrbench.solvers.geometry.stiefel import eigenvalues_settled
 
 _DEGREES = ("both", "embedding", "none")
 # The rank of the first embedding's factor, where a tolerance allows one: it is a start only.

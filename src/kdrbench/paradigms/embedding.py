@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from kdrbench.evaluation.gram import DenseGram, HollowGram
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.krylov import largest_eigenpairs
-from kdrbench.solvers.stiefel import leading_eigenvectors, require_finite
-from kdrbench.surrogate.gram import DenseGram, HollowGram
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, require_finite
 
 _RESIDUAL = 1e-8
 

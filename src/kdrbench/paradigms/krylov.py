@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.solvers.stiefel import outside, require_finite, with_fixed_signs
+from kdrbench.solvers.geometry.stiefel import outside, require_finite, with_fixed_signs
 
 # Columns beyond those wanted: they carry the eigenvectors that stand next, whose distance sets the pace.
 _GUARD = 6

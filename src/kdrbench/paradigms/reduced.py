@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.evaluation.gram import HollowGram, gram_operator
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.alternation import Alternation, Guidance, gamma_of
 from kdrbench.paradigms.embedding import Degrees, degree_scaling
 from kdrbench.problems import Problem, TraceObjective
-from kdrbench.surrogate import Evaluation, build_problem
-from kdrbench.surrogate.gram import HollowGram, gram_operator
 
 
 class ReducedObjective:

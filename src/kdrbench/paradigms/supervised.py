@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem, TraceObjective, supervised_gamma, target_gamma
-from kdrbench.surrogate import build_problem
 
 
 def supervised_problem(features: FloatArray, labels: ArrayLike, kernel: Kernel | Combination) -> Problem:

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kdrbench.errors import InputError, unknown_name
+from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.alternation import Alternation, Clustering, FirstStep, Guidance
 from kdrbench.paradigms.guidance import expert_scores, given_labellings
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective, supervised_gamma, target_gamma
 from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
-from kdrbench.surrogate import Evaluation, build_problem
 
 Parameters = Mapping[str, Any]
 MakeMonitor = Callable[[], Monitor]

@@ -1,7 +1,7 @@
 """The layout of the papers' Table 4, common to LaTeX and HTML.
 
 One block a data set with a line for time, cost and accuracy; one column group a kernel with a column for
-each solver, and at the right one for the references, which have no kernel and no cost. Where converged variants stand
+each solver, and at the right one for the baselines, which have no kernel and no cost. Where converged variants stand
 beside published ones, each kernel has a group of either.
 """
 
@@ -54,7 +54,7 @@ _LABELS = {
 
 @dataclass(frozen=True)
 class ColumnGroup:
-    """Columns under one heading: a kernel's solvers, or the references."""
+    """Columns under one heading: a kernel's solvers, or the baselines."""
 
     kernel: str
     solvers: list[str]
@@ -97,12 +97,12 @@ def dataset_label(name: str) -> str:
 
 
 def kernel_label(name: str) -> str:
-    """Return the kernel's name as tables and figures print it; methods without one are references."""
-    return "References" if name == NO_KERNEL else name.capitalize().replace("_", " + ")
+    """Return the kernel's name as tables and figures print it; methods without one are baselines."""
+    return "Baselines" if name == NO_KERNEL else name.capitalize().replace("_", " + ")
 
 
 def solver_label(name: str) -> str:
-    """Return a solver's or reference's name as tables and figures print it: ``dg_converged`` is "DG, converged"."""
+    """Return a solver's or baseline's name as tables and figures print it: ``dg_converged`` is "DG, converged"."""
     method = method_label(name)
     return f"{method}, {CONVERGED}" if is_converged(name) else method
 
@@ -127,8 +127,8 @@ def by_method(solvers: list[str]) -> list[str]:
 def lay_out(ledger: list[LedgerRow], experiment: Config) -> TableLayout:
     """Arrange the ledger's cells as the paper does."""
     groups = [ColumnGroup(kernel, list(experiment["solvers"])) for kernel in experiment["kernels"]]
-    if references := experiment.get("references"):
-        groups.append(ColumnGroup(NO_KERNEL, list(references)))
+    if baselines := experiment.get("baselines"):
+        groups.append(ColumnGroup(NO_KERNEL, list(baselines)))
     by_axes = {(row.dataset, row.metric, row.kernel, row.solver): row for row in ledger}
     lines = []
     for dataset in experiment["datasets"]:

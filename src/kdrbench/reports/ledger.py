@@ -17,12 +17,12 @@ from kdrbench.reports.verdict import Verdict, judge
 
 # Of these the highest is the best, of all else the lowest.
 _HIGHEST = (Metric.ACCURACY, Metric.NMI)
-_METRICS_OF_REFERENCES = tuple(metric for metric in METRICS if metric != "cost")
+_METRICS_OF_BASELINES = tuple(metric for metric in METRICS if metric != "cost")
 
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """One number of the table; ``solver`` is a reference's name where ``kernel`` is ``none``.
+    """One number of the table; ``solver`` is a baseline's name where ``kernel`` is ``none``.
 
     ``control`` says that it is a control's, which is never the best: a random start takes no time.
     """
@@ -42,7 +42,7 @@ class LedgerRow:
 def make_ledger(runs: pd.DataFrame, experiment: Config, controls: Collection[str] = ()) -> list[LedgerRow]:
     """Return a row for each data set, kernel, solver and metric the experiment names, in its order.
 
-    The rows of a data set end with its references', which have the kernel ``none`` and no cost. A cell without runs
+    The rows of a data set end with its baselines', which have the kernel ``none`` and no cost. A cell without runs
     is a row too, with the text "not run". ``controls`` are the solvers that do not compete for the best.
 
     Raises ``InputError`` when the experiment names a published table of which no number is known.
@@ -54,7 +54,7 @@ def make_ledger(runs: pd.DataFrame, experiment: Config, controls: Collection[str
     names = {metric: _metric_name(metric, runs, experiment) for metric in of_solvers}
     groups: list[tuple[str, list[str], tuple[str, ...]]]
     groups = [(kernel, experiment["solvers"], of_solvers) for kernel in experiment["kernels"]]
-    groups.append((NO_KERNEL, experiment.get("references", []), _METRICS_OF_REFERENCES))
+    groups.append((NO_KERNEL, experiment.get("baselines", []), _METRICS_OF_BASELINES))
     rows = []
     for dataset in experiment["datasets"]:
         for kernel, solvers, metrics in groups:

@@ -18,7 +18,7 @@ _NAMES = {
     "kernel": {"gaussian_polynomial": "gaussian+polynomial", "none": ""},
     "method": {
         "ism_2018": "ism2018",
-        # References are named by what is done before the classifier or the clustering.
+        # Baselines are named by what is done before the classifier or the clustering.
         "svm": "none",
         "pca_svm": "pca",
         "spectral_clustering": "none",

@@ -11,9 +11,9 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import PassStoppedError, Problem
+from kdrbench.solvers.geometry.stiefel import feasibility_error
 from kdrbench.solvers.monitor import KeepsCounters, LatestIterate, Monitor
 from kdrbench.solvers.status import Status
-from kdrbench.solvers.stiefel import feasibility_error
 
 __all__ = ["Outcome", "Solver", "SolverResult", "Status", "TracePoint", "solve"]
 

@@ -15,13 +15,13 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
+from kdrbench.evaluation import build_problem
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
 from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, outside
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import require_positive
-from kdrbench.solvers.stiefel import leading_eigenvectors, orthonormalised, outside
-from kdrbench.surrogate import build_problem
 
 # Share of the mean variance that is added to within-class covariances: constant features have none.
 _RIDGE = 1e-8

@@ -42,9 +42,9 @@ import numpy as np
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.geometry.stiefel import orthonormalised, outside
 from kdrbench.solvers.monitor import Monitor, State
 from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
-from kdrbench.solvers.stiefel import orthonormalised, outside
 
 _SUFFICIENT_INCREASE = 1e-4
 _BACKTRACK = 0.5

@@ -27,10 +27,10 @@ import numpy as np
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome, Status
-from kdrbench.solvers.in_row_space import run_in_row_space
+from kdrbench.solvers.geometry.row_space import run_in_row_space
+from kdrbench.solvers.geometry.stiefel import eigenvalues_settled, leading_eigenvectors, subspace_turn
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import require_one_of, require_positive
-from kdrbench.solvers.stiefel import eigenvalues_settled, leading_eigenvectors, subspace_turn
 
 
 @dataclass(frozen=True)

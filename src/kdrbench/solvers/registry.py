@@ -14,7 +14,7 @@ SOLVERS: dict[str, str] = {
     "grassmann_trust_region": "kdrbench.solvers.grassmann_trust_region:GrassmannTrustRegion",
     "ism": "kdrbench.solvers.ism:IterativeSpectralMethod",
     "ism_2018": "kdrbench.solvers.ism_2018:PairwiseSumISM",
-    "ism_safeguarded": "kdrbench.solvers.ism_safeguarded:SafeguardedISM",
+    "ism_safeguarded": "kdrbench.solvers.safeguarded.solver:SafeguardedISM",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
 # What no solver should lose to; they stand in the tables on request, by these names.

@@ -9,7 +9,7 @@ import numpy as np
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
-from kdrbench.solvers.stiefel import leading_eigenvectors, orthonormalised, with_fixed_signs
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, with_fixed_signs
 
 
 def _from_surrogate(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:

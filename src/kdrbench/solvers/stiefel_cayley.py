@@ -41,7 +41,7 @@ import numpy as np
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import Outcome, Status
-from kdrbench.solvers.cayley_curve import CayleyCurve
+from kdrbench.solvers.geometry.cayley_curve import CayleyCurve
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
 

@@ -53,7 +53,7 @@ def test_lower_cost_says_where_it_holds_against_published_defaults_only():
     assert "higher in 1 (most by 1.0%)" in found.note
 
 
-def test_failed_runs_scaling_series_and_references_are_no_rivals():
+def test_failed_runs_scaling_series_and_baselines_are_no_rivals():
     lower = {"cost": -200.0}
     rows = [*folds("ism"), *folds("dg", **lower, status="failed"), *folds("sm", **lower, kernel="none")]
     rows += [*folds("gm", **lower, experiment="scaling_d"), *folds("ism", experiment="scaling_d")]

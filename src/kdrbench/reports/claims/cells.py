@@ -38,7 +38,7 @@ class PairOfCells:
 
 
 def cells_of(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
-    """Yield experiment, data set and kernel of each cell with its runs; scaling series and references are left out."""
+    """Yield experiment, data set and kernel of each cell with its runs; scaling series and baselines are left out."""
     if runs.empty:
         return
     chosen = runs[(runs["kernel"] != NO_KERNEL) & ~runs["experiment"].map(is_scaling)]

@@ -40,7 +40,7 @@ def counts_of(runs: pd.DataFrame) -> list[tuple[str, int]]:
         ("data sets", runs["dataset"].nunique()),
         ("kernels", runs.loc[~referees, "kernel"].nunique()),
         ("solvers", runs.loc[~referees, "solver"].nunique()),
-        ("references", runs.loc[referees, "solver"].nunique()),
+        ("baselines", runs.loc[referees, "solver"].nunique()),
     ]
 
 

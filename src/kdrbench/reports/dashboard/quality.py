@@ -106,7 +106,7 @@ def _missing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:
     for name in config["run"]:
         experiment = config["experiments"][name]
         methods = [(kernel, solver) for kernel in experiment["kernels"] for solver in experiment["solvers"]]
-        methods += [(NO_KERNEL, reference) for reference in experiment.get("references", [])]
+        methods += [(NO_KERNEL, baseline) for baseline in experiment.get("baselines", [])]
         for dataset in experiment["datasets"]:
             for kernel, solver in methods:
                 absent = [

@@ -1,0 +1,105 @@
+"""The contract of a baseline method: a frozen dataclass of its options that learns from features alone.
+
+Features are taken as they are: whoever calls scales them, with the statistics of the training samples.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.errors import InputError, is_whole
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems.objective import check_features
+
+
+class BaselineTask(StrEnum):
+    """What a baseline is for."""
+
+    CLASSIFICATION = "classification"
+    CLUSTERING = "clustering"
+
+
+class Baseline(Protocol):
+    """What every baseline says of itself.
+
+    ``version`` is raised when a change of the source can change results; ``imports`` names the modules that it
+    loads when it is first used, so that a clock need not see them loaded.
+    """
+
+    task: ClassVar[BaselineTask]
+    version: ClassVar[int]
+    imports: ClassVar[tuple[str, ...]]
+
+
+class Classifier(Protocol):
+    """A fitted model."""
+
+    def predict(self, features: FloatArray) -> NDArray[Any]:
+        """Return a label for each row of ``features`` (m x d)."""
+        ...
+
+
+class Classification(Baseline, Protocol):
+    """A baseline whose ``task`` is classification."""
+
+    def fit(
+        self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator
+    ) -> Classifier:
+        """Learn from ``features`` (n x d) and n ``labels``; ``n_components`` is q, for what reduces the dimension."""
+        ...
+
+
+class Clustering(Baseline, Protocol):
+    """A baseline whose ``task`` is clustering."""
+
+    def cluster(
+        self, features: FloatArray, n_clusters: int, n_components: int, rng: np.random.Generator
+    ) -> NDArray[Any]:
+        """Return a cluster 0 ... ``n_clusters`` - 1 for each row of ``features`` (n x d)."""
+        ...
+
+
+def check_components(features: FloatArray, n_components: int) -> None:
+    """Raise ``InputError`` unless ``features`` is a finite float64 n x d array and 1 <= q <= min(n, d)."""
+    check_features(features)
+    most = min(features.shape)
+    if not is_whole(n_components) or not 1 <= n_components <= most:
+        n_samples, n_features = features.shape
+        raise InputError(
+            f"n_components is {n_components!r}; with {n_samples} samples of {n_features} features it must be an "
+            f"integer between 1 and {most}"
+        )
+
+
+def check_labels(features: FloatArray, labels: NDArray[Any]) -> None:
+    """Raise ``InputError`` unless there is one label a sample, and two different ones."""
+    if labels.shape != (features.shape[0],):
+        raise InputError(f"expected one label for each of {features.shape[0]} samples, got shape {labels.shape}")
+    if len(np.unique(labels)) < 2:
+        raise InputError(f"all {len(labels)} samples have the label {labels[0]}; a classifier needs at least 2")
+
+
+def check_clusters(features: FloatArray, n_clusters: int) -> None:
+    """Raise ``InputError`` unless k is an integer and 2 <= k <= n."""
+    if not is_whole(n_clusters) or not 2 <= n_clusters <= features.shape[0]:
+        raise InputError(
+            f"n_clusters is {n_clusters!r}; with {features.shape[0]} samples it must be an integer between 2 and "
+            f"{features.shape[0]}"
+        )
+
+
+def require_positive(**options: float) -> None:
+    """Raise ``InputError`` for the first option that is not a finite number > 0."""
+    for name, value in options.items():
+        if not (math.isfinite(value) and value > 0):
+            raise InputError(f"baseline option {name} must be a finite number > 0, got {value!r}")
+
+
+def random_state(rng: np.random.Generator) -> int:
+    """Return what scikit-learn takes for a seed, drawn from ``rng``."""
+    return int(rng.integers(2**31))

@@ -1,0 +1,119 @@
+"""F written as a formula and differentiated by autograd, as the rivals' packages do it.
+
+    F(W) = sum_ij Gamma_ij sum_t mu_t f_t(beta_ij)
+
+with n x n arrays. The kernels' f stand here a second time, in autograd's numpy, and no derivative is written down: so
+this is an oracle of the derivatives of all other evaluators. Products with the Hessian at one W share the recorded
+gradient, which holds some ten arrays of n x n.
+
+Source: Maclaurin, Duvenaud, Adams, "Autograd: Effortless gradients in numpy", ICML AutoML workshop, 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.evaluation.base import Evaluator
+from kdrbench.evaluation.initial import initial_surrogate
+from kdrbench.kernels import Gaussian, Kernel, Linear, Multiquadric, Pairing, Polynomial, Squared, terms_of
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import TraceObjective
+
+# What autograd works on is an array to it and a box of its own to everybody else.
+_Traced = Any
+_ALLOWED = (Linear, Squared, Polynomial, Gaussian, Multiquadric)
+
+
+class AutomaticProblem(Evaluator):
+    """Value, gradient and Hessian products by autograd; Phi_0 as everywhere, since no derivative at a W is in it.
+
+    Where beta is rounding beside the squares of samples, a multiquadric of offset near zero may be no number.
+    Phi itself is no derivative of F, and the Hessian on many directions would be as many products: both are refused.
+
+    Raises ``InputError`` for kernels other than linear, squared, polynomial, Gaussian, multiquadric and their conic
+    combinations.
+    """
+
+    def __init__(self, objective: TraceObjective) -> None:
+        self._terms = terms_of(objective.kernel)
+        differences = all(term.kernel.pairing is Pairing.DIFFERENCE for term in self._terms)
+        # Squared distances are differences of squares, which an offset would swallow.
+        super().__init__(objective.features - objective.features.mean(axis=0) if differences else objective.features)
+        self._objective = objective
+        self._gamma = objective.gamma.dense()
+        for term in self._terms:
+            if not isinstance(term.kernel, _ALLOWED):
+                raise InputError(
+                    "autograd knows linear, squared, polynomial, Gaussian and multiquadric kernels and their "
+                    f"combinations, not {type(term.kernel).__name__}; choose another evaluator or analytic derivatives"
+                )
+        self._forget()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A recorded gradient cannot be pickled.
+        return {**self.__dict__, "_point": None, "_product": None}
+
+    def _forget(self) -> None:
+        self._point: FloatArray | None = None
+        self._product: Callable[[FloatArray], FloatArray] | None = None
+
+    def _value(self, projection: FloatArray) -> float:
+        return float(self._objective_at(projection))
+
+    def _gradient(self, projection: FloatArray) -> FloatArray:
+        from autograd import grad
+
+        return np.asarray(grad(self._objective_at)(projection))
+
+    def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        from autograd import value_and_grad
+
+        value, gradient = value_and_grad(self._objective_at)(projection)
+        return float(value), np.asarray(gradient)
+
+    def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        from autograd import make_hvp
+
+        if self._product is None or self._point is None or not np.array_equal(self._point, projection):
+            self._point = projection.copy()
+            # Of the copy: the caller may use the array again.
+            self._product = make_hvp(self._objective_at)(self._point)[0]
+        return np.asarray(self._product(direction))
+
+    def _initial_surrogate(self) -> FloatArray:
+        return initial_surrogate(self._objective, report=self.report)
+
+    def _objective_at(self, projection: _Traced) -> _Traced:
+        import autograd.numpy as anp
+
+        samples = anp.dot(self._features, projection)
+        products = anp.dot(samples, samples.T)
+        beta = {Pairing.DOT: products}
+        if any(term.kernel.pairing is Pairing.DIFFERENCE for term in self._terms):
+            # Not cut off at zero, unlike elsewhere: a cut has no slope, and rounding alone goes below.
+            squares = anp.sum(samples**2, axis=1)
+            beta[Pairing.DIFFERENCE] = squares[:, None] + squares[None, :] - 2.0 * products
+        kernel = sum(term.weight * _value(term.kernel, beta[term.kernel.pairing]) for term in self._terms)
+        return anp.sum(self._gamma * kernel)
+
+
+def _value(kernel: Kernel, beta: _Traced) -> _Traced:
+    """Return f(beta), in autograd's numpy."""
+    import autograd.numpy as anp
+
+    match kernel:
+        case Linear():
+            return beta
+        case Squared():
+            return -beta
+        case Polynomial():
+            return (kernel.scale * beta + kernel.offset) ** kernel.degree
+        case Gaussian():
+            return anp.exp(beta / (-2.0 * kernel.sigma**2))
+        case Multiquadric():
+            return -anp.sqrt(beta + kernel.offset**2)
+    raise InputError(f"autograd does not know the kernel {type(kernel).__name__}")

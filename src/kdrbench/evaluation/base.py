@@ -1,0 +1,217 @@
+"""What the ways of evaluating a problem share: counters and checks, and how sums over pairs become oracles.
+
+``Evaluator`` is the face of all of them; what one cannot answer it refuses. ``PairSums`` is the algebra of those that
+sum over all pairs of samples at once.
+
+With P = XW, V any columns and R = XZ, such an evaluator says how to apply two operators at W,
+
+    sloped:  V -> G V  (dot)  or  2 (diag(G 1) - G) V  (difference),                G = Gamma * f'(beta),
+    turned:  R -> the same of R, plus that of P with Gamma * f''(beta) * dbeta[Z] in place of G,
+
+and from them follow
+
+    grad F = 2 X' sloped(P),   Hess F[Z] = 2 X' turned(R),   Phi = X' sloped(X).
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import Self
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.evaluation.passes import Report
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Coordinates, Counters, Problem
+from kdrbench.problems.geometry import riemannian_gradient
+
+# Rows of the features that are multiplied at a time.
+_CHUNK = 4096
+
+
+class Evaluator(ABC):
+    """Oracles of a problem on ``features`` (n x d); raises ``InputError`` for those it does not have."""
+
+    def __init__(self, features: FloatArray) -> None:
+        self.counters = Counters()
+        self.report: Report | None = None
+        self._features = np.ascontiguousarray(features)
+
+    def fresh(self) -> Self:
+        """Return a problem that shares features and Gamma, with counters at zero and no point held."""
+        twin = copy.copy(self)
+        twin.counters = Counters()
+        twin.report = None
+        twin._forget()
+        return twin
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        return int(self._features.shape[1])
+
+    def explain(self, n_components: int) -> str:
+        """Name the evaluator."""
+        return type(self).__name__
+
+    def accuracy(self, n_components: int) -> float:
+        """Return 0: nothing is known of errors beyond rounding."""
+        return 0.0
+
+    def rough(self, n_components: int) -> Problem | None:
+        """Return ``None``: an evaluator knows no other."""
+        return None
+
+    def evaluated(self, evaluator: str) -> Problem:
+        """Refuse: an evaluator knows no other."""
+        raise InputError(f"{type(self).__name__} cannot be evaluated as {evaluator!r}; make it with build_problem")
+
+    def frozen(self, projection: FloatArray) -> Problem:
+        """Return the problem itself: it does not choose anew at each W."""
+        return self
+
+    def thinned(self, n_samples: int) -> Problem | None:
+        """Return ``None``: all samples are needed."""
+        return None
+
+    def in_row_space(self, projection: FloatArray) -> tuple[Problem, Coordinates] | None:
+        """Return ``None``: the features are taken as they are."""
+        return None
+
+    def value(self, projection: FloatArray) -> float:
+        """Return F(W)."""
+        self.counters.value += 1
+        self._check(projection)
+        return self._value(projection)
+
+    def gradient(self, projection: FloatArray) -> FloatArray:
+        """Return 2 Phi(W) W, d x q."""
+        self.counters.gradient += 1
+        self._check(projection)
+        return self._gradient(projection)
+
+    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        """Return F(W) and 2 Phi(W) W, in one pass where that is quicker; counts as one of each."""
+        self.counters.value += 1
+        self.counters.gradient += 1
+        self._check(projection)
+        return self._value_and_gradient(projection)
+
+    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
+        """Return (I - WW') grad F, d x q."""
+        return riemannian_gradient(projection, self.gradient(projection))
+
+    def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W applied to Z, d x q."""
+        self.counters.hessian_vector += 1
+        self._check(projection)
+        return self._hessian_vector(projection, direction)
+
+    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq (see :mod:`.hessian`)."""
+        self.counters.hessian += 1
+        self._check(projection)
+        return self._hessian(projection, basis)
+
+    def surrogate(self, projection: FloatArray) -> FloatArray:
+        """Return Phi(W), d x d and symmetric."""
+        self.counters.surrogate += 1
+        self._check(projection)
+        return self._surrogate(projection)
+
+    def initial_surrogate(self) -> FloatArray:
+        """Return Phi_0: f' replaced by its value at beta = 0, or by its sign for beta > 0 where that is zero.
+
+        For a single kernel this is the papers' sign of f' up to a positive factor, which changes no
+        eigenvector; in a combination the values weigh the members against each other.
+        """
+        self.counters.surrogate += 1
+        return self._initial_surrogate()
+
+    def _check(self, projection: FloatArray) -> None:
+        if projection.ndim != 2 or projection.shape[0] != self.n_features:
+            raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Drop what is held of any point."""
+
+    @abstractmethod
+    def _value(self, projection: FloatArray) -> float:
+        """Return F(W)."""
+
+    @abstractmethod
+    def _gradient(self, projection: FloatArray) -> FloatArray:
+        """Return 2 Phi(W) W."""
+
+    @abstractmethod
+    def _initial_surrogate(self) -> FloatArray:
+        """Return Phi_0."""
+
+    def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        return self._value(projection), self._gradient(projection)
+
+    def _surrogate(self, projection: FloatArray) -> FloatArray:
+        raise self._lacking("surrogate")
+
+    def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        raise self._lacking("hessian_vector")
+
+    def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        raise self._lacking("hessian")
+
+    def _lacking(self, oracle: str) -> InputError:
+        return InputError(
+            f"{type(self).__name__} has no oracle {oracle}; choose another evaluator, or a solver that does without"
+        )
+
+
+class PairSums(Evaluator):
+    """Oracles from the two operators ``sloped`` and ``turned`` (see the module)."""
+
+    @abstractmethod
+    def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return G V or its form for differences, n x (columns)."""
+
+    def _gradient(self, projection: FloatArray) -> FloatArray:
+        return self._back(self._sloped(projection, self._samples(projection)))
+
+    def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        return self._back(self._turned(projection, self._features @ direction.astype(self._features.dtype, copy=False)))
+
+    def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        moved, q = self._features @ basis.astype(self._features.dtype, copy=False), projection.shape[1]
+        form = self._curvature_form(projection, moved)
+        own = 2.0 * self._quadratic(projection, moved)
+        for a in range(q):
+            form[:, a, :, a] += own
+        flat = form.reshape(basis.shape[1] * q, -1)
+        return 0.5 * (flat + flat.T)
+
+    def _samples(self, projection: FloatArray) -> FloatArray:
+        """Return P = X W."""
+        samples: FloatArray = self._features @ projection
+        return samples
+
+    def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return V' sloped(V)."""
+        return columns.T @ self._sloped(projection, columns)
+
+    def _back(self, sloped: FloatArray) -> FloatArray:
+        """Return 2 X' V, in double precision whatever the features are in."""
+        result = np.zeros((self.n_features, sloped.shape[1]))
+        for begin in range(0, len(sloped), _CHUNK):
+            rows = slice(begin, begin + _CHUNK)
+            result += self._features[rows].T @ sloped[rows].astype(self._features.dtype, copy=False)
+        result *= 2.0
+        return result
+
+    @abstractmethod
+    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        """Return the derivative of sloped(P) along Z, for R = ``moved``, n x q."""
+
+    @abstractmethod
+    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        """Return T of :mod:`.hessian`, an (m, q, m, q) array for V = ``moved`` (n x m)."""

@@ -1,0 +1,145 @@
+"""The one place that decides how a problem is evaluated.
+
+| evaluator | what it is | time of a surrogate | memory beyond the data |
+|---|---|---|---|
+| dense | n x n arrays, held between calls at one W | n^2 (d + c) | n^2 |
+| panels | the same sums, block by block | n^2/2 (d + c) | n q + d^2 |
+| factored | monomial features; linear, squared, polynomial kernels | n m (d + q + c) + n d^2 | n q + k m d + d^2 |
+| low_rank | a factor of a Gaussian's kernel matrix, to the ``tolerance`` | n m (d + m) + n d^2 | n m + k m d + d^2 |
+| autograd | F as a formula, its derivatives by autograd; no surrogate | several times dense | n^2 |
+| pairwise_sum | a loop over pairs of samples | n^2 d^2, and n^2 steps of Python | n^2 |
+
+The last two are never chosen, only asked for: by rivals that are defined by them, and as oracles of the others. The
+first three are exact up to rounding, unless a tolerance allows single precision. ``low_rank`` is chosen only where a
+tolerance > 0 is given; its rank m is as large as the kernel and the tolerance make it, and panels take over where it
+would grow beyond a share of n. c stands for making and weighing one kernel value or one feature, measured in
+multiplications; there are m = C(q + p - 1, p - 1) features for degree p and k classes, or as many factors of Gamma
+where it has no classes. Threads have sums of their own, and few monomials are held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kdrbench.evaluation.factored import as_polynomial
+from kdrbench.evaluation.feature_maps import n_monomials
+from kdrbench.evaluation.options import Evaluation
+from kdrbench.kernels import Gaussian, Squared
+from kdrbench.problems import TraceObjective
+
+# Measured on Wine, Cancer, WDBC and made data with one thread: below this the n x n arrays stay in the cache.
+_DENSE_SAMPLES = 400
+_PER_VALUE = 30
+# What the factored evaluation spends on many small steps, in multiplications.
+_FACTORED_OVERHEAD = 2.5e6
+# From this many samples on a factor of any useful rank is cheaper than all pairs (it is known only at a W).
+ROUGH_SAMPLES = 2000
+# A factor of higher rank than this, or than this share of n, costs more than the panels it is to save.
+_LARGEST_RANK, _LARGEST_SHARE = 200, 0.05
+# The tolerance of the cheaper problem that a solver may begin with; measured on MNIST: 1e-2 needs twice the passes.
+ROUGH_TOLERANCE = 1e-3
+# Arrays of n x n that the dense evaluation holds at once.
+_DENSE_ARRAYS = 6
+_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How calls with q columns are evaluated, and why."""
+
+    evaluator: str
+    reason: str
+    single_precision: bool = False
+
+    def __str__(self) -> str:
+        """Return it as a sentence."""
+        return f"{self.evaluator}{' in single precision' if self.single_precision else ''}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """What time and memory are counted from; ``groups`` are classes, or factors where there are no classes."""
+
+    n: int
+    d: int
+    q: int
+    groups: int
+    has_classes: bool
+    threads: int
+
+    def pairs(self) -> float:
+        """Multiplications of a surrogate from all pairs."""
+        return self.n**2 / 2 * (self.d + 2 * self.q + 2 * _PER_VALUE)
+
+    def factored(self, n_maps: int) -> float:
+        """Multiplications of a surrogate from ``n_maps`` features."""
+        sums = self.n if self.has_classes else self.n * self.groups
+        # And one product over pairs of classes.
+        passes = n_maps * ((sums + self.groups**2) * (self.d + self.q) + self.n * _PER_VALUE)
+        return passes + self.n * self.d**2 + _FACTORED_OVERHEAD
+
+    def mib(self, evaluator: str, n_maps: int = 0) -> float:
+        """Memory of an evaluator beyond the data."""
+        if evaluator == "dense":
+            return _DENSE_ARRAYS * 8 * self.n**2 / _MIB
+        held = self.n * (2 * self.q + 2) + self.d**2
+        if evaluator == "factored":
+            held += self.groups * n_maps * self.d
+        return 8 * (held * self.threads + self.n * self.q) / _MIB
+
+
+def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | None = None) -> Plan:
+    """Return how projections to ``n_components`` are evaluated."""
+    asked = evaluation or Evaluation()
+    if asked.evaluator != "auto":
+        single = asked.single_precision and asked.evaluator in ("panels", "factored")
+        return Plan(asked.evaluator, "asked for", single)
+    gamma, (n_samples, n_features) = objective.gamma, objective.features.shape
+    rank = gamma.factor.shape[1]
+    groups = rank if gamma.codes is None else int(gamma.codes.max()) + 1
+    sizes = _Sizes(n_samples, n_features, n_components, groups, gamma.codes is not None, asked.threads)
+    few_groups = sizes.has_classes or groups * _LARGEST_RANK <= n_samples
+    if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and n_samples >= ROUGH_SAMPLES and few_groups:
+        return Plan("low_rank", f"{n_samples} samples; a Gaussian to {asked.tolerance:g} of the trace of its matrix")
+    # Panels make Gamma anew from its factors at each call: not worth it where these are nearly as large.
+    small = n_samples <= _DENSE_SAMPLES or rank > n_samples // 4
+    if small and _fits(sizes.mib("dense"), asked):
+        general = Plan("dense", f"{n_samples} samples")
+    else:
+        general = Plan("panels", f"{n_samples} samples", asked.single_precision)
+    if not _has_factors(objective):
+        return Plan(general.evaluator, f"{general.reason}; the kernel has no exact factors", general.single_precision)
+    polynomial = as_polynomial(objective.kernel)
+    n_maps = 1 if polynomial is None else n_monomials(n_components, polynomial.degree - 1)
+    factored = sizes.factored(n_maps)
+    saved = sizes.pairs() / factored
+    if not _fits(sizes.mib("factored", n_maps), asked):
+        reason = f"sums over {n_maps} features would take {sizes.mib('factored', n_maps):.0f} MiB"
+        return Plan(general.evaluator, reason, general.single_precision)
+    if saved > 1:
+        reason = f"{n_maps} features stand for {n_samples} samples: {saved:.1f} times less work"
+        return Plan("factored", reason, asked.single_precision)
+    reason = f"{n_maps} features for {n_samples} samples would be {1 / saved:.1f} times the work"
+    return Plan(general.evaluator, reason, general.single_precision)
+
+
+def largest_rank(n_samples: int, memory_mib: float | None = None) -> int:
+    """Return the rank up to which a factor of a kernel matrix is worth making, and fits in the memory."""
+    worth = max(_LARGEST_RANK, int(_LARGEST_SHARE * n_samples))
+    if memory_mib is None:
+        return worth
+    # While it is made it is held twice.
+    return max(1, min(worth, int(memory_mib * _MIB / (16 * n_samples))))
+
+
+def explain(objective: TraceObjective, n_components: int, evaluation: Evaluation | None = None) -> str:
+    """Say in one sentence how the problem is evaluated for projections to ``n_components``, and why."""
+    return str(plan(objective, n_components, evaluation))
+
+
+def _fits(mib: float, asked: Evaluation) -> bool:
+    return asked.memory_mib is None or mib <= asked.memory_mib
+
+
+def _has_factors(objective: TraceObjective) -> bool:
+    return isinstance(objective.kernel, Squared) or as_polynomial(objective.kernel) is not None

@@ -1,0 +1,242 @@
+"""One problem, each call evaluated in the way that suits its number of components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.errors import InputError
+from kdrbench.evaluation.automatic import AutomaticProblem
+from kdrbench.evaluation.base import Evaluator
+from kdrbench.evaluation.cost_model import ROUGH_SAMPLES, ROUGH_TOLERANCE, Plan, largest_rank, plan
+from kdrbench.evaluation.dense import DenseProblem
+from kdrbench.evaluation.factored import FactoredProblem
+from kdrbench.evaluation.low_rank import LowRankProblem
+from kdrbench.evaluation.options import Evaluation
+from kdrbench.evaluation.pairwise_sum import PairwiseSumProblem
+from kdrbench.evaluation.panels import PanelProblem
+from kdrbench.evaluation.passes import Report
+from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
+from kdrbench.kernels import Combination, Kernel, Term, restricted
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective
+
+# A low-rank factor gets so near in stationarity, measured as a share of its tolerance; single precision so near.
+_FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
+
+
+class DispatchedProblem:
+    """The oracles of an objective, evaluated as ``kdrbench.evaluation.cost_model.plan`` says.
+
+    Evaluators are made when first needed. Counters are shared, so that a call counts once whoever answers it; twins
+    share what depends on the data alone.
+    """
+
+    def __init__(self, objective: TraceObjective, evaluation: Evaluation) -> None:
+        self.counters = Counters()
+        self.report: Report | None = None
+        self.objective, self.evaluation = objective, evaluation
+        # By name, and whether it was asked for by that name: the options may then differ.
+        self._shared: dict[tuple[str, bool], Evaluator] = {}
+        self._own: dict[str, Evaluator] = {}
+        self._factor_too_large = False
+        # Who was asked last in this one's place, and in what words, or before it: results say so.
+        self._in_its_place: tuple[str, DispatchedProblem] | None = None
+        self._before: DispatchedProblem | None = None
+        # The row space, once it has been asked for.
+        self._row_space: list[RowSpace | None] = []
+
+    def fresh(self) -> DispatchedProblem:
+        """Return the same problem with its own counters and nothing remembered of earlier points."""
+        twin = DispatchedProblem(self.objective, self.evaluation)
+        twin._shared = self._shared
+        return twin
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        return int(self.objective.features.shape[1])
+
+    def plan(self, n_components: int) -> Plan:
+        """Return how projections to ``n_components`` are evaluated."""
+        return plan(self.objective, n_components, self.evaluation)
+
+    def explain(self, n_components: int) -> str:
+        """Say in one sentence how projections to ``n_components`` are evaluated, and why."""
+        if self._in_its_place is not None:
+            words, other = self._in_its_place
+            return words + other.explain(n_components)
+        chosen = str(self._panels() if self._factor_too_large else self.plan(n_components))
+        return chosen if self._before is None else f"{chosen}; approached through {self._before.explain(n_components)}"
+
+    def evaluated(self, evaluator: str) -> DispatchedProblem:
+        """Return the same problem, evaluated in the way named; counters and report are shared.
+
+        Raises ``InputError`` for an unknown evaluator, or one that the kernel does not allow.
+        """
+        other = build_problem(self.objective, replace(self.evaluation, evaluator=evaluator), self._shared)
+        other.counters, other.report = self.counters, self.report
+        self._in_its_place = ("", other)
+        return other
+
+    def accuracy(self, n_components: int) -> float:
+        """Return the relative stationarity to which the oracles are worth trusting; 0 where they are exact."""
+        chosen = self._panels() if self._factor_too_large else self.plan(n_components)
+        if chosen.evaluator == "low_rank":
+            return _FACTOR_ACCURACY * self.evaluation.tolerance
+        return _SINGLE_ACCURACY if chosen.single_precision else 0.0
+
+    def rough(self, n_components: int) -> DispatchedProblem | None:
+        """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap."""
+        few = len(self.objective.features) < ROUGH_SAMPLES
+        if few or self.evaluation.tolerance > 0.0 or self.plan(n_components).evaluator != "panels":
+            return None
+        nearby = DispatchedProblem(self.objective, replace(self.evaluation, tolerance=ROUGH_TOLERANCE))
+        nearby.counters, nearby.report = self.counters, self.report
+        self._before = nearby
+        return nearby
+
+    def frozen(self, projection: FloatArray) -> Problem:
+        """Return the problem with all choices made as at W, sharing the counters: its oracles change smoothly."""
+        return self.evaluator(projection).frozen(projection)
+
+    def thinned(self, n_samples: int) -> DispatchedProblem | None:
+        """Return the problem of some ``n_samples`` samples, in equal shares of all classes; ``None`` if there are less.
+
+        Its F is about (n_samples / n)^2 of this one's. Its calls are counted apart.
+        """
+        objective = self.objective
+        if len(objective.features) <= n_samples:
+            return None
+        gamma = objective.gamma
+        order = np.arange(gamma.n_samples) if gamma.codes is None else np.argsort(gamma.codes, kind="stable")
+        chosen = np.sort(order[np.linspace(0, len(order) - 1, n_samples).round().astype(int)])
+        codes = None if gamma.codes is None else np.unique(gamma.codes[chosen], return_inverse=True)[1].astype(np.int64)
+        fewer = FactoredGamma(gamma.factor[chosen], gamma.weights, gamma.zero_diagonal, codes)
+        kernel = _restricted(objective.kernel, chosen)
+        thinned = DispatchedProblem(TraceObjective(objective.features[chosen], kernel, fewer), self.evaluation)
+        thinned.report = self.report
+        return thinned
+
+    def in_row_space(self, projection: FloatArray) -> tuple[DispatchedProblem, RowSpace] | None:
+        """Return the problem in coordinates of the row space that span W, sharing the counters, and those."""
+        if self.evaluation.evaluator == "pairwise_sum":
+            # The slow original has a d x d matrix for each pair, however large d is.
+            return None
+        within = self._within()
+        space = None if within is None else spanning(within, projection)
+        if space is None:
+            return None
+        smaller = DispatchedProblem(replace(self.objective, features=space.features), self.evaluation)
+        smaller.counters, smaller.report = self.counters, self.report
+        self._in_its_place = ("in the row space, ", smaller)
+        return smaller, space
+
+    def _within(self) -> RowSpace | None:
+        if not self._row_space:
+            self._row_space.append(row_space_of(self.objective.features))
+        return self._row_space[0]
+
+    def evaluator(self, projection: FloatArray) -> Evaluator:
+        """Return who answers calls at W."""
+        self._in_its_place = None
+        if projection.ndim != 2 or len(projection) != self.n_features:
+            raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
+        chosen = self.plan(projection.shape[1])
+        if chosen.evaluator == "low_rank" and self.evaluation.evaluator == "auto":
+            factor = self._made(chosen)
+            if not self._factor_too_large and isinstance(factor, LowRankProblem):
+                self._factor_too_large = not factor.suffices_at(projection)
+            if self._factor_too_large:
+                chosen = self._panels()
+        return self._made(chosen)
+
+    def _panels(self) -> Plan:
+        """Return what stands in for factors that grow too large."""
+        return Plan("panels", "a factor to the tolerance would be too large", self.evaluation.single_precision)
+
+    def _made(self, chosen: Plan) -> Evaluator:
+        name = chosen.evaluator
+        if name not in self._own:
+            key = (name, self.evaluation.evaluator == name)
+            if key not in self._shared:
+                self._shared[key] = self._make(chosen)
+            self._own[name] = self._shared[key].fresh()
+        made = self._own[name]
+        made.counters, made.report = self.counters, self.report
+        return made
+
+    def _make(self, chosen: Plan) -> Evaluator:
+        asked, single = self.evaluation, chosen.single_precision
+        largest = largest_rank(len(self.objective.features), asked.memory_mib) if asked.evaluator == "auto" else None
+        makers: dict[str, Callable[..., Evaluator]] = {
+            "dense": DenseProblem,
+            "panels": partial(PanelProblem, threads=asked.threads, single_precision=single),
+            "factored": partial(FactoredProblem, threads=asked.threads, single_precision=single),
+            "low_rank": partial(LowRankProblem, tolerance=asked.tolerance, threads=asked.threads, max_rank=largest),
+            "autograd": AutomaticProblem,
+            "pairwise_sum": PairwiseSumProblem,
+        }
+        return makers[chosen.evaluator](self.objective)
+
+    def value(self, projection: FloatArray) -> float:
+        """Return F(W)."""
+        return self.evaluator(projection).value(projection)
+
+    def gradient(self, projection: FloatArray) -> FloatArray:
+        """Return 2 Phi(W) W, d x q."""
+        return self.evaluator(projection).gradient(projection)
+
+    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        """Return F(W) and its gradient."""
+        return self.evaluator(projection).value_and_gradient(projection)
+
+    def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W applied to Z, d x q."""
+        return self.evaluator(projection).hessian_vector(projection, direction)
+
+    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq."""
+        return self.evaluator(projection).hessian(projection, basis)
+
+    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
+        """Return (I - WW') grad F, d x q."""
+        return self.evaluator(projection).riemannian_gradient(projection)
+
+    def surrogate(self, projection: FloatArray) -> FloatArray:
+        """Return Phi(W), d x d."""
+        return self.evaluator(projection).surrogate(projection)
+
+    def initial_surrogate(self) -> FloatArray:
+        """Return Phi_0."""
+        return self._made(self.plan(1)).initial_surrogate()
+
+
+def build_problem(
+    objective: TraceObjective,
+    evaluation: Evaluation | None = None,
+    shared: dict[tuple[str, bool], Evaluator] | None = None,
+) -> DispatchedProblem:
+    """Return the oracles of ``objective``, evaluated as :func:`plan` says or as ``evaluation`` asks.
+
+    ``shared`` holds what was made of the same data and options before.
+
+    Raises ``InputError`` for an evaluator that the kernel does not allow.
+    """
+    problem = DispatchedProblem(objective, evaluation or Evaluation())
+    if shared is not None:
+        problem._shared = shared
+    if problem.evaluation.evaluator != "auto":
+        # Refused now rather than at the first call.
+        problem._made(problem.plan(1))
+    return problem
+
+
+def _restricted(kernel: Kernel | Combination, samples: NDArray[np.intp]) -> Kernel | Combination:
+    if isinstance(kernel, Combination):
+        return Combination(tuple(Term(term.weight, restricted(term.kernel, samples, samples)) for term in kernel.terms))
+    return restricted(kernel, samples, samples)

@@ -1,0 +1,202 @@
+"""Exact evaluation linear in n, for kernels whose slopes have explicit features.
+
+For the polynomial (s beta + c)^p of dot products, beta = P P' with P = XW, the slope f' and the curvature f'' are
+polynomials of lower degree, so with the monomial features B_1 and B_2 of :mod:`.feature_maps`
+
+    G = Gamma * f'  = p s Gamma * B_1 B_1',           B_1 of degree p - 1
+    C = Gamma * f'' = p (p - 1) s^2 Gamma * B_2 B_2', B_2 of degree p - 2
+
+and products with them are sums over classes (:mod:`.weights`). For -|p_i - p_j|^2 = 2 p_i'p_j - |p_i|^2 - |p_j|^2,
+G is 2 (Gamma - diag(Gamma 1)) whatever W. What a zero diagonal of Gamma takes away is a diagonal matrix in each.
+
+    F(W) = Tr(P' G P)/p and a term of the offset,   grad F = 2 X' G P,   Phi = X' G X,
+    Hess F[Z] = 2 X' (G R + (C * (P R' + R P')) P),  R = XZ
+
+in O(n m d) time and O(n q + k m d) memory for m = C(q + p - 1, p - 1) monomials and k classes; nothing is approximated.
+With ``single_precision`` features and monomials are multiplied in float32 and summed in float64.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.evaluation.base import PairSums
+from kdrbench.evaluation.feature_maps import monomial_features, n_monomials
+from kdrbench.evaluation.hessian import curvature_form
+from kdrbench.evaluation.initial import cleaned_degrees, initial_surrogate
+from kdrbench.evaluation.weights import GammaSums, Rows, weighted_gram
+from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import TraceObjective
+
+# Monomials of at most so many entries are held between calls at one W; others are made chunk by chunk.
+_HELD_ENTRIES = 4_000_000
+
+
+def as_polynomial(kernel: object) -> Polynomial | None:
+    """Return the polynomial that a kernel is, a linear one being of degree 1; ``None`` for others."""
+    if isinstance(kernel, Linear):
+        return Polynomial(degree=1, offset=0.0, scale=1.0)
+    return kernel if isinstance(kernel, Polynomial) else None
+
+
+class FactoredProblem(PairSums):
+    """Oracles of a :class:`TraceObjective` with a linear, squared or polynomial kernel.
+
+    Raises ``InputError`` for another kernel.
+    """
+
+    def __init__(self, objective: TraceObjective, *, threads: int = 1, single_precision: bool = False) -> None:
+        polynomial = as_polynomial(objective.kernel)
+        if polynomial is None and not isinstance(objective.kernel, Squared):
+            raise InputError(
+                f"exact factors exist for linear, squared and polynomial kernels, not for {objective.kernel!r}"
+            )
+        self._sums, self._threads = GammaSums(objective.gamma, threads), threads
+        features = objective.features
+        super().__init__(features.astype(np.float32) if single_precision else features)
+        self._objective, self._polynomial = objective, polynomial
+        self._diagonal = self._sums.diagonal if objective.gamma.zero_diagonal else np.zeros(len(self._features))
+        if polynomial is None:
+            # Differences vanish on the diagonal: what Gamma has there cancels.
+            self._diagonal = 2.0 * cleaned_degrees(self._sums, len(features))
+        self._forget()
+
+    def _forget(self) -> None:
+        self._point: _Point | None = None
+        self._constant_surrogate: FloatArray | None = None
+
+    def _samples(self, projection: FloatArray) -> FloatArray:
+        return self._at(projection).samples
+
+    def _value(self, projection: FloatArray) -> float:
+        point = self._at(projection)
+        samples, through = point.samples, point.through
+        if self._polynomial is None:
+            return float(np.vdot(samples, through[:, :-1] - self._diagonal[:, None] * samples))
+        # f = (s p_i'p_j + c) times the features' product, whose factor of the slope is p s.
+        scale, offset = self._polynomial.scale, self._polynomial.offset
+        total = scale * np.vdot(samples, through[:, :-1]) + offset * through[:, -1].sum()
+        own = self._diagonal @ self._polynomial.value(point.squares)
+        return float(total / point.factor - own)
+
+    def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        point = self._at(projection)
+        applied = point.factor * self._sums.applied(point.slope_features, columns)
+        return applied - point.own_slopes[:, None] * columns
+
+    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        total: FloatArray = self._sloped(projection, moved)
+        if not self._has_curvature():
+            return total
+        point = self._at(projection)
+        samples = point.samples
+        n, q = samples.shape
+        # (C * (P R' + R P')) P, column by column: sum_a p_a * C (r_a p_b) + r_a * C (p_a p_b).
+        crossed = (moved[:, :, None] * samples[:, None, :]).reshape(n, q * q)
+        squares = (samples[:, :, None] * samples[:, None, :]).reshape(n, q * q)
+        through = self._curved(point, np.hstack([crossed, squares])).reshape(n, 2, q, q)
+        total += np.einsum("na,nab->nb", samples, through[:, 0])
+        total += np.einsum("na,nab->nb", moved, through[:, 1])
+        return total
+
+    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        m, q = moved.shape[1], projection.shape[1]
+        if not self._has_curvature():
+            return np.zeros((m, q, m, q))
+        point = self._at(projection)
+        return curvature_form(Pairing.DOT, lambda columns: self._curved(point, columns), moved, point.samples)
+
+    def _surrogate(self, projection: FloatArray) -> FloatArray:
+        if not self._has_curvature():
+            # The slope is the same everywhere.
+            return self._initial_surrogate()
+        point = self._at(projection)
+        result = point.factor * self._sums.quadratic(point.slope_features, self._features, self.report)
+        return result - weighted_gram(self._features, point.own_slopes, self._threads, self.report)
+
+    def _initial_surrogate(self) -> FloatArray:
+        if self._constant_surrogate is None:
+            self._constant_surrogate = initial_surrogate(self._objective, self._threads, self.report)
+        return self._constant_surrogate.copy()
+
+    def _has_curvature(self) -> bool:
+        return self._polynomial is not None and self._polynomial.degree > 1
+
+    def _curved(self, point: _Point, columns: FloatArray) -> FloatArray:
+        """Return C Q."""
+        polynomial = point.polynomial
+        factor = polynomial.degree * (polynomial.degree - 1) * polynomial.scale**2
+        applied = factor * self._sums.applied(point.curvature_features, columns)
+        own = self._diagonal * polynomial.second_derivative(point.squares)
+        return applied - own[:, None] * columns
+
+    def _at(self, projection: FloatArray) -> _Point:
+        """Return what is known at W, held until another W is asked for."""
+        if self._point is None or not np.array_equal(self._point.projection, projection):
+            self._point = _Point(
+                projection.copy(),
+                self._features @ projection.astype(self._features.dtype, copy=False),
+                self._polynomial,
+                self._sums,
+                self._diagonal,
+            )
+        return self._point
+
+
+class _Point:
+    """One W with what value, gradient and surrogate share there, each made when first asked for."""
+
+    def __init__(
+        self,
+        projection: FloatArray,
+        samples: FloatArray,
+        polynomial: Polynomial | None,
+        sums: GammaSums,
+        diagonal: FloatArray,
+    ) -> None:
+        self.projection, self.samples = projection, samples
+        # -|p_i - p_j|^2 has the slopes of twice the linear kernel, but for the diagonal.
+        self.polynomial = polynomial or Polynomial(degree=1, offset=0.0, scale=2.0)
+        self.factor = self.polynomial.degree * self.polynomial.scale
+        self._sums, self._diagonal, self._is_squared = sums, diagonal, polynomial is None
+
+    @cached_property
+    def squares(self) -> FloatArray:
+        """beta_ii = |p_i|^2."""
+        return np.asarray(np.einsum("ij,ij->i", self.samples, self.samples))
+
+    @cached_property
+    def slope_features(self) -> Rows:
+        """B_1."""
+        return self._monomials(self.polynomial.degree - 1)
+
+    @cached_property
+    def curvature_features(self) -> Rows:
+        """B_2."""
+        return self._monomials(self.polynomial.degree - 2)
+
+    def _monomials(self, degree: int) -> Rows:
+        n_samples, n_components = self.samples.shape
+
+        def made(rows: slice) -> FloatArray:
+            return monomial_features(self.samples[rows], degree, self.polynomial.offset, self.polynomial.scale)
+
+        held = n_samples * n_monomials(n_components, degree) <= _HELD_ENTRIES
+        return made(slice(None)) if held else made
+
+    @cached_property
+    def own_slopes(self) -> FloatArray:
+        """The diagonal matrix that is taken away from G."""
+        if self._is_squared:
+            return self._diagonal
+        return self._diagonal * self.polynomial.derivative(self.squares)
+
+    @cached_property
+    def through(self) -> FloatArray:
+        """G with its diagonal kept, times the columns of P and of ones."""
+        columns = np.hstack([self.samples, np.ones_like(self.samples[:, :1])])
+        return self.factor * self._sums.applied(self.slope_features, columns)

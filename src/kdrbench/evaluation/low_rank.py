@@ -1,0 +1,166 @@
+"""Evaluation of Gaussian kernels through a factor of the kernel matrix: linear in n, to a requested error.
+
+The kernel matrix of projected samples, K = f(beta), lives on q dimensions, and its spectrum falls fast where the
+bandwidth is not small against their spread. A pivoted Cholesky factor B (n x m) with
+
+    K - BB' positive semi-definite,   trace(K - BB') <= tolerance * n
+
+stands for K; f' and f'' of a Gaussian are multiples of f. Sums with Gamma * BB' are those of :mod:`.weights`, so
+value, gradient, products and surrogate cost O(n m d) instead of O(n^2 d). Each is near the exact one to the order of
+the tolerance; the approximate gradient is not quite the derivative of the approximate F, so no solver gets closer than
+that. How near a solution is, one gradient of an exact evaluator at that W tells.
+
+Source: :mod:`.bounded_factor` for the factor.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.errors import InputError, is_number
+from kdrbench.evaluation.base import PairSums
+from kdrbench.evaluation.bounded_factor import Factor, kernel_values, pivoted_cholesky
+from kdrbench.evaluation.hessian import curvature_form
+from kdrbench.evaluation.initial import initial_surrogate
+from kdrbench.evaluation.options import SINGLE_PRECISION
+from kdrbench.evaluation.pairs import single_precision_features
+from kdrbench.evaluation.weights import GammaSums, weighted_gram
+from kdrbench.kernels import Gaussian, Pairing, terms_of
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import TraceObjective
+
+
+class LowRankProblem(PairSums):
+    """Approximate oracles of a :class:`TraceObjective` with a Gaussian kernel.
+
+    ``tolerance`` bounds trace(K - BB')/n at every W, unless ``max_rank`` is reached before. Raises ``InputError`` for
+    another kernel, or a tolerance that is not between 0 and 1.
+    """
+
+    def __init__(
+        self, objective: TraceObjective, tolerance: float, *, threads: int = 1, max_rank: int | None = None
+    ) -> None:
+        if not isinstance(objective.kernel, Gaussian):
+            raise InputError(f"low-rank factors are for Gaussian kernels, not for {objective.kernel!r}")
+        if not is_number(tolerance) or not 0.0 < tolerance < 1.0:
+            raise InputError(f"the tolerance of a low-rank factor must lie between 0 and 1, got {tolerance!r}")
+        self._sums, self._threads, self._max_rank = GammaSums(objective.gamma, threads), threads, max_rank
+        # Of the sums; the factor itself is always made in float64.
+        single = tolerance >= SINGLE_PRECISION
+        self._dtype: Any = np.float32 if single else np.float64
+        super().__init__(single_precision_features(objective) if single else objective.features)
+        self.tolerance, self._objective = float(tolerance), objective
+        self._kernel = objective.kernel
+        self._pivots: tuple[NDArray[np.intp], ...] | None = None
+        self._zero_diagonal = objective.gamma.zero_diagonal
+        self._forget()
+
+    def rank_at(self, projection: FloatArray) -> int:
+        """Return the rank m of the factor at W."""
+        return int(self._at(projection).factor.shape[1])
+
+    def frozen(self, projection: FloatArray) -> LowRankProblem:
+        """Return the problem whose factors have the pivots of W everywhere, and so change smoothly; counters shared."""
+        twin = self.fresh()
+        twin.counters, twin.report = self.counters, self.report
+        twin._pivots = self._at(projection).pivots
+        # Two factors at a time are too many: who is frozen is asked from here on.
+        self._forget()
+        return twin
+
+    def suffices_at(self, projection: FloatArray) -> bool:
+        """Return whether the tolerance is kept at W; a ``max_rank`` may have been reached before it was."""
+        return self._at(projection).trace <= self.tolerance * len(self._features)
+
+    def _forget(self) -> None:
+        self._point: _Point | None = None
+
+    def _samples(self, projection: FloatArray) -> FloatArray:
+        return self._at(projection).samples
+
+    def _value(self, projection: FloatArray) -> float:
+        point = self._at(projection)
+        total = float(point.degrees.sum())
+        if self._zero_diagonal:
+            total -= float(self._sums.diagonal @ np.einsum("ij,ij->i", point.factor, point.factor))
+        return total
+
+    def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        # What Gamma has on its diagonal cancels.
+        point, slope = self._at(projection), -0.5 / float(self._kernel.sigma) ** 2
+        result: FloatArray = point.degrees[:, None] * columns - self._sums.applied(point.factor, columns)
+        result *= 2.0 * slope
+        return result
+
+    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        samples = self._at(projection).samples
+        n, q = samples.shape
+        # (C * dbeta) V for V = (P, 1), dbeta_ij = own_i + own_j - 2 sum_a (p_ia r_ja + r_ia p_ja).
+        own = 2.0 * np.einsum("ij,ij->i", samples, moved)[:, None]
+        targets = np.hstack([samples, np.ones((n, 1))])
+        through = self._curved(projection, np.hstack([targets, own * targets]))
+        turned: FloatArray = own * through[:, : q + 1] + through[:, q + 1 :]
+        # One after the other: each takes q (q + 1) columns.
+        for part, other in ((moved, samples), (samples, moved)):
+            crossed = (part[:, :, None] * targets[:, None, :]).reshape(n, -1)
+            turned -= 2.0 * np.einsum("na,nab->nb", other, self._curved(projection, crossed).reshape(n, q, q + 1))
+        return self._sloped(projection, moved) + 2.0 * (turned[:, -1:] * samples - turned[:, :-1])
+
+    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        samples = self._at(projection).samples
+        return curvature_form(Pairing.DIFFERENCE, lambda columns: self._curved(projection, columns), moved, samples)
+
+    def _surrogate(self, projection: FloatArray) -> FloatArray:
+        point = self._at(projection)
+        result: FloatArray = weighted_gram(self._features, point.degrees, self._threads, self.report)
+        result -= self._sums.quadratic(point.factor, self._features, self.report)
+        result *= -1.0 / float(self._kernel.sigma) ** 2
+        return result
+
+    def _initial_surrogate(self) -> FloatArray:
+        return initial_surrogate(self._objective, self._threads, self.report)
+
+    def _curved(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return C Q; dbeta vanishes on the diagonal, so what C has there does not matter."""
+        factor = self._at(projection).factor
+        return (0.5 / self._kernel.sigma**2) ** 2 * self._sums.applied(factor, columns)
+
+    def _factor(self, samples: FloatArray) -> Factor:
+        """Return B and trace(K - BB')."""
+        terms, n_samples = terms_of(self._kernel), len(samples)
+
+        def rows(pivots: NDArray[np.intp]) -> FloatArray:
+            return kernel_values(terms, samples[pivots], samples)
+
+        largest = self._max_rank or n_samples
+        found = pivoted_cholesky(rows, np.ones(n_samples), self.tolerance, largest, self._pivots)
+        if found is None:
+            raise InputError("the kernel is not finite on these samples: scale the features")
+        return found._replace(columns=np.ascontiguousarray(found.columns, dtype=self._dtype))
+
+    def _at(self, projection: FloatArray) -> _Point:
+        if self._point is None or not np.array_equal(self._point.projection, projection):
+            # The old factor is as large as the new one.
+            self._forget()
+            samples = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
+            # Squared distances are differences of squares; degrees and products are blind to an offset.
+            samples -= samples.mean(axis=0)
+            self._point = _Point(projection.copy(), samples, self._factor(samples), self._sums)
+        return self._point
+
+
+class _Point:
+    """One W with the factor of its kernel matrix."""
+
+    def __init__(self, projection: FloatArray, samples: FloatArray, found: Factor, sums: GammaSums) -> None:
+        self.projection, self.samples = projection, samples
+        self.factor, self.trace, self.pivots, self._sums = *found, sums
+
+    @cached_property
+    def degrees(self) -> FloatArray:
+        """(Gamma * BB') 1, its diagonal kept."""
+        return self._sums.applied(self.factor, np.ones_like(self.factor[:, :1]))[:, 0]

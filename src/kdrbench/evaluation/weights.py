@@ -1,0 +1,149 @@
+"""Sums over pairs with Gamma as weight, in time linear in n, chunk by chunk of samples.
+
+Gamma = U diag(w) U'. Where the rows of U take only k different values (labels: one a class), Gamma_ij is constant on
+blocks of classes, Gamma_ij = Theta[c_i, c_j] with Theta k x k, and sums over samples become sums over classes. Where
+they do not (embeddings), U has few columns and sums run over those. For B (n x m) and Q (n x c):
+
+    applied(B, Q)   = (Gamma * BB') Q       n x c
+    quadratic(B, Q) = Q' (Gamma * BB') Q    c x c
+
+without an n x n array. The diagonal of Gamma is in here; who wants it zero subtracts ``diagonal`` terms. B and Q may be
+arrays, or functions that make their rows when asked: then nothing of size n m is held.
+
+Source: (Gamma * BB') = sum_r w_r diag(U_r) BB' diag(U_r), the row-wise Khatri-Rao rule for Hadamard products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.evaluation.passes import Report, run_pass
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import FactoredGamma
+
+# Samples at a time, whatever the number of threads, so that results do not depend on it.
+_CHUNK = 512
+Rows = FloatArray | Callable[[slice], FloatArray]
+
+
+def rows_of(source: Rows, rows: slice) -> FloatArray:
+    """Return some rows of an array, or of what makes them."""
+    return source(rows) if callable(source) else source[rows]
+
+
+def chunks(n_samples: int) -> list[slice]:
+    """Return the chunks of samples that threads work on."""
+    return [slice(begin, min(begin + _CHUNK, n_samples)) for begin in range(0, n_samples, _CHUNK)]
+
+
+def weighted_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: Report | None = None) -> FloatArray:
+    """Return X' diag(w) X, each sign of w being half the work of a general product."""
+    size = rows_of(columns, slice(0, 1)).shape[1]
+    if not weights.any():
+        return np.zeros((size, size))
+
+    def visit(total: FloatArray, rows: slice) -> None:
+        values, here = rows_of(columns, rows), weights[rows]
+        for sign in (1.0, -1.0):
+            # What is not a number is passed on.
+            chosen = ~(sign * here <= 0)
+            if chosen.any():
+                part, scale = (values, here) if chosen.all() else (values[chosen], here[chosen])
+                scaled = part * np.sqrt(sign * scale)[:, None].astype(values.dtype)
+                total += sign * (scaled.T @ scaled)
+
+    parts = run_pass(chunks(len(weights)), threads, lambda: np.zeros((size, size)), visit, report)
+    total: FloatArray = np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
+    return total
+
+
+class GammaSums:
+    """Gamma prepared for sums over its classes, or over its factors."""
+
+    def __init__(self, gamma: FactoredGamma, threads: int = 1) -> None:
+        self._threads, self._weights, self._factor = threads, gamma.weights, gamma.factor
+        self._chunks = chunks(gamma.n_samples)
+        self._codes = gamma.codes
+        if gamma.codes is not None:
+            # Any sample of a class has its row.
+            table = gamma.factor[np.unique(gamma.codes, return_index=True)[1]]
+            self._table: FloatArray = table
+            self._blocks: FloatArray = (table * gamma.weights) @ table.T
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """Gamma_ii."""
+        return np.asarray((self._factor**2) @ self._weights)
+
+    def applied(self, features: Rows, columns: Rows, report: Report | None = None) -> FloatArray:
+        """Return (Gamma * BB') Q for ``features`` B and ``columns`` Q."""
+        sums = self._sums(features, columns, report)
+        mixed = self._weights[:, None, None] * sums if self._codes is None else np.tensordot(self._blocks, sums, axes=1)
+        result = np.empty((len(self._factor), sums.shape[2]))
+
+        def visit(total: None, rows: slice) -> None:
+            part = rows_of(features, rows)
+            inner = mixed.astype(part.dtype, copy=False)
+            if self._codes is None:
+                lifted = self._lifted(part, rows)
+                result[rows] = lifted @ inner.reshape(-1, inner.shape[2])
+                return
+            out = result[rows]
+            for number, members in self._classes(rows):
+                out[members] = part[members] @ inner[number]
+
+        run_pass(self._chunks, self._threads, lambda: None, visit, report)
+        return result
+
+    def quadratic(self, features: Rows, columns: Rows, report: Report | None = None) -> FloatArray:
+        """Return Q' (Gamma * BB') Q, symmetric."""
+        sums = self._sums(features, columns, report)
+        if self._codes is not None:
+            sums = np.tensordot(self._table.T, sums, axes=1)
+        # One product for all factors: sum_r w_r M_r'M_r with positive and negative weights apart.
+        sums *= np.sqrt(np.abs(self._weights))[:, None, None]
+        result: FloatArray = np.zeros((sums.shape[2],) * 2)
+        for sign in (1.0, -1.0):
+            chosen = np.sign(self._weights) == sign
+            if chosen.any():
+                flat = (sums if chosen.all() else sums[chosen]).reshape(-1, sums.shape[2])
+                result += sign * (flat.T @ flat)
+        return result
+
+    def _sums(self, features: Rows, columns: Rows, report: Report | None) -> FloatArray:
+        """Return S_c = B_c' Q_c of each class, or (U_r * B)' Q of each factor, (number) x m x c."""
+        m, c = (rows_of(source, slice(0, 1)).shape[1] for source in (features, columns))
+        number = len(self._table) if self._codes is not None else len(self._weights)
+
+        def visit(total: FloatArray, rows: slice) -> None:
+            part = rows_of(features, rows)
+            targets = rows_of(columns, rows).astype(part.dtype, copy=False)
+            if self._codes is None:
+                total += (self._lifted(part, rows).T @ targets).reshape(total.shape)
+                return
+            for place, members in self._classes(rows):
+                total[place] += part[members].T @ targets[members]
+
+        parts = run_pass(self._chunks, self._threads, lambda: np.zeros((number, m, c)), visit, report)
+        total: FloatArray = np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
+        return total
+
+    def _lifted(self, part: FloatArray, rows: slice) -> FloatArray:
+        """Return the row-wise products of U and B, (rows) x (r m)."""
+        factor = self._factor[rows].astype(part.dtype, copy=False)
+        lifted: FloatArray = (factor[:, :, None] * part[:, None, :]).reshape(len(part), -1)
+        return lifted
+
+    def _classes(self, rows: slice) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
+        """Yield the classes of a chunk with the places of their samples in it."""
+        codes = self._codes[rows] if self._codes is not None else np.empty(0, dtype=np.int64)
+        order = np.argsort(codes, kind="stable")
+        sorted_codes = codes[order]
+        bounds = [0, *(np.flatnonzero(np.diff(sorted_codes)) + 1).tolist(), len(codes)]
+        in_order = bool((np.diff(codes) >= 0).all())
+        for begin, end in pairwise(bounds):
+            yield int(sorted_codes[begin]), slice(begin, end) if in_order else order[begin:end]

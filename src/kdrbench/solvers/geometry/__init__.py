@@ -1,0 +1,1 @@
+"""Orthonormal matrices: the Stiefel and Grassmann manifolds, curvature and certificates."""

@@ -1,0 +1,45 @@
+from importlib import import_module
+
+import pytest
+
+from kdrbench.baselines import BASELINES, build_baseline
+from kdrbench.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("definition", "message"),
+    [
+        ({"method": "svn"}, "unknown baseline method 'svn'; allowed: kernel_pca_svm, .*Did you mean 'svm'?"),
+        ({"method": "svn"}, "A baseline of your own is named path/to/file.py or module:Class"),
+        ({}, "unknown baseline method None; allowed"),
+        ({"method": "svm", "penal": 1}, "unknown option of baseline method 'svm': 'penal'; allowed: penalty"),
+        ({"method": "svm", "penalty": "1"}, "baseline option penalty must be of type float, got '1'"),
+        ({"method": "svm", "penalty": True}, "baseline option penalty must be of type float, got True"),
+        ({"method": "svm", "penalty": 0}, "baseline option penalty must be a finite number > 0, got 0"),
+        ({"method": "nca_svm", "max_iterations": 0}, "baseline option max_iterations must be a finite number > 0"),
+        ({"method": "nca_svm", "max_iterations": 1.5}, "baseline option max_iterations must be of type int, got 1.5"),
+        ({"method": "spectral_clustering", "centred": 1}, "baseline option centred must be of type bool, got 1"),
+        ({"method": "no_such:Thing"}, "baseline method 'no_such:Thing' cannot be loaded: .*is it on the PYTHONPATH?"),
+        (
+            {"method": "misbehaving:Sleeps"},
+            "'misbehaving:Sleeps' must be a dataclass of its options with task, version and imports; "
+            "it lacks task, imports",
+        ),
+        ({"method": "misbehaving:NoBaseline"}, "'misbehaving:NoBaseline' must be a dataclass .*; it is no dataclass"),
+        ({"method": "misbehaving:CannotFit"}, "has task 'classification'; .*, with a method fit, or clus"),
+        (
+            {"method": "misbehaving:OfNoTask"},
+            "'misbehaving:OfNoTask' has task 'regression'; it must be classification, with a method fit, or clustering",
+        ),
+    ],
+)
+def test_each_fault_of_a_definition_is_one_sentence(definition, message):
+    with pytest.raises(InputError, match=message) as caught:
+        build_baseline(definition)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(BASELINES))
+def test_registered_baselines_can_be_built_and_name_real_modules(name):
+    for module in build_baseline({"method": name}).imports:
+        import_module(module)

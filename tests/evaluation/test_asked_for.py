@@ -1,0 +1,218 @@
+"""The evaluators that are only asked for, autograd and the sum over pairs, against the dense arrays."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from helpers import KERNELS, random_projection, random_samples
+from kdrbench.errors import InputError
+from kdrbench.evaluation import AutomaticProblem, DenseProblem, Evaluation, PairwiseSumProblem, build_problem, plan
+from kdrbench.kernels import (
+    Combination,
+    Gaussian,
+    Linear,
+    Multiquadric,
+    Pairing,
+    Polynomial,
+    RelativeGaussian,
+    Squared,
+    Term,
+    UserKernel,
+)
+from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, supervised_gamma
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+
+N = 24
+DIFFERENTIABLE = {
+    **KERNELS,
+    "line": Polynomial(degree=1, offset=0.0),
+    "combination": Combination((Term(2.0, Gaussian(2.0)), Term(0.1, Polynomial(degree=2)), Term(0.5, Squared()))),
+}
+RATIONAL = UserKernel(lambda beta: 1 / (1 + beta), lambda beta: -1 / (1 + beta) ** 2, Pairing.DIFFERENCE)
+RELATIVE = RelativeGaussian(np.random.default_rng(0).uniform(1.0, 3.0, N))
+ALL = {
+    **DIFFERENTIABLE,
+    "rbf-relative": RELATIVE,
+    "flat at zero": Polynomial(degree=3, offset=0.0),
+    "of the user": RATIONAL,
+}
+
+
+def gammas(labels):
+    return {
+        "classes": supervised_gamma(labels),
+        "diagonal kept": supervised_gamma(labels, zero_diagonal=False),
+        "factors": FactoredGamma(np.random.default_rng(1).standard_normal((len(labels), 2)), np.array([1.0, -2.0])),
+    }
+
+
+def objective_of(kernel, gamma="classes"):
+    features, labels = random_samples(n_samples=N)
+    return TraceObjective(features, kernel, gammas(labels)[gamma])
+
+
+def assert_near(mine, reference, rounding):
+    np.testing.assert_allclose(mine, reference, rtol=0, atol=rounding * np.abs(reference).max())
+
+
+@pytest.mark.parametrize("gamma", ["classes", "diagonal kept", "factors"])
+@pytest.mark.parametrize("kernel", DIFFERENTIABLE)
+def test_autograd_finds_the_derivatives_that_are_written_down(kernel, gamma):
+    objective = objective_of(DIFFERENTIABLE[kernel], gamma)
+    automatic, dense = AutomaticProblem(objective), DenseProblem(objective)
+    projection, direction = random_projection(), random_projection(seed=5)
+    for oracle in (
+        lambda problem: problem.value(projection),
+        lambda problem: problem.gradient(projection),
+        lambda problem: problem.value_and_gradient(projection)[0],
+        lambda problem: problem.value_and_gradient(projection)[1],
+        lambda problem: problem.hessian_vector(projection, direction),
+        lambda problem: problem.hessian_vector(projection, projection),
+        lambda problem: problem.initial_surrogate(),
+    ):
+        expected = np.asarray(oracle(dense))
+        assert np.abs(expected).max() > 0
+        assert_near(oracle(automatic), expected, 1e-9)
+    assert vars(automatic.counters) == vars(dense.counters)
+
+
+def slope_of_errors(problem, order):
+    """Slope of log error against log step of the Taylor expansion of F up to ``order``."""
+    projection, direction = random_projection(), random_projection(seed=5)
+    value, slope = problem.value(projection), np.vdot(problem.gradient(projection), direction)
+    curvature = np.vdot(problem.hessian_vector(projection, direction), direction) if order == 2 else 0.0
+    steps = np.logspace(-2.0, -1.0, 6) if order == 2 else np.logspace(-3.5, -2.0, 6)
+    errors = [
+        abs(problem.value(projection + t * direction) - value - t * slope - 0.5 * t**2 * curvature) for t in steps
+    ]
+    return np.polyfit(np.log(steps), np.log(errors), 1)[0]
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "multiquadric", "combination"])
+def test_autograds_taylor_slopes_are_two_and_three(kernel):
+    problem = AutomaticProblem(objective_of(DIFFERENTIABLE[kernel]))
+    assert slope_of_errors(problem, 1) == pytest.approx(2.0, abs=0.1)
+    assert slope_of_errors(problem, 2) == pytest.approx(3.0, abs=0.1)
+
+
+@pytest.mark.parametrize("gamma", ["classes", "diagonal kept", "factors"])
+@pytest.mark.parametrize("kernel", ALL)
+def test_sums_over_pairs_equal_dense_arrays(kernel, gamma):
+    objective = objective_of(ALL[kernel], gamma)
+    pairwise, dense = PairwiseSumProblem(objective), DenseProblem(objective)
+    projection = random_projection()
+    for oracle in (
+        lambda problem: problem.value(projection),
+        lambda problem: problem.gradient(projection),
+        lambda problem: problem.surrogate(projection),
+        lambda problem: problem.initial_surrogate(),
+    ):
+        assert_near(oracle(pairwise), np.asarray(oracle(dense)), 1e-10)
+    assert vars(pairwise.counters) == vars(dense.counters)
+
+
+def test_sums_over_pairs_stop_when_told():
+    problem = PairwiseSumProblem(objective_of(Gaussian(2.0)))
+    shares = []
+
+    def report(share):
+        shares.append(share)
+        return share < 0.5
+
+    problem.report = report
+    with pytest.raises(PassStoppedError):
+        problem.surrogate(random_projection())
+    np.testing.assert_allclose(shares, np.arange(1, N // 2 + 1) / N)
+
+
+def test_a_recorded_gradient_belongs_to_its_point():
+    objective = objective_of(Gaussian(2.0))
+    problem, direction = AutomaticProblem(objective), random_projection(seed=5)
+    here, there = random_projection(), random_projection(seed=2)
+    moved = here.copy()
+    first = problem.hessian_vector(moved, direction)
+    moved[:] = there
+    second = problem.hessian_vector(moved, direction)
+    np.testing.assert_array_equal(first, AutomaticProblem(objective).hessian_vector(here, direction))
+    np.testing.assert_array_equal(second, AutomaticProblem(objective).hessian_vector(there, direction))
+    again = pickle.loads(pickle.dumps(problem))
+    np.testing.assert_array_equal(again.hessian_vector(there, direction), second)
+
+
+def test_the_same_problem_evaluated_otherwise_shares_counters_and_report():
+    problem, projection = build_problem(objective_of(Gaussian(2.0))), random_projection()
+    problem.report = lambda share: False
+    assert problem.explain(2).startswith("dense: ")
+    other = problem.evaluated("pairwise_sum")
+    assert problem.explain(2) == other.explain(2) == "pairwise_sum: asked for"
+    with pytest.raises(PassStoppedError):
+        other.surrogate(projection)
+    assert (problem.counters.surrogate, other.counters.surrogate) == (1, 1)
+    # Whoever answered last is named.
+    problem.surrogate(projection)
+    assert problem.explain(2).startswith("dense: ")
+    assert (problem.counters.surrogate, other.counters.surrogate) == (2, 2)
+
+
+def test_what_is_made_of_the_data_is_made_once():
+    problem, projection = build_problem(objective_of(Gaussian(2.0))), random_projection()
+    first, second = (problem.fresh().evaluated("autograd").evaluator(projection) for _ in range(2))
+    assert first is not second
+    assert first._gamma is second._gamma
+
+
+@pytest.mark.parametrize("kernel", ALL)
+def test_nobody_gets_them_unasked(kernel):
+    for n_components in (1, 3):
+        for evaluation in (None, Evaluation(tolerance=1e-3)):
+            assert plan(objective_of(ALL[kernel]), n_components, evaluation).evaluator in ("dense", "factored")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"), [(RATIONAL, "UserKernel"), (RELATIVE, "RelativeGaussian")], ids=["user", "relative"]
+)
+def test_autograd_says_which_kernels_it_knows(kernel, name):
+    message = f"autograd knows linear, squared, polynomial, Gaussian and multiquadric .*, not {name}; choose another"
+    combined = Combination((Term(1.0, Linear()), Term(1.0, kernel)))
+    for asked in (kernel, combined):
+        with pytest.raises(InputError, match=message):
+            build_problem(objective_of(asked), Evaluation(evaluator="autograd"))
+        with pytest.raises(InputError, match=message):
+            build_problem(objective_of(asked)).evaluated("autograd")
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "oracle"),
+    [
+        ("autograd", "surrogate"),
+        ("autograd", "hessian"),
+        ("pairwise_sum", "hessian_vector"),
+        ("pairwise_sum", "hessian"),
+    ],
+)
+def test_oracles_they_lack_are_refused(evaluator, oracle):
+    problem = build_problem(objective_of(Multiquadric()), Evaluation(evaluator=evaluator))
+    arguments = [random_projection()] * (1 if oracle == "surrogate" else 2)
+    with pytest.raises(InputError, match=f"Problem has no oracle {oracle}; choose another evaluator, or a solver"):
+        getattr(problem, oracle)(*arguments)
+
+
+def test_unknown_ways_and_single_evaluators_are_refused():
+    objective = objective_of(Linear())
+    with pytest.raises(InputError, match=r"unknown evaluator 'autogard'; .*Did you mean 'autograd'"):
+        build_problem(objective).evaluated("autogard")
+    with pytest.raises(InputError, match="DenseProblem cannot be evaluated as 'autograd'; make it with build_problem"):
+        DenseProblem(objective).evaluated("autograd")
+
+
+@pytest.mark.parametrize("method", ["grassmann_trust_region", "stiefel_cayley"])
+def test_solvers_come_to_the_same_end_on_them(method):
+    objective, costs = objective_of(Gaussian(3.0)), []
+    for evaluator in ("dense", "autograd"):
+        problem = build_problem(objective, Evaluation(evaluator=evaluator))
+        start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+        result = solve(build_solver({"method": method}), problem, start, IterationMonitor())
+        assert result.evaluation == f"{evaluator}: asked for"
+        costs.append(problem.value(result.projection))
+    assert costs[1] == pytest.approx(costs[0], rel=1e-10)

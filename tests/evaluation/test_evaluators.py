@@ -1,0 +1,336 @@
+"""Every way of evaluating a problem against the dense arrays."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from helpers import KERNELS, random_projection, random_samples
+from kdrbench.errors import InputError
+from kdrbench.evaluation import (
+    DenseProblem,
+    Evaluation,
+    FactoredProblem,
+    LowRankProblem,
+    PanelProblem,
+    build_problem,
+    explain,
+    plan,
+)
+from kdrbench.evaluation.bounded_factor import pivoted_cholesky
+from kdrbench.evaluation.feature_maps import monomial_features, n_monomials
+from kdrbench.evaluation.weights import GammaSums
+from kdrbench.kernels import Combination, Gaussian, Linear, Polynomial, RelativeGaussian, Squared, Term
+from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers.geometry.stiefel import relative_stationarity
+
+N = 50
+ALL_KERNELS = {
+    **KERNELS,
+    "rbf-relative": RelativeGaussian(np.random.default_rng(0).uniform(1.0, 3.0, N)),
+    "combination": Combination((Term(2.0, Gaussian(2.0)), Term(0.1, Polynomial(degree=2)), Term(0.5, Squared()))),
+}
+FACTORED = {
+    "linear": Linear(),
+    "squared": Squared(),
+    **{f"degree {p}": Polynomial(degree=p, offset=0.7, scale=0.3) for p in range(1, 6)},
+    "no offset": Polynomial(degree=3, offset=0.0, scale=0.5),
+}
+
+
+def gammas(labels):
+    rng = np.random.default_rng(1)
+    factor = rng.standard_normal((len(labels), 3))
+    return {
+        "classes": supervised_gamma(labels),
+        "classes, diagonal kept": supervised_gamma(labels, zero_diagonal=False),
+        "two label columns": supervised_gamma(np.column_stack([labels, rng.integers(0, 2, len(labels))])),
+        "one sample against the rest": supervised_gamma(np.arange(len(labels)) == 7),
+        "factors of both signs": FactoredGamma(factor, np.array([1.0, -2.0, 0.5])),
+        "factors, diagonal kept": FactoredGamma(factor, np.array([1.0, -2.0, 0.5]), zero_diagonal=False),
+    }
+
+
+GAMMAS = list(gammas(np.arange(N) % 3))
+
+
+def assert_equal_oracles(mine, reference, q, rounding=1e-12):
+    d = reference.n_features
+    projection, direction = (random_projection(seed=seed, n_features=d, n_components=q) for seed in (1, 2))
+    basis = random_projection(seed=3, n_features=d, n_components=min(3, d))
+    for oracle in (
+        lambda problem: problem.value(projection),
+        lambda problem: problem.gradient(projection),
+        lambda problem: problem.riemannian_gradient(projection),
+        lambda problem: problem.hessian_vector(projection, direction),
+        lambda problem: problem.hessian(projection, basis),
+        lambda problem: problem.surrogate(projection),
+        lambda problem: problem.initial_surrogate(),
+    ):
+        expected = np.asarray(oracle(reference))
+        # The tangent part of a gradient is small beside the gradient it is rounded with.
+        scale = max(np.abs(expected).max(), np.abs(reference.gradient(projection)).max() if expected.ndim == 2 else 0)
+        np.testing.assert_allclose(oracle(mine), expected, atol=rounding * scale, rtol=0)
+    assert vars(mine.counters) == {"value": 1, "gradient": 2, "hessian_vector": 1, "hessian": 1, "surrogate": 2}
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize("kernel", ALL_KERNELS)
+@pytest.mark.parametrize(("panel", "threads"), [(7, 1), (64, 1), (16, 3)])
+def test_panels_equal_dense_arrays(kernel, gamma, panel, threads):
+    features, labels = random_samples(n_samples=N)
+    objective = TraceObjective(features, ALL_KERNELS[kernel], gammas(labels)[gamma])
+    assert_equal_oracles(PanelProblem(objective, panel=panel, threads=threads), DenseProblem(objective), q=2)
+
+
+@pytest.mark.parametrize("q", [1, 3, 6])
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize("kernel", FACTORED)
+def test_factors_equal_dense_arrays(kernel, gamma, q):
+    features, labels = random_samples(n_samples=N)
+    objective = TraceObjective(features, FACTORED[kernel], gammas(labels)[gamma])
+    assert_equal_oracles(FactoredProblem(objective), DenseProblem(objective), q)
+
+
+def hard_features(name):
+    rng = np.random.default_rng(0)
+    features, _ = random_samples(n_samples=N)
+    return {
+        "more features than samples": rng.standard_normal((N, 70)),
+        "constant and repeated columns": np.hstack([features, features[:, :2], np.ones((N, 1))]),
+        "repeated rows": np.repeat(features[:10], 5, axis=0),
+        "far from the origin": features + 1e3,
+        "tiny": 1e-8 * features,
+        "huge": 1e8 * features,
+    }[name]
+
+
+@pytest.mark.parametrize("data", ["more features than samples", "constant and repeated columns", "repeated rows"])
+@pytest.mark.parametrize("kernel", ["gaussian", "multiquadric", "polynomial", "squared", "linear"])
+def test_all_evaluators_agree_on_degenerate_features(kernel, data):
+    objective = TraceObjective(hard_features(data), KERNELS[kernel], supervised_gamma(np.arange(N) % 3))
+    assert_equal_oracles(PanelProblem(objective, panel=16), DenseProblem(objective), q=2)
+    if kernel in ("polynomial", "squared", "linear"):
+        assert_equal_oracles(FactoredProblem(objective), DenseProblem(objective), q=2)
+
+
+@pytest.mark.parametrize("data", ["tiny", "huge", "far from the origin"])
+@pytest.mark.parametrize("kernel", ["linear", "squared", "no offset"])
+def test_factors_agree_in_any_unit(kernel, data):
+    objective = TraceObjective(hard_features(data), FACTORED[kernel], supervised_gamma(np.arange(N) % 3))
+    # Far from the origin the terms of the sum are larger than the sum, in either form.
+    rounding = 1e-12 if data != "far from the origin" else 1e-7
+    assert_equal_oracles(FactoredProblem(objective), DenseProblem(objective), 2, rounding)
+
+
+@pytest.mark.parametrize(("degree", "offset", "scale"), [(0, 1.0, 0.5), (1, 0.0, 0.5), (3, 0.7, 0.3), (5, 2.0, 1.0)])
+def test_monomial_features_multiply_to_the_polynomial(degree, offset, scale):
+    samples = np.random.default_rng(0).standard_normal((20, 4))
+    features = monomial_features(samples, degree, offset, scale)
+    assert features.shape == (20, n_monomials(4, degree))
+    expected = (scale * samples @ samples.T + offset) ** degree
+    np.testing.assert_allclose(features @ features.T, expected, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_sums_with_gamma_by_their_definition(gamma):
+    rng = np.random.default_rng(2)
+    chosen = gammas(np.arange(N) % 3)[gamma]
+    sums = GammaSums(chosen)
+    dense = (chosen.factor * chosen.weights) @ chosen.factor.T
+    features, columns = rng.standard_normal((N, 4)), rng.standard_normal((N, 3))
+    weighted = dense * (features @ features.T)
+    np.testing.assert_allclose(sums.diagonal, np.diagonal(dense), atol=1e-13)
+    np.testing.assert_allclose(sums.applied(features, columns), weighted @ columns, atol=1e-11)
+    np.testing.assert_allclose(sums.quadratic(features, columns), columns.T @ weighted @ columns, atol=1e-10)
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-8])
+def test_a_pivoted_factor_keeps_its_promise(tolerance):
+    samples = np.random.default_rng(0).standard_normal((300, 3))
+    kernel = Gaussian(sigma=1.5)
+    matrix = kernel.value(((samples[:, None] - samples[None]) ** 2).sum(axis=2))
+    factor, trace, _ = pivoted_cholesky(lambda pivots: matrix[pivots], np.ones(300), tolerance, 300)
+    error = matrix - factor @ factor.T
+    assert np.trace(error) == pytest.approx(trace, abs=1e-12 * 300)
+    assert trace <= tolerance * 300
+    assert np.linalg.eigvalsh(error)[0] >= -1e-12 * 300
+    # A block of columns less would not do.
+    assert 300 - np.sum(factor[:, :-32] ** 2) > tolerance * 300
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize(("tolerance", "rounding"), [(1e-4, 5e-3), (1e-8, 1e-6), (1e-15, 1e-10)])
+def test_low_rank_factors_are_as_near_as_asked(tolerance, rounding, gamma):
+    features, labels = random_samples(n_samples=N)
+    objective = TraceObjective(features, Gaussian(sigma=2.0), gammas(labels)[gamma])
+    assert_equal_oracles(LowRankProblem(objective, tolerance), DenseProblem(objective), 2, rounding)
+
+
+def test_a_solution_by_low_rank_factors_is_confirmed_by_an_exact_gradient():
+    objective = objective_of(2500, Gaussian(sigma=6.0))
+    problem = build_problem(objective, Evaluation(tolerance=1e-10))
+    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+    factor = problem.evaluator(result.projection)
+    assert isinstance(factor, LowRankProblem)
+    assert factor.rank_at(result.projection) < 200
+    exact = PanelProblem(objective)
+    assert relative_stationarity(result.projection, exact.gradient(result.projection)) <= 1e-6
+    assert problem.value(result.projection) == pytest.approx(exact.value(result.projection), rel=1e-8)
+
+
+def test_low_rank_factors_are_for_gaussians_and_a_tolerance():
+    with pytest.raises(InputError, match="low-rank factors are for Gaussian kernels, not for Polynomial"):
+        build_problem(objective_of(100, Polynomial()), Evaluation(evaluator="low_rank", tolerance=1e-3))
+    for tolerance in (0.0, 1.0, float("nan")):
+        with pytest.raises(InputError, match="must lie between 0 and 1"):
+            LowRankProblem(objective_of(100, Gaussian(1.0)), tolerance)
+    # Nobody gets an approximation unasked.
+    assert plan(objective_of(3000, Gaussian(1.0)), 2).evaluator == "panels"
+    assert explain(objective_of(3000, Gaussian(1.0)), 2, Evaluation(tolerance=1e-3)).startswith("low_rank: ")
+
+
+EVALUATORS = {
+    "dense": (Polynomial(degree=3), 0.0),
+    "panels": (Polynomial(degree=3), 0.0),
+    "factored": (Polynomial(degree=3), 0.0),
+    "low_rank": (Gaussian(2.0), 1e-9),
+    "auto": (Polynomial(degree=3), 0.0),
+}
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+def test_answers_do_not_depend_on_what_was_asked_before(evaluator):
+    kernel, tolerance = EVALUATORS[evaluator]
+    objective = objective_of(500, kernel)
+
+    def fresh_answer(projection):
+        return build_problem(objective, Evaluation(evaluator=evaluator, tolerance=tolerance)).gradient(projection)
+
+    here, there = (random_projection(seed=seed, n_features=10) for seed in (1, 2))
+    problem = build_problem(objective, Evaluation(evaluator=evaluator, tolerance=tolerance))
+    moved = here.copy()
+    np.testing.assert_array_equal(problem.gradient(moved), fresh_answer(here))
+    # The caller may use the array again.
+    moved[:] = there
+    np.testing.assert_array_equal(problem.gradient(moved), fresh_answer(there))
+    twin = problem.fresh()
+    assert (twin.counters.gradient, problem.counters.gradient) == (0, 2)
+    np.testing.assert_array_equal(twin.gradient(here), fresh_answer(here))
+
+
+def test_twins_share_what_was_made_of_the_data():
+    problem = build_problem(objective_of(700, Squared()))
+    twins = [problem.fresh(), problem.fresh()]
+    projection = random_projection(n_features=10)
+    evaluators = [twin.evaluator(projection) for twin in (*twins, problem)]
+    assert evaluators[0]._features is evaluators[1]._features is evaluators[2]._features
+    assert evaluators[0]._sums is evaluators[1]._sums
+    # What is held of a point is not shared.
+    twins[0].gradient(projection)
+    assert evaluators[1]._point is None
+    pickle.loads(pickle.dumps(problem)).value(random_projection(n_features=10))
+
+
+def test_many_classes_and_many_factors_are_no_savings():
+    features, _ = random_samples(n_samples=2500, n_features=20)
+    many = TraceObjective(features, Polynomial(), supervised_gamma(np.arange(2500) // 2))
+    assert plan(many, 5).evaluator != "factored"
+    targets = FactoredGamma(np.eye(600), np.ones(600))
+    assert plan(TraceObjective(features[:600], Gaussian(1.0), targets), 2).evaluator == "dense"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"threads": 0}, "threads must be an integer >= 1"), ({"tolerance": 5.0}, "tolerance must be a number >= 0")],
+)
+def test_bad_options_of_evaluation_are_named(options, message):
+    with pytest.raises(InputError, match=message):
+        build_problem(objective_of(50, Gaussian(1.0)), Evaluation(**options))
+    with pytest.raises(InputError, match="a projection must have 10 rows"):
+        build_problem(objective_of(50, Linear())).value(np.ones(10))
+
+
+def test_other_kernels_have_no_exact_factors():
+    features, labels = random_samples()
+    objective = TraceObjective(features, Gaussian(1.0), supervised_gamma(labels))
+    with pytest.raises(InputError, match="exact factors exist for linear, squared and polynomial kernels"):
+        FactoredProblem(objective)
+    with pytest.raises(
+        InputError, match=r"unknown evaluator 'fast'; allowed: auto, dense, .*low_rank, autograd, pairwise"
+    ):
+        build_problem(objective, Evaluation(evaluator="fast"))
+
+
+def objective_of(n_samples, kernel, n_features=10):
+    features, labels = random_samples(n_samples=n_samples, n_features=n_features)
+    return TraceObjective(features, kernel, supervised_gamma(labels))
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "kernel", "q", "evaluator"),
+    [
+        (100, Gaussian(1.0), 2, "dense"),
+        (2000, Gaussian(1.0), 2, "panels"),
+        (100, Polynomial(), 2, "dense"),
+        (2000, Polynomial(), 2, "factored"),
+        (2000, Squared(), 5, "factored"),
+        (2000, Polynomial(degree=6), 10, "panels"),
+    ],
+)
+def test_the_plan_follows_size_and_kernel(n_samples, kernel, q, evaluator):
+    objective = objective_of(n_samples, kernel)
+    assert plan(objective, q).evaluator == evaluator
+    assert explain(objective, q).startswith(f"{evaluator}: ")
+
+
+def test_one_problem_switches_with_the_number_of_components():
+    # Of degree 6, one component has 6 features, ten have 3003.
+    objective = objective_of(700, Polynomial(degree=6, scale=0.1))
+    problem, reference = build_problem(objective), DenseProblem(objective)
+    for q, evaluator in ((1, FactoredProblem), (10, PanelProblem)):
+        projection = random_projection(n_features=10, n_components=q)
+        assert isinstance(problem.evaluator(projection), evaluator)
+        assert problem.value(projection) == pytest.approx(reference.value(projection), rel=1e-12)
+    assert problem.counters.value == 2
+    twin = problem.fresh()
+    twin.value(random_projection(n_features=10, n_components=1))
+    assert (problem.counters.value, twin.counters.value) == (2, 1)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Polynomial(degree=3, scale=0.5)])
+def test_the_evaluator_does_not_change_the_solution(kernel):
+    objective, solutions = objective_of(500, kernel), []
+    names = ["dense", "panels"] + (["factored"] if isinstance(kernel, Polynomial) else [])
+    for name in names:
+        problem = build_problem(objective, Evaluation(evaluator=name))
+        start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+        result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+        solutions.append(problem.value(result.projection))
+    np.testing.assert_allclose(solutions, solutions[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Polynomial(degree=3, scale=0.5), Squared()])
+def test_no_array_of_all_pairs_is_made(kernel):
+    n_samples = 20_000
+    rng = np.random.default_rng(0)
+    objective = TraceObjective(
+        rng.standard_normal((n_samples, 5)), kernel, supervised_gamma(np.arange(n_samples) % 3)
+    )  # fmt: skip
+    projection = random_projection(n_features=5)
+    tracemalloc.start()
+    try:
+        problem = build_problem(objective)
+        problem.value(projection)
+        problem.gradient(projection)
+        problem.surrogate(projection)
+        problem.hessian_vector(projection, projection)
+        problem.initial_surrogate()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # All pairs take 3200 MB, one row of blocks 41 MB.
+    assert peak < 60e6

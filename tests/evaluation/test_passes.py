@@ -1,0 +1,179 @@
+"""Passes over the data: threads, progress, interruption; single precision."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from helpers import KERNELS, random_projection, random_samples
+from kdrbench.evaluation import DenseProblem, Evaluation, FactoredProblem, LowRankProblem, PanelProblem, build_problem
+from kdrbench.evaluation.passes import run_pass
+from kdrbench.evaluation.weights import GammaSums, weighted_gram
+from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
+from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, supervised_gamma
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+
+
+def objective_of(n_samples, kernel, n_features=8):
+    features, labels = random_samples(n_samples=n_samples, n_features=n_features)
+    return TraceObjective(features, kernel, supervised_gamma(labels))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_a_pass_visits_every_part_once(threads):
+    seen = []
+    sums = run_pass(range(11), threads, lambda: [], lambda total, part: (total.append(part), seen.append(part)))
+    assert sorted(seen) == sorted(part for total in sums for part in total) == list(range(11))
+    assert len(sums) == threads
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_progress_grows_and_a_pass_stops_when_told(threads):
+    shares = []
+    slow = threading.Event()
+
+    def visit(total, part):
+        slow.wait(0.03)
+
+    def report(share):
+        shares.append(share)
+        return share < 0.5
+
+    with pytest.raises(PassStoppedError):
+        run_pass(range(60), threads, lambda: None, visit, report)
+    assert shares == sorted(shares)
+    assert 0.5 <= shares[-1] < 1.0
+    assert all(share < 0.5 for share in shares[:-1])
+
+
+def test_what_fails_in_a_thread_is_raised():
+    def visit(total, part):
+        if part == 3:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run_pass(range(8), 2, lambda: None, visit)
+
+
+PROBLEMS = {
+    "panels": lambda threads: PanelProblem(objective_of(1500, Gaussian(2.0)), threads=threads),
+    "panels, float32": lambda threads: PanelProblem(
+        objective_of(1500, Multiquadric(1.0)), threads=threads, single_precision=True
+    ),
+    "factored": lambda threads: FactoredProblem(objective_of(5000, Polynomial(degree=3)), threads=threads),
+    "low rank": lambda threads: LowRankProblem(objective_of(5000, Gaussian(5.0)), 1e-7, threads=threads),
+    "factors of Gamma": lambda threads: FactoredProblem(
+        TraceObjective(
+            np.random.default_rng(0).standard_normal((5000, 8)),
+            Polynomial(degree=3),
+            FactoredGamma(np.random.default_rng(1).standard_normal((5000, 3)), np.array([1.0, -2.0, 0.5])),
+        ),
+        threads=threads,
+    ),
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_results_do_not_depend_on_the_number_of_threads(problem):
+    one, three = PROBLEMS[problem](1), PROBLEMS[problem](3)
+    projection = random_projection(n_features=8, n_components=3)
+    for answer in (
+        lambda problem: problem.value(projection),
+        lambda problem: problem.value_and_gradient(projection)[1],
+        lambda problem: problem.surrogate(projection),
+        lambda problem: problem.hessian_vector(projection, projection[::-1]),
+    ):
+        expected = np.asarray(answer(one))
+        np.testing.assert_allclose(answer(three), expected, atol=1e-12 * np.abs(expected).max(), rtol=0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_single_precision_is_near_enough(kernel):
+    objective = objective_of(700, KERNELS[kernel])
+    exact, single = DenseProblem(objective), PanelProblem(objective, single_precision=True)
+    projection = random_projection(n_features=8, n_components=3)
+    for answer in (
+        lambda problem: problem.value(projection),
+        lambda problem: problem.gradient(projection),
+        lambda problem: problem.surrogate(projection),
+        lambda problem: problem.hessian_vector(projection, projection[::-1]),
+    ):
+        expected = np.asarray(answer(exact))
+        error = np.abs(answer(single) - expected).max() / np.abs(expected).max()
+        assert error <= 1e-5
+    # Ties of Phi_0, which rounding would decide, are kept: it is always in double precision.
+    initial = exact.initial_surrogate()
+    np.testing.assert_allclose(single.initial_surrogate(), initial, atol=1e-13 * np.abs(initial).max() * 10)
+    # The rest is in single precision.
+    assert np.abs(single.surrogate(projection) - exact.surrogate(projection)).max() > 0
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_value_and_gradient_are_what_they_are_alone(kernel):
+    projection = random_projection(n_features=8, n_components=3)
+    for evaluator in ("dense", "panels", "auto"):
+        problem = build_problem(objective_of(600, KERNELS[kernel]), Evaluation(evaluator=evaluator))
+        value, gradient = problem.value_and_gradient(projection)
+        assert (problem.counters.value, problem.counters.gradient) == (1, 1)
+        assert value == pytest.approx(problem.value(projection), rel=1e-12)
+        np.testing.assert_allclose(gradient, problem.gradient(projection), atol=1e-12 * np.abs(gradient).max())
+
+
+def test_chunks_are_made_when_they_are_asked_for():
+    rng = np.random.default_rng(0)
+    features, columns, weights = (
+        rng.standard_normal(shape) for shape in ((9000, 4), (9000, 3), (9000,))
+    )  # fmt: skip
+    gamma = supervised_gamma(rng.integers(0, 3, 9000))
+    asked = []
+
+    def rows(chunk):
+        asked.append(chunk)
+        return features[chunk]
+
+    np.testing.assert_array_equal(
+        GammaSums(gamma).quadratic(rows, columns), GammaSums(gamma).quadratic(features, columns)
+    )
+    assert max(chunk.stop - chunk.start for chunk in asked) < 9000
+    gram = weighted_gram(features, weights)
+    np.testing.assert_allclose(gram, features.T @ (weights[:, None] * features), atol=1e-10)
+
+
+class StopsInside(IterationMonitor):
+    """Stops in the middle of the third pass or later."""
+
+    stop_status = Status.TIME_LIMIT
+
+    def __init__(self):
+        super().__init__()
+        self.passes, self.last = 0, 1.0
+
+    def progress(self, share):
+        self.passes += share < self.last
+        self.last = share
+        return self.passes < 4
+
+
+@pytest.mark.parametrize("solver", ["ism", "ism_safeguarded", "stiefel_cayley"])
+def test_a_solver_told_to_stop_inside_a_pass_hands_back_its_last_iterate(solver):
+    problem = build_problem(objective_of(1200, Gaussian(1.0)), Evaluation(evaluator="panels"))
+    start = make_start("random", problem, 2, np.random.default_rng(0))
+    result = solve(build_solver({"method": solver}), problem, start, StopsInside())
+    assert result.status is Status.TIME_LIMIT
+    assert result.projection.shape == start.shape
+    # Later calls are nobody's to stop.
+    assert np.isfinite(problem.value(result.projection))
+    assert result.evaluation.startswith("panels")
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0, 2.5])
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Multiquadric(0.7)])
+def test_weighted_kernels_have_their_value_and_gradient_in_one_pass(kernel, weight):
+    # Alone among the kernels of differences.
+    objective = objective_of(600, Combination((Term(weight, kernel), Term(0.5, Linear()))))
+    projection = random_projection(n_features=8, n_components=3)
+    value, gradient = PanelProblem(objective).value_and_gradient(projection)
+    reference = DenseProblem(objective)
+    assert value == pytest.approx(reference.value(projection), rel=1e-12)
+    expected = reference.gradient(projection)
+    np.testing.assert_allclose(gradient, expected, atol=1e-12 * np.abs(expected).max())

@@ -1,0 +1,109 @@
+"""The same problem in coordinates of the row space."""
+
+import numpy as np
+import pytest
+
+from helpers import KERNELS, random_projection, random_samples
+from kdrbench.estimators import InterpretableKDR
+from kdrbench.evaluation import DenseProblem, build_problem
+from kdrbench.evaluation.row_space import row_space_of
+from kdrbench.kernels import Gaussian, Polynomial
+from kdrbench.problems import TraceObjective, supervised_gamma
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers.geometry.certificate import certify
+
+DATA = {
+    "d > n": (30, 100),
+    "d > n, rank 10": (30, 100),
+    "unused columns": (200, 80),
+}
+
+
+def wide(case):
+    n_samples, n_features = DATA[case]
+    features, labels = random_samples(n_samples=n_samples, n_features=n_features)
+    if case == "d > n, rank 10":
+        features = features[:, :10] @ np.random.default_rng(1).standard_normal((10, n_features)) / 3
+    if case == "unused columns":
+        features[:, 20:] = 0.0
+    return features, labels
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("case", DATA)
+def test_values_gradients_and_products_are_the_same(case, kernel):
+    features, labels = wide(case)
+    problem = build_problem(TraceObjective(features, KERNELS[kernel], supervised_gamma(labels)))
+    reference = DenseProblem(problem.objective)
+    projection = random_projection(n_features=features.shape[1], n_components=3)
+    smaller, space = problem.in_row_space(projection)
+    lowered = space.lower(projection)
+    assert smaller.n_features == row_space_of(features).basis.shape[1] + 4 < features.shape[1]
+    np.testing.assert_allclose(space.lift(lowered), projection, atol=1e-13)
+    np.testing.assert_allclose(space.basis.T @ space.basis, np.eye(smaller.n_features), atol=1e-13)
+    np.testing.assert_allclose(smaller.value(lowered), reference.value(projection), rtol=1e-11)
+    scale = np.abs(reference.gradient(projection)).max()
+    np.testing.assert_allclose(
+        space.lift(smaller.gradient(lowered)), reference.gradient(projection), atol=1e-11 * scale
+    )
+    direction = np.random.default_rng(0).standard_normal(lowered.shape)
+    turned = reference.hessian_vector(projection, space.lift(direction))
+    np.testing.assert_allclose(
+        space.lift(smaller.hessian_vector(lowered, direction)), turned, atol=1e-11 * np.abs(turned).max()
+    )
+    surrogate = reference.surrogate(projection)
+    np.testing.assert_allclose(
+        space.basis @ smaller.surrogate(lowered) @ space.basis.T, surrogate, atol=1e-11 * np.abs(surrogate).max()
+    )
+
+
+@pytest.mark.parametrize("solver", ["ism", "ism_safeguarded"])
+@pytest.mark.parametrize("kernel", [Gaussian(10.0), Polynomial(degree=3, scale=0.02)])
+@pytest.mark.parametrize("case", DATA)
+def test_solutions_are_those_in_all_coordinates(case, kernel, solver, monkeypatch):
+    features, labels = wide(case)
+    problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
+    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+    found = solve(build_solver({"method": solver}), problem.fresh(), start, IterationMonitor())
+    monkeypatch.setattr(type(problem), "in_row_space", lambda self, projection: None)
+    plain = solve(build_solver({"method": solver}), problem.fresh(), start, IterationMonitor())
+    assert found.counters["surrogate"] > 0
+    assert problem.value(found.projection) == pytest.approx(problem.value(plain.projection), rel=1e-9)
+    assert found.projection.shape == (features.shape[1], 2)
+
+
+def test_null_directions_may_beat_negative_eigenvalues():
+    # Gamma against the classes: every direction of the row space is worse than none.
+    features, labels = wide("d > n")
+    gamma = supervised_gamma(labels)
+    against = type(gamma)(gamma.factor, -gamma.weights, gamma.zero_diagonal, gamma.codes)
+    problem = build_problem(TraceObjective(features, Polynomial(degree=1, offset=0.0), against))
+    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+    result = solve(build_solver({"method": "ism"}), problem, start, IterationMonitor())
+    reference = np.linalg.eigvalsh(DenseProblem(problem.objective).surrogate(start))[-2:].sum()
+    assert problem.value(result.projection) == pytest.approx(reference, abs=1e-9 * abs(reference) + 1e-9)
+
+
+@pytest.mark.parametrize("case", DATA)
+def test_certificates_are_those_in_all_coordinates(case, monkeypatch):
+    features, labels = wide(case)
+    problem = build_problem(TraceObjective(features, Gaussian(12.0), supervised_gamma(labels)))
+    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+    short = certify(problem.fresh(), result.projection)
+    monkeypatch.setattr(type(problem), "in_row_space", lambda self, projection: None)
+    whole = certify(problem.fresh(), result.projection)
+    assert short.curvature == pytest.approx(whole.curvature, abs=1e-6)
+    assert short.eigengap == pytest.approx(whole.eigengap, abs=1e-9)
+    assert short.eigengap_needed == pytest.approx(whole.eigengap_needed, abs=1e-3)
+    assert short.stationarity == pytest.approx(whole.stationarity, abs=1e-9)
+
+
+def test_many_more_features_than_an_array_of_them_squared_could_hold():
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    features = rng.standard_normal((60, 20_000)) + rng.standard_normal((3, 20_000))[labels]
+    model = InterpretableKDR(2).fit(features, labels)
+    assert model.components_.shape == (2, 20_000)
+    assert model.certificate_.stationarity <= 1e-6
+    assert model.certificate_.feasibility <= 1e-10
