@@ -32,6 +32,7 @@ GROUPS = {
     "data set": "kdrbench.datasets",
     "learner": "kdrbench.metric_learners",
     "baseline": "kdrbench.baselines",
+    "system": "kdrbench.systems",
 }
 _PREFIX = "kdrbench_plugin_"
 

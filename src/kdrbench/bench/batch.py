@@ -1,135 +1,119 @@
-"""All runs of a batch, one supervised process after the other, each leaving its row."""
+"""What is run: a batch of runs of one cell, and the bundle of batches that one job makes."""
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from functools import partial
-from importlib import import_module
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
-
-import psutil
-
-from kdrbench.baselines import build_baseline
-from kdrbench.bench.baseline_job import make_baseline_job
-from kdrbench.bench.budget import Budget
-from kdrbench.bench.calibration import calibration_s
-from kdrbench.bench.checkpoint import read_checkpoint
-from kdrbench.bench.clustering_job import make_clustering_job
-from kdrbench.bench.execute import Job, RunFiles, execute
-from kdrbench.bench.fold import Fold, Split, make_fold, make_subset, whole
-from kdrbench.bench.limits import Limits
-from kdrbench.bench.outcome import RunOutcome, judge
-from kdrbench.bench.pauses import Pauses
-from kdrbench.bench.plan import Batch, Kind
-from kdrbench.bench.record import RunRecord, append_record, read_records
-from kdrbench.bench.row import Row, now
-from kdrbench.bench.solver_job import make_solver_job
-from kdrbench.bench.state import BatchFiles, claimed
-from kdrbench.bench.supervisor import GRACE_S, End, Ending, SupervisionError, supervise
-from kdrbench.bench.terms import TIMED, Terms
-from kdrbench.datasets import Dataset
-from kdrbench.solvers import build_solver
-
-JobMaker = Callable[[int, Fold], Job]
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What a batch is run under: limits, repeats, terms, budget, its own cores, the scheduler it must not outlive.
+class Batch:
+    """Consecutive runs of one cell, with everything that the configuration decides about their results.
 
-    ``calibrate`` times the fixed piece of work by which drift is told.
+    ``cell`` names the cell below its experiment and data set, for instance kernel and method. ``definition`` is what
+    the stage of the ``system`` needs to make a run. ``rows`` are the keys of the rows that each run leaves: one empty
+    key where a run leaves a single row. Limits and repeats are not part of a batch: a change of them reruns nothing.
     """
 
-    limits: Limits
-    repeat_for_s: float
-    cores: tuple[int, ...] = ()
-    scheduler: int | None = None
-    terms: Terms = TIMED
-    budget: Budget | None = None
-    calibrate: Callable[[], float] = calibration_s
+    system: str
+    experiment: str
+    dataset: str
+    data_sha256: str
+    cell: tuple[str, ...]
+    definition: dict[str, Any]
+    runs: tuple[int, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    seed: int
+    threads: int
+    sources_sha256: str = ""
+    packages: Mapping[str, str] | None = None
 
-    def check_scheduler(self) -> None:
-        """Raise ``SupervisionError`` when the scheduler is gone; while a short run is made nobody looks."""
-        if self.scheduler is not None and not psutil.pid_exists(self.scheduler):
-            raise SupervisionError("the scheduler is gone; start the workflow again")
+    @property
+    def runs_label(self) -> str:
+        """The runs as file names hold them: ``0-9``."""
+        return f"{self.runs[0]}-{self.runs[-1]}"
+
+    @property
+    def cell_name(self) -> str:
+        """The names of the cell below its data set, as traces and findings hold them."""
+        return "/".join(self.cell)
+
+    @property
+    def path(self) -> str:
+        """The batch's place below any folder of results, without extension."""
+        return "/".join((self.experiment, self.dataset, *self.cell, self.runs_label))
+
+    @property
+    def axes(self) -> list[tuple[Any, ...]]:
+        """What names each row of the batch: experiment, data set, cell, run and key."""
+        place = (self.experiment, self.dataset, *self.cell)
+        return [(*place, run, *key) for run in self.runs for key in self.rows]
+
+    def to_json(self) -> str:
+        """Return the batch as one line of JSON with sorted keys."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Batch:
+        """Read what :meth:`to_json` wrote."""
+        return cls.from_values(json.loads(text))
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Batch:
+        """Read a batch from the values of its fields as JSON has them."""
+        sequences = {name: tuple(values[name]) for name in ("cell", "runs")}
+        rows = tuple(tuple(key) for key in values["rows"])
+        return cls(**{**values, **sequences, "rows": rows})
+
+    @property
+    def sha256(self) -> str:
+        """Hash of everything that decides the batch's results: definition, data, sources and packages."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @property
+    def definition_sha256(self) -> str:
+        """The same without sources and packages, which another environment reads in another way."""
+        return replace(self, sources_sha256="", packages=None).sha256
 
 
-def run_batch(
-    batch: Batch, dataset: Dataset, around: Surroundings, files: BatchFiles, place: str, shared: Mapping[str, Any]
-) -> list[RunRecord]:
-    """Run every fold that has no row yet, as far as the budget goes; return a row for each fold.
+@dataclass(frozen=True)
+class Bundle:
+    """What one job of Snakemake makes: a batch, or several of one experiment and data set.
 
-    Rows of an interrupted batch with the same specification and limits are kept. ``place`` is the path of the job that
-    will publish the rows, ``shared`` what they have in common with those of its other batches.
+    ``path`` is the place of their common files below any folder of results, without extension.
     """
-    make_job = _job_maker(batch, around.limits)
-    with claimed(files, batch, around.limits, around.repeat_for_s, around.terms) as done:
-        row = Row(batch, place, around.limits, around.terms, shared, len(around.cores))
-        for number in batch.folds:
-            if around.budget and around.budget.used_up():
-                break
-            if number not in done:
-                around.check_scheduler()
-                append_record(files.rows, _run_fold(number, make_job, dataset, around, files, row))
-        ended = {record.fold: replace(record, budget_s=around.terms.budget_s) for record in read_records(files.rows)}
-    return [
-        ended[number] if number in ended else row.of_no_run(number, fold_of(batch, dataset, number))
-        for number in batch.folds
-    ]
 
+    path: str
+    batches: tuple[Batch, ...]
 
-def _job_maker(batch: Batch, limits: Limits) -> JobMaker:
-    """Build the batch's method, load what it needs, and return what makes its job on a fold."""
-    if batch.kind is Kind.BASELINE:
-        baseline = build_baseline(batch.solver_definition)
-        _load(baseline.imports)
-        return partial(make_baseline_job, batch, baseline)
-    solver = build_solver(batch.solver_definition)
-    _load(getattr(solver, "imports", ()))
-    if batch.paradigm == "supervised":
-        return partial(make_solver_job, batch, solver, limits.memory_mib)
-    return partial(make_clustering_job, batch, solver, limits.memory_mib)
+    @property
+    def system(self) -> str:
+        """The system of all batches."""
+        return self.batches[0].system
 
+    @property
+    def experiment(self) -> str:
+        """The experiment of all batches."""
+        return self.batches[0].experiment
 
-def _load(modules: Iterable[str]) -> None:
-    for module in modules:
-        import_module(module)
+    @property
+    def dataset(self) -> str:
+        """The data set of all batches."""
+        return self.batches[0].dataset
 
+    def to_json(self) -> str:
+        """Return the bundle as one line of JSON, short enough for a command: shared values are written once."""
+        batches = [json.loads(batch.to_json()) for batch in self.batches]
+        common = {name: value for name, value in batches[0].items() if all(one[name] == value for one in batches)}
+        differing = [{name: value for name, value in one.items() if name not in common} for one in batches]
+        values = {"path": self.path, "common": common, "batches": differing}
+        return json.dumps(values, sort_keys=True, separators=(",", ":"))
 
-def fold_of(batch: Batch, dataset: Dataset, number: int) -> Fold:
-    """Return the samples of the batch's run ``number``."""
-    if batch.split is Split.FOLDS:
-        return make_fold(dataset, number, batch.n_folds, batch.seed)
-    if batch.n_rows is not None:
-        return make_subset(dataset, number, batch.n_rows, batch.seed)
-    return whole(dataset)
-
-
-def _run_fold(
-    number: int, make_job: JobMaker, dataset: Dataset, around: Surroundings, files: BatchFiles, row: Row
-) -> RunRecord:
-    """Supervise one run and describe it, whatever became of it."""
-    fold = fold_of(row.batch, dataset, number)
-    job, run, started_at = make_job(number, fold), files.run(number), now()
-    with around.budget.charged() if around.budget else nullcontext():
-        ending, outcome = _watched(job, around, run)
-    return row.of_run(number, fold, job.n_components, outcome, ending, job.judged(run), started_at)
-
-
-def _watched(job: Job, around: Surroundings, run: RunFiles) -> tuple[Ending, RunOutcome]:
-    """Run the job under supervision, once more if somebody kills it: twice is its own doing."""
-    for tries_left in (1, 0):
-        run.clear()
-        kept, pauses = read_checkpoint(run.checkpoint), Pauses()
-        # What was used before an interruption counts, also for a run that does not ask.
-        left_s = max(around.limits.time_s - (kept.wall_s if kept else 0.0), GRACE_S)
-        target = partial(execute, job, around.repeat_for_s, around.limits, pauses, run)
-        ending = supervise(target, replace(around.limits, time_s=left_s), pauses, around.scheduler)
-        killed = ending.end is End.SIGNALLED and ending.code == signal.SIGKILL and not run.result.exists()
-        if not (killed and tries_left):
-            break
-    outcome = judge(ending, run, around.limits)
-    return ending, replace(outcome, message=f"{outcome.message}, twice") if killed else outcome
+    @classmethod
+    def from_json(cls, text: str) -> Bundle:
+        """Read what :meth:`to_json` wrote."""
+        values = json.loads(text)
+        return cls(values["path"], tuple(Batch.from_values(values["common"] | one) for one in values["batches"]))

@@ -1,26 +1,26 @@
-"""One job of Snakemake: the batches of a bundle that have no rows yet, then the files of all of them."""
+"""One job of Snakemake: the runs of a bundle that have no rows yet, then the files of all of them."""
 
 from __future__ import annotations
 
 import json
 import resource
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import cache
+from typing import Any
 
 import click
 
-from kdrbench.bench.batch import Surroundings, run_batch
-from kdrbench.bench.plan import Batch, Bundle
-from kdrbench.bench.publish import Published, made, publish, read_published
-from kdrbench.bench.record import Axes, RunRecord, read_records
-from kdrbench.bench.row import shared_columns
-from kdrbench.bench.state import BatchFiles, claimed_job, drop_before, keep_before
-from kdrbench.bench.terms import Terms
+from kdrbench.bench.batch import Batch, Bundle
+from kdrbench.bench.execute_batch import RowMaker, run_batch
+from kdrbench.bench.provenance import software_and_machine
+from kdrbench.bench.publish import JobFiles, publish
+from kdrbench.bench.record import Record
+from kdrbench.bench.stage import RunContext, Stage
+from kdrbench.bench.workspace import Workspace
 from kdrbench.datasets import Dataset
-from kdrbench.errors import DataError, KdrbenchError
-from kdrbench.files import write_text
+from kdrbench.errors import KdrbenchError
 
 # Seconds after which the cores are calibrated again between two batches.
 CALIBRATE_EVERY_S = 10.0
@@ -30,106 +30,95 @@ CALIBRATE_EVERY_S = 10.0
 class _Calibrations:
     """Times of the fixed piece of work before and after the runs of each stretch of a job."""
 
-    around: Surroundings
+    context: RunContext
     before_s: float | None = None
     _at: float = 0.0
-    _stretch: list[Axes] = field(default_factory=list)
-    _after_s: dict[Axes, float | None] = field(default_factory=dict)
+    _stretch: list[tuple[Workspace[Any], set[int]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._calibrate()
 
-    def note(self, runs: Iterable[Axes], *, last: bool) -> None:
-        """Say what has been run; calibrate at the end, and where the last time is some seconds ago."""
-        self._stretch.extend(runs)
-        if last or time.monotonic() >= self._at + CALIBRATE_EVERY_S:
-            self._calibrate()
-            self._after_s |= dict.fromkeys(self._stretch, self.before_s)
-            self._stretch.clear()
+    def note(self, workspace: Workspace[Any], runs: set[int]) -> None:
+        """Note what has been run, and calibrate where the last time was some seconds ago."""
+        self._stretch.append((workspace, runs))
+        if time.monotonic() >= self._at + CALIBRATE_EVERY_S:
+            self.end()
 
-    def told(self, record: RunRecord) -> RunRecord:
-        """Return the row with the calibration that followed it, if it was made in this job."""
-        return replace(record, calibration_after_s=self._after_s.get(record.axes, record.calibration_after_s))
+    def end(self) -> None:
+        """Calibrate, and write the time to the rows of the stretch that ends here."""
+        if not self._stretch:
+            return
+        self._calibrate()
+        for workspace, runs in self._stretch:
+            if runs:
+                workspace.replace([self._completed(record, runs) for record in workspace.records()])
+        self._stretch.clear()
+
+    def _completed(self, record: Record, runs: set[int]) -> Record:
+        if record.run not in runs:
+            return record
+        return replace(record, provenance=replace(record.provenance, calibration_after_s=self.before_s))
 
     def _calibrate(self) -> None:
-        self.before_s = self.around.calibrate() if self.around.terms.timed else None
+        self.before_s = self.context.calibrate() if self.context.timed else None
         self._at = time.monotonic()
 
 
 def run_job(
-    bundle: Bundle, load: Callable[[], Dataset], around: Surroundings, files: BatchFiles, summary: Path | None = None
-) -> list[RunRecord]:
-    """Run what has no row yet, as far as the budget goes, then publish rows and traces of all as whole files.
+    stage: Stage, bundle: Bundle, load: Callable[[], Dataset], context: RunContext, files: JobFiles
+) -> list[Record]:
+    """Make what has no usable rows, as far as the budget goes, then publish rows and traces of all as whole files.
 
-    What the files hold of a batch that is the same stands as it is; ``load`` is called if there is another. Errors of
-    the bench itself (missing package, wrong data, bad specification) leave no row: only a method's own failure is data.
-    The first of them is raised when the other batches have been run; their rows wait in the state. ``summary`` is
-    written when all has gone well.
+    Errors of the bench itself (missing package, wrong data, bad specification) leave no row: only a method's own
+    failure is data. The first of them is raised when the other batches have been run; their rows stay in the workspace.
     """
     began = time.monotonic()
-    with claimed_job(files):
-        published = _standing(bundle, files, around.terms)
-        waiting = [batch for batch in bundle.batches if batch.path not in published]
-        if waiting:
-            published |= _made(bundle, waiting, load(), around, files)
-        records = publish(bundle, files, published)
-        drop_before(files)
-        if summary is not None:
-            _write_summary(summary, began, sum(len(batch.folds) for batch in waiting), len(records))
-        return records
+    n_made = _run_all(stage, bundle, cache(load), context, files)
+    records = publish(bundle, files, stage.record)
+    click.echo(_summary(began, n_made, len(records)))
+    return records
 
 
-def _standing(bundle: Bundle, files: BatchFiles, terms: Terms) -> dict[str, Published]:
-    """Return by path the batches that need not be run again, from the job's files or what a job that failed kept."""
-    if published := read_published(bundle, files, terms):
-        keep_before(files)
-        return published
-    return read_published(bundle, files.before, terms)
-
-
-def _made(
-    bundle: Bundle, waiting: list[Batch], dataset: Dataset, around: Surroundings, files: BatchFiles
-) -> dict[str, Published]:
-    """Return by path what the batches that are ``waiting`` have left when they have been run."""
-    calibrations, columns = _Calibrations(around), shared_columns(around.cores)
-    rows: dict[str, list[RunRecord]] = {}
-    errors: list[Exception] = []
-    for batch in waiting:
-        own = files.of(batch, bundle)
-        before = {record.axes for record in read_records(own.rows)}
-        shared = columns | {"calibration_before_s": calibrations.before_s}
+def _run_all(stage: Stage, bundle: Bundle, load: Callable[[], Dataset], context: RunContext, files: JobFiles) -> int:
+    """Run the batches one after the other; return how many runs were made."""
+    pending = [
+        batch for batch in bundle.batches if not _is_complete(files.workspace(batch, stage.record), batch, context)
+    ]
+    if not pending:
+        return 0
+    shared = {**software_and_machine(), "cores": ",".join(map(str, context.cores))}
+    calibrations, errors, n_made = _Calibrations(context), [], 0
+    for batch in pending:
+        workspace = files.workspace(batch, stage.record)
+        columns = {**shared, "calibration_before_s": calibrations.before_s}
+        make_rows = RowMaker(stage, batch, context, f"{bundle.path}.jsonl", columns)
         try:
-            _check_data(batch, dataset)
-            rows[batch.path] = run_batch(batch, dataset, around, own, bundle.path, shared)
+            made = run_batch(batch, load, context, workspace, make_rows)
         except (KdrbenchError, ImportError) as error:
-            around.check_scheduler()
+            context.check_scheduler()
             click.echo(f"{batch.path}: {error}", err=True)
             errors.append(error)
             continue
-        calibrations.note(set(batch.axes) - before, last=batch is waiting[-1])
+        n_made += len(made)
+        calibrations.note(workspace, made)
+    calibrations.end()
     if errors:
         raise errors[0]
-    return {
-        batch.path: made(batch, files.of(batch, bundle), [calibrations.told(row) for row in rows[batch.path]])
-        for batch in waiting
-    }
+    return n_made
 
 
-def _check_data(batch: Batch, dataset: Dataset) -> None:
-    if dataset.content_sha256 != batch.data_sha256:
-        raise DataError(
-            f"data set {dataset.name!r} has SHA-256 {dataset.content_sha256}, the run wants {batch.data_sha256}; "
-            "delete its file under results/data and run again"
-        )
+def _is_complete(workspace: Workspace[Any], batch: Batch, context: RunContext) -> bool:
+    with workspace.claimed(batch, context.limits, timed=context.timed) as usable:
+        return usable == set(batch.runs)
 
 
-def _write_summary(path: Path, began: float, n_made: int, n_runs: int) -> None:
-    """Say what the job did and took: its own CPU seconds and those of all its runs."""
+def _summary(began: float, n_made: int, n_rows: int) -> str:
+    """Return what the job did and took: its own CPU seconds and those of all its runs, as one line of JSON."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     values = {
-        "runs": n_runs,
+        "rows": n_rows,
         "runs_made": n_made,
         "cpu_s": round(sum(usage.ru_utime + usage.ru_stime for usage in usages), 3),
         "wall_s": round(time.monotonic() - began, 3),
     }
-    write_text(path, json.dumps(values) + "\n")
+    return json.dumps(values)

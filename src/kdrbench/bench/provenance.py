@@ -1,4 +1,4 @@
-"""Where and with what a run was made, taken on the machine that made it."""
+"""How, where and with what a run was made, taken on the machine that made it."""
 
 from __future__ import annotations
 
@@ -6,28 +6,79 @@ import hashlib
 import os
 import platform
 import subprocess
-from importlib.metadata import version
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from kdrbench import __version__
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt", "numba")
 
 
-def provenance() -> dict[str, Any]:
-    """Return package versions, BLAS, processor, git commit and lock file hash as flat columns."""
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """How, where and with what a row was made. Times in seconds, memory in MiB.
+
+    ``wall_s`` to ``involuntary_switches`` are those of the run's process, from fork to end. ``contaminated`` marks a row
+    whose wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores; a
+    fixed piece of work was timed there before and after (``calibration_before_s``, ``calibration_after_s``). A package
+    that is not installed has an empty version.
+    """
+
+    wall_s: float
+    memory_mib: float
+    involuntary_switches: int
+    contaminated: bool | None
+    time_limit_s: float
+    memory_limit_mib: float
+    budget_s: float | None
+    timed: bool
+    calibration_before_s: float | None
+    calibration_after_s: float | None
+    cores: str
+    load: float
+    started_at: str
+    trace_file: str
+    batch_sha256: str
+    definition_sha256: str
+    data_sha256: str
+    kdrbench_version: str
+    python_version: str
+    numpy_version: str
+    scipy_version: str
+    scikit_learn_version: str
+    pymanopt_version: str
+    numba_version: str
+    blas: str
+    blas_threads: int
+    processor: str
+    machine: str
+    git_commit: str
+    git_dirty: bool | None
+    lock_sha256: str
+
+
+def software_and_machine() -> dict[str, Any]:
+    """Return package versions, BLAS, processor, git commit and lock file hash: columns shared by a whole job."""
     root = _checkout()
     return {
         "kdrbench_version": __version__,
         "python_version": platform.python_version(),
-        **{f"{name.replace('-', '_')}_version": version(name) for name in _PACKAGES},
+        **{f"{name.replace('-', '_')}_version": _version(name) for name in _PACKAGES},
         **_blas(),
         "processor": _processor(),
         "machine": platform.node(),
         **_git(root),
         "lock_sha256": _sha256(root / "requirements.lock") if root else "",
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
 
 
 def _blas() -> dict[str, Any]:
@@ -47,7 +98,7 @@ def _processor() -> str:
 
 
 def _checkout() -> Path | None:
-    """Return the root of the checkout this package lies in, or ``None`` for an installed package."""
+    """Return the root of the checkout that holds this package, or ``None`` for an installed package."""
     root = Path(__file__).resolve().parents[3]
     return root if (root / "src" / "kdrbench").is_dir() and (root / "pyproject.toml").is_file() else None
 
@@ -67,7 +118,7 @@ def _git(root: Path | None) -> dict[str, Any]:
 
 
 def _git_output(root: Path, *words: str) -> str:
-    # Optional locks would let a mere look at the tree disturb a user's own git command.
+    # Optional locks would let this query disturb a user's own git command.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, env=environment)
     return done.stdout.strip()

@@ -1,119 +1,127 @@
-"""The row that every run leaves."""
+"""Records: the row that every run leaves, with where and how it was made; JSON lines while running, CSV when merged."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
-from kdrbench.bench.rows import append_rows, read_rows
+from kdrbench.bench.provenance import Provenance
+from kdrbench.errors import KdrbenchError
+from kdrbench.files import write_text
+from kdrbench.solvers.status import Status
 
-Axes = tuple[str, str, str, str, int]
+
+class RecordError(KdrbenchError):
+    """A record that does not match its schema, or a table with rows missing or double."""
 
 
-@dataclass(frozen=True)
-class RunRecord:
-    """One run. Times in seconds, memory in MiB; ``None`` where a run left no such number.
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """The columns that the records of every system share; a stage's record class adds its own.
 
-    ``time_s`` and ``cpu_s`` count the solver or baseline alone (median of ``repeats`` solves or fits, with
-    interquartile range); ``wall_s`` is the supervised process from fork to end. ``contaminated`` marks a run whose
-    wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores, and a
-    fixed piece of work was timed there before and after the batch (``calibration_before_s``, ``calibration_after_s``;
-    the latter unknown for a batch that was interrupted). A run that was ``skipped`` because the grid's ``budget_s`` was
-    used up has no numbers, nor a number of components where these follow a rule. A run killed at its time limit has
-    ``time_s`` equal to the limit; one that ended without a result has the time of its last trace line.
-    ``evaluation`` says how the problem was evaluated, and why. Clusterings have the number of their ``rounds``,
-    ``iterations`` over all of them, no counts of calls, and say whether their degrees existed (``uses_degrees``).
-    ``quality`` is what ``quality_metric`` says: accuracy on the ``n_test`` test samples, or, where there are none, the
-    error on the training samples; of clusterings the NMI with the classes. Of alternative clusterings it is the NMI
-    with the labelling they should find, and ``nmi_given`` that with the one they should differ from. ``cost`` to
-    ``eigengap_needed`` belong to the last orthonormal projection the referee saw; the last three, of second order, are
-    known of supervised runs in small tangent spaces. Of a baseline (``kernel``: ``none``) only the quality is known.
+    ``run`` is the number of the run in its cell: a fold, a subset, a split or a draw. ``time_s`` and ``cpu_s`` are
+    seconds of the method alone; ``None`` where a run left no such number. ``CELL`` names the columns of a batch's
+    ``cell``, ``KEYS`` those that tell the rows of one run apart.
     """
 
-    SCHEMA_VERSION: ClassVar[int] = 5
+    SCHEMA_VERSION: ClassVar[int] = 1
+    CELL: ClassVar[tuple[str, ...]] = ()
+    KEYS: ClassVar[tuple[str, ...]] = ()
 
     schema_version: int
     experiment: str
     dataset: str
-    kernel: str
-    solver: str
-    fold: int
-    paradigm: str
-    split: str
+    run: int
     seed: int
     status: str
     message: str
-    time_s: float | None
-    time_iqr_s: float | None
-    repeats: int
-    cpu_s: float | None
-    wall_s: float
-    memory_mib: float
-    iterations: int | None
-    value_calls: int | None
-    gradient_calls: int | None
-    hessian_vector_calls: int | None
-    hessian_calls: int | None
-    surrogate_calls: int | None
-    evaluation: str | None
-    rounds: int | None
-    uses_degrees: bool | None
-    cost: float | None
-    quality_metric: str
-    quality: float | None
-    feasibility: float | None
-    stationarity: float | None
-    curvature: float | None
-    eigengap: float | None
-    eigengap_needed: float | None
-    nmi_given: float | None
-    n_train: int
-    n_test: int
-    n_features: int
-    n_constant_features: int
-    n_components: int | None
-    time_limit_s: float
-    memory_limit_mib: float
-    budget_s: float | None
-    timed: bool
-    contaminated: bool | None
-    calibration_before_s: float | None
-    calibration_after_s: float | None
-    cores: str
-    load: float
-    involuntary_switches: int
-    trace_file: str
-    started_at: str
-    batch_sha256: str
-    definition_sha256: str
-    data_sha256: str
-    solver_version: int
-    kdrbench_version: str
-    python_version: str
-    numpy_version: str
-    scipy_version: str
-    scikit_learn_version: str
-    pymanopt_version: str
-    blas: str
-    blas_threads: int
-    processor: str
-    machine: str
-    git_commit: str
-    git_dirty: bool | None
-    lock_sha256: str
+    time_s: float | None = None
+    cpu_s: float | None = None
+    provenance: Provenance
 
     @property
-    def axes(self) -> Axes:
-        """What names the run."""
-        return self.experiment, self.dataset, self.kernel, self.solver, self.fold
+    def axes(self) -> tuple[Any, ...]:
+        """What names the row: experiment, data set, cell, run and key."""
+        place = (getattr(self, name) for name in ("experiment", "dataset", *self.CELL))
+        return (*place, self.run, *(getattr(self, name) for name in self.KEYS))
 
 
-def append_record(path: Path, record: RunRecord) -> None:
-    """Append one line and flush it to disk before returning."""
-    append_rows(path, [record])
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
-def read_records(path: Path) -> list[RunRecord]:
-    """Read a file of records; an unfinished last line (a writer that was killed) is left out."""
-    return read_rows(path, RunRecord)
+def flat(record: Record) -> dict[str, Any]:
+    """Return the record's columns, those of its provenance last."""
+    own = {field.name: getattr(record, field.name) for field in fields(record) if field.name != "provenance"}
+    return own | {field.name: getattr(record.provenance, field.name) for field in fields(Provenance)}
+
+
+def record_json(record: Record) -> str:
+    """Return the record as one line of JSON."""
+    return json.dumps(flat(record), separators=(",", ":"), allow_nan=False)
+
+
+def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
+    """Read one line; raises ``RecordError`` when a column is missing, unknown or of the wrong type."""
+    try:
+        values = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise RecordError(f"not a line of JSON: {line[:80]!r}") from error
+    if not isinstance(values, dict):
+        raise RecordError(f"a record must be a JSON object, got {line[:80]!r}")
+    if values.get("schema_version") != kind.SCHEMA_VERSION:
+        raise RecordError(
+            f"a {kind.__name__} must have schema version {kind.SCHEMA_VERSION}, got "
+            f"{values.get('schema_version')!r}; delete the results folder it lies in and run again"
+        )
+    _check_columns(values, column_types(kind))
+    provenance = {name: values.pop(name) for name in _types_of(Provenance)}
+    return kind(**values, provenance=Provenance(**provenance))
+
+
+@cache
+def column_types(kind: type[Record]) -> dict[str, Any]:
+    """Return the columns of a record class, flattened, with their types."""
+    own = {name: hint for name, hint in _types_of(kind).items() if name != "provenance"}
+    return own | _types_of(Provenance)
+
+
+def _types_of(kind: type[Any]) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def _check_columns(values: Mapping[str, Any], types: Mapping[str, Any]) -> None:
+    if differing := set(types) ^ set(values):
+        raise RecordError(f"the record's columns differ from the schema in: {', '.join(sorted(differing))}")
+    for name, value in values.items():
+        allowed = types[name] | int if types[name] in (float, float | None) else types[name]
+        if not isinstance(value, allowed):
+            raise RecordError(f"column {name} holds {value!r}, which is not of type {types[name]}")
+    if values["status"] not in set(Status):
+        raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
+
+
+def read_records(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
+    """Read a file of records; an unfinished last line (of a writer that was killed) is left out."""
+    if not path.exists():
+        return []
+    return [parse_record(line, kind) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+
+
+def append_records(path: Path, records: Iterable[Record]) -> None:
+    """Append the records and flush them to disk before returning."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write("".join(record_json(record) + "\n" for record in records))
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def write_records(path: Path, records: Iterable[Record]) -> None:
+    """Write the records as a whole file."""
+    write_text(path, "".join(record_json(record) + "\n" for record in records))

@@ -1,4 +1,4 @@
-"""What runs leave on disk while they work: traces, and the last iterate or clusters."""
+"""Traces and arrays that runs leave on disk while they work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timing lane: a timed batch owns its cores.
+"""A timed batch owns its cores.
 
 One advisory lock a core, in a folder shared by all of the user's processes on the machine, keeps timed
 batches apart even when several Snakemake processes run, or more jobs than there are cores. A lock ends with
@@ -21,7 +21,7 @@ from types import FrameType
 from kdrbench.errors import InputError
 
 _RETRY_S = 0.05
-_TRIES_BEFORE_A_WORD = 100
+_TRIES_BEFORE_MESSAGE = 100
 
 
 def prepare_process(threads: int) -> None:
@@ -53,7 +53,7 @@ def owned_cores(count: int, folder: Path | None = None) -> Iterator[tuple[int, .
     tries = 0
     while len(held := _try_lock(allowed, count, folder)) < count:
         tries += 1
-        if tries == _TRIES_BEFORE_A_WORD:
+        if tries == _TRIES_BEFORE_MESSAGE:
             print(f"waiting for {count} core(s): other timed batches hold the locks in {folder}", file=sys.stderr)
         # Holding some while waiting for others could lock two batches out for ever.
         _release(held)

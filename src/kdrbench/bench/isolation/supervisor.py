@@ -24,9 +24,9 @@ from types import FrameType
 
 import psutil
 
-from kdrbench.bench import processes
-from kdrbench.bench.limits import Limits
-from kdrbench.bench.pauses import Pauses
+from kdrbench.bench.isolation import processes
+from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.isolation.pauses import Pauses
 from kdrbench.errors import KdrbenchError
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
@@ -38,7 +38,7 @@ _POLL_S = 0.25
 _LONGEST_FACTOR, _LONGEST_EXTRA_S = 3.0, 600.0
 
 
-class End(StrEnum):
+class Exit(StrEnum):
     """How the run ended, seen from outside."""
 
     EXITED = "exited"
@@ -52,13 +52,13 @@ class SupervisionError(KdrbenchError):
 
 
 @dataclass(frozen=True)
-class Ending:
+class ProcessExit:
     """``code``: exit code, or number of the signal; ``memory_mib``: peak beyond the memory at the start.
 
     Pages of libraries that the run is the first to touch count as well, some tens of MiB.
     """
 
-    end: End
+    end: Exit
     code: int
     wall_s: float
     memory_mib: float
@@ -70,7 +70,7 @@ def supervise(
     limits: Limits,
     pauses: Pauses | None = None,
     scheduler: int | None = None,
-) -> Ending:
+) -> ProcessExit:
     """Run ``target`` in a process of its own within ``limits``; return when it and all its descendants are gone.
 
     The time limit counts from ``pauses``' first end (from the fork if there are none) and stands still during
@@ -100,7 +100,7 @@ def supervise(
     if not text:
         raise SupervisionError("the guardian of a run was killed, or the scheduler is gone; start the workflow again")
     values = json.loads(text)
-    return Ending(**{**values, "end": End(values["end"])})
+    return ProcessExit(**{**values, "end": Exit(values["end"])})
 
 
 def _guard(
@@ -129,10 +129,10 @@ def _guard(
         processes.kill_group(run)
         _, status, usage = os.wait4(run, 0)
         processes.kill_descendants(set())
-    if end is End.EXITED and os.WIFSIGNALED(status):
-        end = End.SIGNALLED
+    if end is Exit.EXITED and os.WIFSIGNALED(status):
+        end = Exit.SIGNALLED
     peak = max(usage.ru_maxrss * 1024 - baseline, tree_memory, 0)
-    ending = Ending(
+    ending = ProcessExit(
         end=end,
         code=os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status),
         wall_s=time.monotonic() - began,
@@ -142,22 +142,22 @@ def _guard(
     os.write(writing, json.dumps(asdict(ending)).encode())
 
 
-def _watch(run: int, began: float, limits: Limits, pauses: Pauses | None, scheduler: int | None) -> tuple[End, int]:
+def _watch(run: int, began: float, limits: Limits, pauses: Pauses | None, scheduler: int | None) -> tuple[Exit, int]:
     """Wait until the run has ended or exceeds a limit; return that and the most memory seen."""
     handle, most = os.pidfd_open(run), 0
     while True:
         paused = pauses.total_s() if pauses else 0.0
         left = began + paused + limits.time_s + GRACE_S - time.monotonic()
         if select.select([handle], [], [], max(0.0, min(_POLL_S, left)))[0]:
-            return End.EXITED, most
+            return Exit.EXITED, most
         # A pause may have begun while we waited, so the time left is counted anew.
         paused = pauses.total_s() if pauses else 0.0
         now = time.monotonic()
         if now >= began + paused + limits.time_s + GRACE_S or now >= began + _longest_s(limits):
-            return End.TIME_LIMIT, most
+            return Exit.TIME_LIMIT, most
         most = max(most, processes.private_memory(run))
         if most > limits.memory_mib * processes.MIB:
-            return End.MEMORY_LIMIT, most
+            return Exit.MEMORY_LIMIT, most
         if scheduler is not None and not psutil.pid_exists(scheduler):
             sys.exit(1)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kdrbench.bench.record import RunRecord
+from kdrbench.bench.provenance import Provenance
 
 # Beyond this the times of a batch are flagged.
 MOST_DRIFT = 0.1
@@ -51,7 +51,7 @@ class Drift:
     drifted: bool | None
 
 
-def drift_columns(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
+def drift_columns(records: Sequence[Provenance]) -> list[dict[str, Any]]:
     """Return the columns of :class:`Drift` for each of the ``records`` of one table, the reference of each other."""
     # The rows that a batch made without interruption share their calibrations, which count once.
     groups: dict[tuple[str, str, int], set[tuple[str, tuple[float, ...]]]] = {}
@@ -61,11 +61,11 @@ def drift_columns(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     return [asdict(_drift(_times(record), medians[_place(record)])) for record in records]
 
 
-def _place(record: RunRecord) -> tuple[str, str, int]:
+def _place(record: Provenance) -> tuple[str, str, int]:
     return record.processor, record.blas, record.blas_threads
 
 
-def _times(record: RunRecord) -> tuple[float, ...]:
+def _times(record: Provenance) -> tuple[float, ...]:
     both = (record.calibration_before_s, record.calibration_after_s)
     return tuple(seconds for seconds in both if seconds is not None)
 

@@ -1,0 +1,178 @@
+"""What a run is given: a clock for its method, its limits, and the files by which its result is judged."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.isolation.pauses import Pauses
+from kdrbench.bench.traces import TraceLine, read_array, save_array
+from kdrbench.errors import KdrbenchError
+
+_Value = TypeVar("_Value")
+
+
+class BenchFaultError(KdrbenchError):
+    """The bench could not do its part: no fault of the method's."""
+
+
+class Seconds(NamedTuple):
+    """Wall and CPU seconds of a piece of work."""
+
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+
+    def plus(self, other: Seconds) -> Seconds:
+        """Return the sum of both clocks."""
+        return Seconds(self.wall_s + other.wall_s, self.cpu_s + other.cpu_s)
+
+
+class Clock:
+    """Wall and CPU seconds of the method alone; the run's limit is paused whenever the clock is."""
+
+    def __init__(self, pauses: Pauses | None = None) -> None:
+        self.wall_s = self.cpu_s = 0.0
+        self._pauses = pauses
+        self._wall = self._cpu = 0.0
+
+    def start(self) -> None:
+        """Begin or go on counting."""
+        if self._pauses:
+            self._pauses.end()
+        self._cpu, self._wall = time.process_time(), time.perf_counter()
+
+    def stop(self) -> None:
+        """Count what has passed since the last start."""
+        self.wall_s += time.perf_counter() - self._wall
+        self.cpu_s += time.process_time() - self._cpu
+        if self._pauses:
+            self._pauses.begin()
+
+    def running_s(self) -> float:
+        """Return the wall seconds up to now, while the clock runs."""
+        return self.wall_s + time.perf_counter() - self._wall
+
+    @property
+    def seconds(self) -> Seconds:
+        """What has been counted so far."""
+        return Seconds(self.wall_s, self.cpu_s)
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The files of one run: all that is left of it when its process is killed."""
+
+    folder: Path
+
+    @property
+    def trace(self) -> Path:
+        """Lines of seconds, cost, relative stationarity and calls of oracles."""
+        return self.folder / "trace.jsonl"
+
+    @property
+    def results(self) -> Path:
+        """A line for each result that the run has handed over; the last one of a key counts."""
+        return self.folder / "results.jsonl"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The state from which an interrupted run goes on."""
+        return self.folder / "checkpoint.npz"
+
+    def array(self, name: str) -> Path:
+        """Return the place of an array that the run leaves, for instance its projection."""
+        return self.folder / f"{name}.npy"
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays that the run has left, by name."""
+        arrays = {path.stem: read_array(path) for path in sorted(self.folder.glob("*.npy"))}
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    def clear(self) -> None:
+        """Make room for a run: one that has a checkpoint keeps that, its trace and its last iterate."""
+        if not self.checkpoint.exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.results.unlink(missing_ok=True)
+
+
+@dataclass
+class Referee:
+    """Times the methods of one run and writes what they leave; one is made for each run, inside its process.
+
+    The time limit counts the seconds of all its clocks together. ``repeat_for_s`` is how long a short method is
+    repeated to time it.
+    """
+
+    limits: Limits
+    repeat_for_s: float
+    pauses: Pauses
+    files: RunFiles
+    _clocks: list[Clock] = field(default_factory=list)
+
+    def clock(self) -> Clock:
+        """Return a clock that counts against the run's limit."""
+        clock = Clock(self.pauses)
+        self._clocks.append(clock)
+        return clock
+
+    def timed(self, work: Callable[[], _Value]) -> tuple[_Value, Seconds]:
+        """Do the work on a clock; return its value and its seconds."""
+        clock = self.clock()
+        clock.start()
+        try:
+            value = work()
+        finally:
+            clock.stop()
+        return value, clock.seconds
+
+    @property
+    def charged_s(self) -> float:
+        """The seconds that all methods of the run have used so far."""
+        return sum(clock.wall_s for clock in self._clocks)
+
+    @property
+    def limit_message(self) -> str:
+        """The time limit in words."""
+        return f"stopped at the time limit of {self.limits.time_s:g} s"
+
+    def save(self, name: str, array: NDArray[Any]) -> None:
+        """Keep an array under a name; the last one written counts.
+
+        Raises ``BenchFaultError`` when it cannot be written.
+        """
+        try:
+            save_array(self.files.array(name), np.asarray(array))
+        except OSError as error:
+            raise BenchFaultError(f"the {name} cannot be written: {error}") from error
+
+    def note(self, line: TraceLine) -> None:
+        """Append a line to the trace in one write, so that a killed run leaves whole lines.
+
+        Raises ``BenchFaultError`` when it cannot be written.
+        """
+        try:
+            with self.files.trace.open("ab", buffering=0) as stream:
+                stream.write((json.dumps(line) + "\n").encode())
+        except OSError as error:
+            raise BenchFaultError(f"the trace cannot be written: {error}") from error
+
+
+def finite(number: float | None) -> float | None:
+    """Return the number as a float, or ``None`` where it is none, NaN or infinite."""
+    return float(number) if number is not None and math.isfinite(number) else None
+
+
+def columns_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns with NumPy scalars as Python's, which JSON can hold."""
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}

@@ -1,0 +1,46 @@
+"""Systems by name: the ones of this project, or one's own (see :mod:`kdrbench.plugins`)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from kdrbench import plugins
+from kdrbench.bench.stage import Config, Stage
+from kdrbench.errors import InputError
+from kdrbench.methods import unknown_method
+
+STAGES: dict[str, str] = {
+    "ikdr": "kdrbench.stages.ikdr.stage:IKDRStage",
+    "kpca_trick": "kdrbench.stages.kpca_trick.stage:KPCATrickStage",
+    "kpca_figures": "kdrbench.stages.kpca_figures.stage:KPCAFiguresStage",
+    "low_rank": "kdrbench.stages.low_rank.stage:LowRankStage",
+}
+DEFAULT = "ikdr"
+_CONTRACT = ("record", "expand", "run")
+
+
+def system_of(experiment: Config) -> str:
+    """Return the name of the system that an experiment belongs to."""
+    return str(experiment.get("system", DEFAULT))
+
+
+def stage_of(experiment: Config) -> Stage:
+    """Return the stage of an experiment's system."""
+    return build_stage(system_of(experiment))
+
+
+@cache
+def build_stage(system: str) -> Stage:
+    """Return the stage of a system: a registered name, ``path/to/file.py``, ``module:Class`` or an entry point.
+
+    Raises ``InputError`` when there is none of this name, or when its class is no :class:`.Stage`.
+    """
+    place = STAGES.get(system) or (system if ":" in system or plugins.is_file_name(system) else None)
+    place = place or plugins.entry_point_of("system", system)
+    if place is None:
+        raise InputError(unknown_method("system", "system", system, STAGES))
+    kind = plugins.load_class("system", place, _CONTRACT)
+    if not (isinstance(kind, type) and issubclass(kind, Stage)):
+        raise InputError(f"system {system!r}: {kind.__name__} must be a subclass of kdrbench.bench.stage.Stage")
+    stage: Stage = kind()
+    return stage
