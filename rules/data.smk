@@ -4,11 +4,11 @@ rule prepare_data:
     log:
         "results/logs/data/{dataset}.log",
     conda:
-        "../envs/ikdr.yaml"
+        "../envs/run.yaml"
     threads: 1
     resources:
         runtime=60,
-        # No parameter: where data come from does not change what they are.
+        # No parameter: the source of data does not change their values.
         mirror=config["data"]["mirror"],
     params:
         definition=lambda wildcards: GRID.data_definition(wildcards.dataset),

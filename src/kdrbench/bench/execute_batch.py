@@ -84,7 +84,13 @@ class RowMaker:
             time_s=result.time_s,
             cpu_s=result.cpu_s,
             provenance=self._provenance(result, process, started_at),
-            **{**scores, **cross(kind.CELL, batch.cell), **cross(kind.KEYS, key), **result.columns},
+            **{
+                **self.stage.columns(batch),
+                **scores,
+                **cross(kind.CELL, batch.cell),
+                **cross(kind.KEYS, key),
+                **result.columns,
+            },
         )
 
     def _provenance(self, result: RunResult, process: ProcessExit, started_at: str) -> Provenance:

@@ -1,64 +1,68 @@
-"""From a configuration to jobs: every run of every experiment, batched by fold, and cheap batches bundled."""
+"""From a configuration to jobs: every run of every experiment, in batches, and cheap batches in bundles."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kdrbench.baselines import build_baseline
-from kdrbench.bench.config import NO_KERNEL, check_config, method_of
-from kdrbench.bench.experiment import (
-    EIGENGAP,
-    Config,
-    labellings_of,
-    parameters_of,
-    rows_of,
-    runs_of,
-    split_of,
-    time_limit_of,
-)
-from kdrbench.bench.job_size import AUTO, MOST_OF_A_KERNEL_S, job_of, runs_per_batch, seconds_of_a_run
-from kdrbench.bench.monitor import REFEREE_SHARE
-from kdrbench.bench.plan import Batch, Bundle, Kind
+from kdrbench.bench.batch import Batch, Bundle
+from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.isolation.supervisor import GRACE_S
+from kdrbench.bench.job_size import AUTO, MOST_OF_A_KERNEL_S, job_of, runs_per_batch
+from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.sources import Sources, sources_of
-from kdrbench.bench.supervisor import GRACE_S
-from kdrbench.bench.terms import Terms
+from kdrbench.bench.stage import Cell, Config, Stage
 from kdrbench.datasets.own import registry_of
 from kdrbench.errors import ConfigError, unknown_name
-from kdrbench.kernels.registry import own_modules
-from kdrbench.solvers.registry import build_solver
 
-# What makes the job of a solver, by paradigm.
-_JOBS = {
-    "supervised": "kdrbench.bench.solver_job",
-    "unsupervised": "kdrbench.bench.clustering_job",
-    "alternative": "kdrbench.bench.clustering_job",
-}
+# The referee takes a tenth of a run's time.
+_REFEREE = 1.1
 
 
 class Grid:
     """All batches of a checked configuration.
 
-    ``environment`` is the conda environment that batches run in, if they do not run in this one: its file then stands
-    for the versions of packages.
+    ``stage_of`` returns the stage of an experiment. ``environment`` is the conda environment that batches run in, if
+    they do not run in this one: its file then represents the versions of packages.
     """
 
-    def __init__(self, config: Config, environment: Path | None = None) -> None:
-        check_config(config)
+    def __init__(self, config: Config, stage_of: Callable[[Config], Stage], environment: Path | None = None) -> None:
         self.config = config
+        self._stage_of, self._environment = stage_of, environment
         self._registry = registry_of(config)
-        self._environment = environment
-        self._known_sources: dict[tuple[str, ...], Sources] = {}
-        self._reckoned_s: dict[str, float] = {}
-        expanded = list(self._expand())
-        self._batches = [batch for _, batch in expanded]
-        jobs: dict[str, list[Batch]] = {}
-        for job, batch in expanded:
-            jobs.setdefault(job, []).append(batch)
-        self._bundles = {job: Bundle(job, tuple(batches)) for job, batches in jobs.items()}
+        self._sources_of_roots: dict[tuple[str, ...], Sources] = {}
+        self._run_s: dict[str, float] = {}
+        self._batches: list[Batch] = []
+        bundles: dict[str, list[Batch]] = {}
+        for job, batch in self._expand():
+            self._batches.append(batch)
+            bundles.setdefault(job, []).append(batch)
+        self._bundles = {job: Bundle(job, tuple(batches)) for job, batches in bundles.items()}
+
+    @property
+    def name(self) -> str:
+        """The configuration's name; empty for the one that is at the top of results and reports."""
+        return str(self.config.get("name", ""))
+
+    @property
+    def experiments(self) -> list[str]:
+        """Names of the experiments to run."""
+        return list(self.config["run"])
+
+    @property
+    def systems(self) -> dict[str, list[str]]:
+        """Names of the experiments to run, by system."""
+        by_system: dict[str, list[str]] = {}
+        for name in self.experiments:
+            by_system.setdefault(self.config["experiments"][name]["system"], []).append(name)
+        return by_system
+
+    def stage(self, experiment: str) -> Stage:
+        """Return the stage of an experiment."""
+        return self._stage_of(self.config["experiments"][experiment])
 
     @property
     def threads(self) -> int:
@@ -66,39 +70,41 @@ class Grid:
         return int(self.config["timing"]["threads"])
 
     @property
-    def repeat_for_s(self) -> str:
-        """For how long a short solve is repeated; text like the limits."""
-        return f"{self.config['timing']['repeat_for_s']:g}"
-
-    def time_limit_s(self, experiment: str) -> str:
-        """Return the wall-clock limit of a run; text, since Snakemake's resources are whole numbers or text."""
-        return f"{time_limit_of(self.config, experiment):g}"
+    def repeat_for_s(self) -> float:
+        """For how long a short solve is repeated."""
+        return float(self.config["timing"]["repeat_for_s"])
 
     @property
-    def memory_limit_mib(self) -> int:
-        """Memory limit of a run."""
-        return int(self.config["limits"]["memory_mib"])
+    def budget_s(self) -> float | None:
+        """Seconds of all runs together, if they are limited."""
+        budget: float | None = self.config["limits"].get("budget_s")
+        return budget
 
-    def terms(self, experiment: str) -> Terms:
-        """Return what is asked of the runs of an experiment beside their results."""
-        timed = self.config["timing"].get("strict", True) and self.config["experiments"][experiment].get("timed", True)
-        return Terms(timed, self.config["limits"].get("budget_s"))
+    def limits(self, experiment: str) -> Limits:
+        """Return the limits of one run: the experiment's own, or those of the configuration."""
+        limits = {**self.config["limits"], **self.config["experiments"][experiment].get("limits", {})}
+        return Limits(float(limits["time_s"]), float(limits["memory_mib"]))
+
+    def timed(self, experiment: str) -> bool:
+        """Return whether the runs of an experiment own their cores."""
+        strict = self.config["timing"].get("strict", True)
+        return bool(strict and self.config["experiments"][experiment].get("timed", True))
 
     def runtime_min(self, bundle: Bundle) -> int:
-        """Return the minutes a cluster must grant a job: its runs at their limit, the referee, and ten more.
+        """Return the minutes that a cluster must grant a job: its runs at their limit, the referee, and ten more.
 
-        One run is counted twice, for one that somebody kills is run again. Of cells that share a job two runs may reach
-        their limit; all others are reckoned at sixty times what such a cell may be reckoned to take.
+        One run counts twice, since a run that is killed from outside is made again. Of cells that share a job two runs
+        may reach their limit; each cell counts for at most sixty times what such a cell is estimated to take.
         """
-        a_run_s = (1.0 + REFEREE_SHARE) * (time_limit_of(self.config, bundle.experiment) + GRACE_S)
-        cells_s = [len(batch.folds) * a_run_s for batch in bundle.batches]
+        run_s = _REFEREE * (self.limits(bundle.experiment).time_s + GRACE_S)
+        cells_s = [len(batch.runs) * run_s for batch in bundle.batches]
         if len(cells_s) > 1:
-            cells_s = [a_run_s, *(min(cell_s, 60 * MOST_OF_A_KERNEL_S) for cell_s in cells_s)]
-        return math.ceil((a_run_s + sum(cells_s)) / 60) + 10
+            cells_s = [run_s, *(min(cell_s, 60 * MOST_OF_A_KERNEL_S) for cell_s in cells_s)]
+        return math.ceil((run_s + sum(cells_s)) / 60) + 10
 
-    def reckoned_s(self, batch: Batch) -> float:
-        """Return about how long a run of the batch takes: as :mod:`.job_size` reckons, and at most its limit."""
-        return min(self._reckoned_s[batch.path], time_limit_of(self.config, batch.experiment))
+    def estimated_s(self, batch: Batch) -> float:
+        """Return about how long a run of the batch takes: its stage's estimate, at most the limit."""
+        return min(self._run_s[batch.path], self.limits(batch.experiment).time_s)
 
     def to_json(self) -> str:
         """Return the configuration as one line of JSON."""
@@ -112,11 +118,6 @@ class Grid:
         """Return the hash of a data set's values."""
         return self._registry[dataset].content_sha256
 
-    @property
-    def experiments(self) -> list[str]:
-        """Names of the experiments to run."""
-        return list(self.config["run"])
-
     def bundles(self, experiment: str | None = None) -> list[Bundle]:
         """Return what the jobs of one experiment make, or those of all."""
         return [bundle for bundle in self._bundles.values() if experiment in (None, bundle.experiment)]
@@ -125,92 +126,58 @@ class Grid:
         """Return what the job makes whose path is of these parts; ``ConfigError`` if the configuration holds none."""
         path = "/".join((experiment, dataset, cells))
         if path not in self._bundles:
-            known = [bundle.path for bundle in self.bundles(experiment) if bundle.dataset == dataset]
-            raise ConfigError(f"{unknown_name('job', path, known)} Cheap cells share one, see docs/experiments.md")
+            jobs = [bundle.path for bundle in self.bundles(experiment) if bundle.dataset == dataset]
+            raise ConfigError(f"{unknown_name('job', path, jobs)} Cheap cells share one, see docs/experiments.md")
         return self._bundles[path]
 
     def batches(self, experiment: str | None = None) -> list[Batch]:
         """Return the batches of one experiment, or of all, in the order of the configuration."""
         return [batch for batch in self._batches if experiment in (None, batch.experiment)]
 
+    def expected(self, experiments: list[str]) -> dict[tuple[Any, ...], str]:
+        """Return the axes of every row of these experiments, with the definition for which it is to be made."""
+        batches = [batch for name in experiments for batch in self.batches(name)]
+        return {axes: batch.definition_sha256 for batch in batches for axes in batch.axes}
+
+    def paths(self, kind: str, experiment: str | None = None, results: Path = Path("results")) -> list[str]:
+        """Return the ``records``, ``traces`` or ``findings`` of all jobs of one experiment, or of all."""
+        files = [JobFiles.of(results, bundle.path) for bundle in self.bundles(experiment)]
+        return [str(getattr(one, kind)) for one in files]
+
+    def prepared(self, experiment: str) -> list[str]:
+        """Return the prepared data files of one experiment."""
+        return [f"results/data/{name}.npz" for name in self.config["experiments"][experiment]["datasets"]]
+
     def _expand(self) -> Iterator[tuple[str, Batch]]:
         """Yield each batch with the path of its job."""
         for name in self.experiments:
-            experiment = self.config["experiments"][name]
-            for dataset in experiment["datasets"]:
-                for kernel in experiment["kernels"]:
-                    for solver in experiment["solvers"]:
-                        yield from self._batches_of(name, dataset, self._solver_part(experiment, kernel, solver))
-                for baseline in experiment.get("baselines", []):
-                    yield from self._batches_of(name, dataset, self._baseline_part(baseline))
+            asked = self.config["experiments"][name].get("runs_per_job", AUTO)
+            for cell in self.stage(name).expand(name, self.config):
+                size = runs_per_batch(asked, cell)
+                for first in range(0, cell.n_runs, size):
+                    batch = self._batch(name, cell, tuple(range(first, min(first + size, cell.n_runs))))
+                    self._run_s[batch.path] = cell.run_s
+                    yield job_of(batch, asked, cell), batch
 
-    def _solver_part(self, experiment: Config, kernel: str, solver: str) -> dict[str, Any]:
-        definition = self.config["solvers"][solver]
-        method = method_of(definition)
-        found = build_solver(method)
-        return {
-            "kind": Kind.SOLVER,
-            "kernel": kernel,
-            "kernel_definition": dict(self.config["kernels"][kernel]),
-            "solver": solver,
-            "solver_definition": method,
-            "solver_version": found.version,
-            "start": definition.get("start", experiment["start"]),
-            "evaluation": dict(experiment.get("evaluation", {})),
-            **self._sources(
-                type(found).__module__,
-                _JOBS[experiment["paradigm"]],
-                "kdrbench.bench.outcome",
-                *own_modules(self.config["kernels"][kernel]),
-            ),
-        }
+    def _batch(self, name: str, cell: Cell, runs: tuple[int, ...]) -> Batch:
+        sources = self._sources(cell.roots)
+        return Batch(
+            system=self.config["experiments"][name]["system"],
+            experiment=name,
+            dataset=cell.dataset,
+            data_sha256=self.data_sha256(cell.dataset),
+            cell=cell.names,
+            definition=cell.definition,
+            runs=runs,
+            rows=cell.rows,
+            seed=self.config["seed"],
+            threads=self.threads,
+            sources_sha256=sources.sha256,
+            packages=sources.packages_in(self._environment),
+        )
 
-    def _baseline_part(self, baseline: str) -> dict[str, Any]:
-        definition = dict(self.config["baselines"][baseline])
-        found = build_baseline(definition)
-        return {
-            "kind": Kind.BASELINE,
-            "kernel": NO_KERNEL,
-            "kernel_definition": {},
-            "solver": baseline,
-            "solver_definition": definition,
-            "solver_version": found.version,
-            "start": "",
-            "evaluation": {},
-            **self._sources(type(found).__module__, "kdrbench.bench.baseline_job", "kdrbench.bench.outcome"),
-        }
-
-    def _sources(self, *modules: str) -> dict[str, Any]:
-        """Return what the results of a method depend on in code."""
-        if modules not in self._known_sources:
-            self._known_sources[modules] = sources_of(modules)
-        sources = self._known_sources[modules]
-        return {"sources_sha256": sources.sha256, "packages": sources.packages_in(self._environment)}
-
-    def _batches_of(self, name: str, dataset: str, part: dict[str, Any]) -> Iterator[tuple[str, Batch]]:
-        experiment, config, entry = self.config["experiments"][name], self.config, self._registry[dataset]
-        n_folds, n_rows, q = runs_of(experiment), rows_of(experiment, dataset), experiment["components"][dataset]
-        # A rule finds q in the data, which are not read here: no more than this.
-        reckoned = entry.n_features if q == EIGENGAP else q
-        asked, paradigm = experiment.get("folds_per_job", AUTO), experiment["paradigm"]
-        a_run_s = seconds_of_a_run(n_rows or entry.n_samples, entry.n_features, reckoned, part, paradigm)
-        size = runs_per_batch(asked, n_folds, a_run_s)
-        for first in range(0, n_folds, size):
-            batch = Batch(
-                experiment=name,
-                paradigm=paradigm,
-                parameters=parameters_of(experiment, entry),
-                labellings=labellings_of(experiment, dataset),
-                dataset=dataset,
-                data_sha256=entry.content_sha256,
-                n_components=q,
-                split=split_of(experiment),
-                n_folds=n_folds,
-                n_rows=n_rows,
-                folds=tuple(range(first, min(first + size, n_folds))),
-                seed=config["seed"],
-                threads=self.threads,
-                **part,
-            )
-            self._reckoned_s[batch.path] = a_run_s
-            yield job_of(batch, asked, a_run_s), batch
+    def _sources(self, roots: tuple[str, ...]) -> Sources:
+        """Return what results depend on in code."""
+        if roots not in self._sources_of_roots:
+            self._sources_of_roots[roots] = sources_of(roots)
+        return self._sources_of_roots[roots]

@@ -1,31 +1,32 @@
-"""How far a grid has come, read from what lies on the disk: rows, unfinished work, and locks that are held."""
+"""How far a grid has come, read from the disk: rows, workspaces, and locks that are held."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from kdrbench.bench.batch import Batch
 from kdrbench.bench.grid import Grid
-from kdrbench.bench.plan import Batch
-from kdrbench.bench.record import RunRecord, read_records
-from kdrbench.bench.rows import RecordError
+from kdrbench.bench.publish import JobFiles
+from kdrbench.bench.record import AnyRecord, Record, RecordError, read_records
 from kdrbench.bench.sources import packages_of_environment
-from kdrbench.bench.state import BatchFiles
 from kdrbench.bench.traces import read_trace
-from kdrbench.solvers import Status
+from kdrbench.bench.workspace import Workspace
+from kdrbench.solvers.status import Status
 
 _LOCKS = Path("/proc/locks")
-_ENVIRONMENT = Path(__file__).resolve().parents[3] / "envs" / "ikdr.yaml"
+_ENVIRONMENT = Path(__file__).resolve().parents[3] / "envs" / "run.yaml"
 
 
 @dataclass(frozen=True)
 class Running:
-    """A run under way: its fold, the solver's seconds at the last iterate seen, and the lowest cost so far."""
+    """A run under way: its number, the method's seconds at the last traced iterate, and the lowest cost so far."""
 
-    fold: int
+    run: int
     time_s: float
     best_cost: float | None
 
@@ -34,90 +35,98 @@ class Running:
 class BatchProgress:
     """Rows of the runs that have ended, the run under way if a process of this machine holds the batch, and the rest.
 
-    ``begun`` is true where unfinished work lies about, whoever holds it; ``outdated`` where the rows were made with
-    other code or packages than there are, so that the workflow will make them again. ``reckoned_s`` is what a run is
-    reckoned to take.
+    ``outdated`` is true where the rows were made with other code or packages than there are, so that the workflow will
+    make them again. ``estimated_s`` is about how long one run takes.
     """
 
     batch: Batch
-    reckoned_s: float
-    ended: tuple[RunRecord, ...]
+    estimated_s: float
+    ended: tuple[Record, ...]
     running: Running | None
-    begun: bool
     outdated: bool = False
+
+    @property
+    def n_ended(self) -> int:
+        """Number of runs that have ended."""
+        return len({record.run for record in self.ended})
 
     @property
     def left(self) -> int:
         """Number of runs that are to be made: those that have not ended, and those out of date."""
-        return len(self.batch.folds) - (0 if self.outdated else len(self.ended))
+        return len(self.batch.runs) - (0 if self.outdated else self.n_ended)
+
+    @property
+    def begun(self) -> bool:
+        """Whether some runs have ended or are under way, but not all have ended."""
+        return bool(self.left) and (self.running is not None or bool(self.ended))
 
 
 def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
     """Return how far each batch of the grid has come in the folder ``results``; nothing is locked or changed."""
-    held, found = _held_locks(), {}
+    locks, progress = _held_locks(), {}
     for bundle in grid.bundles():
-        records = results / "runs" / f"{bundle.path}.jsonl"
-        files = BatchFiles(records, results / "traces" / f"{bundle.path}.jsonl", results / ".state" / bundle.path)
-        published = _rows(records)
+        record = grid.stage(bundle.experiment).record
+        files = JobFiles.of(results, bundle.path)
+        published = _rows(files.records, record)
         for batch in bundle.batches:
-            reckoned_s = grid.reckoned_s(batch)
-            found[batch.path] = _progress(batch, reckoned_s, files.of(batch, bundle), published, held)
-    return [found[batch.path] for batch in grid.batches()]
+            workspace = files.workspace(batch, record)
+            progress[batch.path] = _progress(batch, grid.estimated_s(batch), workspace, published, locks)
+    return [progress[batch.path] for batch in grid.batches()]
 
 
 def _progress(
-    batch: Batch, reckoned_s: float, files: BatchFiles, published: list[RunRecord], held: set[tuple[int, int, int]]
+    batch: Batch,
+    estimated_s: float,
+    workspace: Workspace[Any],
+    published: list[Record],
+    locks: set[tuple[int, int, int]],
 ) -> BatchProgress:
-    ended, current = _ended(batch, published)
-    if not (ended and current):
-        # Those published once more after the unfinished work: it may have been finished in between.
-        looks = [_ended(batch, _rows(files.rows)), _ended(batch, _rows(files.records)), (ended, current)]
-        ended, current = max(looks, key=lambda one: (bool(one[0]), one[1]))
-    if current and len(ended) == len(batch.folds):
-        return BatchProgress(batch, reckoned_s, ended, None, begun=False)
+    # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
+    looks = [_ended(batch, _rows(workspace.rows, workspace.record)), _ended(batch, published)]
+    ended, current = max(looks, key=lambda one: (one[1], len(one[0])))
     running = None
-    if _place(files.lock) in held:
-        unfinished_folds = {record.fold for record in _rows(files.rows)}
-        following = [fold for fold in batch.folds if fold not in unfinished_folds]
-        running = _running(files, following[0]) if following else None
-    return BatchProgress(batch, reckoned_s, ended, running, files.state.exists(), outdated=not current)
+    if _place(workspace.lock) in locks:
+        ended_runs = {record.run for record in ended} if current else set()
+        following = [run for run in batch.runs if run not in ended_runs]
+        running = _running(workspace, following[0]) if following else None
+    return BatchProgress(batch, estimated_s, ended, running, outdated=not current)
 
 
-def _ended(batch: Batch, rows: list[RunRecord]) -> tuple[tuple[RunRecord, ...], bool]:
+def _ended(batch: Batch, rows: Sequence[Record]) -> tuple[tuple[Record, ...], bool]:
     """Return the batch's rows among these, and whether none was made with other code or packages."""
     axes = set(batch.axes)
-    of_batch = [row for row in rows if row.axes in axes and row.definition_sha256 == batch.definition_sha256]
+    of_batch = [row for row in rows if row.axes in axes and row.provenance.definition_sha256 == batch.definition_sha256]
     hashes = {batch.sha256}
     if _ENVIRONMENT.exists():
-        # Where the jobs ran in conda's environment, its file stands for the packages.
+        # Where the jobs ran in conda's environment, its file represents the packages.
         hashes.add(replace(batch, packages=packages_of_environment(_ENVIRONMENT)).sha256)
-    return tuple(of_batch), {row.batch_sha256 for row in of_batch} <= hashes
+    return tuple(of_batch), {row.provenance.batch_sha256 for row in of_batch} <= hashes
 
 
-def _rows(path: Path) -> list[RunRecord]:
+def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:
     try:
-        return read_records(path)
+        return read_records(path, record)
     except (FileNotFoundError, RecordError):
-        # Moved away while it was looked at, or of another version of kdrbench: the batch will be run again.
+        # Moved away while it was read, or of another version of kdrbench: the batch will be run again.
         return []
 
 
-def _running(files: BatchFiles, fold: int) -> Running:
+def _running(workspace: Workspace[Any], run: int) -> Running:
     try:
-        trace = read_trace(files.run(fold).trace)
+        trace = read_trace(workspace.run(run).trace)
     except FileNotFoundError:
         trace = []
     costs = [line.cost for line in trace]
-    return Running(fold, trace[-1].time_s if trace else 0.0, min(costs) if costs else None)
+    return Running(run, trace[-1].time_s if trace else 0.0, min(costs) if costs else None)
 
 
 def _held_locks() -> set[tuple[int, int, int]]:
-    """Return device and inode of each lock that this machine's processes hold; looking at them must not take one."""
+    """Return device and inode of each lock that this machine's processes hold; reading them must not take one."""
     try:
         lines = _LOCKS.read_text(encoding="ascii").splitlines()
     except OSError:
         return set()
-    # 1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF; those that wait have an arrow after the number.
+    # 1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF; a waiting process has an arrow after the number.
     places = [line.split()[-3] for line in lines if " FLOCK " in line and "->" not in line]
     parts = [place.split(":") for place in places]
     return {(int(major, 16), int(minor, 16), int(inode)) for major, minor, inode in parts}
@@ -125,43 +134,43 @@ def _held_locks() -> set[tuple[int, int, int]]:
 
 def _place(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return os.major(found.st_dev), os.minor(found.st_dev), found.st_ino
+    return os.major(status.st_dev), os.minor(status.st_dev), status.st_ino
 
 
 def seconds_left(progress: Iterable[BatchProgress]) -> float | None:
     """Return about how long the rest takes if as many batches run at a time as do now; ``None`` before any run ended.
 
-    A run is expected to last as long as those of its cell did on average. Of a cell without any, it is expected to
-    last as long as it is reckoned to, times what the runs of its solver, or else all, took of that.
+    A run is expected to last as long as those of its cell did on average. In a cell without any, it is expected to last
+    as long as estimated, times the ratio of actual to estimated seconds of the runs of its method, or of all.
     """
     progress = list(progress)
-    took: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    seconds: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     for one in progress:
-        for record in (row for row in one.ended if row.status != Status.SKIPPED):
-            for key in _keys(one.batch):
-                took.setdefault(key, []).append((record.wall_s, one.reckoned_s))
-    if not took:
+        wall_s = {record.run: record.provenance.wall_s for record in one.ended if record.status != Status.SKIPPED}
+        for key in _keys(one.batch):
+            seconds.setdefault(key, []).extend((run_s, one.estimated_s) for run_s in wall_s.values())
+    if not seconds.get(()):
         return None
-    total = sum(one.left * _expected_s(one, took) for one in progress)
+    total = sum(one.left * _expected_s(one, seconds) for one in progress)
     return total / max(1, sum(one.running is not None for one in progress))
 
 
-def _expected_s(one: BatchProgress, took: dict[tuple[str, ...], list[tuple[float, float]]]) -> float:
-    """Return the seconds of a run; ``took`` holds by key what runs took, and what they were reckoned to take.
+def _expected_s(one: BatchProgress, seconds: dict[tuple[str, ...], list[tuple[float, float]]]) -> float:
+    """Return the seconds of a run; ``seconds`` holds by key the actual and the estimated seconds of runs.
 
-    All runs of a cell are reckoned to take the same, so that its mean is what comes out for them.
+    All runs of a cell have the same estimate, so that their mean is what comes out for them.
     """
-    pairs = next(took[key] for key in _keys(one.batch) if key in took)
-    return one.reckoned_s * sum(wall_s for wall_s, _ in pairs) / sum(reckoned_s for _, reckoned_s in pairs)
+    pairs = next(seconds[key] for key in _keys(one.batch) if seconds.get(key))
+    return one.estimated_s * sum(wall_s for wall_s, _ in pairs) / sum(estimated_s for _, estimated_s in pairs)
 
 
 def _keys(batch: Batch) -> list[tuple[str, ...]]:
-    return [(batch.experiment, batch.dataset, batch.kernel, batch.solver), (batch.solver,), ()]
+    return [(batch.experiment, batch.dataset, *batch.cell), (batch.system, *batch.cell[-1:]), ()]
 
 
 def endings(progress: Iterable[BatchProgress]) -> Counter[str]:
-    """Return how many runs ended in each status."""
+    """Return how many rows ended in each status."""
     return Counter(record.status for one in progress for record in one.ended)

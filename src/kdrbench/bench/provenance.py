@@ -20,9 +20,9 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt", "numba")
 class Provenance:
     """How, where and with what a row was made. Times in seconds, memory in MiB.
 
-    ``wall_s`` to ``involuntary_switches`` are those of the run's process, from fork to end. ``contaminated`` marks a row
-    whose wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores; a
-    fixed piece of work was timed there before and after (``calibration_before_s``, ``calibration_after_s``). A package
+    ``wall_s`` to ``involuntary_switches`` are those of the run's process, from fork to end. ``contaminated`` marks a
+    row whose wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores;
+    a fixed piece of work was timed there before and after (``calibration_before_s``, ``calibration_after_s``). A package
     that is not installed has an empty version.
     """
 

@@ -1,10 +1,11 @@
 """What the results of a run depend on in code: the sources it uses, as one hash, and versions of packages.
 
-Snakemake does not see that an imported module has changed. So each batch carries the hash of every module of this
-project that its method can reach, and the versions of the installed packages that those modules import. Sources are
-read, not run: a module is reached by an import statement anywhere in it, and through a package only the module that
-defines the name is. Comments and docstrings do not count. Names in strings, as those of the registries of methods, are
-not followed: a method of the user's that builds another by its name has to import it too.
+Snakemake does not see that an imported module has changed. So each batch carries a hash of every module of this project
+that its method can reach, and the versions of the installed packages that those modules import. Sources are read, not
+run: a module is reached by an import statement anywhere in it, and through a package only the module that defines the
+name is. Comments, docstrings, and where a module lies do not count: a module's hash is that of its code and of the
+hashes of what it imports. Names in strings, as those of the registries of methods, are not followed: a method of the
+user's that builds another by its name has to import it too.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
+from typing import NamedTuple
 
-_PACKAGE = "kdrbench"
-# These say what is to be run; it is in the batch itself.
-_NO_PART_OF_RESULTS = frozenset(f"kdrbench.bench.{name}" for name in ("grid", "plan", "metric_batch", "parts_batch"))
+_PACKAGE, _ENGINE = "kdrbench", "kdrbench.bench."
+# The modules of the engine that decide numbers: random draws, and how a method is timed. The others only carry them.
+_DECIDES_NUMBERS = frozenset(f"{_ENGINE}{name}" for name in ("referee", "run", "seeds"))
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -34,59 +36,98 @@ class Sources:
     packages: dict[str, str]
 
     def packages_in(self, environment: Path | None) -> dict[str, str]:
-        """Return the versions, for which the file of a conda environment stands where the modules run in that one."""
+        """Return the versions, or the hash of the conda environment's file where the modules run in that one."""
         if environment is None:
             return self.packages
         return packages_of_environment(environment)
 
 
 def packages_of_environment(environment: Path) -> dict[str, str]:
-    """Return what stands for the versions of packages in a conda environment: the hash of its file."""
+    """Return what represents the versions of packages in a conda environment: the hash of its file."""
     return {environment.name: hashlib.sha256(environment.read_bytes()).hexdigest()}
+
+
+class _Import(NamedTuple):
+    """One imported name: the module that defines it, the name there (none for a module), and the name here."""
+
+    module: str
+    name: str
+    alias: str
 
 
 def sources_of(roots: Iterable[str]) -> Sources:
     """Return what the modules named ``roots`` can reach; those outside this project are followed to their own files.
 
-    A root that cannot be found counts with its name alone: it will be missed when it is imported.
+    A root that cannot be found counts with its name alone: the error comes when it is imported.
     """
-    found: dict[str, str] = {}
-    foreign: set[str] = set()
-    waiting = sorted(set(roots))
-    while waiting:
-        name = waiting.pop()
-        if name in found or name in _NO_PART_OF_RESULTS:
-            continue
+    reader = _Reader()
+    hashes = sorted(reader.hash_of(name) for name in set(roots))
+    text = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+    return Sources(text, tuple(sorted(reader.modules)), _versions(reader.foreign))
+
+
+class _Reader:
+    """Hashes modules with all that they import; ``foreign`` are the installed packages met on the way."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, str] = {}
+        self.foreign: set[str] = set()
+        self._open: set[str] = set()
+
+    def hash_of(self, name: str) -> str:
+        """Return the hash of a module's code and of what it imports; a name for what is not followed."""
+        if name in self.modules:
+            return self.modules[name]
+        if name in self._open or _only_carries(name):
+            # A cycle of imports, in a user's own modules, is followed once.
+            return name
         path = _path_of(name)
         if path is None:
-            foreign.add(name.partition(".")[0])
-            continue
+            self.foreign.add(name.partition(".")[0])
+            return name
+        self._open.add(name)
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        found[name], imported = _read(path.read_text(encoding="utf-8"), package)
-        waiting.extend(module for module in imported if module not in found)
-    text = "\n".join(f"{name} {found[name]}" for name in sorted(found))
-    return Sources(hashlib.sha256(text.encode()).hexdigest(), tuple(sorted(found)), _versions(foreign))
+        code, imports = _read(path.read_text(encoding="utf-8"), package)
+        parts = sorted(f"{self.hash_of(one.module)} {one.name} {one.alias}" for one in imports)
+        self._open.discard(name)
+        self.modules[name] = hashlib.sha256("\n".join([code, *parts]).encode()).hexdigest()
+        return self.modules[name]
+
+
+def _only_carries(name: str) -> bool:
+    return name.startswith(_ENGINE) and name not in _DECIDES_NUMBERS
 
 
 @cache
-def _read(text: str, package: str) -> tuple[str, tuple[str, ...]]:
-    """Return the hash of a module's code and the modules it imports."""
+def _read(text: str, package: str) -> tuple[str, tuple[_Import, ...]]:
+    """Return the hash of a module's code without docstrings and imports, and its imports."""
     tree = ast.parse(text)
     imported = tuple(sorted(set(_imports(tree, package))))
-    return hashlib.sha256(ast.dump(_without_docstrings(tree)).encode()).hexdigest(), imported
+    code = ast.dump(_WithoutImports().visit(_without_docstrings(tree)))
+    return hashlib.sha256(code.encode()).hexdigest(), imported
 
 
-def _imports(tree: ast.AST, package: str) -> Iterator[str]:
+class _WithoutImports(ast.NodeTransformer):
+    def visit_Import(self, node: ast.Import) -> None:
+        return None
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        return None
+
+
+def _imports(tree: ast.AST, package: str) -> Iterator[_Import]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from (_Import(alias.name, "", alias.asname or "") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 parents = package.split(".")[: len(package.split(".")) - node.level + 1]
                 base = ".".join([*parents, base] if base else parents)
             for alias in node.names:
-                yield _defining_module(base, alias.name)
+                module = _defining_module(base, alias.name)
+                name = "" if module == f"{base}.{alias.name}" else alias.name
+                yield _Import(module, name, alias.asname or alias.name)
 
 
 def _defining_module(base: str, name: str) -> str:

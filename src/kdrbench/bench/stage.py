@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import psutil
@@ -52,9 +52,9 @@ class RunContext:
 class Cell:
     """One cell of an experiment as its stage expands it; the engine splits its runs into batches and jobs.
 
-    ``names`` are those of the cell below its data set, ``shared_by`` how many of them a job of cheap cells keeps in its
-    path (none: one job for the data set). ``roots`` are the modules that decide its numbers. ``run_s`` is about how
-    long one run takes.
+    ``names`` are those of the cell below its data set, the method's last. ``definition`` is everything that the
+    configuration decides of its results. ``roots`` are the modules whose code decides them. ``run_s`` is about how long
+    one run takes. ``rows`` are the keys of the rows that a run leaves.
     """
 
     dataset: str
@@ -64,7 +64,6 @@ class Cell:
     roots: tuple[str, ...]
     run_s: float
     rows: tuple[tuple[Any, ...], ...] = ((),)
-    group: tuple[str, ...] = field(default=())
 
 
 class Stage(ABC):
@@ -78,10 +77,10 @@ class Stage(ABC):
     schema: ClassVar[Mapping[str, Any]] = {"type": "object"}
     sections: ClassVar[Mapping[str, Any]] = {}
 
-    def check(self, name: str, config: Config) -> None:
+    def check(self, name: str, config: Config) -> None:  # noqa: B027
         """Raise ``ConfigError`` for the first fault of the experiment called ``name`` that a schema cannot find."""
 
-    def check_sections(self, config: Config) -> None:
+    def check_sections(self, config: Config) -> None:  # noqa: B027
         """Raise ``ConfigError`` for the first fault of the sections that the stage reads."""
 
     @abstractmethod
@@ -99,8 +98,12 @@ class Stage(ABC):
         """
         return lambda number: _Unscored(self, batch, dataset, number)
 
+    def columns(self, batch: Batch) -> Mapping[str, Any]:
+        """Return the columns that every row of the batch has."""
+        return {}
+
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
-        """Return the columns that the stage knows of a run without making it, for runs that are skipped."""
+        """Return the columns that the stage knows of a run without making it."""
         return {}
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from kdrbench.bench.controls import LosingCell
 from kdrbench.bench.progress import BatchProgress, endings, seconds_left
 from kdrbench.reports.numbers import duration, quantity
 from kdrbench.solvers import Status
+from kdrbench.stages.ikdr.controls import LosingCell
 
 _SHOWN = {
     Status.TIME_LIMIT: "at the time limit",
     Status.MEMORY_LIMIT: "at the memory limit",
-    Status.SKIPPED: "left out for want of budget",
+    Status.SKIPPED: "skipped: the budget is used up",
 }
 
 
@@ -23,7 +23,7 @@ def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
     width = max((len(cell) for cell, _ in cells), default=0)
     waiting = 0
     for cell, batches in cells:
-        ended, total = sum(len(one.ended) for one in batches), sum(len(one.batch.folds) for one in batches)
+        ended, total = sum(one.n_ended for one in batches), sum(len(one.batch.runs) for one in batches)
         if not ended and not any(one.begun for one in batches):
             waiting += 1
             continue
@@ -43,7 +43,7 @@ def losing_lines(losing: list[LosingCell]) -> list[str]:
 
 def _cell(one: BatchProgress) -> str:
     batch = one.batch
-    return f"{batch.experiment}/{batch.dataset}/{batch.kernel}/{batch.solver}"
+    return "/".join((batch.experiment, batch.dataset, *batch.cell))
 
 
 def _in_words(batches: list[BatchProgress]) -> str:
@@ -56,7 +56,7 @@ def _word(status: Status) -> str:
 
 
 def _outdated(batches: list[BatchProgress]) -> Iterator[str]:
-    if runs := sum(len(one.ended) for one in batches if one.outdated):
+    if runs := sum(one.n_ended for one in batches if one.outdated):
         yield f"{runs} out of date: code or packages have changed since"
 
 
@@ -64,17 +64,17 @@ def _running(batches: list[BatchProgress]) -> Iterator[str]:
     for one in batches:
         if run := one.running:
             seen = "" if run.best_cost is None else f", lowest cost {quantity(run.best_cost)}"
-            yield f"fold {run.fold} running for {duration(run.time_s)}{seen}"
+            yield f"run {run.run} running for {duration(run.time_s)}{seen}"
         elif one.begun:
-            yield f"folds {one.batch.folds_label} begun, held by no process here"
+            yield f"runs {one.batch.runs_label} begun, but no process here works on them"
 
 
 def _summary(progress: list[BatchProgress]) -> str:
-    ended, left = sum(len(one.ended) for one in progress), sum(one.left for one in progress)
-    text = f"{ended} of {sum(len(one.batch.folds) for one in progress)} runs ended"
+    ended, left = sum(one.n_ended for one in progress), sum(one.left for one in progress)
+    text = f"{ended} of {sum(len(one.batch.runs) for one in progress)} runs ended"
     if words := _in_words(progress):
         text += f" ({words})"
-    if outdated := sum(len(one.ended) for one in progress if one.outdated):
+    if outdated := sum(one.n_ended for one in progress if one.outdated):
         text += f", {outdated} of them out of date"
     if running := sum(one.running is not None for one in progress):
         text += f", {running} running"

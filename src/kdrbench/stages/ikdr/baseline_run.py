@@ -1,9 +1,10 @@
-"""A baseline on one fold: fitted under the clock, judged by the labels it gives."""
+"""A baseline on one fold: fitted on the clock, scored by the labels that it gives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -11,121 +12,121 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.baselines import BaselineTask, Classification, Classifier, Clustering
-from kdrbench.bench.execute import Finished, RunFiles
-from kdrbench.bench.fold import Fold
-from kdrbench.bench.limits import Limits
-from kdrbench.bench.monitor import BenchFaultError, TimedMonitor
-from kdrbench.bench.pauses import Pauses
-from kdrbench.bench.plan import Batch
-from kdrbench.bench.quality import Judgement, Metric, metric_of, normalised_mutual_information, quality_of_labels
+from kdrbench.bench.referee import Referee, RunFiles, Seconds
+from kdrbench.bench.run import RunResult, repeated
 from kdrbench.bench.seeds import rng_of
-from kdrbench.bench.traces import read_array, save_array
+from kdrbench.bench.traces import read_array
 from kdrbench.errors import InputError
 from kdrbench.solvers import Status
+from kdrbench.stages.ikdr.definition import CellDefinition
+from kdrbench.stages.ikdr.fold import Fold
+from kdrbench.stages.ikdr.scores import (
+    Metric,
+    Scores,
+    classification_metric,
+    normalised_mutual_information,
+    quality_of_labels,
+)
+
+LABELS = "labels"
 
 
 @dataclass(frozen=True)
-class ClassificationJob:
-    """One fold, the classifier that is fitted to its training samples, and what makes the generator of every fit."""
+class BaselineRun(ABC):
+    """One fold, and what makes the generator of every fit, so that repeats do the same work."""
 
-    baseline: Classification
     n_components: int
     rng: Callable[[], np.random.Generator]
     fold: Fold
 
-    def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
-        """Fit, then label the samples it is judged on while the clock stands.
+    @abstractmethod
+    def run(self, referee: Referee) -> Iterator[RunResult]:
+        """Fit once, hand in the labels, and repeat a short fit."""
+
+    @abstractmethod
+    def scores(self, labels: NDArray[Any] | None) -> Scores:
+        """Return what the labels say of the result; a baseline has no cost."""
+
+    def score(self, files: RunFiles) -> Mapping[str, Any]:
+        """Return the sizes of the fold, q and the scores of the labels that the run left."""
+        labels = read_array(files.array(LABELS))
+        return {**self.fold.columns, "n_components": self.n_components, **asdict(self.scores(labels))}
+
+
+@dataclass(frozen=True)
+class ClassificationRun(BaselineRun):
+    """A classifier that is fitted to the training samples of a fold."""
+
+    baseline: Classification
+
+    def run(self, referee: Referee) -> Iterator[RunResult]:
+        """Fit, then label the samples on which it is scored, off the clock.
 
         Raises ``InputError`` unless there is one label for each of them.
         """
-        monitor = TimedMonitor(limits.time_s, pauses)
-        labels = self._fit(monitor).predict(self.fold.judged_features)
-        _hand_in(labels, len(self.fold.judged_labels), files)
-        return Finished(monitor, Status.CONVERGED, "fitted")
+        classifier, first = self._fit(referee)
+        labels = classifier.predict(self.fold.scored_features)
+        _hand_in(labels, len(self.fold.scored_labels), referee)
+        row = RunResult(Status.CONVERGED, "fitted")
+        yield from repeated(row, lambda: self._fit(referee)[1], first, referee)
 
-    def again(self, limits: Limits, pauses: Pauses) -> TimedMonitor:
-        """Fit."""
-        monitor = TimedMonitor(limits.time_s, pauses)
-        self._fit(monitor)
-        return monitor
-
-    def judged(self, files: RunFiles) -> Judgement:
-        """Return accuracy or error of the labels; a baseline has no cost."""
-        labels = read_array(files.predictions)
+    def scores(self, labels: NDArray[Any] | None) -> Scores:
+        """Return accuracy or error of the labels."""
         quality = None if labels is None else quality_of_labels(labels, self.fold)
-        return Judgement(metric_of(self.fold), quality=quality)
+        return Scores(classification_metric(self.fold), quality=quality)
 
-    def _fit(self, monitor: TimedMonitor) -> Classifier:
+    def _fit(self, referee: Referee) -> tuple[Classifier, Seconds]:
         rng, fold = self.rng(), self.fold
-        monitor.begin()
-        try:
-            return self.baseline.fit(fold.train_features, fold.train_labels, self.n_components, rng)
-        finally:
-            monitor.end()
+        return referee.timed(lambda: self.baseline.fit(fold.train_features, fold.train_labels, self.n_components, rng))
 
 
 @dataclass(frozen=True)
-class ClusteringJob:
-    """The rows of one run, the baseline that clusters them, and what makes the generator of every time it does."""
+class ClusteringBaselineRun(BaselineRun):
+    """A baseline that clusters the rows of one run."""
 
     baseline: Clustering
     n_clusters: int
-    n_components: int
-    rng: Callable[[], np.random.Generator]
-    fold: Fold
 
-    def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
+    def run(self, referee: Referee) -> Iterator[RunResult]:
         """Cluster.
 
         Raises ``InputError`` unless there is one cluster for each sample.
         """
-        monitor = TimedMonitor(limits.time_s, pauses)
-        _hand_in(self._cluster(monitor), len(self.fold.train_labels), files)
-        return Finished(monitor, Status.CONVERGED, "clustered")
+        clusters, first = self._cluster(referee)
+        _hand_in(clusters, len(self.fold.train_labels), referee)
+        row = RunResult(Status.CONVERGED, "clustered")
+        yield from repeated(row, lambda: self._cluster(referee)[1], first, referee)
 
-    def again(self, limits: Limits, pauses: Pauses) -> TimedMonitor:
-        """Cluster once more."""
-        monitor = TimedMonitor(limits.time_s, pauses)
-        self._cluster(monitor)
-        return monitor
+    def scores(self, labels: NDArray[Any] | None) -> Scores:
+        """Return the agreement of clusters and classes."""
+        if labels is None:
+            return Scores(Metric.NMI)
+        return Scores(Metric.NMI, quality=normalised_mutual_information(self.fold.train_labels, labels))
 
-    def judged(self, files: RunFiles) -> Judgement:
-        """Return the agreement of clusters and classes; a baseline has no cost."""
-        clusters = read_array(files.predictions)
-        if clusters is None:
-            return Judgement(Metric.NMI)
-        return Judgement(Metric.NMI, quality=normalised_mutual_information(self.fold.train_labels, clusters))
-
-    def _cluster(self, monitor: TimedMonitor) -> NDArray[Any]:
+    def _cluster(self, referee: Referee) -> tuple[NDArray[Any], Seconds]:
         rng, features = self.rng(), self.fold.train_features
-        monitor.begin()
-        try:
-            return self.baseline.cluster(features, self.n_clusters, self.n_components, rng)
-        finally:
-            monitor.end()
+        return referee.timed(lambda: self.baseline.cluster(features, self.n_clusters, self.n_components, rng))
 
 
-def make_baseline_job(
-    batch: Batch, baseline: Classification | Clustering, number: int, fold: Fold
-) -> ClassificationJob | ClusteringJob:
-    """Return the batch's job on fold ``number``; every fit has the same randomness, and so have all baselines.
+def make_baseline_run(
+    cell: CellDefinition, baseline: Classification | Clustering, number: int, fold: Fold
+) -> ClassificationRun | ClusteringBaselineRun:
+    """Return the cell's run ``number`` on a fold; every fit has the same randomness, and so have all baselines.
 
     The check of the configuration has refused baselines of other tasks than the paradigm's, and q by a rule.
     """
-    n_components = int(batch.n_components)
-    rng = partial(rng_of, "baseline", batch.dataset, number, batch.seed)
+    q = int(cell.n_components)
+    # The word of the first records: another one would draw other numbers.
+    rng = partial(rng_of, "reference", cell.dataset, number, cell.seed)
     if baseline.task == BaselineTask.CLUSTERING:
-        n_clusters = batch.parameters["n_clusters"]
-        return ClusteringJob(cast("Clustering", baseline), n_clusters, n_components, rng, fold)
-    return ClassificationJob(cast("Classification", baseline), n_components, rng, fold)
+        n_clusters = cell.parameters["n_clusters"]
+        return ClusteringBaselineRun(q, rng, fold, cast("Clustering", baseline), n_clusters)
+    return ClassificationRun(q, rng, fold, cast("Classification", baseline))
 
 
-def _hand_in(labels: NDArray[Any], n_samples: int, files: RunFiles) -> None:
-    """Write the labels that a baseline is judged by; ``InputError`` unless there is one for each sample."""
-    given = np.asarray(labels)
-    if given.shape != (n_samples,):
-        raise InputError(f"the baseline predicted labels of shape {given.shape} for {n_samples} samples")
-    try:
-        save_array(files.predictions, given)
-    except OSError as error:
-        raise BenchFaultError(f"the predictions cannot be written: {error}") from error
+def _hand_in(labels: NDArray[Any], n_samples: int, referee: Referee) -> None:
+    """Keep the labels by which a baseline is scored; ``InputError`` unless there is one for each sample."""
+    handed = np.asarray(labels)
+    if handed.shape != (n_samples,):
+        raise InputError(f"the baseline predicted labels of shape {handed.shape} for {n_samples} samples")
+    referee.save(LABELS, handed)

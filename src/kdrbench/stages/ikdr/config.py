@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from kdrbench.baselines import BaselineTask, build_baseline
-from kdrbench.bench.fold import CLASSES, Split
+from kdrbench.bench.stage import Config
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError, InputError, unknown_name
+from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
+from kdrbench.kernels import check_definition
 from kdrbench.paradigms import build_task
+from kdrbench.solvers.registry import build_solver
+from kdrbench.stages.ikdr.definition import ALTERNATIVE, CLUSTERS, EIGENGAP, NO_KERNEL, SUPERVISED, UNSUPERVISED
+from kdrbench.stages.ikdr.fold import CLASSES, Split
 
-Config = Mapping[str, Any]
-_SUPERVISED, _UNSUPERVISED, ALTERNATIVE = "supervised", "unsupervised", "alternative"
-# The given labelling of data without one: what spectral clustering finds first.
-CLUSTERS = "clusters"
-# The q below which the spectrum of Phi_0 has its largest gap (ISM+, Eq. 50), of each run its own.
-EIGENGAP = "eigengap"
-# What a baseline must be for to stand beside a paradigm's solvers.
-_TASKS = {_SUPERVISED: BaselineTask.CLASSIFICATION, _UNSUPERVISED: BaselineTask.CLUSTERING}
+# What a baseline must be for to be compared with a paradigm's solvers.
+_TASKS = {SUPERVISED: BaselineTask.CLASSIFICATION, UNSUPERVISED: BaselineTask.CLUSTERING}
+
+
+def method_of(definition: Config) -> dict[str, Any]:
+    """Return what a solver definition says of the solver itself; ``start`` is the bench's."""
+    return {key: value for key, value in definition.items() if key != "start"}
 
 
 def split_of(experiment: Config) -> Split:
@@ -44,16 +47,10 @@ def is_scaling(name: str) -> bool:
     return "scaling" in name.split("_")
 
 
-def time_limit_of(config: Config, experiment: str) -> float:
-    """Return the seconds that a run of the experiment may take: its own limit, where that is lower than everybody's."""
-    limits = (config["limits"], config["experiments"][experiment].get("limits", {}))
-    return min(float(limit["time_s"]) for limit in limits if "time_s" in limit)
-
-
 def parameters_of(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:
     """Return the task's parameters; as many clusters as there are classes, where no other number is named."""
     parameters = dict(experiment.get("paradigm_params", {}))
-    if experiment["paradigm"] == _SUPERVISED:
+    if experiment["paradigm"] == SUPERVISED:
         return parameters
     if experiment["paradigm"] == ALTERNATIVE:
         asked = experiment["labellings"][entry.name]
@@ -73,8 +70,30 @@ def _labellings_of(entry: DatasetEntry) -> dict[str, Mapping[str, int]]:
     return {**({CLASSES: entry.classes} if entry.classes else {}), **entry.labellings}
 
 
+def check_sections(config: Config) -> None:
+    """Raise ``ConfigError`` for the first kernel, solver or baseline that cannot be built, or whose name is taken."""
+    for name, definition in config.get("kernels", {}).items():
+        _check_definition(f"kernels.{name}", check_definition, definition)
+    for name, definition in config.get("solvers", {}).items():
+        _check_definition(f"solvers.{name}", build_solver, method_of(definition))
+    for name, definition in config.get("baselines", {}).items():
+        _check_definition(f"baselines.{name}", build_baseline, definition)
+    # Results lie under names: a baseline's must not be a solver's, nor a kernel's the word for none.
+    if NO_KERNEL in config.get("kernels", {}):
+        raise ConfigError(f"config: kernels.{NO_KERNEL}: the name means that there is no kernel; choose another")
+    if shared := sorted(set(config.get("solvers", {})) & set(config.get("baselines", {}))):
+        raise ConfigError(f"config: baselines.{shared[0]}: a solver has this name too; give one of them another")
+
+
+def _check_definition(place: str, check: Callable[[Any], object], definition: Config) -> None:
+    try:
+        check(definition)
+    except (InputError, DataError) as error:
+        raise ConfigError(f"config: {place}: {error}") from error
+
+
 def check_experiment(place: str, experiment: Config, config: Config) -> None:
-    """Raise ``ConfigError`` for the first fault of the experiment called ``place``."""
+    """Raise ``ConfigError`` for the first fault of the experiment at ``place``."""
     registry = registry_of(config)
     for key, kind, allowed in (
         ("datasets", "data set", registry),
@@ -103,7 +122,7 @@ def _check_baselines(place: str, experiment: Config, config: Config) -> None:
     wanted = _TASKS.get(experiment["paradigm"])
     if wanted is None and experiment.get("baselines"):
         raise ConfigError(
-            f"config: {place}.baselines: {experiment['baselines'][0]!r} has no place in an experiment that is "
+            f"config: {place}.baselines: {experiment['baselines'][0]!r} does not fit an experiment that is "
             f"{experiment['paradigm']}: no baseline differs from a given labelling; leave them out"
         )
     tasks = {name: build_baseline(definition).task for name, definition in config.get("baselines", {}).items()}
@@ -132,9 +151,9 @@ def _check_labellings(place: str, experiment: Config, entry: DatasetEntry) -> No
 
 
 def _check_split(place: str, experiment: Config) -> None:
-    """Check the split, and that ``folds`` and ``rows`` stand where they mean something."""
+    """Check the split, and that ``folds`` and ``rows`` are set where they mean something."""
     split, folds = split_of(experiment), experiment.get("folds")
-    if split is Split.FOLDS and experiment["paradigm"] != _SUPERVISED:
+    if split is Split.FOLDS and experiment["paradigm"] != SUPERVISED:
         raise ConfigError(
             f"config: {place}.split is 'folds'; clusters of training rows say nothing of test rows, so an "
             f"{experiment['paradigm']} experiment needs split: none (all rows, once) or subsets"
@@ -146,7 +165,7 @@ def _check_split(place: str, experiment: Config) -> None:
     if split is Split.FOLDS and runs_of(experiment) < 2:
         raise ConfigError(f"config: {place}.folds is {folds}; it must be at least 2")
     if split is not Split.SUBSETS and "rows" in experiment:
-        raise ConfigError(f"config: {place}.rows stands with split: {split}; only split: subsets draws rows")
+        raise ConfigError(f"config: {place}.rows is set with split: {split}; only split: subsets draws rows")
 
 
 def _check_dataset(place: str, experiment: Config, entry: DatasetEntry) -> None:
@@ -181,13 +200,13 @@ def _check_dataset(place: str, experiment: Config, entry: DatasetEntry) -> None:
 
 
 def _check_parameters(place: str, experiment: Config, entry: DatasetEntry) -> None:
-    if experiment["paradigm"] == _SUPERVISED:
+    if experiment["paradigm"] == SUPERVISED:
         if experiment.get("paradigm_params"):
             raise ConfigError(f"config: {place}.paradigm_params: supervised experiments have no parameters")
         return
     try:
-        # Two labels are a labelling; of a task it is only asked whether it can be built.
-        known = None if experiment["paradigm"] == _UNSUPERVISED else np.arange(2)
-        build_task(experiment["paradigm"], parameters_of(experiment, entry), np.zeros((2, 1)), known)
+        # Two labels are a labelling; a task is only checked for whether it can be built.
+        given = None if experiment["paradigm"] == UNSUPERVISED else np.arange(2)
+        build_task(experiment["paradigm"], parameters_of(experiment, entry), np.zeros((2, 1)), given)
     except InputError as error:
         raise ConfigError(f"config: {place}.paradigm_params: {error}") from error

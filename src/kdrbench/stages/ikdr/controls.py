@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kdrbench.bench.config import method_of
-from kdrbench.bench.experiment import Config
-from kdrbench.bench.quality import Metric
+from kdrbench.bench.stage import Config
 from kdrbench.solvers.registry import build_solver
 from kdrbench.solvers.status import Status
+from kdrbench.stages.ikdr.config import method_of
+from kdrbench.stages.ikdr.scores import Metric
 
 # Costs as near as this, relative to the larger one, are the same cost.
 _SAME_COST = 1e-9
@@ -24,23 +24,23 @@ _ERRORS = 2.0
 class LosingCell(NamedTuple):
     """A solver's cell that is worse than that of the random projection ``random``, in means over ``folds`` folds.
 
-    ``what`` is cost or quality; ``solver_mean`` and ``random_mean`` are those of ``what``.
+    ``what`` is cost or quality; ``mean`` and ``random_mean`` are those of ``what``.
     """
 
     experiment: str
     dataset: str
     kernel: str
-    solver: str
+    method: str
     random: str
     what: str
-    solver_mean: float
+    mean: float
     random_mean: float
     folds: int
 
     def __str__(self) -> str:
         """Return the cell in words."""
         return (
-            f"{self.experiment}/{self.dataset}/{self.kernel}/{self.solver}: {self.what} {self.solver_mean:.6g} is "
+            f"{self.experiment}/{self.dataset}/{self.kernel}/{self.method}: {self.what} {self.mean:.6g} is "
             f"worse than {self.random_mean:.6g} of the random projection {self.random!r}, over {self.folds} fold(s)"
         )
 
@@ -56,7 +56,7 @@ def losing_cells(rows: Iterable[Any], config: Config) -> list[LosingCell]:
     cells: dict[tuple[str, str, str, str], dict[int, Any]] = defaultdict(dict)
     for row in rows:
         if row.status != Status.FAILED:
-            cells[row.experiment, row.dataset, row.kernel, row.solver][row.fold] = row
+            cells[row.experiment, row.dataset, row.kernel, row.method][row.run] = row
     found = []
     for (experiment, dataset, kernel, solver), runs in cells.items():
         if not _is_real(solver, config):
@@ -71,7 +71,7 @@ def losing_cells(rows: Iterable[Any], config: Config) -> list[LosingCell]:
 
 
 def _is_real(solver: str, config: Config) -> bool:
-    # Baselines have no kernel, so no random projection stands beside them.
+    # Baselines have no kernel, so no random projection is compared with them.
     return solver in config["solvers"] and not _is_control(solver, config)
 
 

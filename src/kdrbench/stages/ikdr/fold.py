@@ -23,7 +23,7 @@ CLASSES = "classes"
 class Split(StrEnum):
     """What the runs of a cell are made on.
 
-    ``folds``: the training parts of a cross validation, judged on the test parts; ``none``: all rows, once, without a
+    ``folds``: the training parts of a cross validation, scored on the test parts; ``none``: all rows, once, without a
     test part; ``subsets``: repeated draws of some of the rows, without a test part either.
     """
 
@@ -36,7 +36,7 @@ class Split(StrEnum):
 class Fold:
     """Standardised training and test samples with their class codes; the test part may be empty.
 
-    Where a data set has no classes, the codes are empty. ``labellings`` class the training samples otherwise.
+    Where a data set has no classes, the codes are empty. ``labellings`` are other classes of the training samples.
     """
 
     train_features: FloatArray
@@ -57,14 +57,24 @@ class Fold:
         return known[name]
 
     @property
-    def judged_features(self) -> FloatArray:
-        """The samples that a result is judged on: the test part, or the training part where there is none."""
+    def scored_features(self) -> FloatArray:
+        """The samples that a result is scored on: the test part, or the training part where there is none."""
         return self.test_features if len(self.test_labels) else self.train_features
 
     @property
-    def judged_labels(self) -> NDArray[np.int64]:
+    def scored_labels(self) -> NDArray[np.int64]:
         """Their class codes."""
         return self.test_labels if len(self.test_labels) else self.train_labels
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """Its sizes, as columns of a record."""
+        return {
+            "n_train": len(self.train_labels),
+            "n_test": len(self.test_labels),
+            "n_features": self.train_features.shape[1],
+            "n_constant_features": self.n_constant_features,
+        }
 
 
 def make_fold(dataset: Dataset, number: int, n_folds: int, seed: int) -> Fold:

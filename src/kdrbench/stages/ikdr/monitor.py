@@ -1,4 +1,4 @@
-"""The referee: stops the clock, looks at the iterate, starts the clock again."""
+"""The monitors of a solver under the bench: they pause the clock, evaluate the iterate, and start the clock again."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 from kdrbench.bench.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from kdrbench.bench.pauses import Pauses
-from kdrbench.bench.traces import TraceLine, read_trace, save_array
-from kdrbench.errors import InputError, KdrbenchError
+from kdrbench.bench.referee import BenchFaultError, Referee
+from kdrbench.bench.traces import TraceLine, read_trace
+from kdrbench.errors import InputError
 from kdrbench.files import write_text
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers import Status
@@ -20,59 +20,26 @@ from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from kdrbench.solvers.monitor import Iterate, State
 
-# The first iterates are always looked at; later ones so rarely that the referee takes a tenth of the time.
+# The first iterates are always evaluated; later ones so rarely that evaluating takes a tenth of the time.
 _ALWAYS = 10
 REFEREE_SHARE = 0.1
 # Solver seconds between checkpoints: what an interruption loses at most.
 CHECKPOINT_EVERY_S = 60.0
-
-
-class BenchFaultError(KdrbenchError):
-    """The referee could not do its work: no fault of the solver's."""
-
-
-class Clock:
-    """Wall and CPU seconds of the solver alone; the run's limit stands still with it."""
-
-    def __init__(self, pauses: Pauses | None = None) -> None:
-        self.wall_s = self.cpu_s = 0.0
-        self._pauses = pauses
-        self._wall = self._cpu = 0.0
-
-    def start(self) -> None:
-        """Begin or go on counting."""
-        if self._pauses:
-            self._pauses.end()
-        self._cpu, self._wall = time.process_time(), time.perf_counter()
-
-    def stop(self) -> None:
-        """Count what has passed since the last start."""
-        self.wall_s += time.perf_counter() - self._wall
-        self.cpu_s += time.process_time() - self._cpu
-        if self._pauses:
-            self._pauses.begin()
-
-    def running_s(self) -> float:
-        """Return the wall seconds up to now, the clock running."""
-        return self.wall_s + time.perf_counter() - self._wall
+PROJECTION = "projection"
 
 
 class TimedMonitor:
-    """Counts iterations and solver seconds and stops when the clock shows ``time_limit_s``."""
+    """Counts iterations and solver seconds, and stops when its clock shows the run's time limit."""
 
     stop_status = Status.TIME_LIMIT
     resumed: State | None = None
 
-    def __init__(self, time_limit_s: float, pauses: Pauses | None = None) -> None:
+    def __init__(self, referee: Referee) -> None:
         self.iterations = 0
         self.trace: list[tuple[float, float, float]] = []
-        self.clock = Clock(pauses)
-        self._limit_s = time_limit_s
-
-    @property
-    def stop_message(self) -> str:
-        """The limit that was reached."""
-        return f"stopped at the time limit of {self._limit_s:g} s"
+        self.clock = referee.clock()
+        self.stop_message = referee.limit_message
+        self._limit_s = referee.limits.time_s
 
     def begin(self) -> None:
         """Start the clock."""
@@ -84,10 +51,10 @@ class TimedMonitor:
         try:
             going = self.clock.wall_s < self._limit_s
             if going:
-                self.look(iterate)
+                self.evaluate(iterate)
                 self.iterations += 1
         finally:
-            # Also when the look has raised: a solver that catches it goes on at its own expense.
+            # Also after an error: a solver that catches it goes on at its own expense.
             self.clock.start()
         return going
 
@@ -98,8 +65,8 @@ class TimedMonitor:
     def checkpoint(self, state: Callable[[], State]) -> None:
         """Keep the state; this monitor keeps nothing."""
 
-    def look(self, iterate: Iterate) -> None:
-        """Look at an iterate while the clock stands; this monitor does not."""
+    def evaluate(self, iterate: Iterate) -> None:
+        """Evaluate an iterate while the clock is paused; this monitor does not."""
 
     def end(self) -> None:
         """Stop the clock."""
@@ -109,15 +76,15 @@ class TimedMonitor:
         """Note the checked result; nothing to note here."""
 
 
-class Judge(Protocol):
-    """What the referee asks: cost and gradient of an iterate. Every problem is one."""
+class Objective(Protocol):
+    """What the monitor evaluates: cost and gradient at an iterate. Every problem is one."""
 
     @property
     def n_features(self) -> int:
         """Number of rows of a projection."""
         ...
 
-    def fresh(self) -> Judge:
+    def fresh(self) -> Objective:
         """Return one whose calls are not counted as the solver's."""
         ...
 
@@ -130,12 +97,11 @@ class Judge(Protocol):
         ...
 
 
-class Referee(TimedMonitor):
+class ProjectionMonitor(TimedMonitor):
     """A timed monitor that also writes a trace and keeps the last iterate on disk, off the solver's clock.
 
-    ``calls`` returns how often the solver has called its oracles. Each trace line is one write of a whole line, so that
-    a killed run leaves a readable trace. Where ``checkpoint`` names a file, a state is kept there from time to time;
-    one that lies there is gone on from: clock, iterations, calls and trace continue from that point.
+    ``calls`` returns how often the solver has called its oracles. With ``checkpoints`` a state is kept from time to
+    time; a run that finds one goes on from it: clock, iterations, calls and trace continue from that point.
 
     Raises ``InputError`` for an iterate that is not an orthonormal d x q array or has no finite cost, and
     ``BenchFaultError`` when the files cannot be written.
@@ -143,33 +109,31 @@ class Referee(TimedMonitor):
 
     def __init__(
         self,
-        problem: Judge,
+        referee: Referee,
+        objective: Objective,
         n_components: int,
-        time_limit_s: float,
-        trace: Path,
-        iterate: Path,
-        pauses: Pauses | None = None,
-        checkpoint: Path | None = None,
+        *,
+        checkpoints: bool = False,
         calls: Callable[[], int] | None = None,
     ) -> None:
-        super().__init__(time_limit_s, pauses)
+        super().__init__(referee)
+        self._referee, self._objective, self._n_components = referee, objective.fresh(), n_components
         self._calls = calls
-        self._n_components = n_components
         self._fault: InputError | BenchFaultError | None = None
-        self._problem = problem.fresh()
-        self._trace_path, self._iterate_path = trace, iterate
-        self._next_look_s = 0.0
-        self._checkpoint_path, self._next_checkpoint_s = checkpoint, CHECKPOINT_EVERY_S
-        if checkpoint is not None and (kept := read_checkpoint(checkpoint)) is not None:
+        self._next_evaluation_s = 0.0
+        self._checkpoint_path: Path | None = referee.files.checkpoint if checkpoints else None
+        self._next_checkpoint_s = CHECKPOINT_EVERY_S
+        if self._checkpoint_path is not None and (kept := read_checkpoint(self._checkpoint_path)) is not None:
             self._resume(kept)
 
     def _resume(self, kept: Checkpoint) -> None:
         self.resumed, self.iterations = kept.state, kept.iterations
         self.clock.wall_s, self.clock.cpu_s = kept.wall_s, kept.cpu_s
         self._next_checkpoint_s = kept.wall_s + CHECKPOINT_EVERY_S
-        lines = [line for line in read_trace(self._trace_path) if line.time_s <= kept.wall_s]
+        path = self._referee.files.trace
+        lines = [line for line in read_trace(path) if line.time_s <= kept.wall_s]
         self.trace = [line[:3] for line in lines]
-        write_text(self._trace_path, "".join(json.dumps(line) + "\n" for line in lines))
+        write_text(path, "".join(json.dumps(line) + "\n" for line in lines))
 
     def checkpoint(self, state: Callable[[], State]) -> None:
         """Keep the state off the clock, if the last one is old."""
@@ -185,13 +149,13 @@ class Referee(TimedMonitor):
             self._next_checkpoint_s = self.clock.wall_s + CHECKPOINT_EVERY_S
             self.clock.start()
 
-    def look(self, iterate: Iterate) -> None:
+    def evaluate(self, iterate: Iterate) -> None:
         """Evaluate the iterate if its turn has come."""
-        if self.iterations < _ALWAYS or self.clock.wall_s >= self._next_look_s:
+        if self.iterations < _ALWAYS or self.clock.wall_s >= self._next_evaluation_s:
             self.accept(iterate() if callable(iterate) else iterate)
 
     def accept(self, projection: FloatArray) -> None:
-        """Evaluate an iterate or the result, and write both down; a fault once found is raised every time."""
+        """Evaluate an iterate or the result, and write both down; a fault, once raised, is raised every time."""
         if self._fault is None:
             try:
                 self._evaluate(projection)
@@ -202,17 +166,13 @@ class Referee(TimedMonitor):
 
     def _evaluate(self, projection: FloatArray) -> None:
         began = time.perf_counter()
-        check_projection("iterate", projection, self._problem.n_features, self._n_components)
-        cost = -self._problem.value(projection)
-        stationarity = relative_stationarity(projection, self._problem.gradient(projection))
+        check_projection("iterate", projection, self._objective.n_features, self._n_components)
+        cost = -self._objective.value(projection)
+        stationarity = relative_stationarity(projection, self._objective.gradient(projection))
         if not (math.isfinite(cost) and math.isfinite(stationarity)):
             raise InputError(f"an iterate has cost {cost} and relative stationarity {stationarity}")
+        self._referee.save(PROJECTION, projection)
         line = TraceLine(self.clock.wall_s, cost, stationarity, self._calls() if self._calls else None)
-        try:
-            save_array(self._iterate_path, projection)
-            with self._trace_path.open("ab", buffering=0) as stream:
-                stream.write((json.dumps(line) + "\n").encode())
-        except OSError as error:
-            raise BenchFaultError(f"the trace cannot be written: {error}") from error
+        self._referee.note(line)
         self.trace.append(line[:3])
-        self._next_look_s = self.clock.wall_s + (time.perf_counter() - began) / REFEREE_SHARE
+        self._next_evaluation_s = self.clock.wall_s + (time.perf_counter() - began) / REFEREE_SHARE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kdrbench.bench.monitor import TimedMonitor
 from kdrbench.errors import KdrbenchError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.monitor import Iterate, MonitorProxy, State
+from kdrbench.stages.ikdr.monitor import TimedMonitor
 
 
 class OutOfTimeError(KdrbenchError):
@@ -17,7 +17,7 @@ class OutOfTimeError(KdrbenchError):
 class Rounds:
     """Makes the monitor of each round. The clock of ``monitor`` runs on between rounds, where U is found.
 
-    ``noted`` is called with the start and with the result of each round while the clock stands.
+    ``noted`` is called with the start and with the result of each round while the clock is paused.
     """
 
     def __init__(self, monitor: TimedMonitor, noted: Callable[[FloatArray], None] | None = None) -> None:

@@ -1,20 +1,15 @@
-"""A solver on one fold, supervised: solved under the referee, judged by the last projection that the referee passed."""
+"""A solver on one fold: solved under the referee, scored by the last projection that the referee evaluated."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import Any
 
-from kdrbench.bench.components import components_of
-from kdrbench.bench.execute import Finished, RunFiles
-from kdrbench.bench.fold import Fold
-from kdrbench.bench.limits import Limits
-from kdrbench.bench.monitor import Referee, TimedMonitor
-from kdrbench.bench.pauses import Pauses
-from kdrbench.bench.plan import Batch
-from kdrbench.bench.quality import Judgement, metric_of, projected_quality
+from kdrbench.bench.referee import Referee, RunFiles, Seconds
+from kdrbench.bench.run import RunResult, repeated
 from kdrbench.bench.seeds import rng_of
 from kdrbench.bench.traces import read_array
 from kdrbench.evaluation import Evaluation
@@ -27,13 +22,20 @@ from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
+from kdrbench.stages.ikdr.components import components_of
+from kdrbench.stages.ikdr.definition import CellDefinition
+from kdrbench.stages.ikdr.fold import Fold
+from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
+from kdrbench.stages.ikdr.scores import Scores, classification_metric, projected_quality
+
+_COUNTED = ("value", "gradient", "hessian_vector", "hessian", "surrogate")
 
 
 @dataclass(frozen=True)
-class SolverJob:
+class SolverRun:
     """One fold's problem, its solver, number of components and start.
 
-    ``exact`` is the problem without approximations, by which the referee judges.
+    ``exact`` is the problem without approximations, by which the referee evaluates.
     """
 
     solver: Solver
@@ -43,38 +45,40 @@ class SolverJob:
     start: Callable[[Problem], FloatArray]
     fold: Fold
 
-    def watched(self, limits: Limits, pauses: Pauses, files: RunFiles) -> Finished:
-        """Solve under the referee."""
+    def run(self, referee: Referee) -> Iterator[RunResult]:
+        """Solve under the referee, then repeat a short solve without it."""
         counters = self.problem.counters
-        referee = Referee(
-            self.exact,
-            self.n_components,
-            limits.time_s,
-            files.trace,
-            files.projection,
-            pauses,
-            files.checkpoint,
-            calls=lambda: counters.total,
+        monitor = ProjectionMonitor(
+            referee, self.exact, self.n_components, checkpoints=True, calls=lambda: counters.total
         )
-        result = solve(self.solver, self.problem, lambda: self.start(self.problem), referee)
-        return Finished(referee, result.status, result.message, result.iterations, result.counters, result.evaluation)
+        result = solve(self.solver, self.problem, lambda: self.start(self.problem), monitor)
+        columns = {
+            "iterations": result.iterations,
+            "evaluation": result.evaluation,
+            **{f"{name}_calls": result.counters.get(name) for name in _COUNTED},
+        }
+        row = RunResult(result.status, result.message, columns=columns)
+        yield from repeated(row, partial(self.repeat, referee), monitor.clock.seconds, referee)
 
-    def again(self, limits: Limits, pauses: Pauses) -> TimedMonitor:
-        """Solve without a referee."""
-        problem, monitor = self.problem.fresh(), TimedMonitor(limits.time_s, pauses)
+    def repeat(self, referee: Referee) -> Seconds:
+        """Solve without evaluating iterates; return the seconds."""
+        problem, monitor = self.problem.fresh(), TimedMonitor(referee)
         solve(self.solver, problem, partial(self.start, problem), monitor)
-        return monitor
+        return monitor.clock.seconds
 
-    def judged(self, files: RunFiles) -> Judgement:
-        """Evaluate the last projection the referee passed, if there is one, with the bench's own oracles.
+    def score(self, files: RunFiles) -> Mapping[str, Any]:
+        """Evaluate the last projection that the referee passed, if there is one, with the bench's own oracles.
 
         The referee passes only orthonormal projections of finite cost.
         """
-        projection, problem = read_array(files.projection), self.exact.fresh()
+        return {**self.fold.columns, "n_components": self.n_components, **asdict(self._scores(files))}
+
+    def _scores(self, files: RunFiles) -> Scores:
+        projection, problem = read_array(files.array(PROJECTION)), self.exact.fresh()
         if projection is None:
-            return Judgement(metric_of(self.fold))
-        return Judgement(
-            metric_of(self.fold),
+            return Scores(classification_metric(self.fold))
+        return Scores(
+            classification_metric(self.fold),
             quality=projected_quality(projection, self.fold),
             cost=-problem.value(projection),
             feasibility=feasibility_error(projection),
@@ -88,32 +92,33 @@ def _second_order(problem: Problem, projection: FloatArray) -> dict[str, float]:
     n_features, q = projection.shape
     if not 0 < (n_features - q) * q <= DENSE_DIMENSION:
         return {}
-    found = certify(problem, projection)
-    numbers = {name: getattr(found, name) for name in ("curvature", "eigengap", "eigengap_needed")}
+    certificate = certify(problem, projection)
+    numbers = {name: getattr(certificate, name) for name in ("curvature", "eigengap", "eigengap_needed")}
     return {name: float(number) for name, number in numbers.items() if math.isfinite(number)}
 
 
-def make_solver_job(batch: Batch, solver: Solver, memory_mib: float, number: int, fold: Fold) -> SolverJob:
-    """Return the batch's job on fold ``number``.
+def make_solver_run(cell: CellDefinition, solver: Solver, memory_mib: float, number: int, fold: Fold) -> SolverRun:
+    """Return the cell's run ``number`` on a fold.
 
     Raises ``InputError`` when the problem lacks an oracle that the solver requires.
     """
-    asked = Evaluation(**batch.evaluation, threads=batch.threads, memory_mib=memory_mib)
-    task = _task(batch, fold, asked)
-    q = components_of(batch, fold, task)
-    kernel = build_kernel(batch.kernel_definition, fold.train_features, q, task.alignment_target)
+    asked = Evaluation(**cell.evaluation, threads=cell.threads, memory_mib=memory_mib)
+    task = _task(cell, fold, asked)
+    q = components_of(cell, fold, task)
+    kernel = build_kernel(cell.kernel, fold.train_features, q, task.alignment_target)
     problem = task.first_problem(kernel)
-    # The referee does not judge by approximations, nor by evaluators that lack oracles or take long.
+    # The referee does not evaluate by approximations, nor by evaluators that lack oracles or take long.
     usual = replace(asked, evaluator="auto", tolerance=0.0)
-    exact = problem if asked == usual else _task(batch, fold, usual).first_problem(kernel)
+    exact = problem if asked == usual else _task(cell, fold, usual).first_problem(kernel)
     check_oracles(solver, problem)
-    return SolverJob(solver, problem, exact, q, partial(_start, batch, number, q), fold)
+    return SolverRun(solver, problem, exact, q, partial(start_of, cell, number, q), fold)
 
 
-def _task(batch: Batch, fold: Fold, evaluation: Evaluation) -> Task:
-    return build_task(batch.paradigm, batch.parameters, fold.train_features, fold.train_labels, evaluation=evaluation)
+def _task(cell: CellDefinition, fold: Fold, evaluation: Evaluation) -> Task:
+    return build_task(cell.paradigm, cell.parameters, fold.train_features, fold.train_labels, evaluation=evaluation)
 
 
-def _start(batch: Batch, number: int, n_components: int, problem: Problem) -> FloatArray:
-    rng = rng_of("start", batch.dataset, number, batch.seed)
-    return make_start(batch.start, problem, n_components, rng)
+def start_of(cell: CellDefinition, number: int, n_components: int, problem: Problem) -> FloatArray:
+    """Return the start of run ``number``; it depends on data set, run and seed, on no solver."""
+    rng = rng_of("start", cell.dataset, number, cell.seed)
+    return make_start(cell.start, problem, n_components, rng)

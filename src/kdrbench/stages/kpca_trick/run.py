@@ -8,15 +8,17 @@ Source: Chatpatanasiri et al., Neurocomputing 73, 2010, section 5.
 
 from __future__ import annotations
 
-import time
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from kdrbench.bench.metric_batch import MetricBatch
+from kdrbench.bench.batch import Batch
+from kdrbench.bench.referee import Referee, Seconds
+from kdrbench.bench.run import RunResult
 from kdrbench.bench.seeds import rng_of
 from kdrbench.datasets import Dataset
 from kdrbench.kernels import Combination, Gaussian, Polynomial
@@ -33,19 +35,26 @@ from kdrbench.metric_learning import (
 )
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.metric_learning.selection import Part, fold_parts
+from kdrbench.solvers.status import Status
 
-_Result = TypeVar("_Result")
+_NO_TIME = Seconds()
 
 
 @dataclass(frozen=True)
-class Cost:
-    """Seconds."""
+class SplitDefinition:
+    """What the configuration decides about the splits of a data set.
 
-    wall_s: float = 0.0
-    cpu_s: float = 0.0
+    Each is ``n_train`` samples drawn at random to learn from, all others to test. ``candidates`` are the kernels that
+    the variants choose from, ``n_folds`` those of the cross validation. With ``test_selected``, rows hold the test
+    accuracy of every candidate.
+    """
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.wall_s + other.wall_s, self.cpu_s + other.cpu_s)
+    learners: Sequence[str]
+    variants: Sequence[str]
+    candidates: Mapping[str, Any]
+    n_train: int
+    n_folds: int
+    test_selected: bool
 
 
 @dataclass(frozen=True)
@@ -59,12 +68,30 @@ class MethodRow:
     learner: str
     variant: str
     accuracy: float | None = None
-    tuning: Cost = Cost()
-    learning: Cost = Cost()
+    tuning: Seconds = _NO_TIME
+    learning: Seconds = _NO_TIME
     kernel: str = ""
-    n_coordinates: int = 0
+    n_coordinates: int | None = None
     test_selected: tuple[float, ...] = ()
     message: str = ""
+
+    @property
+    def result(self) -> RunResult:
+        """What the run hands over."""
+        key, kernel = (self.learner, self.variant), {"kernel": self.kernel}
+        if self.message:
+            return RunResult(Status.FAILED, self.message, columns=kernel, key=key)
+        total = self.tuning.plus(self.learning)
+        columns = {
+            "accuracy": self.accuracy,
+            "tuning_cpu_s": self.tuning.cpu_s,
+            "tuning_wall_s": self.tuning.wall_s,
+            "learning_cpu_s": self.learning.cpu_s,
+            "learning_wall_s": self.learning.wall_s,
+            "n_coordinates": self.n_coordinates,
+            "test_selected": json.dumps(self.test_selected) if self.test_selected else "",
+        }
+        return RunResult(Status.CONVERGED, "", total.wall_s, total.cpu_s, kernel | columns, key)
 
 
 def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKernel]:
@@ -77,7 +104,7 @@ def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKer
 
 
 @dataclass(frozen=True)
-class MetricSplit:
+class SampleSplit:
     """Training and test samples of one draw, without stratification, and what all kernels need of their pairs."""
 
     train: FloatArray
@@ -86,134 +113,159 @@ class MetricSplit:
     test_codes: IntArray
     pairs: SamplePairs
     test_pairs: SamplePairs
-    _parts: dict[AnyKernel, tuple[Part, Cost]] = field(default_factory=dict)
-
-    def part(self, kernel: AnyKernel) -> tuple[Part, Cost]:
-        """Return both sets in the coordinates of the kernel, computed once, and what that cost."""
-        if kernel not in self._parts:
-            self._parts[kernel] = timed(lambda: self._coordinates(kernel))
-        return self._parts[kernel]
 
     def plain(self) -> Part:
         """Return both sets as they are."""
         return Part(self.train, self.train_codes, self.test, self.test_codes)
 
-    def _coordinates(self, kernel: AnyKernel) -> Part:
+    def coordinates(self, kernel: AnyKernel) -> Part:
+        """Return both sets in the KPCA coordinates of the kernel."""
         gram = self.pairs.gram(kernel, up_to_constant=True)
         coordinates = kernel_pca(gram)
         test = coordinates.transform(self.test_pairs.gram(kernel, up_to_constant=True))
         return Part(coordinates.transform(gram), self.train_codes, test, self.test_codes)
 
 
-def draw_split(dataset: Dataset, number: int, n_train: int, seed: int) -> MetricSplit:
+def draw_split(dataset: Dataset, number: int, n_train: int, seed: int) -> SampleSplit:
     """Return split ``number`` of the data set; it depends on nothing else but size and seed."""
     order = rng_of("kpca split", dataset.name, number, seed).permutation(len(dataset.labels))
     chosen, rest = np.split(order, [n_train])
     train, test = dataset.features[chosen], dataset.features[rest]
     pairs, test_pairs = SamplePairs(train, train), SamplePairs(test, train)
-    return MetricSplit(train, dataset.labels[chosen], test, dataset.labels[rest], pairs, test_pairs)
+    return SampleSplit(train, dataset.labels[chosen], test, dataset.labels[rest], pairs, test_pairs)
 
 
-def run_split(batch: MetricBatch, dataset: Dataset, number: int) -> Iterator[MethodRow]:
-    """Yield the row of each method as it ends; what a method raises is its message."""
-    split = draw_split(dataset, number, batch.n_train, batch.seed)
-    candidates = candidates_of(batch.candidates, dataset.features.shape[1])
-    if "plain" in batch.variants:
-        for learner in batch.learners:
-            yield _learned(MethodRow(learner, "plain"), lambda: (split.plain(), Cost()))
-    for variant in ("aligned", "centred"):
-        if variant in batch.variants:
-            yield from _aligned(batch, split, candidates, variant)
-    if "cross_validated" in batch.variants:
-        yield from _cross_validated(batch, split, candidates, number)
+def run_split(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+    """Yield the result of each method as it ends; what a method raises is its message.
 
-
-def _aligned(
-    batch: MetricBatch, split: MetricSplit, candidates: Sequence[AnyKernel], variant: str
-) -> Iterator[MethodRow]:
-    rows = [MethodRow(learner, variant) for learner in batch.learners]
-    try:
-        (kernel, _), spent = timed(
-            lambda: aligned_kernel(candidates, split.pairs, split.train_codes, centred=variant == "centred")  # type: ignore[arg-type]
-        )
-    except Exception as error:
-        yield from (_failed(row, error) for row in rows)
-        return
-    for row in rows:
-        chosen = replace(row, kernel=describe(kernel, split.pairs.n_features), tuning=spent)
-        yield _learned(chosen, lambda: split.part(kernel))
-
-
-def _cross_validated(
-    batch: MetricBatch, split: MetricSplit, candidates: Sequence[AnyKernel], number: int
-) -> Iterator[MethodRow]:
+    The split is drawn off the clock. Raises what is no fault of a method: ``ImportError`` and ``MemoryError``.
+    """
+    definition = SplitDefinition(**batch.definition)
+    split = draw_split(dataset, number, definition.n_train, batch.seed)
     rng = rng_of("kpca folds", batch.dataset, number, batch.seed)
-    folds = stratified_folds(split.train_codes, batch.n_folds, rng)
-    trials = {learner: _Trial(learner) for learner in batch.learners}
-    for kernel in candidates:
-        shared = fold_parts(kernel, split.pairs, split.train_codes, folds)
-        for trial in trials.values():
-            trial.accuracies.append([])
-        while True:
-            try:
-                part, spent = timed(partial(next, shared, None))
-            except Exception as error:
-                yield from (_failed(MethodRow(learner, "cross_validated"), error) for learner in batch.learners)
-                return
-            if part is None:
-                break
-            for trial in trials.values():
-                trial.judge(part, spent)
-    for learner, trial in trials.items():
-        yield _chosen(batch, split, candidates, MethodRow(learner, "cross_validated"), trial)
+    folds = stratified_folds(split.train_codes, definition.n_folds, rng)
+    candidates = candidates_of(definition.candidates, dataset.features.shape[1])
+    for row in _Methods(definition, split, folds, candidates, referee).rows():
+        yield row.result
 
 
 @dataclass
 class _Trial:
-    """A learner's accuracies on candidates and folds, what they cost, and the error that ended it."""
+    """A learner's accuracies on candidates and folds, their seconds, and the error that ended it."""
 
     learner: str
     accuracies: list[list[float]] = field(default_factory=list)
-    spent: Cost = Cost()
+    spent: Seconds = _NO_TIME
     error: Exception | None = None
 
-    def judge(self, part: Part, shared: Cost) -> None:
+    def score(self, part: Part, shared: Seconds, referee: Referee) -> None:
+        """Add the learner's accuracy on a fold, whose coordinates took the ``shared`` seconds."""
         if self.error is not None:
             return
         try:
-            accuracy, spent = timed(lambda: part.accuracy(build_learner(self.learner)))
+            accuracy, spent = referee.timed(lambda: part.accuracy(build_learner(self.learner)))
         except Exception as error:
             self.error = error
             return
         self.accuracies[-1].append(accuracy)
-        self.spent += shared + spent
+        self.spent = self.spent.plus(shared).plus(spent)
 
 
-def _chosen(
-    batch: MetricBatch, split: MetricSplit, candidates: Sequence[AnyKernel], row: MethodRow, trial: _Trial
-) -> MethodRow:
-    if trial.error is not None:
-        return _failed(row, trial.error)
-    kernel = candidates[best_of(np.array(trial.accuracies))]
-    row = replace(row, kernel=describe(kernel, split.pairs.n_features), tuning=trial.spent)
-    row = _learned(row, lambda: split.part(kernel))
-    if not batch.test_selected or row.accuracy is None:
-        return row
-    try:
-        tried = tuple(split.part(one)[0].accuracy(build_learner(row.learner)) for one in candidates)
-    except Exception as error:
-        return _failed(row, error)
-    return replace(row, test_selected=tried)
+@dataclass(frozen=True)
+class _Methods:
+    """All methods on one split; coordinates of a kernel are computed once, with the seconds that took."""
 
+    definition: SplitDefinition
+    split: SampleSplit
+    folds: IntArray
+    candidates: Sequence[AnyKernel]
+    referee: Referee
+    _parts: dict[AnyKernel, tuple[Part, Seconds]] = field(default_factory=dict)
 
-def _learned(row: MethodRow, prepare: Callable[[], tuple[Part, Cost]]) -> MethodRow:
-    """Return the row with its accuracy and the time of coordinates, learning and predicting."""
-    try:
-        part, prepared = prepare()
-        accuracy, spent = timed(lambda: part.accuracy(build_learner(row.learner)))
-    except Exception as error:
-        return _failed(row, error)
-    return replace(row, accuracy=accuracy, learning=prepared + spent, n_coordinates=part.train.shape[1])
+    def rows(self) -> Iterator[MethodRow]:
+        variants = self.definition.variants
+        if "plain" in variants:
+            for row in self._of("plain"):
+                yield self._learned(row, lambda: (self.split.plain(), _NO_TIME))
+        for variant in ("aligned", "centred"):
+            if variant in variants:
+                yield from self._aligned(variant)
+        if "cross_validated" in variants:
+            yield from self._cross_validated()
+
+    def _of(self, variant: str) -> list[MethodRow]:
+        return [MethodRow(learner, variant) for learner in self.definition.learners]
+
+    def _aligned(self, variant: str) -> Iterator[MethodRow]:
+        split, rows = self.split, self._of(variant)
+        align = partial(aligned_kernel, self.candidates, split.pairs, split.train_codes, centred=variant == "centred")  # type: ignore[arg-type]
+        try:
+            (kernel, _), spent = self.referee.timed(align)
+        except Exception as error:
+            yield from (_failed(row, error) for row in rows)
+            return
+        for row in rows:
+            chosen = replace(row, kernel=kernel_in_words(kernel, split.pairs.n_features), tuning=spent)
+            yield self._learned(chosen, lambda: self._part(kernel))
+
+    def _cross_validated(self) -> Iterator[MethodRow]:
+        rows = self._of("cross_validated")
+        trials = [_Trial(row.learner) for row in rows]
+        try:
+            for kernel in self.candidates:
+                self._try(kernel, trials)
+        except Exception as error:
+            yield from (_failed(row, error) for row in rows)
+            return
+        for row, trial in zip(rows, trials, strict=True):
+            yield self._chosen(row, trial)
+
+    def _try(self, kernel: AnyKernel, trials: Sequence[_Trial]) -> None:
+        """Let all trials score a kernel on each fold; raises what its coordinates raise."""
+        for trial in trials:
+            trial.accuracies.append([])
+        parts = fold_parts(kernel, self.split.pairs, self.split.train_codes, self.folds)
+        while True:
+            part, shared = self.referee.timed(partial(next, parts, None))
+            if part is None:
+                return
+            for trial in trials:
+                trial.score(part, shared, self.referee)
+
+    def _chosen(self, row: MethodRow, trial: _Trial) -> MethodRow:
+        if trial.error is not None:
+            return _failed(row, trial.error)
+        kernel = self.candidates[best_of(np.array(trial.accuracies))]
+        row = replace(row, kernel=kernel_in_words(kernel, self.split.pairs.n_features), tuning=trial.spent)
+        row = self._learned(row, lambda: self._part(kernel))
+        if not self.definition.test_selected or row.accuracy is None:
+            return row
+        try:
+            tried = tuple(self._test_accuracy(row.learner, one) for one in self.candidates)
+        except Exception as error:
+            return _failed(row, error)
+        return replace(row, test_selected=tried)
+
+    def _test_accuracy(self, learner: str, kernel: AnyKernel) -> float:
+        """Return the accuracy on the test samples; the run's limit counts its seconds, the method's times do not."""
+        part, _ = self._part(kernel)
+        accuracy, _ = self.referee.timed(lambda: part.accuracy(build_learner(learner)))
+        return accuracy
+
+    def _learned(self, row: MethodRow, prepare: Callable[[], tuple[Part, Seconds]]) -> MethodRow:
+        """Return the row with its accuracy and the seconds of coordinates, learning and predicting."""
+        try:
+            part, prepared = prepare()
+            accuracy, spent = self.referee.timed(lambda: part.accuracy(build_learner(row.learner)))
+        except Exception as error:
+            return _failed(row, error)
+        return replace(row, accuracy=accuracy, learning=prepared.plus(spent), n_coordinates=part.train.shape[1])
+
+    def _part(self, kernel: AnyKernel) -> tuple[Part, Seconds]:
+        """Return both sets in the coordinates of the kernel, computed once, and the seconds that took."""
+        if kernel not in self._parts:
+            self._parts[kernel] = self.referee.timed(lambda: self.split.coordinates(kernel))
+        return self._parts[kernel]
 
 
 def _failed(row: MethodRow, error: Exception) -> MethodRow:
@@ -223,18 +275,11 @@ def _failed(row: MethodRow, error: Exception) -> MethodRow:
     return replace(row, accuracy=None, message=f"{type(error).__name__}: {error}")
 
 
-def timed(work: Callable[[], _Result]) -> tuple[_Result, Cost]:
-    """Return what the work gives and what it cost."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = work()
-    return result, Cost(time.perf_counter() - wall, time.process_time() - cpu)
-
-
-def describe(kernel: AnyKernel, n_features: int) -> str:
+def kernel_in_words(kernel: AnyKernel, n_features: int) -> str:
     """Return a kernel in a few words: sigma in the paper's units, degrees, and shares of a combination's weights."""
     if isinstance(kernel, Combination):
         total = sum(term.weight for term in kernel.terms)
-        shares = (f"{term.weight / total:.3g} {describe(term.kernel, n_features)}" for term in kernel.terms)
+        shares = (f"{term.weight / total:.3g} {kernel_in_words(term.kernel, n_features)}" for term in kernel.terms)
         return " + ".join(shares)
     if isinstance(kernel, Gaussian):
         return f"sigma {kernel.sigma / np.sqrt(n_features):.3g}"

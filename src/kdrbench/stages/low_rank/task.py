@@ -1,8 +1,8 @@
-"""One run of a task of low-rank kernel learning: constraints drawn at random, a kernel learned, its quality.
+"""The task of low-rank kernel learning: constraints drawn at random, a kernel learned from them, its quality.
 
-Features (the paper's Digits): K0 is linear, and pairs drawn from all samples shall come nearer by a quarter of their
-distance where they are of one class, else move apart by it. A kernel matrix (the paper's gyrB): K0 is the identity of
-trace one, and the bounds are the distances of the kernel itself, which is so to be found again.
+Features (the paper's Digits): K0 is linear. Pairs drawn from all samples shall come nearer by a quarter of their
+distance where they are of one class, and move apart by a quarter where they are not. A kernel matrix (the paper's
+gyrB): K0 is the identity of trace one, the bounds are the distances of the kernel itself, which is to be found again.
 
 Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006, Section 6.
 """
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.bench.seeds import rng_of
-from kdrbench.datasets import Dataset, load_registry
+from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank import (
@@ -39,21 +39,25 @@ from kdrbench.lowrank import (
 # The paper's change of duals; alone, or with as small a KKT residual.
 _TOLERANCE, _ANY = 1e-3, 1e300
 RULES = {"published": _ANY, "converged": _TOLERANCE}
-_MOST_SWEEPS = 2000
+# The most sweeps, where a method names no other number.
+MOST_SWEEPS = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class LowrankTask:
-    """``start``: G0, n x r; ``target``: a factor of the kernel that bounds are taken from, or ``None`` for G0's own."""
+class LowRankTask:
+    """``start``: G0, n x r; ``target``: a factor of the kernel that bounds are taken from, or ``None`` for G0's own.
 
-    name: str
+    ``draw`` is the name by which the draws of constraints are seeded.
+    """
+
+    draw: str
     start: FloatArray
     labels: NDArray[np.int64]
     target: FloatArray | None
 
     def constraints(self, count: int, run: int, seed: int) -> Constraints:
-        """Draw ``count`` constraints; a run's draw depends on task, number, run and seed, on no method."""
-        rng = rng_of("lowrank constraints", self.name, count, run, seed)
+        """Draw ``count`` constraints; a draw depends on its name, ``count``, run and seed, not on the method."""
+        rng = rng_of("lowrank constraints", self.draw, count, run, seed)
         if self.target is None:
             return constraints_from_labels(self.start, self.labels, max(1, count), rng).take(range(count))
         pairs = draw_pairs(len(self.labels), max(1, count), rng)[:count]
@@ -63,18 +67,18 @@ class LowrankTask:
         return squared_distances(len(self.labels), pairs, senses, squares)
 
 
-def make_task(name: str, dataset: Dataset) -> LowrankTask:
-    """Return the task of a data set with features, or of a kernel matrix prepared as one."""
-    if load_registry()[dataset.name].kind == "features":
-        return LowrankTask(name, dataset.features, dataset.labels, None)
+def make_task(draw: str, kind: str, dataset: Dataset) -> LowRankTask:
+    """Return the task of a data set of the ``kind`` "features", or "kernel" for the rows of a kernel matrix."""
+    if kind == "features":
+        return LowRankTask(draw, dataset.features, dataset.labels, None)
     n = len(dataset.labels)
     target = factor_of(dataset.features / np.trace(dataset.features))
-    return LowrankTask(name, np.eye(n) / math.sqrt(n), dataset.labels, target)
+    return LowRankTask(draw, np.eye(n) / math.sqrt(n), dataset.labels, target)
 
 
 def learn(definition: Mapping[str, Any], start: FloatArray, asked: Constraints, compiled: bool) -> LearnedKernel:
     """Learn by a method as the configuration defines it: ``divergence`` and ``solver``, or DefiniteBoost's ``step``."""
-    stopping = Stopping(_TOLERANCE, RULES[definition["rule"]], definition.get("max_sweeps", _MOST_SWEEPS))
+    stopping = Stopping(_TOLERANCE, RULES[definition["rule"]], definition.get("max_sweeps", MOST_SWEEPS))
     if "step" in definition:
         return definite_boost(start, asked, step=definition["step"], stopping=stopping)
     options = {key: definition[key] for key in ("divergence", "solver")}
@@ -89,7 +93,7 @@ def warmed_up() -> tuple[bool, float]:
         for divergence in ("burg", "von_neumann"):
             learn_kernel([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]], asked, divergence=divergence, compiled=True)
     except InputError:
-        # Only a missing numba is told so: the problem itself has a solution.
+        # Only a missing numba is reported so: the problem itself has a solution.
         return False, 0.0
     return True, time.perf_counter() - began
 

@@ -9,12 +9,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from kdrbench.baselines.classification import support_vector_machine
-from kdrbench.bench.fold import Fold
 from kdrbench.kernels.family import FloatArray
+from kdrbench.stages.ikdr.fold import Fold
 
 
 class Metric(StrEnum):
-    """What ``quality`` is: the share of test samples labelled rightly, of training samples wrongly, or an agreement."""
+    """What ``quality`` is: the share of test samples with the right label, of training samples with a wrong one, or NMI."""
 
     ACCURACY = "accuracy"
     ERROR = "error"
@@ -22,7 +22,7 @@ class Metric(StrEnum):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Scores:
     """What is known of a run's result, as columns of its record; ``None`` where there is no such number.
 
     ``quality_metric`` says what ``quality`` is; ``nmi_given`` is the agreement with the labelling that an alternative
@@ -42,8 +42,8 @@ class Judgement:
     nmi_given: float | None = None
 
 
-def metric_of(fold: Fold) -> Metric:
-    """Return what classifiers of this fold are judged by.
+def classification_metric(fold: Fold) -> Metric:
+    """Return how classifiers of this fold are scored.
 
     Without a test part that is the error on the rows they were fitted to: the protocol of ISM+, Table 5, and no
     estimate of what they do on others.
@@ -52,9 +52,9 @@ def metric_of(fold: Fold) -> Metric:
 
 
 def quality_of_labels(labels: NDArray[Any], fold: Fold) -> float:
-    """Return accuracy or error, as :func:`metric_of` says, of ``labels`` of the judged samples."""
-    right = float((labels == fold.judged_labels).mean())
-    return right if metric_of(fold) is Metric.ACCURACY else 1.0 - right
+    """Return accuracy or error, as :func:`classification_metric` says, of ``labels`` of the scored samples."""
+    right = float((labels == fold.scored_labels).mean())
+    return right if classification_metric(fold) is Metric.ACCURACY else 1.0 - right
 
 
 def projected_quality(projection: FloatArray, fold: Fold) -> float:
@@ -63,7 +63,7 @@ def projected_quality(projection: FloatArray, fold: Fold) -> float:
     RBF kernel exp(-gamma d^2) with gamma = 1/q, C = 1, as in the papers' code.
     """
     classifier = support_vector_machine().fit(fold.train_features @ projection, fold.train_labels)
-    return quality_of_labels(classifier.predict(fold.judged_features @ projection), fold)
+    return quality_of_labels(classifier.predict(fold.scored_features @ projection), fold)
 
 
 def normalised_mutual_information(first: NDArray[Any], second: NDArray[Any]) -> float:

@@ -1,0 +1,69 @@
+# Jobs of runs, whatever their system, and the tables that hold all rows.
+
+
+# A batch of runs, or all cheap ones of a data set. The workspace keeps finished runs when the job fails or is made again.
+rule run_batch:
+    input:
+        data=lambda wildcards: data_to_await(GRID.bundle(**wildcards)),
+    output:
+        records="results/runs/{experiment}/{dataset}/{cells}.jsonl",
+        traces="results/traces/{experiment}/{dataset}/{cells}.jsonl",
+        findings="results/findings/{experiment}/{dataset}/{cells}.npz",
+    log:
+        "results/logs/runs/{experiment}/{dataset}/{cells}.log",
+    conda:
+        "../envs/run.yaml"
+    threads: GRID.threads
+    resources:
+        time_limit_s=lambda wildcards: f"{GRID.limits(wildcards.experiment).time_s:g}",
+        memory_limit_mib=lambda wildcards: int(GRID.limits(wildcards.experiment).memory_mib),
+        repeat_for_s=f"{GRID.repeat_for_s:g}",
+        runtime=lambda wildcards: GRID.runtime_min(GRID.bundle(**wildcards)),
+        mem_mb=lambda wildcards: int(GRID.limits(wildcards.experiment).memory_mib) + 1024,
+    params:
+        job=lambda wildcards: job_options(GRID, GRID.bundle(**wildcards)),
+    shell:
+        "python -m kdrbench batch {params.job} --data results/data/{wildcards.dataset}.npz"
+        " --time-limit-s {resources.time_limit_s} --memory-limit-mib {resources.memory_limit_mib}"
+        " --repeat-for-s {resources.repeat_for_s} --threads {threads} > {log:q} 2>&1"
+
+
+# The rows of one experiment, so that its table waits for no other, or of all experiments of a system.
+rule merge:
+    input:
+        config=f"{R}/config.json",
+        records=lambda wildcards: [path for name in MERGED[wildcards.table] for path in GRID.paths("records", name)],
+    output:
+        f"{R}/{{table}}.csv",
+    log:
+        f"results/logs/{R}/{{table}}.log",
+    wildcard_constraints:
+        table="|".join(MERGED),
+    conda:
+        "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
+    params:
+        sources=REPORT_SOURCES,
+        experiments=lambda wildcards: MERGED[wildcards.table],
+    shell:
+        "python -m kdrbench merge {input.config:q} {params.experiments:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule freeze_config:
+    output:
+        f"{R}/config.json",
+    log:
+        f"results/logs/{R}/freeze_config.log",
+    # The first job: `kdrbench status` reads what it writes.
+    priority: 100
+    conda:
+        "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
+    params:
+        config=GRID.to_json(),
+    shell:
+        "python -m kdrbench freeze-config --config {params.config:q} --out {output:q} > {log:q} 2>&1"

@@ -1,0 +1,176 @@
+"""The steps of the workflow: prepare data, run a job, freeze the configuration, merge rows; and how far it has come."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kdrbench.commands.options import FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kdrbench.bench.grid import Grid
+    from kdrbench.bench.progress import BatchProgress
+    from kdrbench.bench.record import Record
+
+
+@click.command()
+@click.argument("name")
+@click.option("--mirror", default="", help="Folder or http(s) URL asked before the canonical source.")
+@click.option("--definition", default="{}", help="The definition of a data set of one's own, as JSON.")
+@click.option("--out", type=FILE, required=True, help="The .npz file to write.")
+def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
+    """Fetch, verify and parse the data set NAME."""
+    import json
+
+    from kdrbench.datasets import load_any, load_own, save_prepared
+
+    own = json.loads(definition)
+    dataset = load_own(name, own) if own else load_any(name, mirror=mirror or None)
+    save_prepared(dataset, out)
+    n_samples, n_features = dataset.features.shape
+    click.echo(f"{name}: {n_samples} samples, {n_features} features, {len(dataset.class_names)} classes -> {out}")
+
+
+@click.command()
+@click.option("--job", required=True, help="The batches of the job as JSON, as the workflow's grid gives them.")
+@click.option("--data", type=FILE, required=True, help="The prepared data set.")
+@click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
+@click.option("--time-limit-s", type=float, required=True, help="Limit of one run, on the clock of its method.")
+@click.option("--memory-limit-mib", type=float, required=True, help="Memory limit of one run.")
+@click.option("--repeat-for-s", type=float, default=0.5, show_default=True, help="Repeat shorter solves for this long.")
+@click.option("--threads", type=int, default=1, show_default=True, help="Cores and BLAS threads of a run.")
+@click.option("--budget-s", type=float, default=None, help="Seconds of all runs in RESULTS together.")
+@click.option("--untimed", is_flag=True, help="Share all cores with other jobs; times do not count.")
+def batch(
+    job: str,
+    data: Path,
+    results: Path,
+    time_limit_s: float,
+    memory_limit_mib: float,
+    repeat_for_s: float,
+    threads: int,
+    budget_s: float | None,
+    untimed: bool,
+) -> None:
+    """Make the runs of one job, each supervised in a process of its own."""
+    from kdrbench.bench.isolation.core_lock import any_cores, owned_cores, prepare_process
+    from kdrbench.bench.isolation.limits import Limits
+
+    limits = Limits(time_limit_s, memory_limit_mib)
+    prepare_process(threads)
+    # The heavy imports wait until a core is free, so that they do not disturb a run that is being timed, and until the
+    # threads are set: numpy reads them once, when it is loaded.
+    with (any_cores if untimed else owned_cores)(threads) as cores:
+        from kdrbench.bench.batch import Bundle
+        from kdrbench.bench.isolation.supervisor import SCHEDULER_VARIABLE
+        from kdrbench.bench.job import run_job
+        from kdrbench.bench.publish import JobFiles
+        from kdrbench.bench.spent_log import SpentLog
+        from kdrbench.bench.stage import RunContext
+        from kdrbench.datasets import load_prepared
+        from kdrbench.stages import build_stage
+
+        scheduler = os.environ.get(SCHEDULER_VARIABLE)
+        context = RunContext(
+            limits,
+            # Repeats serve the time alone.
+            repeat_for_s=0.0 if untimed else repeat_for_s,
+            cores=cores,
+            scheduler=int(scheduler) if scheduler else None,
+            timed=not untimed,
+            spent_log=SpentLog(results / ".workspace" / "spent.txt", budget_s),
+        )
+        bundle = Bundle.from_json(job)
+        stage, files = build_stage(bundle.system), JobFiles.of(results, bundle.path)
+        records = run_job(stage, bundle, lambda: load_prepared(data), context, files)
+    for record in records:
+        click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
+
+
+@click.command("freeze-config")
+@click.option("--config", "text", required=True, help="The whole configuration as JSON.")
+@click.option("--out", type=FILE, required=True, help="The file to write.")
+def freeze_config(text: str, out: Path) -> None:
+    """Check a configuration and write it down, for the steps that need the whole of it."""
+    import json
+
+    from kdrbench.files import write_text
+    from kdrbench.stages.config import checked
+
+    write_text(out, json.dumps(checked(json.loads(text)), indent=2) + "\n")
+
+
+@click.command()
+@click.argument("config", type=FILE)
+@click.argument("experiments", nargs=-1, required=True)
+@click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
+@click.option("--out", type=FILE, required=True, help="The CSV table to write.")
+def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) -> None:
+    """Merge the records that CONFIG expects of the EXPERIMENTS of one system; a missing run is an error."""
+    from kdrbench.bench.merge import merge_records, rows_lost
+
+    grid = _grid(config)
+    paths = [Path(path) for name in experiments for path in grid.paths("records", name, results)]
+    expected = grid.expected(list(experiments))
+    if lost := rows_lost(out, len(expected)):
+        click.echo(f"{out} had {lost} row(s) more: the configuration asks for fewer runs than before")
+    merged = merge_records(paths, grid.stage(experiments[0]).record, expected, out)
+    click.echo(f"{len(merged)} rows -> {out}")
+
+
+@click.command()
+@click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
+@click.option("--name", default="", help="Name of the configuration; the one without a name if not said.")
+@click.option("--watch", type=click.FloatRange(min=0.1), help="Repeat after this many seconds, until all has ended.")
+def status(results: Path, name: str, watch: float | None) -> None:
+    """Say how far the workflow has come: runs that ended, how, those under way; who loses to a random projection."""
+    import time
+
+    from kdrbench.bench.progress import progress_of
+    from kdrbench.reports.progress import losing_lines, progress_lines
+    from kdrbench.stages.ikdr.controls import losing_cells
+
+    grid = _grid(_frozen(results, name))
+    while True:
+        progress = progress_of(grid, results)
+        if watch and sys.stdout.isatty():
+            click.clear()
+        losing = losing_cells(_rows_of_ikdr(progress), grid.config)
+        click.echo("\n".join([*progress_lines(progress), *losing_lines(losing)]))
+        if not watch or not any(one.left for one in progress):
+            return
+        time.sleep(watch)
+
+
+def _rows_of_ikdr(progress: list[BatchProgress]) -> Iterator[Record]:
+    for one in progress:
+        if one.batch.system == "ikdr":
+            yield from one.ended
+
+
+def _frozen(results: Path, name: str) -> Path:
+    """Return the frozen configuration: of this name, or the only one that there is."""
+    from kdrbench.errors import ConfigError
+
+    wanted = results / name / "config.json"
+    there = sorted(results.glob("*/config.json"))
+    if wanted.exists() or name or len(there) != 1:
+        if not wanted.exists():
+            others = f"; those with a name (--name): {', '.join(path.parent.name for path in there)}" if there else ""
+            raise ConfigError(f"{wanted} is not there: start the workflow, or name its folder with --results{others}")
+        return wanted
+    return there[0]
+
+
+def _grid(config: Path) -> Grid:
+    import json
+
+    from kdrbench.stages.config import load_grid
+
+    return load_grid(json.loads(config.read_text(encoding="utf-8")))

@@ -1,0 +1,1 @@
+"""Interpretable kernel dimension reduction: solvers and baselines on folds, subsets or all rows of a data set."""

@@ -1,0 +1,200 @@
+"""The stage of interpretable kernel dimension reduction: from an experiment to cells, and from a batch to runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
+
+from kdrbench.baselines import build_baseline
+from kdrbench.bench.batch import Batch
+from kdrbench.bench.referee import Referee
+from kdrbench.bench.run import Run, RunResult
+from kdrbench.bench.stage import Cell, Config, RunContext, Stage
+from kdrbench.datasets import Dataset
+from kdrbench.datasets.own import registry_of
+from kdrbench.datasets.registry import DatasetEntry
+from kdrbench.kernels.registry import own_modules
+from kdrbench.solvers import build_solver
+from kdrbench.stages.ikdr.baseline_run import make_baseline_run
+from kdrbench.stages.ikdr.clustering_run import make_clustering_run
+from kdrbench.stages.ikdr.config import (
+    check_experiment,
+    check_sections,
+    labellings_of,
+    method_of,
+    parameters_of,
+    rows_of,
+    runs_of,
+    split_of,
+)
+from kdrbench.stages.ikdr.definition import EIGENGAP, NO_KERNEL, SUPERVISED, CellDefinition, Kind
+from kdrbench.stages.ikdr.fold import Fold, Split, make_fold, make_subset, whole
+from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.scores import Metric, classification_metric
+from kdrbench.stages.ikdr.solver_run import make_solver_run
+
+# The modules that make the run of a solver, by paradigm, and of a baseline.
+_SOLVER_RUN, _CLUSTERING_RUN, _BASELINE_RUN = (
+    f"kdrbench.stages.ikdr.{name}" for name in ("solver_run", "clustering_run", "baseline_run")
+)
+# Evaluations that a method usually needs, to an order of magnitude; a method of the user's own counts as a rival.
+_EVALUATIONS = {
+    "ism": 10.0,
+    "ism_safeguarded": 50.0,
+    # Pairs one by one take some five hundred times longer than all together.
+    "ism_2018": 5000.0,
+}
+_BASELINE, _RIVAL, _ROUNDS = 1.0, 1000.0, 5.0
+_OPERATIONS_PER_S = 1e10
+_FACTORED = ("linear", "squared")
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    text = files("kdrbench.stages.ikdr").joinpath("schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+class IKDRStage(Stage):
+    """Solvers and baselines of a paradigm on folds, subsets or all rows of a data set."""
+
+    record = IKDRRecord
+
+    @property
+    def schema(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """The JSON schema of its experiments."""
+        schema: Mapping[str, Any] = _schema()["experiment"]
+        return schema
+
+    @property
+    def sections(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """The JSON schemas of kernels, solvers and baselines."""
+        sections: Mapping[str, Any] = _schema()["sections"]
+        return sections
+
+    def check(self, name: str, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of the experiment."""
+        check_experiment(f"experiments.{name}", config["experiments"][name], config)
+
+    def check_sections(self, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of kernels, solvers and baselines."""
+        check_sections(config)
+
+    def expand(self, name: str, config: Config) -> Iterator[Cell]:
+        """Yield data sets, kernels and solvers crossed, the baselines after the solvers of their data set."""
+        experiment, registry = config["experiments"][name], registry_of(config)
+        for dataset in experiment["datasets"]:
+            shared = _shared_definition(experiment, registry[dataset])
+            for kernel in experiment["kernels"]:
+                for solver in experiment["solvers"]:
+                    part, roots = _solver_part(experiment, config, kernel, solver)
+                    yield _cell(registry[dataset], (kernel, solver), {**shared, **part}, roots)
+            for baseline in experiment.get("baselines", []):
+                part, roots = _baseline_part(config, baseline)
+                yield _cell(registry[dataset], (NO_KERNEL, baseline), {**shared, **part}, roots)
+
+    def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
+        """Build the method and load what it needs; the problem of each run is built before its process."""
+        cell, memory_mib = CellDefinition.of(batch), context.limits.memory_mib
+        if cell.kind is Kind.BASELINE:
+            baseline = build_baseline(cell.method)
+            _load(baseline.imports)
+            return lambda number: make_baseline_run(cell, baseline, number, fold_of(cell, dataset, number))
+        solver = build_solver(cell.method)
+        _load(getattr(solver, "imports", ()))
+        make = make_solver_run if cell.paradigm == SUPERVISED else make_clustering_run
+        return lambda number: make(cell, solver, memory_mib, number, fold_of(cell, dataset, number))
+
+    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+        """Make one run without what :meth:`prepare` shares between runs."""
+        return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
+
+    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
+        """Return the fold's sizes, the metric, and q where it does not follow a rule."""
+        cell = CellDefinition.of(batch)
+        fold = fold_of(cell, dataset, number)
+        return {
+            **fold.columns,
+            "quality_metric": classification_metric(fold) if cell.paradigm == SUPERVISED else Metric.NMI,
+            "n_components": cell.n_components if isinstance(cell.n_components, int) else None,
+        }
+
+    def columns(self, batch: Batch) -> Mapping[str, Any]:
+        """Return paradigm and split."""
+        return {"paradigm": batch.definition["paradigm"], "split": batch.definition["split"]}
+
+
+def fold_of(cell: CellDefinition, dataset: Dataset, number: int) -> Fold:
+    """Return the samples of the cell's run ``number``."""
+    if cell.split is Split.FOLDS:
+        return make_fold(dataset, number, cell.n_folds, cell.seed)
+    if cell.n_rows is not None:
+        return make_subset(dataset, number, cell.n_rows, cell.seed)
+    return whole(dataset)
+
+
+def _shared_definition(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:
+    return {
+        "paradigm": experiment["paradigm"],
+        "parameters": parameters_of(experiment, entry),
+        "labellings": labellings_of(experiment, entry.name),
+        "n_components": experiment["components"][entry.name],
+        "split": str(split_of(experiment)),
+        "n_folds": runs_of(experiment),
+        "n_rows": rows_of(experiment, entry.name),
+    }
+
+
+def _solver_part(
+    experiment: Config, config: Config, kernel: str, solver: str
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return what the configuration says of a solver with a kernel, and the modules that decide its results."""
+    definition, kernel_definition = config["solvers"][solver], dict(config["kernels"][kernel])
+    method = method_of(definition)
+    part = {
+        "kind": str(Kind.SOLVER),
+        "kernel": kernel_definition,
+        "method": method,
+        "start": definition.get("start", experiment["start"]),
+        "evaluation": dict(experiment.get("evaluation", {})),
+    }
+    run = _SOLVER_RUN if experiment["paradigm"] == SUPERVISED else _CLUSTERING_RUN
+    return part, (type(build_solver(method)).__module__, run, *own_modules(kernel_definition))
+
+
+def _baseline_part(config: Config, baseline: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    definition = dict(config["baselines"][baseline])
+    part = {"kind": str(Kind.BASELINE), "kernel": {}, "method": definition, "start": "", "evaluation": {}}
+    return part, (type(build_baseline(definition)).__module__, _BASELINE_RUN)
+
+
+def _cell(entry: DatasetEntry, names: tuple[str, ...], definition: dict[str, Any], roots: tuple[str, ...]) -> Cell:
+    run_s = estimated_seconds(definition, entry)
+    return Cell(entry.name, names, definition, definition["n_folds"], roots, run_s)
+
+
+def estimated_seconds(definition: Mapping[str, Any], entry: DatasetEntry) -> float:
+    """Return about how long a run takes: evaluations x pairs x (d + q) x 2 operations, 1e10 of them a second.
+
+    Pairs are n^2, or n d where the kernel is linear or squared, whose problems have exact factors.
+    """
+    n, d, q = definition["n_rows"] or entry.n_samples, entry.n_features, definition["n_components"]
+    # A rule finds q in the data, which are not read here: no more than this.
+    q = d if q == EIGENGAP else q
+    family = definition["kernel"].get("family")
+    evaluations = _EVALUATIONS.get(definition["method"]["method"], _RIVAL) if family else _BASELINE
+    if family and definition["paradigm"] != SUPERVISED:
+        # An alternation solves again in each of its rounds.
+        evaluations *= _ROUNDS
+    pairs = n * (d if family in _FACTORED else n)
+    return evaluations * 2.0 * pairs * (d + q) / _OPERATIONS_PER_S
+
+
+def _load(modules: Iterable[str]) -> None:
+    for module in modules:
+        import_module(module)

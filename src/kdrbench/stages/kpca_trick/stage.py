@@ -1,0 +1,82 @@
+"""The KPCA trick as a system of the benchmark: cells are data sets, runs their random splits, rows the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from kdrbench.bench.batch import Batch
+from kdrbench.bench.referee import Referee
+from kdrbench.bench.run import RunResult
+from kdrbench.bench.stage import Cell, Config, Stage
+from kdrbench.datasets import Dataset
+from kdrbench.metric_learning import build_learner
+from kdrbench.stages.kpca_trick.config import SCHEMA, check_experiment, value_for
+from kdrbench.stages.kpca_trick.record import KPCATrickRecord
+from kdrbench.stages.kpca_trick.run import run_split
+
+_RUN = "kdrbench.stages.kpca_trick.run"
+# Seconds of one fit on n samples, over n^3.
+_FIT_S = 2e-8
+
+
+class KPCATrickStage(Stage):
+    """Every learner in every variant on random splits of each data set.
+
+    Source: Chatpatanasiri et al., Neurocomputing 73, 2010, section 5.
+    """
+
+    record = KPCATrickRecord
+    schema = SCHEMA
+
+    def check(self, name: str, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
+        check_experiment(f"config: experiments.{name}", config["experiments"][name], config)
+
+    def expand(self, name: str, config: Config) -> Iterator[Cell]:
+        """Yield a cell for each data set."""
+        experiment = config["experiments"][name]
+        learners, variants = list(experiment["learners"]), list(experiment["variants"])
+        modules = sorted({type(build_learner(learner)).__module__ for learner in learners})
+        for dataset in experiment["datasets"]:
+            definition = {
+                "learners": learners,
+                "variants": variants,
+                "candidates": dict(value_for(experiment["candidates"], dataset)),
+                "n_train": value_for(experiment["training"], dataset),
+                "n_folds": experiment["cv_folds"],
+                "test_selected": dataset in experiment.get("test_selected", ()),
+            }
+            yield Cell(
+                dataset=dataset,
+                names=(),
+                definition=definition,
+                n_runs=experiment["splits"],
+                roots=(_RUN, *modules),
+                run_s=_seconds_of_a_run(definition),
+                rows=tuple(product(learners, variants)),
+            )
+
+    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+        """Yield the result of each method on a split as it ends."""
+        return run_split(batch, dataset, number, referee)
+
+    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
+        """Return the sizes of a split."""
+        n_train = batch.definition["n_train"]
+        return {
+            "n_train": n_train,
+            "n_test": len(dataset.labels) - n_train,
+            "n_features": dataset.features.shape[1],
+            "n_folds": batch.definition["n_folds"],
+        }
+
+
+def _seconds_of_a_run(definition: Mapping[str, Any]) -> float:
+    """Return about how long a split takes: n^3 for each learner, candidate and fold, and for each learner alone."""
+    candidates = definition["candidates"]
+    n_candidates = len(candidates["degrees"]) if "degrees" in candidates else candidates["sigmas"]["number"]
+    tuned = n_candidates * definition["n_folds"] if "cross_validated" in definition["variants"] else 0
+    n_fits = len(definition["learners"]) * (len(definition["variants"]) + tuned)
+    return float(_FIT_S * n_fits * definition["n_train"] ** 3)

@@ -1,0 +1,1 @@
+"""Low-rank kernel learning: methods on random draws of constraints, for several numbers of them."""

@@ -1,0 +1,92 @@
+"""Low-rank kernel learning as a system of the benchmark: cells are methods, runs draws of constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from kdrbench.bench.batch import Batch
+from kdrbench.bench.referee import Referee
+from kdrbench.bench.run import Run, RunResult
+from kdrbench.bench.stage import Cell, Config, RunContext, Stage
+from kdrbench.datasets import Dataset, DatasetEntry
+from kdrbench.datasets.own import registry_of
+from kdrbench.stages.low_rank.config import METHODS, SCHEMA, SECTIONS, check_experiment, check_methods
+from kdrbench.stages.low_rank.record import LowRankRecord
+from kdrbench.stages.low_rank.run import LowRankRun
+from kdrbench.stages.low_rank.task import MOST_SWEEPS, make_task, warmed_up
+
+_RUN = "kdrbench.stages.low_rank.run"
+# The compiled sweeps of a divergence are imported by name, which is not followed.
+_COMPILED = "kdrbench.lowrank.compiled"
+# Seconds of scoring one kernel, and of a projection beside its arithmetic.
+_SCORING_S, _CALL_S = 0.05, 3e-5
+
+
+class LowRankStage(Stage):
+    """Every method on draws of constraints, a row for each number of them.
+
+    Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006, Section 6.
+    """
+
+    record = LowRankRecord
+    schema = SCHEMA
+    sections = SECTIONS
+
+    def check(self, name: str, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
+        check_experiment(f"config: experiments.{name}", config["experiments"][name], config)
+
+    def check_sections(self, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of the definitions of methods."""
+        check_methods(config)
+
+    def expand(self, name: str, config: Config) -> Iterator[Cell]:
+        """Yield a cell for each data set and method."""
+        experiment, registry = config["experiments"][name], registry_of(config)
+        counts = tuple(experiment["constraints"])
+        for dataset in experiment["datasets"]:
+            for name_of_method in experiment["methods"]:
+                method = dict(config[METHODS][name_of_method])
+                compiled = (f"{_COMPILED}.{method['divergence']}",) if "divergence" in method else ()
+                yield Cell(
+                    dataset=dataset,
+                    names=(name_of_method,),
+                    definition={
+                        "method": method,
+                        "constraints": list(counts),
+                        "draw": experiment.get("draw", dataset),
+                        "kind": registry[dataset].kind,
+                    },
+                    n_runs=experiment["runs"],
+                    roots=(_RUN, *compiled),
+                    run_s=_seconds_of_a_run(method, counts, registry[dataset]),
+                    rows=tuple((count,) for count in counts),
+                )
+
+    def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
+        """Make the task and load machine code, or make it: the runs inherit both."""
+        definition = batch.definition
+        task = make_task(definition["draw"], definition["kind"], dataset)
+        compiled, compile_s = warmed_up()
+        labels = {"n_samples": len(task.labels), "rank": task.start.shape[1], "compile_s": compile_s}
+        counts = tuple(definition["constraints"])
+        return lambda number: LowRankRun(task, definition["method"], counts, number, batch.seed, compiled, labels)
+
+    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+        """Make one run without what :meth:`prepare` shares between runs."""
+        return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
+
+    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
+        """Return the size of the kernel and its rank at the start."""
+        n_samples, n_columns = dataset.features.shape
+        return {"n_samples": n_samples, "rank": n_columns}
+
+
+def _seconds_of_a_run(method: Mapping[str, Any], counts: tuple[int, ...], entry: DatasetEntry) -> float:
+    """Return about how long a run takes: sweeps of projections, each of r^2 (Burg) or r^3 operations, and scoring."""
+    rank = entry.n_features
+    projection_s = 3e-9 * rank**2 if method.get("divergence") == "burg" else 1e-10 * rank**3
+    # DefiniteBoost often uses a good part of its sweeps up.
+    sweeps = method.get("max_sweeps", MOST_SWEEPS) / 2 if "step" in method else 10
+    return float(_SCORING_S * len(counts) + sweeps * sum(counts) * (_CALL_S + projection_s))

@@ -1,0 +1,142 @@
+"""What the Snakefile asks of the package about runs; about reports it asks :mod:`kdrbench.reports.outputs`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from kdrbench.bench.batch import Bundle
+from kdrbench.bench.grid import Grid
+from kdrbench.bench.isolation.supervisor import SCHEDULER_VARIABLE
+from kdrbench.bench.sources import sources_of
+from kdrbench.bench.stage import Config
+from kdrbench.errors import ConfigError, unknown_name
+from kdrbench.stages.config import load_grid
+
+_REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
+
+
+def grid_of(config: Config, workflow: Any) -> Grid:
+    """Return the grid of a configuration, or let Snakemake end with one sentence on what is wrong with it.
+
+    A configuration without a name takes that of the file that is laid over the first, so that its reports do not
+    replace those of the papers: ``config.mine.yaml`` and ``mine.yaml`` are called ``mine``.
+    """
+    from snakemake.exceptions import WorkflowError
+
+    try:
+        return load_grid({**config, "name": config.get("name") or _name_of(workflow)}, environment_of(workflow, "run"))
+    except ConfigError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def _name_of(workflow: Any) -> str:
+    overlays = [Path(path) for path in workflow.config_settings.configfiles]
+    base = Path(workflow.basedir) / "config.yaml"
+    names = [path.stem.removeprefix("config.") for path in overlays if path.resolve() != base]
+    return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in names[-1]) if names else ""
+
+
+def environment_of(workflow: Any, name: str) -> Path | None:
+    """Return the file of the conda environment that jobs run in, or ``None`` if they run in Snakemake's own."""
+    from snakemake.settings.types import DeploymentMethod
+
+    conda = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+    return Path(workflow.basedir) / "envs" / f"{name}.yaml" if conda else None
+
+
+def folder_of(root: str, grid: Grid) -> str:
+    """Return the folder below ``root`` for what belongs to this configuration alone: merged tables, or reports."""
+    return f"{root}/{grid.name}" if grid.name else root
+
+
+def merged_tables(grid: Grid) -> dict[str, list[str]]:
+    """Return the merged tables, without extension, and the experiments of each: every experiment, and every system."""
+    systems = {system.rpartition("/")[2]: names for system, names in grid.systems.items()}
+    return {**{f"merged/{name}": [name] for name in grid.experiments}, **systems}
+
+
+def shell_prefix(workflow: Any) -> str:
+    """Return what each shell command begins with, so that ``python -m kdrbench`` means this checkout.
+
+    Without a software deployment method the commands run in the Python that runs Snakemake, whether or not
+    its environment is activated; within a conda environment that environment's Python is the right one.
+    """
+    path = os.pathsep.join(filter(None, [str(Path(workflow.basedir) / "src"), os.environ.get("PYTHONPATH")]))
+    # Without byte code every job would compile what it imports, which takes three times as long.
+    prefix = f"set -euo pipefail; unset PYTHONDONTWRITEBYTECODE; export PYTHONPATH={shlex.quote(path)}; "
+    prefix += f"export {SCHEDULER_VARIABLE}={os.getpid()}; "
+    if not workflow.deployment_settings.deployment_method:
+        prefix += f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
+    # Snakemake formats the prefix: braces of a path are not placeholders.
+    return prefix.replace("{", "{{").replace("}", "}}")
+
+
+def data_to_await(bundle: Bundle) -> list[str]:
+    """Return the prepared data file that a job has to wait for.
+
+    For a job that is done, only if the file is there, and marked so that its age does not count: Snakemake reruns
+    whatever depends on a file that is made again, and a batch names the SHA-256 of its data anyhow. For any other job
+    not marked: beside a marked file that is to be made, Snakemake overlooks that the job itself has changed.
+    """
+    from snakemake.io import ancient
+
+    data, records = f"results/data/{bundle.dataset}.npz", Path(f"results/runs/{bundle.path}.jsonl")
+    if not _made_for(bundle, records):
+        return [data]
+    return [ancient(data)] if Path(data).exists() else []
+
+
+def _made_for(bundle: Bundle, records: Path) -> bool:
+    try:
+        lines = records.read_text(encoding="utf-8").splitlines()
+        return {json.loads(line)["batch_sha256"] for line in lines} == {batch.sha256 for batch in bundle.batches}
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def job_options(grid: Grid, bundle: Bundle) -> str:
+    """Return the options, as a shell reads them, that decide what a job makes: a change of them makes it run again.
+
+    A job that runs again makes only the runs that lack a usable row.
+    """
+    words = ["--job", bundle.to_json()]
+    if grid.budget_s is not None:
+        words += ["--budget-s", f"{grid.budget_s:g}"]
+    if not grid.timed(bundle.experiment):
+        words += ["--untimed"]
+    return shlex.join(words)
+
+
+def report_sources(workflow: Any) -> str:
+    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons.
+
+    Where reports are made in a conda environment, its file is a part of that.
+    """
+    folder = Path(str(files("kdrbench.reports")))
+    commands = Path(str(files("kdrbench.commands")))
+    modules = [f"kdrbench.commands.{path.stem}" for path in sorted(commands.glob("*.py"))]
+    digest = hashlib.sha256(sources_of(modules).sha256.encode())
+    if environment := environment_of(workflow, "report"):
+        digest.update(environment.read_bytes())
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in _REPORT_DATA:
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def check_targets(workflow: Any, targets: Iterable[str]) -> None:
+    """Let Snakemake end with the near names when a target is asked for that is neither a rule, a target, nor a file."""
+    from snakemake.exceptions import WorkflowError
+
+    known = {*targets, *(rule.name for rule in workflow.rules)}
+    for target in workflow.dag_settings.targets:
+        if target not in known and "/" not in str(target) and "." not in str(target):
+            raise WorkflowError(unknown_name("target", str(target), sorted(known)))
