@@ -197,7 +197,7 @@ class ConvergesTooLate(Misbehaving):
     """Ends by itself between the limit and the kill."""
 
     def go_wrong(self):
-        time.sleep(1.1)
+        time.sleep(0.55)
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class FitsTooLong(MisbehavingBaseline):
     """Ends by itself between the limit and the kill."""
 
     def fit(self, features, labels, n_components, rng):
-        time.sleep(1.1)
+        time.sleep(0.55)
         return self
 
     def predict(self, features):

@@ -1,33 +1,83 @@
-"""A batch of one method on Wine, and its files, for tests that run it."""
+"""Batches of one method on Wine, and what runs them, for tests of the engine."""
+
+import contextlib
+import fcntl
+import time
+
+import numpy as np
 
 from configs import table_4_config
-from kdrbench.bench.grid import Grid
+from kdrbench.bench.batch import Bundle
+from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.isolation.pauses import Pauses
 from kdrbench.bench.job import run_job
-from kdrbench.bench.limits import Limits
-from kdrbench.bench.plan import Bundle
-from kdrbench.bench.state import BatchFiles
+from kdrbench.bench.publish import JobFiles
+from kdrbench.bench.referee import Referee, RunFiles
+from kdrbench.bench.stage import RunContext
+from kdrbench.stages import build_stage
+from kdrbench.stages.config import load_grid
 
 LIMITS = Limits(time_s=1.0, memory_mib=256)
+# For runs that reach their limit: tests wait for it.
+SHORT = Limits(time_s=0.5, memory_mib=256)
+IKDR = build_stage("ikdr")
+
+
+def grid_of(**changes):
+    """The grid of Table 4 with these changes of its experiment; ``solvers`` and ``baselines`` may be definitions."""
+    config = table_4_config()
+    for section in ("solvers", "baselines"):
+        if isinstance(changes.get(section), dict):
+            config[section], changes[section] = changes[section], list(changes[section])
+    config["experiments"]["table4_supervised"] |= {"datasets": ["wine"], "baselines": []} | changes
+    return load_grid(config)
 
 
 def batch_of(method, *, folds=1, kernel="gaussian", evaluation=None, options=None):
-    config = table_4_config()
-    config["solvers"] = {"it": {"method": method} | (options or {})}
-    experiment = config["experiments"]["table4_supervised"]
-    experiment |= {"datasets": ["wine"], "kernels": [kernel], "solvers": ["it"], "folds_per_job": folds}
-    if evaluation is not None:
-        experiment["evaluation"] = evaluation
-    return Grid(config).batches()[0]
+    """The first ``folds`` of ten folds of one solver, called ``it``."""
+    solvers = {"it": {"method": method} | (options or {})}
+    changes = {"kernels": [kernel], "solvers": solvers, "runs_per_job": folds}
+    return grid_of(**changes, **({} if evaluation is None else {"evaluation": evaluation})).batches()[0]
 
 
 def files_in(folder):
-    return BatchFiles(folder / "records.jsonl", folder / "traces.jsonl", folder / "state", folder / "findings.npz")
+    return JobFiles(folder / "rows.jsonl", folder / "traces.jsonl", folder / "findings.npz", folder / ".workspace")
+
+
+def context_of(limits=LIMITS, repeat_for_s=0.0, **changes):
+    """What a batch is run under, without calibration's tenth of a second."""
+    return RunContext(limits, repeat_for_s, **({"calibrate": lambda: 0.02} | changes))
+
+
+def referee_in(folder, time_s=60.0):
+    """The referee of a run in this process, whose files are in a folder."""
+    return Referee(Limits(time_s, 256), 0.0, Pauses(), RunFiles(folder))
 
 
 def alone(batch):
-    """Return the bundle of a job that makes one batch."""
+    """The bundle of a job that makes one batch."""
     return Bundle(batch.path, (batch,))
 
 
-def run_batch(batch, dataset, around, files):
-    return run_job(alone(batch), lambda: dataset, around, files)
+def run_batch(batch, dataset, context, files):
+    return run_job(IKDR, alone(batch), lambda: dataset, context, files)
+
+
+def workspace_of(files, batch):
+    return files.workspace(batch, IKDR.record)
+
+
+def arrays_in(files):
+    with np.load(files.findings, allow_pickle=False) as archive:
+        return dict(archive)
+
+
+def wait_until_free(lock, within_s=30.0):
+    """Wait until the guardian of a killed job's run, which holds the lock as well, has gone."""
+    until = time.monotonic() + within_s
+    with lock.open("w") as stream:
+        while time.monotonic() < until:
+            with contextlib.suppress(BlockingIOError):
+                return fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            time.sleep(0.02)
+    raise AssertionError(f"{lock} is still held")

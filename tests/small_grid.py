@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from kdrbench.bench.record import read_records
+from kdrbench.stages.ikdr.record import IKDRRecord
 
 ROOT = Path(__file__).parents[1]
 BAD = ["Sleeps", "ForksGrandchild", "Allocates", "Raises", "IsKilled"]
@@ -24,7 +25,7 @@ BASELINE_STATUS = {"svm": "converged", "FitsForEver": "time_limit"}
 LIMIT_S = 1.5
 
 # Words by which Snakemake makes all rows and no report, which takes much longer.
-ROWS = ("--until", "merge_runs")
+ROWS = ("--until", "merge")
 
 
 def overlay(**changes):
@@ -34,17 +35,16 @@ def overlay(**changes):
         "solvers": ["ism", *BAD],
         "baselines": list(BASELINE_STATUS),
         "folds": 2,
-        "folds_per_job": 2,
+        "runs_per_job": 2,
     }
     return {
+        "name": "small",
         "run": ["table4_supervised"],
         "limits": {"time_s": LIMIT_S, "memory_mib": 256},
         "timing": {"repeat_for_s": 0.01},
         "solvers": {name: {"method": f"misbehaving:{name}"} for name in [*BAD, "IsTerminated"]},
         "baselines": {"FitsForEver": {"method": "misbehaving:FitsForEver"}},
         "experiments": {"table4_supervised": experiment},
-        "lowrank": {"run": []},
-        "kpca": {"datasets": []},
     } | changes
 
 
@@ -88,10 +88,10 @@ class Workflow:
         return sorted((self.folder / "results/runs").rglob("*.jsonl"))
 
     def records(self):
-        """Return the finished rows by solver."""
+        """Return the finished rows by method."""
         found = {}
-        for record in (record for path in self.record_files() for record in read_records(path)):
-            found.setdefault(record.solver, []).append(record)
+        for record in (record for path in self.record_files() for record in read_records(path, IKDRRecord)):
+            found.setdefault(record.method, []).append(record)
         return found
 
     def planned(self, *words, **changes):

@@ -58,7 +58,7 @@ def publish(bundle: Bundle, files: JobFiles, record: type[AnyRecord]) -> list[An
     arrays = {name: array for batch, workspace in workspaces for name, array in _arrays(batch, workspace)}
     with replacing(files.findings) as stream:
         # Without pickled objects: loading those would run code.
-        np.savez_compressed(stream, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(stream, allow_pickle=False, **arrays)
     lines = [line for batch, workspace in workspaces for line in _trace_lines(batch, workspace)]
     write_text(files.traces, "".join(f"{line}\n" for line in lines))
     write_records(files.records, records)

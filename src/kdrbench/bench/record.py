@@ -78,7 +78,7 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
             f"a {kind.__name__} must have schema version {kind.SCHEMA_VERSION}, got "
             f"{values.get('schema_version')!r}; delete the results folder it lies in and run again"
         )
-    _check_columns(values, column_types(kind))
+    _check_columns(values, column_types(kind))  # type: ignore[arg-type]
     provenance = {name: values.pop(name) for name in _types_of(Provenance)}
     return kind(**values, provenance=Provenance(**provenance))
 

@@ -7,8 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kdrbench.bench.limits import Limits
-from kdrbench.bench.supervisor import End, supervise
+from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.isolation.supervisor import Exit, supervise
 from kdrbench.conformance.findings import Check, Fault, Finding
 from kdrbench.errors import KdrbenchError
 
@@ -24,10 +24,10 @@ def ask_apart(check: Check, time_limit_s: float) -> Finding:
         if answer.exists():
             return Finding(check.name, *json.loads(answer.read_text(encoding="utf-8")))
     words = {
-        End.TIME_LIMIT: f"it did not end within {time_limit_s:g} s",
-        End.MEMORY_LIMIT: f"it took more than {_MEMORY_MIB:g} MiB",
-        End.SIGNALLED: f"it ended the process by signal {ending.code}",
-        End.EXITED: f"it ended the process with exit code {ending.code}",
+        Exit.TIME_LIMIT: f"it did not end within {time_limit_s:g} s",
+        Exit.MEMORY_LIMIT: f"it took more than {_MEMORY_MIB:g} MiB",
+        Exit.SIGNALLED: f"it ended the process by signal {ending.code}",
+        Exit.EXITED: f"it ended the process with exit code {ending.code}",
     }
     return Finding(check.name, words[ending.end], check.mend)
 

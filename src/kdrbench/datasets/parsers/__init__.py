@@ -7,7 +7,7 @@ bundled or generated set has no files. Whatever is wrong with a file is a ``Data
 from kdrbench.datasets.parsers.bundled import bundled_iris, bundled_wdbc, bundled_wine
 from kdrbench.datasets.parsers.delimited import table, table_and_labels
 from kdrbench.datasets.parsers.faces import cmu_faces
-from kdrbench.datasets.parsers.generated import four_gaussians, gyrb_standin, moons, scaling
+from kdrbench.datasets.parsers.generated import cone, disc_and_ring, four_gaussians, gyrb_standin, moons, scaling
 from kdrbench.datasets.parsers.idx import idx_images
 from kdrbench.datasets.parsers.image import unique_colours
 from kdrbench.datasets.parsers.kernel import labelled_kernel
@@ -20,6 +20,8 @@ __all__ = [
     "bundled_wdbc",
     "bundled_wine",
     "cmu_faces",
+    "cone",
+    "disc_and_ring",
     "four_gaussians",
     "gyrb_standin",
     "idx_images",

@@ -96,8 +96,7 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
     """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault of the experiment."""
     registry = registry_of(config)
     check_names(f"{place}.variants", "variant", experiment["variants"], VARIANTS)
-    for key in ("datasets", "test_selected"):
-        check_names(f"{place}.{key}", "data set", experiment.get(key, ()), registry)
+    check_names(f"{place}.test_selected", "data set", experiment.get("test_selected", ()), registry)
     for key in ("training", "candidates"):
         check_names(f"{place}.{key}", "data set", experiment[key], [DEFAULT, *registry])
     check_learners(place, experiment["learners"])

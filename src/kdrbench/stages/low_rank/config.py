@@ -63,10 +63,9 @@ def check_methods(config: Config) -> None:
 def check_experiment(place: str, experiment: Config, config: Config) -> None:
     """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault of the experiment."""
     registry, methods = registry_of(config), config.get(METHODS, {})
-    for key, kind, allowed in (("datasets", "data set", registry), ("methods", "method", methods)):
-        for name in experiment[key]:
-            if name not in allowed:
-                raise ConfigError(f"{place}.{key}: {unknown_name(kind, name, sorted(allowed))}")
+    for name in experiment["methods"]:
+        if name not in methods:
+            raise ConfigError(f"{place}.methods: {unknown_name('method', name, sorted(methods))}")
     for name in experiment["datasets"]:
         _check_dataset(place, registry[name], max(experiment["constraints"]))
 

@@ -1,24 +1,19 @@
 """The number of components by the largest gap of each run."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from configs import table_4_config
-from kdrbench.bench.batch import Surroundings
-from kdrbench.bench.budget import Budget
-from kdrbench.bench.components import components_of
-from kdrbench.bench.config import check_config
-from kdrbench.bench.fold import whole
-from kdrbench.bench.grid import Grid
-from kdrbench.bench.terms import Terms
+from kdrbench.bench.spent_log import SpentLog
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import ConfigError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import build_task
-from kdrbench.reports.ledger import make_ledger
-from kdrbench.reports.summary import COMPONENTS
-from one_batch import LIMITS, files_in, run_batch
+from kdrbench.stages.config import checked, load_grid
+from kdrbench.stages.ikdr.components import components_of
+from kdrbench.stages.ikdr.definition import CellDefinition
+from kdrbench.stages.ikdr.fold import whole
+from one_batch import arrays_in, context_of, files_in, run_batch
 
 
 def config_of(paradigm="supervised", kernel="gaussian", **changes):
@@ -33,13 +28,13 @@ def config_of(paradigm="supervised", kernel="gaussian", **changes):
 
 
 def batch_of(*args, **changes):
-    return Grid(config_of(*args, **changes)).batches()[0]
+    return load_grid(config_of(*args, **changes)).batches()[0]
 
 
-def gap_of(batch, features, labels, scale_q):
-    """Return the place of the largest gap of Phi_0's positive eigenvalues, reckoned here from nothing but Phi_0."""
-    task = build_task(batch.paradigm, batch.parameters, features, labels)
-    kernel = build_kernel(batch.kernel_definition, features, scale_q)
+def gap_of(cell, features, labels, scale_q):
+    """Return the place of the largest gap of Phi_0's positive eigenvalues, computed here from nothing but Phi_0."""
+    task = build_task(cell.paradigm, cell.parameters, features, labels)
+    kernel = build_kernel(cell.kernel, features, scale_q)
     values = np.sort(np.linalg.eigvalsh(task.first_problem(kernel).initial_surrogate()))[::-1]
     positive = [q for q in range(1, len(values)) if values[q - 1] > 1e-9 * values[0]]
     return max(positive, key=lambda q: values[q - 1] - values[q])
@@ -51,24 +46,23 @@ def test_a_run_has_the_q_of_its_largest_gap(paradigm, kernel, tmp_path):
     batch, dataset = batch_of(paradigm, kernel), load_dataset("wine")
     fold = whole(dataset)
     known = fold.train_labels if paradigm == "supervised" else None
-    expected = gap_of(batch, fold.train_features, known, scale_q=3)
-    (record,) = run_batch(batch, dataset, Surroundings(LIMITS, 0.01), files_in(tmp_path))
+    expected = gap_of(CellDefinition.of(batch), fold.train_features, known, scale_q=3)
+    (record,) = run_batch(batch, dataset, context_of(), files_in(tmp_path))
     assert (record.status, record.n_components) == ("converged", expected)
-    with np.load(tmp_path / "findings.npz") as found:
-        assert found[f"{kernel}/it/projection_0"].shape == (13, expected)
+    assert arrays_in(files_in(tmp_path))[f"{kernel}/it/projection_0"].shape == (13, expected)
 
 
 def test_on_wine_the_first_gap_of_the_gaussian_kernel_is_not_the_largest():
     batch, fold = batch_of(), whole(load_dataset("wine"))
     task = build_task("supervised", {}, fold.train_features, fold.train_labels)
-    assert components_of(batch, fold, task) == 2
+    assert components_of(CellDefinition.of(batch), fold, task) == 2
 
 
 def test_a_run_that_the_budget_left_out_has_no_q(tmp_path):
     spent = tmp_path / "spent.txt"
     spent.write_text("9.0\n")
-    around = Surroundings(LIMITS, 0.01, terms=Terms(timed=False, budget_s=1.0), budget=Budget(spent, 1.0))
-    (record,) = run_batch(batch_of(), load_dataset("wine"), around, files_in(tmp_path))
+    context = context_of(timed=False, spent_log=SpentLog(spent, 1.0))
+    (record,) = run_batch(batch_of(), load_dataset("wine"), context, files_in(tmp_path))
     assert (record.status, record.n_components) == ("skipped", None)
 
 
@@ -76,13 +70,4 @@ def test_baselines_have_no_such_rule():
     config = config_of(baselines=["svm"])
     config["baselines"] = {"svm": {"method": "svm"}}
     with pytest.raises(ConfigError, match=r"components\.wine is 'eigengap', a rule .* which 'svm' .* has not; name a"):
-        check_config(config)
-
-
-def test_tables_say_the_q_and_call_none_the_best(tmp_path):
-    config = config_of()
-    records = run_batch(batch_of(), load_dataset("wine"), Surroundings(LIMITS, 0.01), files_in(tmp_path))
-    runs = pd.DataFrame([vars(record) | {"drifted": False, "drift": 0.0} for record in records])
-    ledger = make_ledger(runs, config["experiments"]["table4_supervised"])
-    (row,) = [row for row in ledger if row.metric == COMPONENTS]
-    assert (row.ours.text, row.best) == ("2", False)
+        checked(config)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kdrbench.bench.solver_job import _second_order
+from kdrbench.stages.ikdr.solver_run import _second_order
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import build_task

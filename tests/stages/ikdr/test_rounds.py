@@ -5,16 +5,23 @@ import time
 import numpy as np
 import pytest
 
-from kdrbench.bench.monitor import TimedMonitor
-from kdrbench.bench.rounds import OutOfTimeError, Rounds
+from kdrbench.stages.ikdr.monitor import TimedMonitor
+from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
+from one_batch import referee_in
 
 START = np.eye(3)[:, :1]
 # Far above what the clock can miss, far below what a test may take.
 PAUSE_S = 0.05
 
 
-def test_each_round_counts_its_own_iterations_and_the_monitor_all():
-    monitor = TimedMonitor(time_limit_s=60.0)
+@pytest.fixture
+def monitor_of(tmp_path):
+    """Make a monitor with a time limit."""
+    return lambda time_s: TimedMonitor(referee_in(tmp_path, time_s))
+
+
+def test_each_round_counts_its_own_iterations_and_the_monitor_all(monitor_of):
+    monitor = monitor_of(60.0)
     monitor.begin()
     rounds = Rounds(monitor)
     counts = []
@@ -30,8 +37,8 @@ def test_each_round_counts_its_own_iterations_and_the_monitor_all():
     assert monitor.iterations == 5
 
 
-def test_the_clock_runs_between_rounds_and_stands_while_a_result_is_noted():
-    monitor = TimedMonitor(time_limit_s=60.0)
+def test_the_clock_runs_between_rounds_and_is_paused_while_a_result_is_noted(monitor_of):
+    monitor = monitor_of(60.0)
     noted = []
     monitor.begin()
     rounds = Rounds(monitor, lambda projection: (noted.append(projection), time.sleep(10 * PAUSE_S)))
@@ -45,8 +52,8 @@ def test_the_clock_runs_between_rounds_and_stands_while_a_result_is_noted():
     assert len(noted) == 1
 
 
-def test_after_the_limit_no_round_is_accepted():
-    monitor = TimedMonitor(time_limit_s=PAUSE_S)
+def test_after_the_limit_no_round_is_accepted(monitor_of):
+    monitor = monitor_of(PAUSE_S)
     monitor.begin()
     one = Rounds(monitor)()
     time.sleep(PAUSE_S)

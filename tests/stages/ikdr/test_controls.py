@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from configs import table_4_config
-from kdrbench.bench.controls import losing_cells
+from kdrbench.stages.ikdr.controls import losing_cells
 
 
 def config_with_controls():
@@ -23,8 +23,8 @@ def rows(solver, costs, qualities, metric="accuracy", status="converged", kernel
             experiment="table4_supervised",
             dataset="wine",
             kernel=kernel,
-            solver=solver,
-            fold=fold,
+            method=solver,
+            run=fold,
             status=status,
             cost=cost,
             quality=quality,
@@ -60,13 +60,13 @@ def test_a_solver_loses_by_cost_or_by_quality(ours, lost):
     found = losing_cells([*ours, *RANDOM], config_with_controls())
     assert [cell.what for cell in found] == lost
     for cell in found:
-        assert (cell.dataset, cell.kernel, cell.solver, cell.random) == ("wine", "gaussian", "ism", "random")
+        assert (cell.dataset, cell.kernel, cell.method, cell.random) == ("wine", "gaussian", "ism", "random")
 
 
 def test_the_means_are_of_folds_that_both_have():
     ours = rows("ism", [-1.5, -1.5, -1.5, -9.0], [0.9] * 4)
     (cell,) = losing_cells([*ours, *RANDOM], config_with_controls())
-    assert (cell.solver_mean, cell.random_mean, cell.folds) == (-1.5, -2.0, 3)
+    assert (cell.mean, cell.random_mean, cell.folds) == (-1.5, -2.0, 3)
     assert str(cell) == (
         "table4_supervised/wine/gaussian/ism: cost -1.5 is worse than -2 of the random projection 'random', "
         "over 3 fold(s)"
@@ -81,4 +81,4 @@ def test_only_a_random_start_makes_a_random_projection():
     del config["solvers"]["random"]["start"]
     config["experiments"]["table4_supervised"]["start"] = "random"
     assert len(losing_cells([*ours, *RANDOM], config)) == 2
-    assert np.isclose(losing_cells([*ours, *RANDOM], config)[0].solver_mean, -0.5)
+    assert np.isclose(losing_cells([*ours, *RANDOM], config)[0].mean, -0.5)

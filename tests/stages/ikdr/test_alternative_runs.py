@@ -3,17 +3,16 @@
 import numpy as np
 import pytest
 
-from configs import whole_config
-from kdrbench.bench.batch import Surroundings
-from kdrbench.bench.clustering_job import make_clustering_job
-from kdrbench.bench.fold import whole
-from kdrbench.bench.grid import Grid
-from kdrbench.bench.limits import Limits
-from kdrbench.bench.quality import normalised_mutual_information
-from kdrbench.bench.state import BatchFiles
+from configs import ikdr_config
+from kdrbench.bench.isolation.limits import Limits
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.solvers import build_solver
-from one_batch import run_batch
+from kdrbench.stages.config import load_grid
+from kdrbench.stages.ikdr.clustering_run import make_clustering_run
+from kdrbench.stages.ikdr.definition import CellDefinition
+from kdrbench.stages.ikdr.fold import whole
+from kdrbench.stages.ikdr.scores import normalised_mutual_information
+from one_batch import arrays_in, context_of, files_in, run_batch
 
 LIMITS = Limits(time_s=5.0, memory_mib=512)
 
@@ -30,27 +29,27 @@ def batch_of(dataset, asked, components=2):
         "split": "none",
         "start": "surrogate",
     }
-    config = whole_config() | {"run": ["e"], "solvers": {"it": {"method": "ism"}}, "experiments": {"e": experiment}}
-    return Grid(config).batches()[0]
+    config = ikdr_config() | {"run": ["e"], "solvers": {"it": {"method": "ism"}}, "experiments": {"e": experiment}}
+    return load_grid(config).batches()[0]
 
 
 @pytest.mark.parametrize("sought", ["short side", "classes"])
-def test_the_other_labelling_is_found_and_judged_by_the_one_that_is_sought(tmp_path, sought):
+def test_the_other_labelling_is_found_and_scored_by_the_one_that_is_sought(tmp_path, sought):
     asked = {"given": "classes", "sought": sought}
     batch = batch_of("four-gaussians", asked, components=3)
-    files = BatchFiles(tmp_path / "r", tmp_path / "t", tmp_path / "s", tmp_path / "f.npz")
+    files = files_in(tmp_path)
     dataset = load_dataset("four-gaussians")
-    (record,) = run_batch(batch, dataset, Surroundings(LIMITS, 0.0), files)
+    (record,) = run_batch(batch, dataset, context_of(LIMITS), files)
     assert (record.paradigm, record.quality_metric, record.status) == ("alternative", "nmi", "converged")
     # Halves of the long side are given, those of the short one are found, whatever is said to be sought.
     assert (record.quality > 0.9) == (sought == "short side")
     assert record.nmi_given < 0.01
     labellings = {"classes": dataset.labels, "short side": dataset.labelling("short side").codes}
-    with np.load(files.findings) as found:
-        labels = found["gaussian/it/labels_0"]
-        assert found["gaussian/it/projection_0"].shape == (3, 3)
-        np.testing.assert_array_equal(found["gaussian/it/given_0"], dataset.labels)
-    # What is kept is what was judged.
+    arrays = arrays_in(files)
+    labels = arrays["gaussian/it/labels_0"]
+    assert arrays["gaussian/it/projection_0"].shape == (3, 3)
+    np.testing.assert_array_equal(arrays["gaussian/it/given_0"], dataset.labels)
+    # What is kept is what was scored.
     assert record.quality == normalised_mutual_information(labellings[sought], labels)
     assert record.nmi_given == normalised_mutual_information(labellings["classes"], labels)
 
@@ -64,14 +63,15 @@ def test_data_without_classes_are_given_the_clusters_found_first():
     features = np.column_stack([features, features[:, 0] + 0.5 * rng.standard_normal(80)])
     nameless = Dataset("flower", features, np.zeros(0, dtype=np.int64), ("a", "b", "c"), ())
     batch = batch_of("flower", {"given": "clusters", "n_clusters": 2})
-    assert (batch.parameters, batch.labellings) == ({"n_clusters": 2}, {"given": "clusters"})
-    job = make_clustering_job(batch, build_solver({"method": "ism"}), 512.0, 0, whole(nameless))
-    assert normalised_mutual_information(job.given, codes[:, 0]) == pytest.approx(1.0)
-    assert job.fold.train_features.shape == (80, 3)
+    cell = CellDefinition.of(batch)
+    assert (cell.parameters, cell.labellings) == ({"n_clusters": 2}, {"given": "clusters"})
+    run = make_clustering_run(cell, build_solver({"method": "ism"}), 512.0, 0, whole(nameless))
+    assert normalised_mutual_information(run.given, codes[:, 0]) == pytest.approx(1.0)
+    assert run.fold.train_features.shape == (80, 3)
 
 
 def test_as_many_clusters_as_the_sought_labelling_has_classes():
     batch = batch_of("face", {"given": "classes", "sought": "pose"}, components=20)
-    assert batch.parameters["n_clusters"] == 4
+    assert batch.definition["parameters"]["n_clusters"] == 4
     batch = batch_of("face", {"given": "pose", "sought": "classes"}, components=20)
-    assert batch.parameters["n_clusters"] == 20
+    assert batch.definition["parameters"]["n_clusters"] == 20

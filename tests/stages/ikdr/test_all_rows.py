@@ -4,59 +4,54 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from configs import whole_config
+from configs import ikdr_config
 from helpers import needs_authors_cancer
-from kdrbench.bench.batch import Surroundings
-from kdrbench.bench.fold import Fold, make_subset, whole
-from kdrbench.bench.grid import Grid
-from kdrbench.bench.limits import Limits
-from kdrbench.bench.quality import Metric, metric_of, projected_quality, quality_of_labels
-from kdrbench.bench.state import BatchFiles
+from kdrbench.bench.isolation.limits import Limits
 from kdrbench.datasets import load_dataset
-from one_batch import run_batch
+from kdrbench.stages.config import load_grid
+from kdrbench.stages.ikdr.fold import Fold, make_subset, whole
+from kdrbench.stages.ikdr.scores import Metric, classification_metric, projected_quality, quality_of_labels
+from one_batch import context_of, files_in, run_batch
 
 
 def records_of(dataset, q, tmp_path, *, solvers=(), baselines=()):
-    config = whole_config()
     experiment = {
         "title": "All rows.",
         "paradigm": "supervised",
         "datasets": [dataset],
         "kernels": ["gaussian"],
-        "solvers": list(solvers) or ["ism"],
+        "solvers": list(solvers),
         "baselines": list(baselines),
         "components": {dataset: q},
         "split": "none",
         "start": "surrogate",
     }
-    grid = Grid(config | {"run": ["e"], "experiments": {"e": experiment}})
-    found = {}
+    grid = load_grid(ikdr_config() | {"run": ["e"], "experiments": {"e": experiment}})
+    records = {}
     for batch in grid.batches():
-        if batch.solver in (*solvers, *baselines):
-            files = BatchFiles(*(tmp_path / batch.solver / name for name in ("r.jsonl", "t.jsonl", "state")))
-            data, around = load_dataset(dataset), Surroundings(Limits(10.0, 512), 0.01)
-            (found[batch.solver],) = run_batch(batch, data, around, files)
-    return found
+        files, context = files_in(tmp_path / batch.cell[-1]), context_of(Limits(10.0, 512))
+        (records[batch.cell[-1]],) = run_batch(batch, load_dataset(dataset), context, files)
+    return records
 
 
 def test_table_5_on_wine(tmp_path):
-    found = records_of("wine", 4, tmp_path, solvers=["ism", "ism_2018"], baselines=["svm", "lda", "pca_svm"])
+    records = records_of("wine", 4, tmp_path, solvers=["ism", "ism_2018"], baselines=["svm", "lda", "pca_svm"])
     # Printed: -1628.14; errors 0, 0, 0, 0 and 1.7 %.
-    assert found["ism"].cost == pytest.approx(-1628.14, abs=0.005)
-    assert found["ism_2018"].cost == pytest.approx(found["ism"].cost, rel=1e-12)
-    errors = {name: round(record.quality, 4) for name, record in found.items()}
+    assert records["ism"].cost == pytest.approx(-1628.14, abs=0.005)
+    assert records["ism_2018"].cost == pytest.approx(records["ism"].cost, rel=1e-12)
+    errors = {name: round(record.quality, 4) for name, record in records.items()}
     assert errors == {"ism": 0.0, "ism_2018": 0.0, "svm": 0.0, "lda": 0.0, "pca_svm": 0.0169}
-    for record in found.values():
+    for record in records.values():
         assert (record.quality_metric, record.split, record.n_train, record.n_test) == ("error", "none", 178, 0)
         assert record.status == "converged"
 
 
 @needs_authors_cancer
 def test_table_5_on_cancer(tmp_path):
-    found = records_of("cancer-137", 4, tmp_path, solvers=["ism"], baselines=["svm", "lda", "pca_svm"])
+    records = records_of("cancer-137", 4, tmp_path, solvers=["ism"], baselines=["svm", "lda", "pca_svm"])
     # Printed: -1645.7; 1.5, 1.5, 3 and 1.5 %.
-    assert found["ism"].cost == pytest.approx(-1645.7, abs=0.05)
-    errors = {name: round(record.quality, 4) for name, record in found.items()}
+    assert records["ism"].cost == pytest.approx(-1645.7, abs=0.05)
+    errors = {name: round(record.quality, 4) for name, record in records.items()}
     assert errors == {"ism": 0.0146, "svm": 0.0146, "lda": 0.0292, "pca_svm": 0.0146}
 
 
@@ -66,7 +61,7 @@ def test_all_rows_keep_their_order_and_have_no_test_part():
     np.testing.assert_array_equal(fold.train_labels, wine.labels)
     np.testing.assert_allclose(fold.train_features.std(axis=0), 1.0, rtol=1e-12)
     assert fold.test_features.shape == (0, 13)
-    assert fold.judged_labels is fold.train_labels
+    assert fold.scored_labels is fold.train_labels
 
 
 def test_a_subset_is_drawn_by_name_number_and_seed_and_scaled_by_itself():
@@ -79,7 +74,7 @@ def test_a_subset_is_drawn_by_name_number_and_seed_and_scaled_by_itself():
     assert not np.array_equal(first.train_features, second.train_features)
     assert not np.array_equal(first.train_features, other.train_features)
     np.testing.assert_allclose(first.train_features.mean(axis=0), 0.0, atol=1e-12)
-    # No row stands twice: all of Wine's differ.
+    # No row occurs twice: all of Wine's differ.
     assert len(np.unique(first.train_features, axis=0)) == 142
 
 
@@ -88,7 +83,7 @@ def test_quality_is_accuracy_where_there_is_a_test_part_and_else_training_error(
     features, labels = rng.standard_normal((40, 3)), rng.integers(2, size=40)
     held_out = Fold(features[:30], labels[:30], features[30:], labels[30:], 0)
     without = Fold(features, labels, features[:0], labels[:0], 0)
-    assert (metric_of(held_out), metric_of(without)) == (Metric.ACCURACY, Metric.ERROR)
+    assert (classification_metric(held_out), classification_metric(without)) == (Metric.ACCURACY, Metric.ERROR)
     projection = np.eye(3)[:, :2]
     machine = SVC(gamma="auto").fit(features[:30, :2], labels[:30])
     assert projected_quality(projection, held_out) == machine.score(features[30:, :2], labels[30:])

@@ -1,4 +1,4 @@
-"""Batches of baselines, well-behaved and not."""
+"""Runs of baselines, well-behaved and not."""
 
 from dataclasses import replace
 
@@ -7,39 +7,32 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.svm import SVC
 
-from configs import table_4_config
 from kdrbench.baselines import BASELINES, build_baseline
-from kdrbench.bench.baseline_job import make_baseline_job
-from kdrbench.bench.batch import Surroundings
-from kdrbench.bench.fold import make_fold
-from kdrbench.bench.grid import Grid
-from kdrbench.bench.limits import Limits
-from kdrbench.bench.state import BatchFiles
-from kdrbench.bench.supervisor import SupervisionError
+from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.datasets import load_dataset
-from one_batch import run_batch
+from kdrbench.stages.ikdr.baseline_run import make_baseline_run
+from kdrbench.stages.ikdr.definition import CellDefinition
+from kdrbench.stages.ikdr.fold import make_fold
+from one_batch import LIMITS, SHORT, context_of, files_in, grid_of, run_batch
 
-LIMITS = Limits(time_s=1.0, memory_mib=256)
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.
 REPEAT_FOR_S = 0.3
 
 
 def batch_of(method, *, folds=1, kept=None):
-    config = table_4_config()
-    config["baselines"] = {"it": {"method": method}}
-    experiment = config["experiments"]["table4_supervised"]
-    experiment |= {"datasets": ["wine"], "baselines": ["it"], "folds_per_job": folds}
-    batch = next(batch for batch in Grid(config).batches() if batch.solver == "it")
-    return batch if kept is None else replace(batch, folds=kept)
+    solvers, baselines = {"ism": {"method": "ism"}}, {"it": {"method": method}}
+    batches = grid_of(solvers=solvers, baselines=baselines, runs_per_job=folds).batches()
+    batch = next(batch for batch in batches if batch.cell == ("none", "it"))
+    return batch if kept is None else replace(batch, runs=kept)
 
 
 @pytest.fixture
 def files(tmp_path):
-    return BatchFiles(tmp_path / "records.jsonl", tmp_path / "traces.jsonl", tmp_path / "state")
+    return files_in(tmp_path)
 
 
-def run(method, files, **options):
-    return run_batch(batch_of(method, **options), load_dataset("wine"), Surroundings(LIMITS, REPEAT_FOR_S), files)
+def run(method, files, *, limits=LIMITS, repeat_for_s=0.0, **options):
+    return run_batch(batch_of(method, **options), load_dataset("wine"), context_of(limits, repeat_for_s), files)
 
 
 def accuracy_by_hand(number):
@@ -50,19 +43,18 @@ def accuracy_by_hand(number):
 
 
 def test_a_baseline_leaves_a_row_a_fold_with_its_time_and_quality_and_no_cost(files):
-    records = run("pca_svm", files, folds=2)
+    records = run("pca_svm", files, folds=2, repeat_for_s=REPEAT_FOR_S)
     assert [record.axes for record in records] == [("table4_supervised", "wine", "none", "it", n) for n in (0, 1)]
     for number, record in enumerate(records):
         assert (record.status, record.message, record.repeats > 1) == ("converged", "fitted", True)
-        assert 0 < record.time_s < record.wall_s < LIMITS.time_s
+        assert 0 < record.time_s < record.provenance.wall_s < LIMITS.time_s
         assert record.cpu_s > 0
         assert (record.quality_metric, record.quality) == ("accuracy", accuracy_by_hand(number))
         assert (record.cost, record.feasibility, record.stationarity, record.iterations) == (None,) * 4
         assert (record.value_calls, record.surrogate_calls, record.evaluation) == (None,) * 3
-        assert (record.n_train, record.n_test, record.n_components, record.solver_version) == (160, 18, 4, 1)
-    assert records[0].batch_sha256 == batch_of("pca_svm", folds=2).sha256
+        assert (record.n_train, record.n_test, record.n_components) == (160, 18, 4)
+    assert records[0].provenance.batch_sha256 == batch_of("pca_svm", folds=2).sha256
     assert files.traces.read_text() == ""
-    assert not files.state.exists()
 
 
 def test_accuracies_below_one_are_those_of_the_same_fit_by_hand(files):
@@ -86,20 +78,21 @@ def test_every_classifier_runs_as_a_batch(files, method):
         ("MisbehavingBaseline", "failed", "ZeroDivisionError: the covariance is 0/0"),
         ("FailsToPredict", "failed", "ZeroDivisionError: no sample is nearest"),
         ("PredictsTooFew", "failed", r"InputError: the baseline predicted labels of shape (2,) for 18 samples"),
-        ("FitsForEver", "time_limit", "killed at the time limit of 1 s"),
-        ("FitsTooLong", "time_limit", "stopped at the time limit of 1 s"),
+        ("FitsForEver", "time_limit", "killed at the time limit of 0.5 s"),
+        ("FitsTooLong", "time_limit", "stopped at the time limit of 0.5 s"),
         ("FitsTooMuch", "memory_limit", "out of memory: Unable to allocate 64.0 GiB"),
     ],
 )
 def test_a_bad_baseline_leaves_its_row(files, baseline, status, message):
-    (record,) = run(f"misbehaving:{baseline}", files)
+    limits = SHORT if status == "time_limit" else LIMITS
+    (record,) = run(f"misbehaving:{baseline}", files, limits=limits)
     assert (record.status, record.message.startswith(message)) == (status, True), record.message
-    assert record.wall_s < LIMITS.time_s + 1.0
+    assert record.provenance.wall_s < limits.time_s + 1.0
     assert record.cost is None
-    # A fit that ended is judged, as a solver's last iterate is; the rest has no quality.
+    # A fit that ended is scored, as a solver's last iterate is; the rest has no quality.
     assert (record.quality is not None) == (baseline == "FitsTooLong")
     if status == "time_limit":
-        assert record.time_s >= LIMITS.time_s
+        assert record.time_s >= limits.time_s
 
 
 def test_a_package_that_is_not_there_is_no_row(files):
@@ -109,11 +102,11 @@ def test_a_package_that_is_not_there_is_no_row(files):
 
 
 def test_every_fit_of_a_fold_has_the_same_randomness_and_no_other_fold_has_it():
-    dataset, batch = load_dataset("wine"), batch_of("svm")
+    dataset, cell = load_dataset("wine"), CellDefinition.of(batch_of("svm"))
     draws = []
     for number in (0, 0, 1):
-        fold = make_fold(dataset, number, 10, batch.seed)
-        job = make_baseline_job(batch, build_baseline({"method": "svm"}), number, fold)
-        draws.append([job.rng().integers(2**62) for _ in range(2)])
+        fold = make_fold(dataset, number, 10, cell.seed)
+        run = make_baseline_run(cell, build_baseline({"method": "svm"}), number, fold)
+        draws.append([run.rng().integers(2**62) for _ in range(2)])
     assert draws[0] == draws[1] == [draws[0][0]] * 2
     assert draws[2] != draws[0]

@@ -5,23 +5,25 @@ import numpy as np
 import pytest
 
 from helpers import random_projection, small_problem
-from kdrbench.bench.monitor import BenchFaultError, Referee, TimedMonitor
-from kdrbench.bench.pauses import Pauses
+from kdrbench.bench.isolation.pauses import Pauses
+from kdrbench.bench.referee import BenchFaultError
 from kdrbench.bench.traces import read_array, read_trace
 from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.stages.ikdr.monitor import ProjectionMonitor, TimedMonitor
+from one_batch import referee_in
 
 
-def referee_for(problem, tmp_path, time_limit_s=60.0):
-    return Referee(problem, 2, time_limit_s, tmp_path / "trace.jsonl", tmp_path / "projection.npy")
+def monitor_for(problem, folder):
+    return ProjectionMonitor(referee_in(folder), problem, 2)
 
 
-def test_watching_changes_neither_path_nor_counters(tmp_path):
+def test_evaluating_changes_neither_path_nor_counters(tmp_path):
     results = []
-    for watched in (False, True):
+    for evaluates in (False, True):
         problem = small_problem()
         start = make_start("random", problem, 2, np.random.default_rng(0))
-        monitor = referee_for(problem, tmp_path) if watched else IterationMonitor()
+        monitor = monitor_for(problem, tmp_path) if evaluates else IterationMonitor()
         results.append(solve(build_solver({"method": "stiefel_cayley"}), problem, start, monitor))
     np.testing.assert_array_equal(results[0].projection, results[1].projection)
     assert results[0].counters == results[1].counters
@@ -31,13 +33,13 @@ def test_watching_changes_neither_path_nor_counters(tmp_path):
 def test_trace_on_disk_equals_the_trace_in_memory_and_ends_at_the_result(tmp_path):
     problem = small_problem()
     start = make_start("random", problem, 2, np.random.default_rng(0))
-    result = solve(build_solver({"method": "stiefel_cayley"}), problem, start, referee_for(problem, tmp_path))
+    result = solve(build_solver({"method": "stiefel_cayley"}), problem, start, monitor_for(problem, tmp_path))
     assert [line[:3] for line in read_trace(tmp_path / "trace.jsonl")] == [tuple(point) for point in result.trace]
     np.testing.assert_array_equal(read_array(tmp_path / "projection.npy"), result.projection)
     assert result.trace[-1].cost == pytest.approx(-problem.value(result.projection), rel=1e-12)
 
 
-def test_the_clock_stands_while_the_referee_looks(tmp_path):
+def test_the_clock_is_paused_while_the_referee_evaluates(tmp_path):
     class Slow:
         n_features = 6
 
@@ -54,25 +56,25 @@ def test_the_clock_stands_while_the_referee_looks(tmp_path):
         def gradient(self, projection):
             return self._problem.gradient(projection)
 
-    referee = referee_for(Slow(small_problem()), tmp_path)
+    monitor = monitor_for(Slow(small_problem()), tmp_path)
     projection = random_projection()
-    referee.begin()
+    monitor.begin()
     for _ in range(5):
-        referee.keep_going(projection)
-    referee.end()
-    # Five looks slept 0.25 s; were they on the clock, it would show at least that.
-    assert referee.clock.wall_s < 0.2
+        monitor.keep_going(projection)
+    monitor.end()
+    # Five evaluations slept 0.25 s; were they on the clock, it would show at least that.
+    assert monitor.clock.wall_s < 0.2
 
 
-def test_later_iterates_are_looked_at_rarely(tmp_path):
-    referee = referee_for(small_problem(), tmp_path)
+def test_later_iterates_are_evaluated_rarely(tmp_path):
+    monitor = monitor_for(small_problem(), tmp_path)
     projection = random_projection()
-    referee.begin()
+    monitor.begin()
     for _ in range(2000):
-        referee.keep_going(projection)
-    referee.end()
-    assert 10 <= len(referee.trace) < 500
-    assert referee.iterations == 2000
+        monitor.keep_going(projection)
+    monitor.end()
+    assert 10 <= len(monitor.trace) < 500
+    assert monitor.iterations == 2000
 
 
 def test_an_unfinished_trace_line_is_left_out(tmp_path):
@@ -83,8 +85,8 @@ def test_an_unfinished_trace_line_is_left_out(tmp_path):
     assert read_array(tmp_path / "none.npy") is None
 
 
-def test_time_is_over_at_the_limit():
-    monitor = TimedMonitor(time_limit_s=0.05)
+def test_time_is_over_at_the_limit(tmp_path):
+    monitor = TimedMonitor(referee_in(tmp_path, 0.05))
     monitor.begin()
     assert monitor.keep_going(random_projection())
     time.sleep(0.06)
@@ -100,13 +102,13 @@ def test_iterates_may_be_made_only_for_the_referee_and_off_the_clock(tmp_path):
         made.append(1)
         return random_projection()
 
-    referee = referee_for(small_problem(), tmp_path)
-    referee.begin()
+    monitor = monitor_for(small_problem(), tmp_path)
+    monitor.begin()
     for _ in range(4):
-        assert referee.keep_going(slowly)
-    referee.end()
-    assert (len(made), len(referee.trace)) == (4, 4)
-    assert referee.clock.wall_s < 0.15
+        assert monitor.keep_going(slowly)
+    monitor.end()
+    assert (len(made), len(monitor.trace)) == (4, 4)
+    assert monitor.clock.wall_s < 0.15
     assert IterationMonitor().keep_going(slowly)
     assert len(made) == 4
 
@@ -139,24 +141,25 @@ def test_pauses_add_up_and_are_seen_across_a_fork():
     ],
 )
 def test_iterates_off_the_manifold_are_refused(tmp_path, iterate, message):
-    referee = referee_for(small_problem(), tmp_path)
-    referee.begin()
+    monitor = monitor_for(small_problem(), tmp_path)
+    monitor.begin()
     with pytest.raises(InputError, match=message):
-        referee.keep_going(iterate)
+        monitor.keep_going(iterate)
     assert read_array(tmp_path / "projection.npy") is None
     # A solver that catches this does not get away with it, and its clock runs.
     time.sleep(0.01)
     with pytest.raises(InputError, match=message):
-        referee.keep_going(random_projection())
-    referee.end()
-    assert referee.clock.wall_s >= 0.01
+        monitor.keep_going(random_projection())
+    monitor.end()
+    assert monitor.clock.wall_s >= 0.01
     with pytest.raises(InputError, match=message):
-        referee.accept(random_projection())
+        monitor.accept(random_projection())
 
 
-def test_a_trace_that_cannot_be_written_is_the_benchs_fault(tmp_path):
-    referee = referee_for(small_problem(), tmp_path / "file")
-    (tmp_path / "file").write_text("not a folder")
-    referee.begin()
-    with pytest.raises(BenchFaultError, match="the trace cannot be written"):
-        referee.keep_going(random_projection())
+@pytest.mark.parametrize(("name", "what"), [("trace.jsonl", "trace"), ("projection.npy", "projection")])
+def test_a_file_that_cannot_be_written_is_the_benchs_fault(tmp_path, name, what):
+    monitor = monitor_for(small_problem(), tmp_path)
+    (tmp_path / name).mkdir()
+    monitor.begin()
+    with pytest.raises(BenchFaultError, match=f"the {what} cannot be written"):
+        monitor.keep_going(random_projection())

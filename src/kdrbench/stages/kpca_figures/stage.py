@@ -1,0 +1,88 @@
+"""Figures 2 to 5 of the KPCA trick as a system of the benchmark: cells are data sets, runs are draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kdrbench.bench.batch import Batch
+from kdrbench.bench.referee import Referee
+from kdrbench.bench.run import RunResult
+from kdrbench.bench.stage import Cell, Config, Stage
+from kdrbench.datasets import Dataset
+from kdrbench.datasets.own import registry_of
+from kdrbench.stages.kpca_figures.config import LEADING, PLANES, SCHEMA, check_experiment, training_of
+from kdrbench.stages.kpca_figures.record import KPCAFiguresRecord
+from kdrbench.stages.kpca_figures.run import (
+    Key,
+    leading_keys,
+    plane_keys,
+    run_leading,
+    run_planes,
+    run_settings,
+    setting_keys,
+    settings_for,
+)
+
+_RUN = "kdrbench.stages.kpca_figures.run"
+# Seconds of one row, over n^3.
+_ROW_S = 1e-8
+
+
+class KPCAFiguresStage(Stage):
+    """What Figures 2 to 5 of the KPCA trick show, a row for each of their points.
+
+    Source: Chatpatanasiri et al., Neurocomputing 73, 2010.
+    """
+
+    record = KPCAFiguresRecord
+    schema = SCHEMA
+
+    def check(self, name: str, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
+        check_experiment(f"config: experiments.{name}", config["experiments"][name], config)
+
+    def expand(self, name: str, config: Config) -> Iterator[Cell]:
+        """Yield a cell for each data set."""
+        experiment, registry = config["experiments"][name], registry_of(config)
+        for dataset in experiment["datasets"]:
+            n_train = training_of(experiment, dataset)
+            definition = {"figure": experiment["figure"], "n_train": n_train}
+            if "learners" in experiment:
+                definition["learners"] = list(experiment["learners"])
+            rows = _keys_of(definition, registry[dataset].n_features)
+            yield Cell(
+                dataset=dataset,
+                names=(),
+                definition=definition,
+                n_runs=experiment.get("draws", 1),
+                roots=(_RUN,),
+                run_s=_seconds_of_a_run(n_train, len(rows)),
+                rows=tuple(rows),
+            )
+
+    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+        """Yield the results of a draw, setting by setting."""
+        if batch.definition["figure"] == LEADING:
+            return run_leading(batch, dataset, referee)
+        if batch.definition["figure"] == PLANES:
+            return run_planes(batch, dataset, referee)
+        return run_settings(batch, dataset, number, referee)
+
+    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
+        """Return the number of the figure."""
+        return {"figure": batch.definition["figure"]}
+
+
+def _keys_of(definition: Mapping[str, Any], n_features: int) -> list[Key]:
+    figure = definition["figure"]
+    if figure == LEADING:
+        return leading_keys(definition["learners"])
+    if figure == PLANES:
+        return plane_keys()
+    return setting_keys(settings_for(figure, definition["n_train"], n_features))
+
+
+def _seconds_of_a_run(n_train: int, n_rows: int) -> float:
+    """Return about how long a draw takes: n^3 for each row."""
+    return float(_ROW_S * n_rows * n_train**3)

@@ -1,0 +1,265 @@
+"""Batches that share a job and its files: what is made again, what is kept, what an interruption or an error leaves."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from configs import ikdr_config
+from kdrbench.bench.batch import Bundle
+from kdrbench.bench.job import run_job
+from kdrbench.bench.publish import read_points
+from kdrbench.bench.record import RecordError, read_records
+from kdrbench.bench.isolation.supervisor import SupervisionError
+from kdrbench.datasets import load_dataset
+from kdrbench.errors import DataError, InputError
+from kdrbench.stages.config import load_grid
+from kdrbench.stages.ikdr.record import IKDRRecord
+from one_batch import IKDR, arrays_in, context_of, files_in, grid_of, wait_until_free, workspace_of
+
+DATA = load_dataset("wine")
+METHODS = {
+    "ism": {"method": "ism"},
+    "Raises": {"method": "misbehaving:Raises"},
+    "tolerant": {"method": "ism", "tolerance": 0.5},
+    "wants": {"method": "misbehaving:WantsAnOracle"},
+    "killed": {"method": "misbehaving:IsKilledOnTheWay", "victim": "batch"},
+}
+
+
+def shared(*solvers, kernels=("gaussian",), folds=2, baselines=("svm",), **methods):
+    """Return the bundle of the one job that makes these solvers and the baselines."""
+    definitions = {name: (METHODS | methods)[name] for name in solvers}
+    changes = {"kernels": list(kernels), "solvers": definitions, "baselines": list(baselines), "folds": folds}
+    (bundle,) = grid_of(**changes, runs_per_job="auto").bundles()
+    return bundle
+
+
+def never():
+    raise AssertionError
+
+
+def run(bundle, files, load=lambda: DATA, **changes):
+    return run_job(IKDR, bundle, load, context_of(**changes), files)
+
+
+def lines_by_method(path):
+    """The lines of rows or of a trace, which names its cell."""
+    lines = {}
+    for line in path.read_text().splitlines():
+        values = json.loads(line)
+        lines.setdefault(values.get("method") or values["cell"].rpartition("/")[2], []).append(line)
+    return lines
+
+
+def rows_in_workspaces(files):
+    return [row for path in files.workspaces.rglob("rows.jsonl") for row in read_records(path, IKDRRecord)]
+
+
+@pytest.fixture
+def files(tmp_path):
+    return files_in(tmp_path)
+
+
+def summary(capsys):
+    """The last line of the job's log."""
+    return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+def test_rows_traces_and_findings_of_all_are_in_one_file_of_each(files, capsys):
+    records = run(shared("ism", "Raises", kernels=["gaussian", "linear"]), files)
+    said = summary(capsys)
+    assert (said["rows"], said["runs_made"]) == (10, 10)
+    assert 0 < said["cpu_s"]
+    assert 0 < said["wall_s"]
+    cells = ["gaussian/ism", "gaussian/Raises", "linear/ism", "linear/Raises", "none/svm"]
+    assert [(f"{row.kernel}/{row.method}", row.run) for row in records] == [(cell, n) for cell in cells for n in (0, 1)]
+    assert read_records(files.records, IKDRRecord) == records
+    assert {row.provenance.trace_file for row in records} == {"table4_supervised/wine/cheap.jsonl"}
+    assert [row.status for row in records] == ["converged", "converged", "failed", "failed"] * 2 + ["converged"] * 2
+    points = read_points(files.traces)
+    assert set(points) == {(cell, number) for cell in cells[:4] for number in (0, 1)}
+    for row in records[:2]:
+        assert points["gaussian/ism", row.run][-1]["cost"] == pytest.approx(row.cost, rel=1e-12)
+    arrays = arrays_in(files)
+    assert {name for name in arrays if name.startswith("none/svm/")} == {"none/svm/labels_0", "none/svm/labels_1"}
+    assert arrays["linear/ism/projection_1"].shape == (13, 4)
+    # Nothing unfinished is left beside what was published.
+    assert {path.name for path in files.records.parent.iterdir() if path.is_file()} == {
+        "rows.jsonl",
+        "traces.jsonl",
+        "findings.npz",
+    }
+
+
+def test_a_changed_batch_alone_is_made_again_and_the_others_keep_their_rows_byte_for_byte(files, capsys):
+    run(shared("ism", "tolerant"), files)
+    rows, traces, arrays = lines_by_method(files.records), lines_by_method(files.traces), arrays_in(files)
+    capsys.readouterr()
+    run(shared("ism", "tolerant", tolerant={"method": "ism", "tolerance": 0.25}), files)
+    again = lines_by_method(files.records)
+    assert (again["ism"], again["svm"]) == (rows["ism"], rows["svm"])
+    assert not set(again["tolerant"]) & set(rows["tolerant"])
+    assert lines_by_method(files.traces)["ism"] == traces["ism"]
+    kept = [name for name in arrays if "/ism/" in name or "/svm/" in name]
+    assert len(kept) == 4
+    assert all(np.array_equal(arrays[name], arrays_in(files)[name]) for name in kept)
+    assert summary(capsys)["runs_made"] == 2
+
+
+def test_cells_come_and_go_and_nothing_else_is_made(files):
+    run(shared("ism"), files)
+    before = files.records.read_text().splitlines()
+    run(shared("tolerant", "ism", baselines=["svm", "lda_svm"]), files)
+    more = lines_by_method(files.records)
+    assert set(before) == {*more["ism"], *more["svm"]}
+    run(shared("ism", baselines=["lda_svm"]), files, load=never, calibrate=never)
+    assert lines_by_method(files.records) == {name: more[name] for name in ("ism", "lda_svm")}
+
+
+@pytest.mark.parametrize("damage", ["deleted", "cut off"])
+def test_published_files_are_written_again_without_running_anything(files, damage, capsys):
+    bundle = shared("ism")
+    run(bundle, files)
+    whole = {path: path.read_bytes() for path in (files.records, files.traces, files.findings)}
+    for path, content in whole.items():
+        if damage == "deleted":
+            path.unlink()
+        else:
+            path.write_bytes(content[:-20])
+    # What a killed job has left of a file that it was writing goes too.
+    unfinished = files.findings.with_name(f".{files.findings.name}.cut")
+    unfinished.write_bytes(b"half")
+    run(bundle, files, load=never, calibrate=never)
+    assert {path: path.read_bytes() for path in whole} == whole
+    assert not unfinished.exists()
+    assert summary(capsys)["runs_made"] == 0
+
+
+def test_a_workspace_that_has_gone_makes_all_runs_again(files):
+    bundle = shared("ism")
+    before = {row.axes: row for row in run(bundle, files)}
+    for batch in bundle.batches:
+        workspace_of(files, batch).drop()
+    after = run(bundle, files)
+    assert len(after) == len(before)
+    assert all(row.provenance.wall_s != before[row.axes].provenance.wall_s for row in after)
+
+
+def test_rows_that_are_not_timed_are_made_again_when_times_are_asked_for(files):
+    bundle = shared("ism")
+    untimed = run(bundle, files, timed=False, calibrate=never)
+    assert {(row.provenance.timed, row.provenance.calibration_before_s) for row in untimed} == {(False, None)}
+    again = run(bundle, files)
+    assert {row.provenance.timed for row in again} == {True}
+    # Timed rows are good enough where times do not matter.
+    assert run(bundle, files, load=never, timed=False, calibrate=never) == again
+
+
+def test_a_job_that_is_killed_goes_on_where_it_was_and_loses_and_doubles_nothing(files, tmp_path, monkeypatch):
+    monkeypatch.setenv("KILLED_NOTE", str(tmp_path / "killed"))
+    bundle = shared("ism", "killed")
+    child = os.fork()
+    if child == 0:
+        run(bundle, files)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert not files.records.exists()
+    made = rows_in_workspaces(files)
+    assert [row.axes[2:] for row in made] == [("gaussian", "ism", 0), ("gaussian", "ism", 1)]
+    wait_until_free(workspace_of(files, bundle.batches[1]).lock)
+    records = run(bundle, files)
+    assert len({row.axes for row in records}) == len(records) == 6
+    kept = {row.axes: row for row in records}
+    assert [kept[row.axes] for row in made] == made
+    assert {row.status for row in records} == {"converged"}
+
+
+def test_an_error_of_the_bench_in_one_batch_is_raised_when_the_others_have_been_run(files, capsys):
+    with pytest.raises(InputError, match="WantsAnOracle needs the oracle third_derivative"):
+        run(shared("wants", "ism"), files)
+    said = capsys.readouterr()
+    assert "table4_supervised/wine/gaussian/wants/0-1: WantsAnOracle needs" in said.err
+    assert said.out == ""
+    assert not files.records.exists()
+    waiting = {row.axes: row for row in rows_in_workspaces(files)}
+    assert len(waiting) == 4
+    records = run(shared("ism"), files, load=never, calibrate=never)
+    assert {row.axes: row for row in records} == waiting
+
+
+def test_published_rows_stay_while_a_job_that_updates_them_fails(files):
+    run(shared("ism"), files)
+    before = files.records.read_bytes()
+    with pytest.raises(InputError):
+        run(shared("ism", "wants"), files)
+    assert files.records.read_bytes() == before
+    # Snakemake removes the outputs of a job that fails; the configuration that was run before needs no run.
+    for path in (files.records, files.traces, files.findings):
+        path.unlink()
+    run(shared("ism"), files, load=never, calibrate=never)
+    assert files.records.read_bytes() == before
+
+
+def test_other_data_are_refused(files):
+    with pytest.raises(DataError, match=r"'wdbc' has SHA-256 .*, the run wants .*; delete its file under results/data"):
+        run(shared("ism"), files, load=lambda: load_dataset("wdbc"))
+    assert not files.records.exists()
+
+
+def test_runs_do_not_begin_without_the_scheduler(files):
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    with pytest.raises(SupervisionError, match="the scheduler is gone; start the workflow again"):
+        run(shared("ism"), files, scheduler=child)
+    assert rows_in_workspaces(files) == []
+
+
+def test_two_processes_never_work_on_one_batch(files):
+    bundle = shared("ism", baselines=[])
+    (batch,) = bundle.batches
+    context = context_of()
+    with (
+        workspace_of(files, batch).claimed(batch, context.limits, timed=True),
+        pytest.raises(SupervisionError, match=r"another process works on .*0-1; wait until it has ended, or end it"),
+    ):
+        run(bundle, files)
+    assert not files.records.exists()
+
+
+def test_a_job_publishes_the_rows_of_all_its_batches_or_none(files, monkeypatch):
+    bundle = shared("ism", baselines=[])
+    monkeypatch.setattr("kdrbench.bench.job.run_batch", lambda *words: set())
+    with pytest.raises(RecordError, match=r"0-1 lacks 2 row\(s\), the first is .*'gaussian', 'ism', 0\); run it again"):
+        run(bundle, files)
+    assert not files.records.exists()
+
+
+def test_cores_are_calibrated_again_when_some_seconds_have_passed(tmp_path, monkeypatch):
+    seconds = iter(range(1, 100))
+
+    def calibrations_of(folder):
+        bundle = shared("ism", kernels=["gaussian", "linear"], baselines=[])
+        records = run(bundle, files_in(tmp_path / folder), calibrate=lambda: float(next(seconds)))
+        return [(row.provenance.calibration_before_s, row.provenance.calibration_after_s) for row in records]
+
+    monkeypatch.setattr("kdrbench.bench.job.CALIBRATE_EVERY_S", 0.0)
+    assert calibrations_of("often") == [(1.0, 2.0)] * 2 + [(2.0, 3.0)] * 2
+    monkeypatch.setattr("kdrbench.bench.job.CALIBRATE_EVERY_S", 3600.0)
+    assert calibrations_of("once") == [(4.0, 5.0)] * 4
+
+
+def test_a_bundle_is_read_as_it_was_written_and_says_once_what_its_batches_share():
+    bundle = shared("ism", "Raises", "tolerant")
+    text = bundle.to_json()
+    assert Bundle.from_json(text) == bundle
+    assert text.count(DATA.content_sha256) == 1
+
+
+def test_the_largest_bundle_fits_many_times_into_a_word_of_a_command():
+    # Linux allows 128 KiB, and the whole command is a word of the shell's.
+    assert max(len(bundle.to_json()) for bundle in load_grid(ikdr_config()).bundles()) < 2**17 / 8

@@ -1,0 +1,105 @@
+"""Which rows of an earlier job are used: those of the same batch that today's limits would not make otherwise."""
+
+import json
+
+import pytest
+
+from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.job import run_job
+from one_batch import alone, context_of, files_in
+from tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
+
+LIMITS = Limits(time_s=0.1, memory_mib=256)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return files_in(tmp_path)
+
+
+def run(batch, files, limits=LIMITS, **changes):
+    return run_job(TinyStage(), alone(batch), lambda: DATA, context_of(limits, **changes), files)
+
+
+def made_again(files, batch, **second):
+    """Run a batch twice; return the numbers of the runs that were made again."""
+    before = {row.run: row.provenance.wall_s for row in run(batch, files)}
+    after = {row.run: row.provenance.wall_s for row in run(batch, files, **second)}
+    return {number for number, wall_s in after.items() if wall_s != before[number]}
+
+
+def test_rows_that_ended_below_the_limits_are_kept_whatever_the_limits_are(files):
+    assert made_again(files, tiny_batch(then="fails"), limits=Limits(9.0, 999)) == set()
+    assert {row.provenance.time_limit_s for row in files.workspace(tiny_batch(then="fails"), TinyRecord).records()} == {
+        0.1
+    }
+
+
+def test_rows_at_a_limit_are_made_again_with_another(files):
+    batch = tiny_batch(second_s=0.15, runs=[0])
+    # A change of the other limit is none to them.
+    assert made_again(files, batch, limits=Limits(0.1, 512)) == set()
+    assert made_again(files, batch, limits=Limits(5.0, 256)) == {0}
+    assert [row.status for row in run(batch, files, limits=Limits(5.0, 256))] == ["converged", "stalled"]
+
+
+def test_rows_at_the_limit_of_memory_are_made_again_with_another(files):
+    class Hoards(TinyStage):
+        def _answer(self, definition, dataset):
+            raise MemoryError("too much")
+
+    def walls(limits):
+        rows = run_job(Hoards(), alone(tiny_batch(runs=[0])), lambda: DATA, context_of(limits), files)
+        assert {row.status for row in rows} == {"memory_limit"}
+        return {row.provenance.wall_s for row in rows}
+
+    first = walls(LIMITS)
+    assert walls(Limits(9.0, 256)) == first
+    assert walls(Limits(0.1, 512)) != first
+
+
+def test_a_batch_of_other_runs_has_a_workspace_of_its_own(files):
+    run(tiny_batch(), files)
+    run(tiny_batch(runs=[2]), files)
+    assert [row.run for row in files.workspace(tiny_batch(), TinyRecord).records()] == [0, 0, 1, 1]
+
+
+def test_files_of_finished_runs_stay_where_the_runs_left_them(files):
+    run(tiny_batch(), files)
+    folder = files.workspace(tiny_batch(), TinyRecord).folder
+    assert folder == files.workspaces / "e/tiny/it/0-1"
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()) == [
+        "key.json",
+        "rows.jsonl",
+        "run-0/answer.npy",
+        "run-0/results.jsonl",
+        "run-1/answer.npy",
+        "run-1/results.jsonl",
+    ]
+
+
+def test_a_workspace_of_another_schema_is_void(files, monkeypatch):
+    batch = tiny_batch(runs=[0])
+    before = run(batch, files)
+    monkeypatch.setattr(TinyRecord, "SCHEMA_VERSION", 4)
+    (again, _) = run(batch, files)
+    assert (again.schema_version, before[0].schema_version) == (4, 3)
+
+
+def test_a_removal_that_is_cut_short_leaves_nothing_in_use(files):
+    batch = tiny_batch(runs=[0])
+    before = run(batch, files)
+    (files.workspace(batch, TinyRecord).folder / "key.json").unlink()
+    assert run(batch, files)[0].provenance.wall_s != before[0].provenance.wall_s
+
+
+def test_a_claim_says_which_runs_have_their_rows(files):
+    batch = tiny_batch(runs=[0])
+    workspace = files.workspace(batch, TinyRecord)
+    with workspace.claimed(batch, LIMITS, timed=True) as usable:
+        assert usable == set()
+    run(batch, files)
+    with workspace.claimed(batch, LIMITS, timed=True) as usable:
+        assert usable == {0}
+    key = json.loads((workspace.folder / "key.json").read_text())
+    assert key == [batch.sha256, TinyRecord.SCHEMA_VERSION]

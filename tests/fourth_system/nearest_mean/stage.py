@@ -1,0 +1,35 @@
+"""The stage: from an experiment to cells, from a batch to runs, and the table of its rows."""
+
+from kdrbench.bench.stage import Cell, Stage
+from nearest_mean.config import SCHEMA
+from nearest_mean.record import NearestMeanRecord
+from nearest_mean.run import run_half
+from nearest_mean.table import means_table
+
+
+class NearestMeanStage(Stage):
+    """One cell for each data set, one run for each random half, one row for each shrinkage."""
+
+    record, schema = NearestMeanRecord, SCHEMA
+
+    def expand(self, name, config):
+        """Yield the data sets."""
+        experiment = config["experiments"][name]
+        for dataset in experiment["datasets"]:
+            yield Cell(
+                dataset,
+                names=(),
+                definition={"shrinkages": experiment["shrinkages"]},
+                n_runs=experiment["draws"],
+                roots=("nearest_mean.run",),
+                run_s=0.01,
+                rows=tuple((float(shrinkage),) for shrinkage in experiment["shrinkages"]),
+            )
+
+    def run(self, batch, dataset, number, referee):
+        """Fit on one half, score on the other."""
+        yield from run_half(dataset, [key[0] for key in batch.rows], number, batch.seed, referee)
+
+    def table(self, rows, name, experiment):
+        """Return mean accuracies by data set and shrinkage."""
+        return means_table(rows, name, experiment["title"])

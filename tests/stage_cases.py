@@ -1,0 +1,45 @@
+"""Grids, runs and jobs of one experiment, for tests of the stages beside kernel dimension reduction."""
+
+from pathlib import Path
+
+from configs import whole_config
+from kdrbench.bench.batch import Bundle
+from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.isolation.pauses import Pauses
+from kdrbench.bench.job import run_job
+from kdrbench.bench.referee import Referee, RunFiles
+from kdrbench.bench.stage import RunContext
+from kdrbench.stages import build_stage
+from kdrbench.stages.config import load_grid
+from one_batch import files_in
+
+LIMITS = Limits(time_s=60.0, memory_mib=1024)
+
+
+def only(name, **changes):
+    """The project's configuration with one of its experiments, changed."""
+    config = whole_config()
+    return config | {"run": [name], "experiments": {name: config["experiments"][name] | changes}}
+
+
+def grid_of(name, **changes):
+    return load_grid(only(name, **changes))
+
+
+def referee_of(folder=Path("unused"), limits=LIMITS):
+    return Referee(limits, 0.0, Pauses(), RunFiles(folder))
+
+
+def results_of(batch, dataset, number=0, referee=None):
+    """The results of a run by their keys, made in this process."""
+    stage, referee = build_stage(batch.system), referee or referee_of()
+    results = list(stage.prepare(batch, dataset, RunContext(LIMITS))(number).run(referee))
+    assert len({result.key for result in results}) == len(results)
+    return {result.key: result for result in results}
+
+
+def job_of(batch, dataset, folder, limits=LIMITS, stage=None):
+    """The records of a job that makes one batch."""
+    context = RunContext(limits, calibrate=lambda: 0.02)
+    stage = stage or build_stage(batch.system)
+    return run_job(stage, Bundle(batch.path, (batch,)), lambda: dataset, context, files_in(folder))

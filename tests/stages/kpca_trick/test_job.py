@@ -1,0 +1,98 @@
+"""Splits as a job: the rows of each method, whatever becomes of the split."""
+
+import time
+
+import pytest
+
+from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.merge import merge_records
+from kdrbench.bench.record import parse_record, read_records, record_json
+from kdrbench.bench.run import RunResult
+from kdrbench.datasets import load_dataset
+from kdrbench.errors import DataError
+from kdrbench.solvers.status import Status
+from kdrbench.stages.kpca_trick import stage as stage_module
+from kdrbench.stages.kpca_trick.record import KPCATrickRecord
+from kdrbench.stages.kpca_trick.stage import KPCATrickStage
+from kpca_trick_cases import kpca_batch, kpca_record
+from one_batch import files_in
+from stage_cases import LIMITS, job_of
+
+IRIS = load_dataset("iris")
+METHODS = ("plain", "aligned")
+
+
+def endings(records):
+    return [(record.run, record.variant, record.status) for record in records]
+
+
+def test_every_method_of_every_split_leaves_a_row(tmp_path):
+    batch = kpca_batch(variants=METHODS)
+    records = job_of(batch, IRIS, tmp_path)
+    assert [record.axes for record in records] == batch.axes
+    assert read_records(files_in(tmp_path).records, KPCATrickRecord) == records
+    for record in records:
+        assert (record.status, record.n_train, record.n_test, record.n_features) == ("converged", 100, 50, 4)
+        assert 0.8 < record.accuracy <= 1.0
+        assert record.provenance.wall_s >= record.learning_cpu_s
+        assert record.provenance.calibration_after_s == 0.02
+        assert record.time_s == pytest.approx(record.tuning_wall_s + record.learning_wall_s)
+
+
+def result(variant, **columns):
+    return RunResult(Status.CONVERGED, "", 1.0, 1.0, columns, ("dne", variant))
+
+
+def job(tmp_path, monkeypatch, work, limits=LIMITS):
+    monkeypatch.setattr(stage_module, "run_split", work)
+    return job_of(kpca_batch(variants=METHODS, runs=(0,)), IRIS, tmp_path, limits, KPCATrickStage())
+
+
+def test_a_limit_takes_only_what_had_not_ended(tmp_path, monkeypatch):
+    def stuck(batch, dataset, number, referee):
+        yield result("plain", accuracy=0.5)
+        referee.timed(lambda: time.sleep(60))
+
+    records = job(tmp_path, monkeypatch, stuck, Limits(0.3, 1024.0))
+    assert endings(records) == [(0, "plain", "converged"), (0, "aligned", "time_limit")]
+    assert records[0].accuracy == 0.5
+    assert records[1].accuracy is records[1].tuning_cpu_s is records[1].time_s is None
+    assert records[1].message == "killed at the time limit of 0.3 s"
+
+
+def test_the_limit_counts_methods_and_not_what_is_done_between_them(tmp_path, monkeypatch):
+    def slow_beside_the_clock(batch, dataset, number, referee):
+        time.sleep(0.8)
+        referee.timed(lambda: None)
+        yield result("plain", accuracy=0.5)
+        yield result("aligned", accuracy=0.5)
+
+    records = job(tmp_path, monkeypatch, slow_beside_the_clock, Limits(0.3, 1024.0))
+    assert {record.status for record in records} == {"converged"}
+
+
+def test_failures_and_memory_are_rows(tmp_path, monkeypatch):
+    def hoards(batch, dataset, number, referee):
+        yield RunResult(Status.FAILED, "ValueError: no", key=("dne", "plain"))
+        yield result("aligned", kernel=str(bytearray(200 * 2**20)[0]))
+
+    records = job(tmp_path, monkeypatch, hoards, Limits(60.0, 64.0))
+    assert endings(records) == [(0, "plain", "failed"), (0, "aligned", "memory_limit")]
+    assert records[0].message == "ValueError: no"
+    assert (records[0].learning_cpu_s, records[0].n_train) == (None, 100)
+
+
+def test_other_data_than_the_batch_wants_are_refused(tmp_path):
+    with pytest.raises(DataError, match="the run wants 0123; delete its file"):
+        job_of(kpca_batch(data_sha256="0123"), IRIS, tmp_path)
+
+
+def test_rows_are_read_as_they_were_written_and_merged_in_order(tmp_path):
+    first, second = kpca_record(), kpca_record(run=1, test_selected="[0.5, 0.25]")
+    assert parse_record(record_json(first), KPCATrickRecord) == first
+    path, table = tmp_path / "rows.jsonl", tmp_path / "kpca_tables.csv"
+    path.write_text("".join(record_json(record) + "\n" for record in (second, first)))
+    expected = dict.fromkeys((first.axes, second.axes), "")
+    assert merge_records([path], KPCATrickRecord, expected, table) == [first, second]
+    shared, own = "schema_version,experiment,dataset,run,seed,status,message,time_s,cpu_s,", "learner,variant,accuracy,"
+    assert table.read_text().startswith(shared + own)

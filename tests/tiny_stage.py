@@ -1,0 +1,92 @@
+"""The smallest system there is: two rows a run, the second of which fails where its definition says so."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from kdrbench.bench.batch import Batch
+from kdrbench.bench.record import Record
+from kdrbench.bench.run import RunResult
+from kdrbench.bench.stage import Cell, Stage
+from kdrbench.datasets import Dataset
+from kdrbench.errors import ConfigError
+from kdrbench.solvers import Status
+
+HALVES = (("first",), ("second",))
+DATA = Dataset("tiny", np.arange(6.0).reshape(3, 2), np.array([0, 1, 0]), ("a", "b"), ("x", "y"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TinyRecord(Record):
+    SCHEMA_VERSION: ClassVar[int] = 3
+    CELL: ClassVar[tuple[str, ...]] = ("method",)
+    KEYS: ClassVar[tuple[str, ...]] = ("half",)
+
+    method: str
+    half: str
+    n_samples: int
+    answer: float | None = None
+
+
+class TinyStage(Stage):
+    """``answer`` is what the first half answers, ``then`` what happens in the second."""
+
+    record = TinyRecord
+    schema: ClassVar = {"required": ["answers"], "properties": {"answers": {"type": "object"}}}
+
+    def check(self, name, config):
+        if not config["experiments"][name]["answers"]:
+            raise ConfigError(f"config: experiments.{name}.answers holds no method")
+
+    def expand(self, name, config):
+        experiment = config["experiments"][name]
+        for dataset in experiment["datasets"]:
+            for method, answer in experiment["answers"].items():
+                yield Cell(dataset, (method,), {"answer": answer}, 2, ("tiny_stage",), 0.1, HALVES)
+
+    def describe(self, batch, dataset, number):
+        return {"n_samples": len(dataset.features)}
+
+    def run(self, batch, dataset, number, referee):
+        definition = batch.definition
+        time.sleep(definition.get("prepares_s", 0.0))
+        value, seconds = referee.timed(lambda: self._answer(definition, dataset))
+        referee.save("answer", np.array([value]))
+        columns = {"answer": np.float64(value)}
+        yield RunResult(Status.CONVERGED, "well", seconds.wall_s, seconds.cpu_s, columns, key=("first",))
+        if definition.get("then") == "is killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if definition.get("then") == "kills the job" and number == 1 and not Path(definition["note"]).exists():
+            Path(definition["note"]).touch()
+            os.kill(int(Path(definition["job"]).read_text()), signal.SIGKILL)
+            time.sleep(600)
+        if definition.get("then") == "fails":
+            raise ZeroDivisionError("no second half")
+        _, seconds = referee.timed(lambda: time.sleep(definition.get("second_s", 0.0)))
+        yield RunResult(Status.STALLED, "as well", seconds.wall_s, seconds.cpu_s, key=("second",))
+
+    def _answer(self, definition, dataset):
+        time.sleep(definition.get("first_s", 0.0))
+        return float(definition.get("answer", 1.0)) * dataset.features.sum()
+
+
+def tiny_batch(*, method="it", runs=(0, 1), data=DATA, **definition):
+    return Batch(
+        system="tiny_stage:TinyStage",
+        experiment="e",
+        dataset=data.name,
+        data_sha256=data.content_sha256,
+        cell=(method,),
+        definition=definition,
+        runs=tuple(runs),
+        rows=HALVES,
+        seed=0,
+        threads=1,
+        sources_sha256="of these sources",
+        packages={"numpy": "2"},
+    )
