@@ -3,7 +3,7 @@
     python benchmarks/compare_records.py before/ikdr.csv results/ikdr.csv --rename fold=run solver=method
 
 Rows are matched by the columns that name a run. Times, memory and provenance are left out, since they differ between
-machines and days, and so are iterations of runs that a time limit ended. Exit code 1 if a row differs or is missing.
+machines and days. So are runs that a time limit ended. Exit code 1 if a row differs or is missing.
 """
 
 from __future__ import annotations
@@ -32,27 +32,30 @@ FLOOR = {
 TOLERANCE = 1e-10
 
 
-def differences(old: pd.DataFrame, new: pd.DataFrame) -> list[str]:
-    """Return a line for each row that is missing and for each column in which two rows differ."""
+def differences(old: pd.DataFrame, new: pd.DataFrame) -> tuple[list[str], int]:
+    """Return a line for each row that is missing and each column in which two rows differ, and the rows left out.
+
+    Left out are runs that a time limit ended in one table or both: it falls where the clock says.
+    """
     keys = [name for name in AXES if name in old and name in new]
     both = old.merge(new, on=keys, how="outer", suffixes=("", "_new"), indicator=True)
-    lines = [
-        f"only in {row['_merge']}: {[row[key] for key in keys]}" for _, row in both[both["_merge"] != "both"].iterrows()
-    ]
+    lines = []
+    for _, row in both[both["_merge"] != "both"].iterrows():
+        lines.append(f"only in {'the first' if row['_merge'] == 'left_only' else 'the second'}: {_name(row, keys)}")
+    pairs = both[both["_merge"] == "both"]
+    limited = (pairs["status"] == "time_limit") | (pairs["status_new"] == "time_limit")
+    pairs = pairs[~limited]
     for name in COMPARED:
         if name in keys or name not in old or name not in new:
             continue
-        pairs = both[both["_merge"] == "both"]
-        # A time limit falls where the clock says.
-        pairs = (
-            pairs[(pairs["status"] != "time_limit") & (pairs["status_new"] != "time_limit")]
-            if name != "status"
-            else pairs
-        )
         unequal = _unequal(pairs[name], pairs[f"{name}_new"], FLOOR.get(name, 0.0))
         for _, row in pairs[unequal].iterrows():
-            lines.append(f"{name}: {row[name]} against {row[f'{name}_new']} in {[row[key] for key in keys]}")
-    return lines
+            lines.append(f"{name}: {row[name]} against {row[f'{name}_new']} in {_name(row, keys)}")
+    return lines, int(limited.sum())
+
+
+def _name(row: pd.Series, keys: list[str]) -> str:
+    return "/".join(str(row[key]) for key in keys)
 
 
 def _unequal(old: pd.Series, new: pd.Series, floor: float) -> np.ndarray:
@@ -73,8 +76,9 @@ def main() -> int:
     renamed = dict(word.split("=") for word in arguments.rename)
     tables = (pd.read_csv(arguments.old).rename(columns=renamed), pd.read_csv(arguments.new))
     old, new = (table.drop(columns=arguments.drop, errors="ignore") for table in tables)
-    lines = differences(old, new)
-    print("\n".join([*lines, f"{len(old)} rows against {len(new)}: {len(lines)} difference(s)"]))
+    lines, limited = differences(old, new)
+    summary = f"{len(old)} rows against {len(new)}, {limited} at a time limit left out: {len(lines)} difference(s)"
+    print("\n".join([*lines, summary]))
     return 1 if lines else 0
 
 

@@ -4,8 +4,8 @@ A solver that returns its start at once is run by `kdrbench batch` on one fold, 
 share the job; the differences of the CPU times of the whole process give the cost of a job (imports, provenance,
 reading data), of a cell in it (lock, key, sources of its method) and of a run (fork, supervision, split, problem,
 evaluation, fsynced row). A one-line Snakemake job is timed beside them: many jobs that do nothing against one. Where
-the demo has been made, its share is reckoned: that of the jobs, cells and runs of its table in the CPU seconds that its
-jobs say they took.
+the demo has been made, its share is estimated: that of the jobs, cells and runs of its tables in the CPU seconds that
+the logs of its jobs report.
 
     python benchmarks/overhead.py
 """
@@ -14,6 +14,7 @@ import csv
 import json
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -25,15 +26,16 @@ from typing import ClassVar
 
 import yaml
 
-from kdrbench.bench.grid import Grid
-from kdrbench.bench.plan import Batch, Bundle
+from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.datasets import load_dataset, save_prepared
 from kdrbench.solvers import Outcome, Status
+from kdrbench.stages.config import load_grid
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 5
 MANY = 41
 JOBS = 40
+SYSTEMS = ("ikdr", "kpca_trick", "kpca_figures", "low_rank")
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,6 @@ class ReturnsItsStart:
     """The quickest solver there is."""
 
     requires: ClassVar[frozenset[str]] = frozenset()
-    version: ClassVar[int] = 1
 
     def run(self, problem, start, monitor):
         """Return the start."""
@@ -80,24 +81,32 @@ class Costs:
 
 
 def _share_of_the_demo(costs: Costs) -> None:
-    table = ROOT / "results" / "runs.csv"
-    if not table.exists():
+    results = ROOT / "results"
+    tables = [results / "demo" / f"{system}.csv" for system in SYSTEMS]
+    rows = [row for table in tables if table.exists() for row in _rows(table)]
+    if not rows:
         return
-    with table.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
     jobs, cells = (len({row[name] for row in rows}) for name in ("trace_file", "batch_sha256"))
-    ours = jobs * costs.a_job + cells * costs.a_cell + len(rows) * costs.a_run
-    said = [json.loads(path.read_text(encoding="utf-8")) for path in table.parent.glob("runs/**/*.json")]
-    print(f"the table of {table.parent.name}: {jobs} jobs, {cells} cells, {len(rows)} runs; {ours:.0f} s are added")
-    if all(one["runs_made"] == one["runs"] for one in said):
-        total = sum(one["cpu_s"] for one in said)
-        print(f"that is {ours / total:.0%} of the {total:.0f} CPU s that the jobs took")
+    runs = len({(row["batch_sha256"], row["run"]) for row in rows})
+    added = jobs * costs.a_job + cells * costs.a_cell + runs * costs.a_run
+    print(f"the demo: {jobs} jobs, {cells} cells, {runs} runs; {added:.0f} s are added")
+    logs = {results / "logs" / "runs" / row["trace_file"].replace(".jsonl", ".log") for row in rows}
+    summaries = [json.loads(line) for log in logs for line in log.read_text().splitlines() if line.startswith("{")]
+    if sum(one["runs_made"] for one in summaries) == runs:
+        total = sum(one["cpu_s"] for one in summaries)
+        print(f"that is {added / total:.1%} of the {total:.0f} CPU s that the jobs took")
+
+
+def _rows(table: Path) -> list[dict[str, str]]:
+    with table.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
 
 
 def _bundle(n_cells: int, n_runs: int) -> Bundle:
-    """Return a job of so many cells of so many runs each."""
-    batch = replace(_batch(), folds=tuple(range(n_runs)))
-    return Bundle("overhead/wine/cheap", tuple(replace(batch, solver=f"start{number}") for number in range(n_cells)))
+    """Return a job of ``n_cells`` cells with ``n_runs`` runs each."""
+    batch = replace(_batch(), runs=tuple(range(n_runs)))
+    cells = [replace(batch, cell=("gaussian", f"start{number}")) for number in range(n_cells)]
+    return Bundle("overhead/wine/cheap", tuple(cells))
 
 
 def _batch() -> Batch:
@@ -105,30 +114,20 @@ def _batch() -> Batch:
     config["solvers"] = {"start": {"method": "overhead:ReturnsItsStart"}}
     experiment = config["experiments"]["table4_supervised"]
     experiment |= {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["start"]}
-    experiment |= {"folds": MANY, "folds_per_job": MANY}
+    experiment |= {"folds": MANY, "runs_per_job": MANY}
     config |= {"run": ["table4_supervised"], "experiments": {"table4_supervised": experiment}}
-    return Grid(config).batches()[0]
+    return load_grid(config).batches()[0]
 
 
 def _command(bundle: Bundle, folder: Path) -> tuple[list[str], Path]:
-    words = [sys.executable, "-m", "kdrbench", "batch", "--spec", bundle.to_json(), "--data", str(folder / "wine.npz")]
-    words += ["--out", str(folder / "runs.jsonl"), "--trace", str(folder / "traces.jsonl")]
-    words += [
-        "--state",
-        str(folder / "state"),
-        "--time-limit-s",
-        "60",
-        "--memory-limit-mib",
-        "1024",
-        "--repeat-for-s",
-        "0",
-    ]
-    return words, folder
+    words = [sys.executable, "-m", "kdrbench", "batch", "--job", bundle.to_json(), "--data", str(folder / "wine.npz")]
+    words += ["--results", str(folder / "results"), "--time-limit-s", "60", "--memory-limit-mib", "1024"]
+    return [*words, "--repeat-for-s", "0"], folder
 
 
 def _seconds(command: list[str], folder: Path) -> tuple[float, float]:
     """Return CPU and wall seconds of a command and its descendants, which finds no rows."""
-    (folder / "runs.jsonl").unlink(missing_ok=True)
+    shutil.rmtree(folder / "results", ignore_errors=True)
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), str(ROOT / "src")])
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

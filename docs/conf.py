@@ -28,7 +28,7 @@ exclude_patterns = ["_build", "examples", "sg_execution_times.rst", "**/sg_execu
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 bibtex_bibfiles = ["references.bib"]
-bibtex_baseline_style = "author_year"
+bibtex_reference_style = "author_year"
 
 # Public packages. Types of other projects are names only: a build needs no network.
 autodoc_default_options = {"members": True, "imported-members": True, "member-order": "groupwise"}

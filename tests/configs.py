@@ -1,5 +1,6 @@
 """The project's configuration, cut down to parts of it for tests."""
 
+import copy
 from pathlib import Path
 
 import yaml
@@ -30,3 +31,20 @@ def table_4_config(**changes):
     experiment = config["experiments"]["table4_supervised"]
     experiment |= {"datasets": ["wine", "cancer"], "components": {"wine": 4, "cancer": 5}, "runs_per_job": 10}
     return config | {"run": ["table4_supervised"], "experiments": {"table4_supervised": experiment | changes}}
+
+
+TABLE = "experiments.table4_supervised"
+
+
+def changed_config(path, value):
+    """The configuration of Table 4 with another value at a path; ``KeyError`` removes what is there."""
+    config = copy.deepcopy(table_4_config())
+    *parents, last = path.split(".")
+    place = config
+    for key in parents:
+        place = place[key]
+    if value is KeyError:
+        del place[last]
+    else:
+        place[last] = value
+    return config

@@ -1,19 +1,17 @@
 """Calibration beside each batch, and what is made of it when rows are merged."""
 
 import csv
+from dataclasses import replace
 from itertools import count
 
 import pytest
 
-from kdrbench.bench.batch import Surroundings
-from kdrbench.bench.calibration import calibration_s, drift_columns
+from kdrbench.bench.isolation.calibration import calibration_s, drift_columns
+from kdrbench.bench.job import run_job
 from kdrbench.bench.merge import merge_records
-from kdrbench.bench.record import append_record
-from kdrbench.bench.state import claimed
-from kdrbench.bench.terms import TIMED, Terms
-from kdrbench.datasets import load_dataset
-from made_up import record
-from one_batch import LIMITS, batch_of, files_in, run_batch
+from made_up import provenance
+from one_batch import alone, context_of, files_in
+from tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
 
 
 @pytest.fixture
@@ -21,12 +19,23 @@ def files(tmp_path):
     return files_in(tmp_path)
 
 
-def drifts(*batches, **columns):
+def run(batch, files, calibrate, **changes):
+    context = context_of(calibrate=calibrate, **changes)
+    return run_job(TinyStage(), alone(batch), lambda: DATA, context, files)
+
+
+def times_of(rows):
+    return [(row.provenance.calibration_before_s, row.provenance.calibration_after_s) for row in rows]
+
+
+def calibrated(batch, before, after=None, **columns):
+    columns = {"calibration_before_s": before, "calibration_after_s": after} | columns
+    return provenance(batch_sha256=batch, timed=True, **columns)
+
+
+def drifts(*batches):
     """Drift and flag of one row of each batch, given by the seconds before and after it."""
-    rows = [
-        record("wine", "ism", fold, batch_sha256=str(fold), calibration_before_s=before, calibration_after_s=after)
-        for fold, (before, after) in enumerate(batches)
-    ]
+    rows = [calibrated(str(number), *times) for number, times in enumerate(batches)]
     return [(one["drift"], one["drifted"]) for one in drift_columns(rows)]
 
 
@@ -48,16 +57,14 @@ def test_a_batch_on_a_slow_core_is_flagged_though_its_core_was_steady():
 
 
 def test_rows_of_one_batch_count_once_for_the_median():
-    many = [record("wine", "ism", fold, batch_sha256="a", calibration_before_s=0.03) for fold in range(5)]
-    others = [record("wine", "dg", fold, batch_sha256=str(fold), calibration_before_s=0.02) for fold in range(2)]
-    assert [one["drifted"] for one in drift_columns(many + others)] == [True] * 5 + [False] * 2
+    rows = [calibrated("a", 0.03)] * 5 + [calibrated(str(number), 0.02) for number in range(2)]
+    assert [one["drifted"] for one in drift_columns(rows)] == [True] * 5 + [False] * 2
 
 
 def test_other_processors_and_untimed_runs_are_no_reference():
-    fast = [record("wine", "ism", fold, batch_sha256=str(fold), calibration_before_s=0.01) for fold in range(3)]
-    slow = record("wine", "dg", 0, processor="slow", batch_sha256="s", calibration_before_s=0.04)
-    untimed = record("wine", "sm", 0, batch_sha256="u")
-    assert [one["drifted"] for one in drift_columns([*fast, slow, untimed])] == [False] * 4 + [None]
+    fast = [calibrated(str(number), 0.01) for number in range(3)]
+    rows = [*fast, calibrated("s", 0.04, processor="slow"), calibrated("u", None)]
+    assert [one["drifted"] for one in drift_columns(rows)] == [False] * 4 + [None]
 
 
 def test_the_kernel_takes_the_time_of_work():
@@ -68,31 +75,41 @@ def test_the_kernel_takes_the_time_of_work():
 @pytest.mark.parametrize(("after", "flags"), [(0.0204, {"False"}), (0.03, {"True"})])
 def test_a_disturbed_batch_is_flagged_in_the_table_and_another_is_not(files, tmp_path, after, flags):
     seconds = iter([0.02, after])
-    around = Surroundings(LIMITS, 0.01, calibrate=lambda: next(seconds))
-    rows = run_batch(batch_of("ism", folds=2), load_dataset("wine"), around, files)
-    assert [(row.calibration_before_s, row.calibration_after_s) for row in rows] == [(0.02, after)] * 2
-    merge_records([files.records], {row.axes: row.definition_sha256 for row in rows}, tmp_path / "runs.csv")
-    with (tmp_path / "runs.csv").open(newline="") as stream:
+    rows = run(tiny_batch(), files, lambda: next(seconds))
+    assert times_of(rows) == [(0.02, after)] * 4
+    expected = {row.axes: row.provenance.definition_sha256 for row in rows}
+    merge_records([files.records], TinyRecord, expected, tmp_path / "tiny.csv")
+    with (tmp_path / "tiny.csv").open(newline="") as stream:
         assert {row["drifted"] for row in csv.DictReader(stream)} == flags
 
 
 def test_rows_made_before_an_interruption_keep_their_own_calibration(files):
     ticks = count(1)
-    around = Surroundings(LIMITS, 0.01, calibrate=lambda: float(next(ticks)))
-    data, batch = load_dataset("wine"), batch_of("ism", folds=2)
-    first = run_batch(batch, data, around, files)
-    files.records.unlink()
-    with claimed(files, batch, LIMITS, 0.01, TIMED):
-        pass
-    append_record(files.rows, first[0].__class__(**{**vars(first[0]), "calibration_after_s": None}))
-    rows = run_batch(batch, data, around, files)
-    assert [(row.calibration_before_s, row.calibration_after_s) for row in rows] == [(1.0, None), (3.0, 4.0)]
+    batch = tiny_batch()
+    first = run(batch, files, lambda: float(next(ticks)))
+    workspace = files.workspace(batch, TinyRecord)
+    # As an interruption leaves it: with what was known when the first run ended.
+    workspace.replace(
+        [replace(row, provenance=replace(row.provenance, calibration_after_s=None)) for row in first[:2]]
+    )
+    rows = run(batch, files, lambda: float(next(ticks)))
+    assert times_of(rows) == [(1.0, None)] * 2 + [(3.0, 4.0)] * 2
 
 
 def test_runs_that_are_not_timed_are_not_calibrated(files):
     def never():
         raise AssertionError
 
-    around = Surroundings(LIMITS, 0.0, terms=Terms(timed=False), calibrate=never)
-    (row,) = run_batch(batch_of("ism"), load_dataset("wine"), around, files)
-    assert (row.timed, row.calibration_before_s, row.contaminated) == (False, None, None)
+    rows = run(tiny_batch(), files, never, timed=False)
+    assert {(row.provenance.timed, row.provenance.calibration_before_s) for row in rows} == {(False, None)}
+    assert {row.provenance.contaminated for row in rows} == {None}
+
+
+@pytest.mark.parametrize(("cores", "contaminated"), [((0,), True), ((0, 1), None)])
+def test_a_run_that_waited_for_its_core_is_marked(files, cores, contaminated):
+    # It sleeps on its clock: wall seconds without CPU seconds. Of several cores that is not known.
+    (first, second) = run(tiny_batch(first_s=0.05, then="fails", runs=[0]), files, lambda: 0.02, cores=cores)
+    assert first.provenance.contaminated is contaminated
+    assert first.provenance.cores == ",".join(map(str, cores))
+    # Nor of a row without seconds.
+    assert second.provenance.contaminated is None

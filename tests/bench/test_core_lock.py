@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from kdrbench.bench.lane import owned_cores
+from kdrbench.bench.isolation.core_lock import owned_cores
 from kdrbench.errors import InputError
 
 
@@ -19,7 +19,7 @@ def test_the_owner_runs_on_its_cores_alone_and_gives_them_back(tmp_path):
 def test_two_owners_never_share_a_core(tmp_path):
     count = len(os.sched_getaffinity(0))
     script = (
-        "from pathlib import Path; from kdrbench.bench.lane import owned_cores\n"
+        "from pathlib import Path; from kdrbench.bench.isolation.core_lock import owned_cores\n"
         f"with owned_cores({count}, Path({str(tmp_path)!r})): print('mine', flush=True)"
     )
     with owned_cores(count, tmp_path):

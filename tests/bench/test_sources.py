@@ -6,9 +6,9 @@ import pytest
 
 from configs import table_4_config
 from kdrbench.bench import sources
-from kdrbench.bench.grid import Grid
 from kdrbench.bench.sources import sources_of
 from kdrbench.solvers import SOLVERS
+from kdrbench.stages.config import load_grid
 
 SOLVER = """
 import numpy as np
@@ -93,7 +93,7 @@ def test_a_module_that_is_not_there_is_nothing():
 def test_another_version_of_a_package_is_another_batch_of_those_who_import_it(monkeypatch):
     def batches():
         config = table_4_config()
-        return {batch.path: batch.sha256 for batch in Grid(config).batches()}
+        return {batch.path: batch.sha256 for batch in load_grid(config).batches()}
 
     before, honest = batches(), sources.version
     monkeypatch.setattr(sources, "version", lambda name: "9" if name == "pymanopt" else honest(name))
@@ -102,10 +102,10 @@ def test_another_version_of_a_package_is_another_batch_of_those_who_import_it(mo
 
 
 def test_under_conda_the_file_of_the_environment_counts_and_not_the_packages_here(monkeypatch, tmp_path):
-    environment = tmp_path / "ikdr.yaml"
+    environment = tmp_path / "run.yaml"
 
     def batches():
-        return {batch.path: batch.sha256 for batch in Grid(table_4_config(), environment).batches()}
+        return {batch.path: batch.sha256 for batch in load_grid(table_4_config(), environment).batches()}
 
     environment.write_text("dependencies: [numpy=1]\n")
     before, honest = batches(), sources.version

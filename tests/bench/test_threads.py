@@ -7,9 +7,11 @@ import sys
 
 import pytest
 
+from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import read_records
 from kdrbench.datasets import load_dataset, save_prepared
-from one_batch import alone, batch_of, files_in
+from kdrbench.stages.ikdr.record import IKDRRecord
+from one_batch import alone, batch_of
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -19,12 +21,11 @@ ONE_CORE = pytest.mark.skipif(CORES < 2, reason="SKIPPED LOUDLY: one core only")
 
 @pytest.mark.parametrize(("threads", "timed"), [(1, True), (1, False), pytest.param(2, True, marks=ONE_CORE)])
 def test_blas_and_openmp_have_the_threads_that_are_declared(tmp_path, threads, timed):
-    files = files_in(tmp_path)
     save_prepared(load_dataset("wine"), tmp_path / "wine.npz")
-    words = ["--spec", alone(batch_of("misbehaving:CountsThreads")).to_json(), "--data", tmp_path / "wine.npz"]
-    words += ["--out", files.records, "--trace", files.traces, "--state", files.state, "--time-limit-s", "30"]
-    words += ["--memory-limit-mib", "512", "--repeat-for-s", "0", "--threads", str(threads)]
-    words += ["--terms", json.dumps({"timed": timed})]
+    bundle = alone(batch_of("misbehaving:CountsThreads"))
+    words = ["--job", bundle.to_json(), "--data", tmp_path / "wine.npz", "--results", tmp_path / "results"]
+    words += ["--time-limit-s", "30", "--memory-limit-mib", "512", "--repeat-for-s", "0", "--threads", str(threads)]
+    words += [] if timed else ["--untimed"]
     # What the user's shell says must not matter.
     spoilt = {f"{name}_NUM_THREADS": "7" for name in ("OMP", "OPENBLAS", "MKL")}
     environment = os.environ | spoilt | {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)}
@@ -36,9 +37,13 @@ def test_blas_and_openmp_have_the_threads_that_are_declared(tmp_path, threads, t
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    (row,) = read_records(files.records)
+    (row,) = read_records(JobFiles.of(tmp_path / "results", bundle.path).records, IKDRRecord)
+    # The last line of the job's log says what it took; the line before it how the run ended.
+    ended, summary = done.stdout.splitlines()
+    assert ended.startswith("table4_supervised/wine/gaussian/it/0: converged - ")
+    assert json.loads(summary)["runs_made"] == 1
     cores = threads if timed else CORES
     expected = {"blas": threads, "openmp": threads, "openmp in effect": threads, "cores": cores}
     assert json.loads(row.message) == expected
-    assert row.blas_threads == threads
-    assert len(row.cores.split(",")) == (threads if timed else 1)
+    assert row.provenance.blas_threads == threads
+    assert len(row.provenance.cores.split(",")) == (threads if timed else 1)

@@ -148,8 +148,11 @@ def run_batch(
 
 
 def check_data(batch: Batch, dataset: Dataset) -> None:
-    """Raise ``DataError`` unless the data set has the values for which the batch was written."""
-    if dataset.content_sha256 != batch.data_sha256:
+    """Raise ``DataError`` unless the data set has the values for which the batch was written.
+
+    A file of the user's own that the registry names without a hash is used as it is.
+    """
+    if batch.data_sha256 and dataset.content_sha256 != batch.data_sha256:
         raise DataError(
             f"data set {dataset.name!r} has SHA-256 {dataset.content_sha256}, the run wants {batch.data_sha256}; "
             "delete its file under results/data and run again"

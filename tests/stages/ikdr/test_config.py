@@ -1,19 +1,68 @@
-"""Experiments without folds or without labels, and what they leave to defaults."""
+"""Experiments of interpretable kernel dimension reduction: their faults, defaults, and the cells that they are."""
 
 import pytest
 
-from configs import table_4_config
-from kdrbench.bench.config import check_config
-from kdrbench.bench.grid import Grid
-from kdrbench.bench.plan import Batch
+from configs import TABLE, changed_config, ikdr_config, table_4_config
+from kdrbench.bench.batch import Batch
+from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
+from kdrbench.stages.config import checked, load_grid
+from kdrbench.stages.ikdr.config import is_scaling
+from kdrbench.stages.ikdr.definition import CellDefinition, Kind
 
 CONFIG = table_4_config()
-TABLE = CONFIG["experiments"]["table4_supervised"]
 
 
-def with_table(experiment):
-    return CONFIG | {"experiments": {"table4_supervised": experiment}}
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (f"{TABLE}.datasets", ["flower"], "data set 'flower' has no labels; experiments need them"),
+        (f"{TABLE}.datasets", ["gyrb"], "data set 'gyrb' has no features; experiments need them"),
+        (f"{TABLE}.components.wines", 4, f"{TABLE}.components: unknown data set 'wines'"),
+        (f"{TABLE}.folds", 1, f"{TABLE}.folds is 1; it must be at least 2"),
+        (f"{TABLE}.folds", 100, "largest class of data set 'wine' has 71 samples, so it must be at most that"),
+        (f"{TABLE}.start", "phi", f"{TABLE}.start is 'phi'; it must be one of identity, random, surrogate"),
+        (f"{TABLE}.kernels", ["gausian"], f"{TABLE}.kernels: unknown kernel 'gausian'; allowed: .*'gaussian'\\?"),
+        (
+            f"{TABLE}.solvers",
+            ["imm"],
+            f"{TABLE}.solvers: unknown solver 'imm'; allowed: cg_converged, dg, .*, sm, sm_con",
+        ),
+        (f"{TABLE}.solvers", ["a/b"], "it must be a name of letters, digits"),
+        (f"{TABLE}.components.wine", 14, "components.wine is 14; data set 'wine' has 13 features"),
+        (f"{TABLE}.components.wine", 0, "wine is 0; it must be 'eigengap' or an integer of at least 1"),
+        (f"{TABLE}.components.wine", KeyError, "names no number of components for data set 'wine'"),
+        ("kernels.gaussian.sigma", -1, "config: kernels.gaussian: Gaussian sigma must be a finite number > 0, got -1"),
+        ("kernels.gaussian.sgima", 1, "config: kernels.gaussian: unknown option of kernel family 'gaussian': 'sgima'"),
+        ("solvers.ism.tolerence", 1, "config: solvers.ism: unknown option of solver method 'ism': 'tolerence'"),
+        ("solvers.ism.method", "imm", "config: solvers.ism: unknown solver method 'imm'"),
+        (f"{TABLE}.baselines", ["svn"], f"{TABLE}.baselines: unknown baseline 'svn'; allowed: .*mean 'svm'\\?"),
+        (
+            f"{TABLE}.baselines",
+            ["svm", "spectral_clustering"],
+            f"{TABLE}.baselines: 'spectral_clustering' is a baseline of clustering; this experiment is supervised, "
+            "where these fit: kernel_pca_svm, lda, lda_svm, nca_svm, pca_svm, svm",
+        ),
+        ("baselines", KeyError, f"{TABLE}.baselines: unknown baseline 'svm'; allowed: "),
+        ("baselines.svm.method", "svn", "config: baselines.svm: unknown baseline method 'svn'; allowed: kernel_pca"),
+        ("baselines.svm", {}, "config: the key 'method' is missing in baselines.svm"),
+        ("baselines.svm.penalty", -1, "config: baselines.svm: baseline option penalty must be a finite number > 0"),
+        ("baselines.ism", {"method": "svm"}, "config: baselines.ism: a solver has this name too; give one of them"),
+        ("kernels.none", {"family": "linear"}, "config: kernels.none: the name means that there is no kernel; choose"),
+        ("solvers.dg.start", "phi", "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate"),
+        ("solvers.dg.variant", "fast", "config: solvers.dg: unknown value of solver option variant: 'fast'; allowed"),
+        ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
+        (f"{TABLE}.fold", 3, f"unknown key in {TABLE}: 'fold'; allowed: .*Did you mean 'folds'"),
+    ],
+)
+def test_each_fault_is_one_sentence_with_key_value_and_what_is_allowed(path, value, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        checked(changed_config(path, value))
+    assert "\n" not in str(caught.value)
+
+
+def kinds_of(config):
+    return [batch.definition["kind"] for batch in load_grid(config).batches()]
 
 
 UNSUPERVISED = {
@@ -28,6 +77,10 @@ UNSUPERVISED = {
 }
 SUBSETS = {"split": "subsets", "folds": 3, "rows": {"wine": 142}}
 ALTERNATIVE = {"paradigm": "alternative"}
+
+
+def experiment_of(experiment):
+    return CONFIG | {"run": ["e"], "experiments": {"e": experiment}}
 
 
 def labelled(**names):
@@ -46,7 +99,7 @@ def labelled(**names):
             {"split": "subsets", "rows": {"wine": 9}},
             "the key 'folds' is missing in experiments.e; split: subsets needs",
         ),
-        ({"rows": {"wine": 9}}, "e.rows stands with split: none; only split: subsets draws rows"),
+        ({"rows": {"wine": 9}}, "e.rows is set with split: none; only split: subsets draws rows"),
         (SUBSETS | {"rows": {"wines": 9}}, "e.rows: unknown data set 'wines'; allowed"),
         (SUBSETS | {"rows": {"wine": 1}}, "e.rows.wine is 1; it must be at least 2"),
         (
@@ -75,7 +128,7 @@ def labelled(**names):
         ),
         (
             ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"baselines": ["spectral_clustering"]},
-            "e.baselines: 'spectral_clustering' has no place in an experiment that is alternative",
+            "e.baselines: 'spectral_clustering' does not fit an experiment that is alternative: no baseline differs",
         ),
         (
             ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"split": "folds", "folds": 5},
@@ -94,41 +147,110 @@ def labelled(**names):
             {"baselines": ["svm"]},
             "'svm' is a baseline of classification; this experiment is unsupervised, where these",
         ),
-        ({"folds_per_job": "all"}, "e.folds_per_job is 'all'; it must be 'auto' or an integer of at least 1"),
-        ({"folds_per_job": 0}, "e.folds_per_job is 0; it must be 'auto' or an integer of at least 1"),
     ],
 )
 def test_faults_of_experiments_without_folds(changes, message):
     experiment = {key: value for key, value in (UNSUPERVISED | changes).items() if value is not KeyError}
     with pytest.raises(ConfigError, match=message) as caught:
-        check_config(CONFIG | {"run": ["e"], "experiments": {"e": experiment}})
+        checked(experiment_of(experiment))
     assert "\n" not in str(caught.value)
 
 
 def test_supervised_folds_are_required():
-    with pytest.raises(
-        ConfigError, match=r"the key 'folds' is missing in experiments.table4_supervised; split: folds needs it"
-    ):
-        check_config(with_table({key: value for key, value in TABLE.items() if key != "folds"}))
+    with pytest.raises(ConfigError, match=rf"the key 'folds' is missing in {TABLE}; split: folds needs it"):
+        checked(changed_config(f"{TABLE}.folds", KeyError))
 
 
 def test_an_unsupervised_cell_is_one_run_with_a_cluster_a_class():
     experiment = UNSUPERVISED | {"baselines": ["spectral_clustering"], "paradigm_params": {"centred": False}}
-    batches = Grid(CONFIG | {"run": ["e"], "experiments": {"e": experiment}}).batches()
+    batches = load_grid(experiment_of(experiment)).batches()
     assert [batch.path for batch in batches] == ["e/wine/gaussian/ism/0-0", "e/wine/none/spectral_clustering/0-0"]
     for batch in batches:
-        assert (batch.split, batch.n_folds, batch.n_rows, batch.paradigm) == ("none", 1, None, "unsupervised")
-        assert batch.parameters == {"n_clusters": 3, "centred": False}
+        cell = CellDefinition.of(batch)
+        assert (cell.split, cell.n_folds, cell.n_rows, cell.paradigm) == ("none", 1, None, "unsupervised")
+        assert cell.parameters == {"n_clusters": 3, "centred": False}
         assert Batch.from_json(batch.to_json()) == batch
-    drawn = Grid(CONFIG | {"run": ["e"], "experiments": {"e": UNSUPERVISED | SUBSETS}}).batches()
-    assert [(batch.folds, batch.n_rows) for batch in drawn] == [((0, 1, 2), 142)]
+    drawn = load_grid(experiment_of(UNSUPERVISED | SUBSETS)).batches()
+    assert [(batch.runs, batch.definition["n_rows"]) for batch in drawn] == [((0, 1, 2), 142)]
+
+
+def test_an_experiment_may_do_without_baselines():
+    assert set(kinds_of(changed_config(f"{TABLE}.baselines", []))) == {Kind.SOLVER}
+    # Nor need there be any definition of one.
+    config = changed_config("baselines", KeyError)
+    del config["experiments"]["table4_supervised"]["baselines"]
+    assert set(kinds_of(config)) == {Kind.SOLVER}
+
+
+def test_the_whole_grid_is_that_of_the_papers():
+    grid = load_grid(ikdr_config())
+    assert len({batch.path for batch in grid.batches()}) == len(grid.batches())
+    runs = {name: sum(len(batch.runs) for batch in grid.batches(name)) for name in grid.experiments}
+    assert runs == {
+        # data sets x (kernels x solvers + baselines) x folds
+        "table4_supervised": 4 * (2 * 8 + 3) * 10,
+        "table4_unsupervised": 4 * (2 * 8 + 2),
+        "table4_unsupervised_142": 2 * 5 * 10,
+        "table5_supervised": 4 * 4 * 2 * 10,
+        "table5_unsupervised": 4 * 4 * 2,
+        "ismplus_table5": 4 * (9 + 3),
+        "ismplus_table6": 4 * (9 + 2),
+        "ismplus_eigengap": 4 * 2 * 2,
+        "ismplus_eigengap_clusters": 4 * 2 * 2,
+        "figure1a": 3 * 2,
+        # sizes x solvers
+        "scaling": 8 * 6,
+        "scaling_factored": 8 * 5,
+        "scaling_d": 7 * 5,
+        "scaling_q2": 5,
+        "scaling_q8": 5,
+        "scaling_q16": 5,
+    }
+
+
+def test_only_one_size_differs_within_the_series_of_the_project():
+    config, registry = ikdr_config(), load_registry()
+    sizes = set()
+    for name in filter(is_scaling, config["run"]):
+        experiment = config["experiments"][name]
+        assert experiment["limits"]["time_s"] <= 900
+        for dataset in experiment["datasets"]:
+            entry = registry[dataset]
+            sizes.add((name, entry.n_samples, entry.n_features, experiment["components"][dataset]))
+    assert {(d, q) for name, _, d, q in sizes if name in ("scaling", "scaling_factored")} == {(20, 4)}
+    assert {(n, q) for name, n, _, q in sizes if name == "scaling_d"} == {(1000, 4)}
+    # 4 components of 40 features are a run of `scaling_d`.
+    assert {q for _, n, d, q in sizes if (n, d) == (1000, 40)} == {2, 4, 8, 16}
+
+
+def test_baselines_come_after_the_solvers_of_their_data_set_once_for_all_kernels():
+    grid = load_grid(CONFIG)
+    batches = grid.batches()
+    assert [batch.path for batch in batches[16:19]] == [
+        f"table4_supervised/wine/none/{name}/0-9" for name in ("svm", "lda_svm", "pca_svm")
+    ]
+    assert kinds_of(CONFIG) == 2 * (16 * ["solver"] + 3 * ["baseline"])
+    assert grid.bundle("table4_supervised", "cancer", "none/svm/0-9").batches[0] in batches
+
+
+def test_a_solvers_own_start_overrides_the_experiments():
+    def cells(config):
+        batches = load_grid(config).batches()
+        return {batch.cell[-1]: batch.definition for batch in batches if batch.definition["kind"] == Kind.SOLVER}
+
+    starts = {name: definition["start"] for name, definition in cells(CONFIG).items()}
+    assert {solver for solver, start in starts.items() if start == "random"} == {"dg", "sm", "gm"}
+    assert {solver for solver, start in starts.items() if start == "surrogate"} == set(starts) - {"dg", "sm", "gm"}
+    growth = cells(changed_config("solvers.dg.start", "identity"))["dg"]
+    assert growth["start"] == "identity"
+    # It is no option of the method.
+    assert growth["method"] == {"method": "dimension_growth", "variant": "published"}
 
 
 def test_how_many_runs_a_job_makes_is_decided_by_what_they_cost():
     faces = {"datasets": ["wine", "face"], "components": {"wine": 4, "face": 20}, "folds": 4}
-    config = with_table(TABLE | faces | {"folds_per_job": "auto"})
     labels = {}
-    for batch in Grid(config).batches():
-        labels.setdefault((batch.dataset, batch.kernel, batch.solver), []).append(batch.folds_label)
+    for batch in load_grid(table_4_config(**faces, runs_per_job="auto")).batches():
+        labels.setdefault((batch.dataset, *batch.cell), []).append(batch.runs_label)
     assert labels["wine", "gaussian", "dg"] == labels["face", "gaussian", "ism"] == ["0-3"]
     assert labels["face", "gaussian", "dg"] == ["0-0", "1-1", "2-2", "3-3"]
