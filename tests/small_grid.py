@@ -83,6 +83,16 @@ class Workflow:
         out, err = process.communicate()
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
+    @property
+    def tables(self):
+        """Return the folder of the configuration's merged tables."""
+        return self.folder / "results/small"
+
+    @property
+    def reports(self):
+        """Return the folder of its reports."""
+        return self.folder / "reports/small"
+
     def record_files(self):
         """Return the files that hold finished rows."""
         return sorted((self.folder / "results/runs").rglob("*.jsonl"))

@@ -16,6 +16,7 @@ from kdrbench.bench.stage import Cell, Stage
 from kdrbench.datasets import Dataset
 from kdrbench.errors import ConfigError
 from kdrbench.solvers import Status
+from made_up import provenance
 
 HALVES = (("first",), ("second",))
 DATA = Dataset("tiny", np.arange(6.0).reshape(3, 2), np.array([0, 1, 0]), ("a", "b"), ("x", "y"))
@@ -73,6 +74,24 @@ class TinyStage(Stage):
     def _answer(self, definition, dataset):
         time.sleep(definition.get("first_s", 0.0))
         return float(definition.get("answer", 1.0)) * dataset.features.sum()
+
+
+def tiny_record(half, dataset="wine", number=0, **columns):
+    """A row of a run that never was: the first half converged, the second failed."""
+    status = "converged" if half == "first" else "failed"
+    return TinyRecord(
+        schema_version=TinyRecord.SCHEMA_VERSION,
+        experiment="e",
+        dataset=dataset,
+        run=number,
+        seed=0,
+        status=status,
+        message="well" if half == "first" else "not well",
+        provenance=provenance(**columns),
+        method="it",
+        half=half,
+        n_samples=3,
+    )
 
 
 def tiny_batch(*, method="it", runs=(0, 1), data=DATA, **definition):

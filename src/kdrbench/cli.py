@@ -23,6 +23,7 @@ _COMMANDS = {
     "figures": "kdrbench.reports.figure_commands",
     "kpca-figure": "kdrbench.reports.metric_commands",
     "kpca-tables": "kdrbench.reports.metric_commands",
+    "forget": "kdrbench.commands.workflow",
     "freeze-config": "kdrbench.commands.workflow",
     "merge": "kdrbench.commands.workflow",
     "prepare": "kdrbench.commands.workflow",

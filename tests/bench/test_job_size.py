@@ -1,16 +1,28 @@
+"""Which runs share a job, by what they are estimated to take."""
+
+from types import SimpleNamespace
+
 import pytest
 
-from configs import table_4_config
-from kdrbench.bench.grid import Grid
-from kdrbench.bench.job_size import job_of, runs_per_batch, seconds_of_a_run
-from kdrbench.errors import ConfigError
+from kdrbench.bench.job_size import job_of, runs_per_batch
+from kdrbench.bench.stage import Cell
+from kdrbench.stages.ikdr.stage import estimated_seconds
+from one_batch import batch_of
 
 GAUSSIAN, LINEAR = {"family": "gaussian"}, {"family": "linear"}
+BATCH = batch_of("ism", folds=10)
 WINE, CANCER, FACE, MNIST = (178, 13, 4), (683, 9, 5), (624, 960, 20), (10000, 784, 10)
 
 
-def part(method, kernel=GAUSSIAN):
-    return {"solver_definition": {"method": method}, "kernel_definition": kernel}
+def estimate(shape, method, kernel=GAUSSIAN, paradigm="supervised"):
+    """About how long a run of such a method takes."""
+    definition = {"n_rows": None, "n_components": shape[2], "paradigm": paradigm}
+    definition |= {"method": {"method": method}, "kernel": kernel}
+    return estimated_seconds(definition, SimpleNamespace(n_samples=shape[0], n_features=shape[1]))
+
+
+def cell_of(run_s, n_runs=10):
+    return Cell("wine", ("gaussian", "it"), {}, n_runs, (), run_s)
 
 
 @pytest.mark.parametrize(
@@ -31,8 +43,8 @@ def part(method, kernel=GAUSSIAN):
         (MNIST, "svm", {}, 10),
     ],
 )
-def test_runs_of_a_cheap_cell_share_a_job_and_those_of_a_dear_one_fan_out(shape, method, kernel, runs):
-    assert runs_per_batch("auto", 10, seconds_of_a_run(*shape, part(method, kernel), "supervised")) == runs
+def test_runs_of_a_cheap_cell_share_a_job_and_those_of_a_costly_one_get_one_each(shape, method, kernel, runs):
+    assert runs_per_batch("auto", cell_of(estimate(shape, method, kernel))) == runs
 
 
 @pytest.mark.parametrize(
@@ -43,49 +55,28 @@ def test_runs_of_a_cheap_cell_share_a_job_and_those_of_a_dear_one_fan_out(shape,
         ((569, 30, 2), "stiefel_cayley", GAUSSIAN, "gaussian/cheap"),
         ((569, 30, 2), "svm", {}, "cheap"),
         (FACE, "ism", GAUSSIAN, "cheap"),
-        (MNIST, "ism", LINEAR, "gaussian/ism/0-9"),
+        (MNIST, "ism", LINEAR, "gaussian/it/0-9"),
         # Ten runs of 10 s each: it is the cell that counts.
-        ((569, 30, 2), "ism_2018", GAUSSIAN, "gaussian/ism/0-9"),
-        (FACE, "dimension_growth", GAUSSIAN, "gaussian/ism/0-9"),
+        ((569, 30, 2), "ism_2018", GAUSSIAN, "gaussian/it/0-9"),
+        (FACE, "dimension_growth", GAUSSIAN, "gaussian/it/0-9"),
     ],
 )
 def test_cheap_cells_share_the_job_of_their_data_set_or_kernel(shape, method, kernel, job):
-    seconds = seconds_of_a_run(*shape, part(method, kernel), "supervised")
-    assert job_of(a_batch(), "auto", seconds) == f"table4_supervised/wine/{job}"
-
-
-def a_batch():
-    return Grid(table_4_config()).batches()[0]
+    path = job_of(BATCH, "auto", cell_of(estimate(shape, method, kernel)))
+    assert path == f"table4_supervised/wine/{job}"
 
 
 def test_what_is_asked_for_is_given():
-    assert runs_per_batch(3, 10, 1e9) == runs_per_batch(3, 10, 1e-9) == 3
-    assert job_of(a_batch(), 10, 1e-9) == a_batch().path
-
-
-def test_a_file_that_no_job_makes_is_answered_with_those_there_are():
-    config = table_4_config()
-    experiment = config["experiments"]["table4_supervised"]
-    experiment |= {"folds_per_job": "auto", "datasets": ["wine"]}
-    message = "unknown job 'table4_supervised/wine/gaussian/ism/0-9'; allowed: table4_supervised/wine/cheap.*share one"
-    with pytest.raises(ConfigError, match=message):
-        Grid(config).bundle("table4_supervised", "wine", "gaussian/ism/0-9")
-
-
-def test_a_cell_that_comes_moves_no_other():
-    config = table_4_config()
-    experiment = config["experiments"]["table4_supervised"]
-    experiment |= {"folds_per_job": "auto", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism"]}
-    (few,) = Grid(config).bundles()
-    experiment["solvers"] = ["gm", "ism", "dg"]
-    (more,) = Grid(config).bundles()
-    assert few.path == more.path == "table4_supervised/wine/cheap"
-    assert all(batch in more.batches for batch in few.batches)
+    assert runs_per_batch(3, cell_of(1e9)) == runs_per_batch(3, cell_of(1e-9)) == 3
+    assert job_of(BATCH, 10, cell_of(1e-9)) == BATCH.path
 
 
 def test_the_estimate_is_that_of_the_module():
+    shape = (100, 7, 3)
     # 10 evaluations of 100^2 pairs with 7 + 3 numbers each, two operations a number, 1e10 a second.
-    assert seconds_of_a_run(100, 7, 3, part("ism"), "supervised") == pytest.approx(10 * 2e4 * 10 / 1e10)
-    assert seconds_of_a_run(100, 7, 3, part("ism", LINEAR), "supervised") == pytest.approx(10 * 2 * 700 * 10 / 1e10)
-    assert seconds_of_a_run(100, 7, 3, part("ism"), "unsupervised") == pytest.approx(5 * 10 * 2e4 * 10 / 1e10)
-    assert seconds_of_a_run(100, 7, 3, part("svm", {}), "unsupervised") == pytest.approx(2e4 * 10 / 1e10)
+    assert estimate(shape, "ism") == pytest.approx(10 * 2e4 * 10 / 1e10)
+    assert estimate(shape, "ism", LINEAR) == pytest.approx(10 * 2 * 700 * 10 / 1e10)
+    assert estimate(shape, "ism", paradigm="unsupervised") == pytest.approx(5 * 10 * 2e4 * 10 / 1e10)
+    assert estimate(shape, "svm", {}, "unsupervised") == pytest.approx(2e4 * 10 / 1e10)
+    # A rule finds q in the data, which are not read: at most as many as there are features.
+    assert estimate((100, 7, "eigengap"), "ism") == pytest.approx(10 * 2e4 * 14 / 1e10)

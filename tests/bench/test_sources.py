@@ -116,17 +116,106 @@ def test_under_conda_the_file_of_the_environment_counts_and_not_the_packages_her
     assert {path for path in before if before[path] != after[path]} == set(before)
 
 
-@pytest.mark.parametrize("job", ["solver_job", "clustering_job"])
-def test_no_solver_depends_on_another_through_what_all_share(job):
-    shared = set(sources_of([f"kdrbench.bench.{job}"]).modules)
+RUNS = [f"kdrbench.stages.ikdr.{name}" for name in ("solver_run", "clustering_run", "baseline_run")]
+
+
+@pytest.mark.parametrize("module", RUNS)
+def test_no_solver_depends_on_another_through_what_all_share(module):
+    shared = set(sources_of([module]).modules)
     assert not shared & {place.split(":")[0] for place in SOLVERS.values()}
 
 
-def test_clusterings_depend_on_what_judges_them_and_supervised_runs_do_not():
-    clustering, supervised = (
-        set(sources_of([f"kdrbench.bench.{job}"]).modules) for job in ("clustering_job", "solver_job")
-    )
-    own = {"kdrbench.bench.clustering_job", "kdrbench.bench.rounds", "kdrbench.paradigms.reduced"}
+def test_clusterings_depend_on_what_scores_them_and_supervised_runs_do_not():
+    supervised, clustering, _ = (set(sources_of([module]).modules) for module in RUNS)
+    own = {"kdrbench.stages.ikdr.clustering_run", "kdrbench.stages.ikdr.rounds", "kdrbench.paradigms.reduced"}
     assert own <= clustering
     assert not own & supervised
-    assert {"kdrbench.bench.fold", "kdrbench.bench.quality"} <= clustering & supervised
+    assert {"kdrbench.stages.ikdr.fold", "kdrbench.stages.ikdr.scores"} <= clustering & supervised
+
+
+def test_of_the_engine_only_what_decides_numbers_is_reached():
+    reached = {name for module in RUNS for name in sources_of([module]).modules if name.startswith("kdrbench.bench")}
+    assert reached == {"kdrbench.bench.referee", "kdrbench.bench.run", "kdrbench.bench.seeds"}
+
+
+PROJECT = {
+    "stages/mine.py": "from kdrbench.bench.publish import FOLDER\n"
+    "from kdrbench.bench.referee import CLOCK\n"
+    "from kdrbench.solvers.steps import STEP\n\nANSWER = STEP * CLOCK\n",
+    "solvers/steps.py": "from kdrbench.solvers.lengths import HALF as SHORT\n\nSTEP = 2 * SHORT\n",
+    "solvers/lengths.py": "HALF = 0.5\n",
+    "bench/publish.py": "FOLDER = 'results'\n",
+    "bench/referee.py": "CLOCK = 1\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Return what gives the hash of a project of these files in place of this one."""
+
+    def sha256(files, root="kdrbench.stages.mine"):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        monkeypatch.setattr(sources, "_ROOT", folder)
+        return sources_of([root]).sha256
+
+    return sha256
+
+
+def moved(files, old, new):
+    """Return the files with a module elsewhere, and all imports of it."""
+    names = [path.removesuffix(".py").replace("/", ".") for path in (old, new)]
+    places = {new if path == old else path: text for path, text in files.items()}
+    return {path: text.replace(f"kdrbench.{names[0]} ", f"kdrbench.{names[1]} ") for path, text in places.items()}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("solvers/lengths.py", "kernels/sizes.py"),
+        ("solvers/steps.py", "solvers/safeguarded/pace.py"),
+        ("bench/publish.py", "bench/isolation/files.py"),
+    ],
+)
+def test_where_a_module_lies_does_not_count(project, old, new):
+    elsewhere = moved(PROJECT, old, new)
+    assert set(elsewhere) != set(PROJECT)
+    assert elsewhere["solvers/steps.py" if "lengths" in old else "stages/mine.py"] != PROJECT[
+        "solvers/steps.py" if "lengths" in old else "stages/mine.py"
+    ]
+    assert project(elsewhere) == project(PROJECT)
+
+
+def test_where_the_root_lies_does_not_count_either(project):
+    assert project(moved(PROJECT, "stages/mine.py", "paradigms/ours.py"), "kdrbench.paradigms.ours") == project(PROJECT)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "counts"),
+    [
+        ("stages/mine.py", "STEP * CLOCK", "STEP + CLOCK", True),
+        # A constant of a module that is reached through another one.
+        ("solvers/lengths.py", "0.5", "0.25", True),
+        ("solvers/steps.py", "import HALF as", "import WHOLE as", True),
+        ("bench/referee.py", "1", "2", True),
+        # The engine carries rows and files; it does not decide what is in them.
+        ("bench/publish.py", "results", "outcomes", False),
+        ("solvers/lengths.py", "HALF", "# Half of a unit.\nHALF", False),
+    ],
+)
+def test_what_counts_of_a_project(project, name, old, new, counts):
+    changed = PROJECT | {name: PROJECT[name].replace(old, new)}
+    assert changed != PROJECT
+    assert (project(changed) != project(PROJECT)) == counts
+
+
+def test_modules_that_import_each_other_have_one_hash(written):
+    written("my_tools/one.py", "from my_tools.two import TWO\n\nONE = 1\n")
+    written("my_tools/two.py", "from my_tools.one import ONE\n\nTWO = 2\n")
+    roots = ["my_tools.one", "my_tools.two"]
+    before = sources_of(roots).sha256
+    assert sources_of(roots[::-1]).sha256 == before
+    written("my_tools/two.py", "from my_tools.one import ONE\n\nTWO = 3\n")
+    assert sources_of(roots).sha256 != before

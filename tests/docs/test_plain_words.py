@@ -60,11 +60,14 @@ def _paragraphs(text):
 
 
 def _plain(paragraph):
-    """Return a paragraph with each formula, piece of code and role as one word, and links as their text."""
+    """Return a paragraph with each formula, piece of code and role as one word, and links as their text.
+
+    The words begin with capitals, since a sentence may begin with code.
+    """
     paragraph = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", paragraph)
-    paragraph = re.sub(r"\{[\w:]+\}`[^`]*`", "role", paragraph)
-    paragraph = re.sub(r"(`+).+?\1", "code", paragraph)
-    paragraph = re.sub(r"\$[^$]+\$", "formula", paragraph)
+    paragraph = re.sub(r"\{[\w:]+\}`[^`]*`", "Role", paragraph)
+    paragraph = re.sub(r"(`+).+?\1", "Code", paragraph)
+    paragraph = re.sub(r"\$[^$]+\$", "Formula", paragraph)
     paragraph = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)
     return re.sub(r"\*\*|__", "", paragraph)
 
@@ -113,12 +116,12 @@ Last, by Wen et al. 2013, is 1.5 s.
 """
     assert sentences(text) == [
         "First one, by Eq. 5 and a link.",
-        "The second has code and formula!",
+        "The second has Code and Formula!",
         "(A third.)",
         "An item.",
         "Its second sentence",
         "of two lines",
-        "Another: code",
+        "Another: Code",
         "Between.",
         "Last, by Wen et al. 2013, is 1.5 s.",
     ]

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from kdrbench.bench.record import read_records
+from kdrbench.stages.ikdr.record import IKDRRecord
 from small_grid import ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
@@ -27,7 +28,7 @@ def grid():
     experiment |= overlay()["experiments"]["table4_supervised"]
     experiment |= {"kernels": ["gaussian", "polynomial"], "folds": 4}
     apart = {"solvers": ["gm"], "baselines": []}
-    together = {"solvers": ["ism", "Raises"], "baselines": ["svm"], "folds_per_job": "auto"}
+    together = {"solvers": ["ism", "Raises"], "baselines": ["svm"], "runs_per_job": "auto"}
     # Most of a run is repeats, so that there is something to kill.
     return overlay(
         run=["apart", "together"],
@@ -44,7 +45,7 @@ def findings(workflow):
 
 
 def rows(workflow):
-    records = sorted((record.axes, record) for path in workflow.record_files() for record in read_records(path))
+    records = sorted((record.axes, record) for path in workflow.record_files() for record in read_records(path, IKDRRecord))
     assert len({axes for axes, _ in records}) == len(records)
     return {axes: [getattr(record, name) for name in COMPARED] for axes, record in records}
 
@@ -144,6 +145,5 @@ def exits_within(process, seconds):
 
 def no_half_files(folder: Path):
     """Return whether no writer of results has left anything but whole files."""
-    places = [folder / "results" / name for name in ("runs", "traces", "findings", ".state")]
-    left = [path for place in places for path in place.rglob("*") if path.name.startswith(".")]
-    return not left and not list((folder / "results/.state").rglob("*.jsonl"))
+    places = [folder / "results" / name for name in ("runs", "traces", "findings")]
+    return not [path for place in places for path in place.rglob("*") if path.name.startswith(".")]

@@ -36,16 +36,16 @@ def test_files_run_by_their_names_and_an_edit_reruns_its_cells(tmp_path):
     write_all(workflow.folder)
     done = workflow.run(**OWN)
     assert done.returncode == 0, done.stdout + done.stderr
-    with (workflow.folder / "results" / "runs.csv").open() as stream:
+    with (workflow.tables / "ikdr.csv").open() as stream:
         rows = list(csv.DictReader(stream))
-    assert {(row["dataset"], row["kernel"], row["solver"], row["status"]) for row in rows} == {
+    assert {(row["dataset"], row["kernel"], row["method"], row["status"]) for row in rows} == {
         ("blobs", kernel, solver, "converged") for kernel in ("gaussian", "rational") for solver in ("mine", "random")
     }
     assert len(rows) == 8
-    page = (workflow.folder / "reports" / "own.html").read_text()
+    page = (workflow.reports / "own.html").read_text()
     assert "MINE" in page
     assert "Rational" in page
-    assert (workflow.folder / "reports" / "figures" / "own_cost_against_time.pdf").exists()
+    assert (workflow.reports / "figures" / "own_cost_against_time.pdf").exists()
 
     assert "run_batch" not in workflow.planned(**OWN)
     (workflow.folder / "my_solver.py").write_text(SOLVER.replace("range(5)", "range(4)"))

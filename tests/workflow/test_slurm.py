@@ -52,9 +52,9 @@ def test_every_run_leaves_its_row(cluster, workflow):
     done = workflow.run(*ROWS, **of_solvers(*solvers))
     assert done.returncode == 0, done.stdout + done.stderr
     assert statuses(workflow) == {solver: [STATUS[solver]] * 2 for solver in solvers}
-    # One job a batch; what is short or wants a network runs beside Snakemake.
+    # One job a batch; short jobs and those that need a network run beside Snakemake.
     assert new_jobs(cluster, before) == ["COMPLETED"] * len(solvers)
-    assert (workflow.folder / "results/runs.csv").exists()
+    assert (workflow.tables / "ikdr.csv").exists()
 
 
 def test_a_job_that_slurm_ends_leaves_no_row_and_is_run_again(cluster, workflow):
@@ -106,7 +106,7 @@ def test_rows_of_a_shared_job_outlast_one_that_fails_to_add_to_them(cluster, wor
     def together(*solvers):
         return of_solvers(*solvers) | {"experiments": {"table4_supervised": auto | {"solvers": list(solvers)}}}
 
-    auto = overlay()["experiments"]["table4_supervised"] | {"baselines": [], "folds_per_job": "auto"}
+    auto = overlay()["experiments"]["table4_supervised"] | {"baselines": [], "runs_per_job": "auto"}
     before = cluster.jobs()
     done = workflow.run(*ROWS, **together("ism", "Raises"))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -9,8 +9,8 @@ import numpy as np
 import psutil
 import pytest
 
-from kdrbench.bench.published import read_points
-from kdrbench.reports.chart import Chart
+from kdrbench.bench.publish import read_points
+from kdrbench.reports.figures.chart import Chart
 from small_grid import BAD, BASELINE_STATUS, LIMIT_S, ROWS, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
@@ -35,16 +35,16 @@ def test_every_run_left_the_right_row_with_its_partial_trace(finished):
     records = finished.records()
     assert set(records) == {*STATUS, *BASELINE_STATUS}
     for solver, status in STATUS.items():
-        assert [record.fold for record in records[solver]] == [0, 1]
+        assert [record.run for record in records[solver]] == [0, 1]
         for record in records[solver]:
             assert record.status == status
-            assert record.wall_s < LIMIT_S + 1.0
+            assert record.provenance.wall_s < LIMIT_S + 1.0
         (trace,) = (finished.folder / "results/traces").rglob(f"{solver}/*.jsonl")
         points = [json.loads(line) for line in trace.read_text().splitlines()]
-        assert {point["fold"] for point in points} == {0, 1}
+        assert {point["run"] for point in points} == {0, 1}
         assert len(points) >= 6
     for baseline, status in BASELINE_STATUS.items():
-        assert [(row.fold, row.kernel, row.status) for row in records[baseline]] == [
+        assert [(row.run, row.kernel, row.status) for row in records[baseline]] == [
             (fold, "none", status) for fold in (0, 1)
         ]
         assert all(row.cost is None and (row.quality is None) == (status == "time_limit") for row in records[baseline])
@@ -52,13 +52,14 @@ def test_every_run_left_the_right_row_with_its_partial_trace(finished):
 
 def test_nothing_of_a_killed_run_is_left(finished):
     assert not psutil.pid_exists(int((finished.folder / "grandchild").read_text()))
-    assert not list((finished.folder / "results/.state").rglob("*.jsonl"))
+    (trace,) = (finished.folder / "results/.workspace").rglob("IsKilled/0-1/run-0/trace.jsonl")
+    assert trace.read_text().endswith("\n")
 
 
 def test_table_and_figure_are_complete(finished):
-    reports = finished.folder / "reports"
+    reports = finished.reports
     with (reports / "table4_supervised.csv").open() as stream:
-        cells = {(row["solver"], row["metric"]): row["ours"] for row in csv.DictReader(stream)}
+        cells = {(row["method"], row["metric"]): row["ours"] for row in csv.DictReader(stream)}
     assert len(cells) == 6 * 3 + 2 * 2
     assert cells["FitsForEver", "time_s"] == "> 1.5s"
     assert cells["FitsForEver", "accuracy"] == "> 1.5s"
@@ -75,7 +76,7 @@ def test_table_and_figure_are_complete(finished):
 
 
 def test_what_was_found_is_kept_and_drawn(finished):
-    figures = finished.folder / "reports/figures"
+    figures = finished.reports / "figures"
     names = ["table4_supervised_cost_against_calls", "table4_supervised_loadings", "table4_supervised_scatter"]
     charts = {name: Chart.from_json((figures / f"{name}.json").read_text()) for name in [*names, "performance_profile"]}
     for name in charts:
@@ -91,12 +92,12 @@ def test_what_was_found_is_kept_and_drawn(finished):
     (kept,) = (finished.folder / "results/findings").rglob("ism/*.npz")
     with np.load(kept) as arrays:
         assert {name: arrays[name].shape for name in arrays.files} == {
-            f"gaussian/ism/projection_{fold}": (13, 4) for fold in (0, 1)
+            f"gaussian/ism/projection_{run}": (13, 4) for run in (0, 1)
         }
 
 
 def test_published_numbers_stand_beside_ours(finished):
-    reports = finished.folder / "reports"
+    reports = finished.reports
     with (reports / "published_vs_ours.csv").open() as stream:
         rows = {(row["dataset"], row["kernel"], row["method"], row["metric"]): row for row in csv.DictReader(stream)}
     # All of the part of Table 4 that the experiment names, but for what is printed as not available.
@@ -105,18 +106,34 @@ def test_published_numbers_stand_beside_ours(finished):
     assert (cost["published"], cost["experiment"]) == ("-1311\u00b126", "table4_supervised")
     assert cost["ours"].startswith("-")
     assert rows["mnist", "gaussian", "ism", "cost"]["verdict"] == "not run"
-    said = (finished.folder / "results/logs/reports/published_vs_ours.log").read_text()
+    said = (finished.folder / "results/logs/reports/small/published_vs_ours.log").read_text()
     assert [line for line in said.splitlines() if line.startswith("NeurIPS 2019: 88 numbers: ")]
 
 
 def test_reports_can_be_asked_for_by_name(finished, tmp_path):
-    planned = Workflow(tmp_path / "run").planned("table4")
-    assert (planned["table4"], planned["table"], planned["merge_experiment"]) == (1, 1, 1)
+    planned = Workflow(tmp_path / "run").planned("neurips2019_table4")
+    assert (planned["neurips2019_table4"], planned["table"], planned["merge"]) == (1, 1, 1)
     # What one table shows waits for no other.
-    assert not {"merge_runs", "published_vs_ours", "all"} & set(planned)
-    done = finished.run("--dry-run", "demo")
+    assert not {"published_vs_ours", "all"} & set(planned)
+    assert Workflow(tmp_path / "run").planned("table4_supervised")["table"] == 1
+    done = finished.run("--dry-run", "table4_superviced")
     assert done.returncode != 0
-    assert "no experiment of `run` begins with 'demo'; it lists: table4_supervised." in done.stdout + done.stderr
+    assert "unknown target 'table4_superviced'" in done.stdout + done.stderr
+    assert "Did you mean 'table4_supervised'?" in done.stdout + done.stderr
+
+
+def test_a_configuration_of_ones_own_runs_its_experiments_and_keeps_its_reports_apart(finished):
+    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": ["ism"], "title": "Mine."}
+    mine = {"paradigm": "supervised", "components": {"wine": 4}, "start": "surrogate", "baselines": []}
+    changes = {"name": "mine", "run": ["mine"], "experiments": {"mine": experiment | mine}}
+    planned = finished.planned("mine", **changes)
+    assert (planned["run_batch"], planned["table"]) == (1, 1)
+    before = (finished.tables / "ikdr.csv").read_bytes()
+    done = finished.run("mine", **changes)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (finished.folder / "reports/mine/mine.html").exists()
+    assert (finished.tables / "ikdr.csv").read_bytes() == before
+    assert finished.planned() == {}
 
 
 CLUSTER_STATUS = {"ism": "converged", "Raises": "failed", "Sleeps": "time_limit", "NeverEnds": "time_limit"}
@@ -147,24 +164,24 @@ def test_an_unsupervised_experiment_runs_with_solvers_that_go_wrong_inside(tmp_p
     (traces,) = (workflow.folder / "results/traces").rglob("*.jsonl")
     points = read_points(traces)
     for solver in CLUSTER_STATUS:
-        assert points["gaussian", solver, 0]
+        assert points[f"gaussian/{solver}", 0]
         assert records[solver][0].cost is not None
-    with (workflow.folder / "reports/clusters.csv").open() as stream:
-        rows = {(row["solver"], row["metric"]): row for row in csv.DictReader(stream)}
+    with (workflow.reports / "clusters.csv").open() as stream:
+        rows = {(row["method"], row["metric"]): row for row in csv.DictReader(stream)}
     assert (rows["ism", "cost"]["ours"], rows["ism", "cost"]["verdict"]) == ("-39.082", "reproduced")
     assert (rows["ism", "nmi"]["ours"], rows["ism", "nmi"]["verdict"]) == ("0.878", "reproduced")
     assert rows["pca_spectral_clustering", "nmi"]["ours"] == "0.835"
     assert rows["Raises", "time_s"]["ours"] == "failed"
     assert rows["NeverEnds", "time_s"]["ours"] == rows["ClustersForEver", "time_s"]["ours"] == "> 1.5s"
-    assert (workflow.folder / "reports/figures/clusters_cost_against_time.png").exists()
+    assert (workflow.reports / "figures/clusters_cost_against_time.png").exists()
     assert workflow.planned("--until", "table", **changes, experiments={"clusters": experiment}) == {}
 
 
 def test_merged_table_has_every_row(finished):
-    with (finished.folder / "results/runs.csv").open(newline="") as stream:
+    with (finished.tables / "ikdr.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert [(row["solver"], row["fold"]) for row in rows] == [
-        (name, fold) for name in (*STATUS, *BASELINE_STATUS) for fold in "01"
+    assert [(row["method"], row["run"]) for row in rows] == [
+        (name, run) for name in (*STATUS, *BASELINE_STATUS) for run in "01"
     ]
     assert all(row["git_commit"] and row["lock_sha256"] and row["processor"] for row in rows)
 
@@ -208,7 +225,7 @@ def test_an_edited_solver_reruns_its_own_cells(tmp_path):
         "# As patient as ever.\n" + code.read_text().replace("    pass", '    """Nothing new."""\n\n    pass')
     )
     assert workflow.planned(*ROWS, **grid) == {}
-    code.write_text(code.read_text() + "\n    version = 2\n")
+    code.write_text(code.read_text() + "\n    note = 2\n")
     done = workflow.run("--dry-run", *ROWS, **grid)
     assert "cells=gaussian/mine/0-1" in done.stdout + done.stderr
     assert workflow.planned(*ROWS, **grid)["run_batch"] == 1
@@ -230,7 +247,7 @@ def test_other_software_reruns_everything(finished, tmp_path):
     path = {"PATH": f"{tmp_path}:{finished.environment['PATH']}"}
     elsewhere = Workflow(finished.folder, path).planned("--sdm", "conda")
     assert elsewhere["run_batch"] == len(STATUS) + len(BASELINE_STATUS)
-    assert {"merge_runs", "table", "published_vs_ours"} <= set(elsewhere)
+    assert {"merge", "table", "published_vs_ours"} <= set(elsewhere)
     # Its result is checked against a hash, whatever software has made it.
     assert "prepare_data" not in elsewhere
 
@@ -247,18 +264,17 @@ def test_results_are_rebuilt_piecewise(copy):
     before = copy.records()
     (deleted,) = (copy.folder / "results/runs").rglob("ism/*.jsonl")
     deleted.unlink()
-    (copy.folder / "results/runs.csv").unlink()
+    (copy.tables / "ikdr.csv").unlink()
     (copy.folder / "results/data/wine.npz").unlink()
     shutil.rmtree(copy.folder / "reports")
     planned = copy.planned()
-    assert (planned["run_batch"], planned["prepare_data"], planned["merge_runs"]) == (1, 1, 1)
+    assert (planned["run_batch"], planned["prepare_data"]) == (1, 1)
+    assert planned["merge"] >= 1
     done = copy.run()
     assert done.returncode == 0, done.stdout + done.stderr
     after = copy.records()
-    others = (*BAD, *BASELINE_STATUS)
-    assert {name: after[name] for name in others} == {name: before[name] for name in others}
-    assert [record.cost for record in after["ism"]] == [record.cost for record in before["ism"]]
-    assert (copy.folder / "reports/table4_supervised.html").exists()
+    assert after == before
+    assert (copy.reports / "table4_supervised.html").exists()
 
 
 def test_an_interruption_is_no_row_and_a_red_end_with_its_reason(tmp_path):

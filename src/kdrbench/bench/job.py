@@ -75,6 +75,8 @@ def run_job(
     began = time.monotonic()
     n_made = _run_all(stage, bundle, cache(load), context, files)
     records = publish(bundle, files, stage.record)
+    for record in records:
+        click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
     click.echo(_summary(began, n_made, len(records)))
     return records
 

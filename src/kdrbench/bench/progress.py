@@ -83,7 +83,8 @@ def _progress(
 ) -> BatchProgress:
     # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
     looks = [_ended(batch, _rows(workspace.rows, workspace.record)), _ended(batch, published)]
-    ended, current = max(looks, key=lambda one: (one[1], len(one[0])))
+    # Without rows there is nothing current either.
+    ended, current = max(looks, key=lambda one: (one[1] and bool(one[0]), len(one[0])))
     running = None
     if _place(workspace.lock) in locks:
         ended_runs = {record.run for record in ended} if current else set()

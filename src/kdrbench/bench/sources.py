@@ -61,7 +61,8 @@ def sources_of(roots: Iterable[str]) -> Sources:
     A root that cannot be found counts with its name alone: the error comes when it is imported.
     """
     reader = _Reader()
-    hashes = sorted(reader.hash_of(name) for name in set(roots))
+    # In one order, for the hash of a cycle depends on where it is entered.
+    hashes = sorted([reader.hash_of(name) for name in sorted(set(roots))])
     text = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
     return Sources(text, tuple(sorted(reader.modules)), _versions(reader.foreign))
 
@@ -78,7 +79,9 @@ class _Reader:
         """Return the hash of a module's code and of what it imports; a name for what is not followed."""
         if name in self.modules:
             return self.modules[name]
-        if name in self._open or _only_carries(name):
+        if _only_carries(name):
+            return _ENGINE
+        if name in self._open:
             # A cycle of imports, in a user's own modules, is followed once.
             return name
         path = _path_of(name)

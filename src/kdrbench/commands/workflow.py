@@ -88,9 +88,7 @@ def batch(
         )
         bundle = Bundle.from_json(job)
         stage, files = build_stage(bundle.system), JobFiles.of(results, bundle.path)
-        records = run_job(stage, bundle, lambda: load_prepared(data), context, files)
-    for record in records:
-        click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
+        run_job(stage, bundle, lambda: load_prepared(data), context, files)
 
 
 @click.command("freeze-config")
@@ -122,6 +120,28 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
         click.echo(f"{out} had {lost} row(s) more: the configuration asks for fewer runs than before")
     merged = merge_records(paths, grid.stage(experiments[0]).record, expected, out)
     click.echo(f"{len(merged)} rows -> {out}")
+
+
+@click.command()
+@click.argument("place")
+@click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
+def forget(place: str, results: Path) -> None:
+    """Forget the runs of PLACE, an experiment or experiment/dataset/..., so that the workflow makes them again."""
+    import shutil
+
+    from kdrbench.bench.job_size import CHEAP
+    from kdrbench.errors import InputError
+
+    workspace, experiment = results / ".workspace" / place, place.split("/")[0]
+    if not workspace.is_dir() or ".." in Path(place).parts:
+        raise InputError(f"{results} holds no runs of {place!r}; see the folders in {results / '.workspace'}")
+    shutil.rmtree(workspace)
+    # Files of shared jobs are assembled again from the workspaces of their other cells.
+    for path in (results / "runs" / experiment).rglob("*.jsonl"):
+        job = path.relative_to(results / "runs").with_suffix("").as_posix()
+        if path.stem == CHEAP or f"{job}/".startswith(f"{place}/"):
+            path.unlink()
+    click.echo(f"the workflow will make the runs of {place} again")
 
 
 @click.command()

@@ -1,6 +1,7 @@
 """Runs that are not timed, and a budget for the whole grid, through Snakemake."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,14 @@ def grid(names, baselines=(), **changes):
     experiment = overlay()["experiments"]["table4_supervised"]
     experiment |= {"solvers": list(names), "baselines": list(baselines)}
     return overlay(experiments={"table4_supervised": experiment}, **changes)
+
+
+def makes_no_run(workflow, **changes):
+    """Run again; return whether every row is the same, byte for byte."""
+    before = [path.read_bytes() for path in workflow.record_files()]
+    done = workflow.run(**changes)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [path.read_bytes() for path in workflow.record_files()] == before
 
 
 @pytest.fixture
@@ -34,14 +43,14 @@ def test_quality_runs_go_side_by_side_on_one_core_and_their_times_do_not_count(o
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [row for found in workflow.records().values() for row in found]
     # Each waited for the other on a core that a timed run would have owned.
-    assert [(row.status, row.timed, row.cores, row.repeats) for row in rows] == [("converged", False, "", 1)] * 4
+    assert [(row.status, row.provenance.timed, row.provenance.cores, row.repeats) for row in rows] == [("converged", False, "", 1)] * 4
     # What is to be timed has to be run again, but nothing the other way.
     changes["timing"] = {"repeat_for_s": 0.01}
     done = workflow.run(**changes)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [row for found in workflow.records().values() for row in found]
-    assert [(row.timed, row.cores) for row in rows] == [(True, str(min(os.sched_getaffinity(0))))] * 4
-    assert "run_batch" not in workflow.planned(**changes | {"timing": loose})
+    assert [(row.provenance.timed, row.provenance.cores) for row in rows] == [(True, str(min(os.sched_getaffinity(0))))] * 4
+    assert makes_no_run(workflow, **changes | {"timing": loose})
 
 
 def test_a_grid_whose_budget_is_used_up_is_green_and_goes_on_with_more(tmp_path):
@@ -53,20 +62,21 @@ def test_a_grid_whose_budget_is_used_up_is_green_and_goes_on_with_more(tmp_path)
     done = workflow.run(**within(1e-6))
     assert done.returncode == 0, done.stdout + done.stderr
     # One job at a time: the first run uses the budget up.
-    first = {(name, row.fold): row for name, found in workflow.records().items() for row in found}
+    first = {(name, row.run): row for name, found in workflow.records().items() for row in found}
     assert len(first) == 6
     ended = {key: row for key, row in first.items() if row.status != "skipped"}
     assert len(ended) == 1
-    assert "run_batch" not in workflow.planned(**within(1e-6))
+    assert workflow.planned(*ROWS, **within(1e-6)) == {}
     done = workflow.run(**within(1e6))
     assert done.returncode == 0, done.stdout + done.stderr
-    rows = {(name, row.fold): row for name, found in workflow.records().items() for row in found}
+    rows = {(name, row.run): row for name, found in workflow.records().items() for row in found}
     assert {key: row.status for key, row in rows.items()} == {
         (name, fold): status
         for name, status in (("ism", "converged"), ("Raises", "failed"), ("svm", "converged"))
         for fold in (0, 1)
     }
     ((key, row),) = ended.items()
-    assert (rows[key].wall_s, rows[key].time_s) == (row.wall_s, row.time_s)
-    assert "run_batch" not in workflow.planned(**within(None))
-    assert len((workflow.folder / "results/.state/spent.txt").read_text().split()) == 6
+    assert rows[key] == replace(row, provenance=rows[key].provenance)
+    assert rows[key].provenance.wall_s == row.provenance.wall_s
+    assert makes_no_run(workflow, **within(None))
+    assert len((workflow.folder / "results/.workspace/spent.txt").read_text().split()) == 6

@@ -1,0 +1,82 @@
+"""Rows as lines of JSON, and as they are read."""
+
+import json
+
+import pytest
+
+from kdrbench.bench.provenance import Provenance
+from kdrbench.bench.record import (
+    RecordError,
+    append_records,
+    column_types,
+    flat,
+    parse_record,
+    read_records,
+    record_json,
+    write_records,
+)
+from kdrbench.stages.ikdr.record import IKDRRecord
+from made_up import record
+
+ROW = record("wine", "ism", 3)
+
+
+def test_a_row_is_read_as_it_was_written():
+    assert parse_record(record_json(ROW), IKDRRecord) == ROW
+    assert ROW.axes == ("e", "wine", "gaussian", "ism", 3)
+
+
+def test_columns_are_the_shared_ones_the_own_ones_and_those_of_provenance():
+    columns = list(flat(ROW))
+    shared = ["schema_version", "experiment", "dataset", "run", "seed", "status", "message", "time_s", "cpu_s"]
+    assert columns[: len(shared)] == shared
+    assert columns[len(shared) : len(shared) + 2] == ["kernel", "method"]
+    provenance = [name for name in column_types(IKDRRecord) if name in Provenance.__dataclass_fields__]
+    assert columns[-len(provenance) :] == provenance
+    assert (columns[-1], columns.index("wall_s")) == ("lock_sha256", len(columns) - len(provenance))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema_version": 99}, "a IKDRRecord must have schema version 6, got 99; delete the results folder"),
+        ({"status": "fine"}, "unknown status 'fine'; allowed: converged"),
+        ({"cost": "low"}, "column cost holds 'low'"),
+        ({"wall_s": "long"}, "column wall_s holds 'long'"),
+        ({"colour": 1}, "columns differ from the schema in: colour"),
+        ({"wall_s": KeyError}, "columns differ from the schema in: wall_s"),
+    ],
+)
+def test_rows_are_checked_when_they_are_read(change, message):
+    values = json.loads(record_json(ROW)) | change
+    line = json.dumps({name: value for name, value in values.items() if value is not KeyError})
+    with pytest.raises(RecordError, match=message):
+        parse_record(line, IKDRRecord)
+
+
+@pytest.mark.parametrize(("line", "message"), [("[]", "must be a JSON object"), ("{", "not a line of JSON")])
+def test_what_is_no_row_is_refused(line, message):
+    with pytest.raises(RecordError, match=message):
+        parse_record(line, IKDRRecord)
+
+
+def test_whole_numbers_are_numbers():
+    line = json.dumps(json.loads(record_json(ROW)) | {"cost": -3, "time_s": 1})
+    assert parse_record(line, IKDRRecord).cost == -3
+
+
+def test_an_unfinished_last_line_is_left_out(tmp_path):
+    path = tmp_path / "folder" / "rows.jsonl"
+    assert read_records(path, IKDRRecord) == []
+    append_records(path, [ROW])
+    append_records(path, [ROW, ROW])
+    with path.open("a") as stream:
+        stream.write('{"half a line')
+    assert read_records(path, IKDRRecord) == [ROW] * 3
+    write_records(path, [ROW])
+    assert path.read_text() == record_json(ROW) + "\n"
+
+
+def test_a_number_that_json_lacks_is_no_row():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        record_json(record("wine", "ism", 0, cost=float("nan")))

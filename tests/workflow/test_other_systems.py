@@ -1,0 +1,187 @@
+"""Snakemake run for real on the systems beside dimension reduction, and on a fourth one that is not part of kdrbench."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from small_grid import ROOT, Workflow
+
+pytestmark = pytest.mark.workflow
+
+KPCA = {
+    "system": "kpca_trick",
+    "title": "Splits.",
+    "datasets": ["iris-bundled"],
+    "learners": ["dne"],
+    "variants": ["plain", "cross_validated", "aligned"],
+    "candidates": {"default": {"sigmas": {"lowest": 0.1, "highest": 10.0, "number": 3}}},
+    "training": {"default": 100},
+    "cv_folds": 5,
+    "splits": 12,
+    "test_selected": [],
+    "runs_per_job": 10,
+    "limits": {"time_s": 60, "memory_mib": 1024},
+}
+LOW_RANK = {
+    "system": "low_rank",
+    "title": "Kernels.",
+    "datasets": ["gyrb-standin"],
+    "constraints": [0, 5],
+    "methods": ["von_neumann"],
+    "runs": 1,
+    "limits": {"time_s": 60, "memory_mib": 1024},
+}
+HALVES = {
+    "system": "nearest_mean:NearestMeanStage",
+    "title": "Shrunken means.",
+    "datasets": ["wine"],
+    "shrinkages": [0, 0.5],
+    "draws": 3,
+}
+
+
+def configuration(**experiments):
+    return {"run": list(experiments), "experiments": experiments, "solvers": {}, "baselines": {}}
+
+
+def run(workflow, *words, **experiments):
+    done = workflow.run(*words, **configuration(**experiments))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return workflow
+
+
+def planned(workflow, *words, **experiments):
+    return workflow.planned(*words, **configuration(**experiments))
+
+
+def rows_of(path):
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Both systems in one configuration, by one command."""
+    workflow = Workflow(tmp_path_factory.mktemp("systems") / "with a space", words=("--cores", "2"))
+    return run(workflow, kpca=KPCA, gyrb=LOW_RANK)
+
+
+def test_every_split_leaves_its_rows_and_its_tables(finished):
+    rows = rows_of(finished.tables / "kpca_trick.csv")
+    assert [(row["run"], row["variant"]) for row in rows] == [
+        (str(split), variant) for split in range(12) for variant in KPCA["variants"]
+    ]
+    assert {row["status"] for row in rows} == {"converged"}
+    # The columns of the engine are those of every system.
+    assert all(row["calibration_before_s"] and row["drifted"] and float(row["time_s"]) > 0 for row in rows)
+    tables = {path.suffix for path in finished.reports.glob("kpca_table3.*")}
+    assert tables == {".tex", ".html", ".csv", ".json"}
+
+
+def test_low_rank_kernels_leave_rows_a_table_and_a_figure(finished):
+    rows = rows_of(finished.tables / "low_rank.csv")
+    assert [(row["method"], row["n_constraints"]) for row in rows] == [("von_neumann", "0"), ("von_neumann", "5")]
+    chart = json.loads((finished.reports / "figures/gyrb.json").read_text())
+    assert [panel["y"]["title"] for panel in chart["panels"]] == ["accuracy", "NMI", "NMI", "sweeps"]
+    for name in ("gyrb.tex", "gyrb.html", "gyrb.csv", "figures/gyrb.pdf", "dashboard.html"):
+        assert (finished.reports / name).stat().st_size > 100
+
+
+def test_what_is_run_again_is_what_has_changed_and_nothing_else(finished):
+    both = {"kpca": KPCA, "gyrb": LOW_RANK}
+    assert planned(finished, **both) == {}
+    larger = {"limits": {"time_s": 99, "memory_mib": 999}}
+    assert "run_batch" not in planned(finished, **{name: one | larger for name, one in both.items()})
+    # The first ten splits are a job of their own.
+    assert planned(finished, kpca=KPCA | {"splits": 15}, gyrb=LOW_RANK)["run_batch"] == 1
+    assert planned(finished, kpca=KPCA, gyrb=LOW_RANK | {"constraints": [0, 6]})["run_batch"] == 1
+
+
+def status(workflow):
+    command = [sys.executable, "-m", "kdrbench", "status", "--results", workflow.folder / "results", "--name", "small"]
+    done = subprocess.run(command, env=environment(workflow), capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def environment(workflow):
+    paths = [ROOT / "src", ROOT / "tests" / "fourth_system", workflow.folder]
+    return workflow.environment | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
+
+
+@pytest.fixture
+def fourth(tmp_path):
+    workflow = Workflow(tmp_path / "run", words=("--cores", "2"))
+    workflow.environment = environment(workflow)
+    return workflow
+
+
+def test_a_fourth_system_is_one_folder(fourth):
+    run(fourth, halves=HALVES)
+    rows = rows_of(fourth.tables / "halves.csv") if (fourth.tables / "halves.csv").exists() else []
+    rows = rows or rows_of(fourth.tables / "merged" / "halves.csv")
+    assert [(row["run"], row["shrinkage"], row["status"]) for row in rows] == [
+        (str(draw), shrinkage, "converged") for draw in range(3) for shrinkage in ("0.0", "0.5")
+    ]
+    assert all(float(row["accuracy"]) > 0.5 and row["calibration_before_s"] for row in rows)
+    assert "halves/wine     3 of 3" in status(fourth)
+    page = (fourth.reports / "halves.html").read_text()
+    assert "shrinkage 0.5" in page
+    assert "Shrunken means." in (fourth.reports / "dashboard.html").read_text()
+    assert planned(fourth, halves=HALVES) == {}
+    assert planned(fourth, halves=HALVES | {"shrinkages": [0, 0.25]})["run_batch"] == 1
+
+
+PATIENT = """
+import time
+
+from nearest_mean import NearestMeanStage
+
+
+class Patient(NearestMeanStage):
+    def run(self, batch, dataset, number, referee):
+        referee.timed(lambda: time.sleep(0.4 if number < 2 else 60.0))
+        yield from super().run(batch, dataset, number, referee)
+"""
+
+
+def test_a_fourth_system_is_limited_killed_and_resumed(fourth):
+    (fourth.folder / "patient.py").write_text(PATIENT)
+    experiment = HALVES | {"system": "patient.py:Patient", "limits": {"time_s": 3.0, "memory_mib": 512}}
+    process = fourth.start("--until", "merge", **configuration(halves=experiment))
+    rows = fourth.folder / "results/.workspace/halves/wine/0-2/rows.jsonl"
+    until = time.monotonic() + 120
+    while not (rows.exists() and rows.read_text().count("\n") >= 2):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    everybody = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    for one in everybody:
+        with suppress(psutil.NoSuchProcess):
+            one.send_signal(signal.SIGKILL)
+    process.communicate()
+    psutil.wait_procs(everybody, timeout=30)
+    before = rows.read_text().splitlines()
+    fourth.run("--unlock", **configuration(halves=experiment))
+    run(fourth, "--until", "merge", halves=experiment)
+    (published,) = (fourth.folder / "results/runs").rglob("*.jsonl")
+    after = published.read_text().splitlines()
+    assert after[: len(before) // 2 * 2] == before[: len(before) // 2 * 2] or len(before) < 2
+    ends = [(json.loads(line)["run"], json.loads(line)["status"]) for line in after]
+    assert ends == [(draw, end) for draw, end in enumerate(["converged", "converged", "time_limit"]) for _ in range(2)]
+
+
+def test_its_folder_is_all_there_is():
+    folder = ROOT / "tests" / "fourth_system" / "nearest_mean"
+    names = {path.name for path in folder.glob("*.py")}
+    assert names == {"__init__.py", "config.py", "record.py", "run.py", "stage.py", "table.py"}
+    sources = [path for place in ("src", "rules") for path in Path(ROOT / place).rglob("*") if path.is_file()]
+    assert not [path for path in sources if path.suffix in {".py", ".smk"} and "nearest_mean" in path.read_text()]
