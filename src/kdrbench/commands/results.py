@@ -15,10 +15,10 @@ from kdrbench.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from kdrbench.bench.record import RunRecord
-    from kdrbench.reports.two_solvers import Pair
+    from kdrbench.reports.tables.paired_solvers import Pair
 
 _AXES = ("experiment", "dataset", "kernel", "solver", "fold")
-_TITLES = ("metric", "cell", "folds", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
+_TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
 # What `show` prints, in this order; the rest is in --json.
 _GROUPS = {
     "result": ("cost", "quality_metric", "quality", "feasibility", "stationarity", "iterations", "rounds"),
@@ -54,18 +54,18 @@ _GROUPS = {
 @results_folder
 @as_json
 def compare(first: str, second: str, experiment: str | None, results: Path, as_json: bool) -> None:
-    """Compare the solvers A and B fold by fold, in each cell of results/runs.csv that both have.
+    """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have.
 
-    Wins and losses are A's. The ratio is the median over folds of A / B (of costs that of F = -cost); p is that of
+    Wins and losses are A's. The ratio is the median over runs of A / B (of costs that of F = -cost); p is that of
     Wilcoxon's signed rank test, then Holm's correction of it over the cells of a metric.
     """
-    from kdrbench.reports.summary import read_all_runs
-    from kdrbench.reports.two_solvers import compare_solvers
+    from kdrbench.reports.records import read_runs
+    from kdrbench.reports.tables.paired_solvers import compare_solvers
 
-    table = results / "runs.csv"
+    table = results / "ikdr.csv"
     if not table.is_file():
         raise InputError(f"{table} is not there: run the workflow first, or name its folder with --results")
-    runs = read_all_runs(table)
+    runs = read_runs(table)
     if experiment is not None:
         if experiment not in set(runs["experiment"]):
             raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))
@@ -91,7 +91,7 @@ def _row(pair: Pair) -> tuple[str, ...]:
     # Ratios of costs differ from one in digits that ratios of times have not.
     values = ((pair.ratio, ".6g"), (pair.p, ".3g"), (pair.holm, ".3g"))
     numbers = [format(value, form) if value is not None else "-" for value, form in values]
-    return pair.metric, cell, str(pair.folds), str(pair.wins), str(pair.losses), *numbers
+    return pair.metric, cell, str(pair.runs), str(pair.wins), str(pair.losses), *numbers
 
 
 @click.command()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from kdrbench.bench.controls import LosingCell
 from kdrbench.bench.progress import BatchProgress, endings, seconds_left
-from kdrbench.reports.numbers import duration, quantity
+from kdrbench.stages.ikdr.controls import LosingCell
+from kdrbench.reports.tables.numbers import duration, quantity
 from kdrbench.solvers import Status
 
 _SHOWN = {

@@ -1,0 +1,1 @@
+"""Interpretable kernel dimension reduction."""
