@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from kdrbench.bench.progress import BatchProgress, endings, seconds_left
-from kdrbench.stages.ikdr.controls import LosingCell
 from kdrbench.reports.tables.numbers import duration, quantity
 from kdrbench.solvers import Status
+from kdrbench.stages.ikdr.controls import LosingCell
 
 _SHOWN = {
     Status.TIME_LIMIT: "at the time limit",

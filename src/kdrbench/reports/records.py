@@ -138,5 +138,4 @@ def _runs_of(runs: pd.DataFrame, group: pd.DataFrame) -> Iterator[tuple[int, str
 
 def _cell_of(row: dict[Any, Any]) -> str:
     """Return the names below the data set, by which traces and findings name a cell."""
-    names = [row.get("kernel"), row["method"]] if "kernel" in row else [row["method"]]
-    return "/".join(map(str, names))
+    return "/".join(str(row[axis]) for axis in ("kernel", "method") if isinstance(row.get(axis), str))

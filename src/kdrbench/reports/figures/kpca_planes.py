@@ -38,8 +38,8 @@ def figure_2(name: str, runs: pd.DataFrame, arrays: dict[str, Arrays]) -> Chart:
     first = runs.iloc[0]
     caption = (
         f"Test samples of two synthetic sets ({first['n_train']} training samples, {first['n_test']} test samples), "
-        "and their leading learned coordinate without a kernel (across) and with one of degree 2 (upwards), in units of "
-        "its spread. Percentages are 1-NN accuracies along that coordinate alone."
+        "and their leading learned coordinate without a kernel (across) and with one of degree 2 (upwards), in units "
+        "of its spread. Percentages are 1-NN accuracies along that coordinate alone."
     )
     title = "Where plain learners fail and kernels of degree 2 succeed (KPCA trick, Figure 2)"
     return Chart(name, title, caption, panels, columns=4)

@@ -93,7 +93,7 @@ def compared_cells(runs: pd.DataFrame, experiment: Config, controls: Collection[
                     axes = {"dataset": dataset, "kernel": kernel, "method": name}
                     printed = find_published(**table, **published_axes(axes), metric=names[metric]) if table else None
                     marks = (name in best, name in controls)
-                    compared.append(IkdrCell(cell, printed, *axes.values(), names[metric], *marks))
+                    compared.append(IkdrCell(cell, printed, dataset, kernel, name, names[metric], *marks))
     return compared
 
 
