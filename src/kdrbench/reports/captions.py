@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from kdrbench.reports.outputs import COMPLEXITY, LOW_RANK_TEXT, PAIRED_TESTS, PROFILE, SCALING, Report
+from kdrbench.reports.outputs import COMPLEXITY, KPCA_FIGURE, LOW_RANK_TEXT, PAIRED_TESTS, PROFILE, SCALING, Report
 from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK
 
 _TABLES, _FIGURES, _BESIDE = "Tables", "Figures", "Published and ours"
@@ -81,7 +81,7 @@ _OF_FIGURES = {
         "Solver time against size on made data (NeurIPS 2019, Figure 1b), with fitted slopes; runs that hit a limit "
         "are marked and take no part in the fit.",
     ),
-    "kpca_figure": ("KPCA trick", "A figure of the KPCA trick (Chatpatanasiri et al. 2010)."),
+    KPCA_FIGURE: ("KPCA trick", "A figure of the KPCA trick (Chatpatanasiri et al. 2010)."),
     LOW_RANK: (
         "accuracy, agreement or sweeps",
         "Quality of low-rank kernels against the number of constraints: median over draws of the constraints, bands "

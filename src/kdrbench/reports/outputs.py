@@ -5,7 +5,7 @@ Everything here is a function of the frozen configuration, so that the workflow 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kdrbench.datasets.picture import is_picture
@@ -21,16 +21,17 @@ from kdrbench.reports.records import (
     is_scaling,
     runs_of,
     system_of,
+    systems_of,
 )
 from kdrbench.reports.tables.kpca_cells import TABLES, table_names
 
 TABLE_KINDS = ("tex", "html", "csv", "json")
 FIGURE_KINDS = ("pdf", "png", "json")
 PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT = "paired_tests", "complexity", "low_rank_text"
-SCALING, PROFILE = "scaling", "performance_profile"
+SCALING, PROFILE, KPCA_FIGURE = "scaling", "performance_profile", "kpca_figure"
 TRACES, FINDINGS, DATA = "traces", "findings", "data"
 # What each kind of figure is drawn from, beside the merged tables.
-NEEDS = {
+_NEEDS: dict[str, tuple[str, ...]] = {
     "cost_against_time": (TRACES,),
     "cost_against_calls": (TRACES,),
     "loadings": (FINDINGS, DATA),
@@ -38,8 +39,8 @@ NEEDS = {
     "segmentation": (FINDINGS, DATA),
     PROFILE: (TRACES,),
     SCALING: (),
-    "kpca_figure": (FINDINGS, DATA),
     LOW_RANK: (),
+    KPCA_FIGURE: (),
 }
 # Figures that the page of their experiment's table shows.
 _ON_PAGES = ("cost_against_time", LOW_RANK)
@@ -113,7 +114,7 @@ def experiment_figures(config: Config, name: str) -> list[Report]:
     experiment = config["experiments"][name]
     system = system_of(experiment)
     if system == KPCA_FIGURES:
-        return [Report(name, "kpca_figure", (name,))]
+        return [Report(name, KPCA_FIGURE, (name,))]
     if system == LOW_RANK:
         return [Report(name, LOW_RANK, (name,))] if len(experiment["constraints"]) > 1 else []
     if system != IKDR:
@@ -133,6 +134,32 @@ def pictures_of(experiment: Config) -> list[str]:
 
 def _scaling(config: Config) -> tuple[str, ...]:
     return tuple(filter(is_scaling, experiments_of(config, IKDR)))
+
+
+def merged_tables(config: Config, report: Report) -> list[str]:
+    """Return the merged tables of the experiments that a table or figure shows."""
+    return [f"{result_folder(config)}/merged/{name}.csv" for name in report.experiments]
+
+
+def system_tables(config: Config) -> list[str]:
+    """Return the merged tables of all systems that are run."""
+    return [f"{result_folder(config)}/{system}.csv" for system in systems_of(config)]
+
+
+def figure_sources(config: Config, report: Report, paths: Callable[[str, str], list[str]]) -> list[str]:
+    """Return what a figure is drawn from beside the merged tables.
+
+    ``paths(experiment, kind)`` are the files of traces or findings of an experiment. Of the KPCA trick's figures only
+    the second and the third show arrays, and the third the names of classes.
+    """
+    kinds = _NEEDS[report.kind]
+    if report.kind == KPCA_FIGURE:
+        kinds = {2: (FINDINGS,), 3: (FINDINGS, DATA)}.get(config["experiments"][report.name]["figure"], ())
+    stored = [path for kind in kinds if kind != DATA for name in report.experiments for path in paths(name, kind)]
+    shown = [config["experiments"][name] for name in report.experiments if DATA in kinds]
+    stored += [f"results/data/{dataset}.npz" for experiment in shown for dataset in experiment["datasets"]]
+    pictures = shown if report.kind == "segmentation" else []
+    return stored + [f"results/data/{dataset}.png" for experiment in pictures for dataset in pictures_of(experiment)]
 
 
 def table_files(config: Config, names: Iterable[str], *, typeset: bool = False) -> list[str]:

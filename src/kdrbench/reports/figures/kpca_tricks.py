@@ -50,11 +50,11 @@ def _over(title: str, varied: str, rows: pd.DataFrame) -> Panel:
 def _curves(rows: pd.DataFrame) -> Iterator[Series]:
     for colour, (label, methods, symbol, line) in enumerate(_CURVES):
         by_value = rows[rows["method"].isin(methods)].groupby("value", sort=False)["accuracy"]
-        band = label != "kernel trick"
+        means, band = by_value.mean(), label != "kernel trick"
         yield Series(
             label,
-            [f"{value:g}" for value in by_value.groups],
-            by_value.mean().tolist(),
+            [f"{value:g}" for value in means.index],
+            means.tolist(),
             symbol=symbol,
             colour=colour,
             line=line,

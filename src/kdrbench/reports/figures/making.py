@@ -22,7 +22,7 @@ from kdrbench.reports.figures.performance_profile import performance_profile
 from kdrbench.reports.figures.scaling import scaling_chart
 from kdrbench.reports.figures.scatter import scatter
 from kdrbench.reports.figures.segmentation import segmentation
-from kdrbench.reports.outputs import DATA, FINDINGS, PROFILE, SCALING, TRACES, Report, figures_of
+from kdrbench.reports.outputs import DATA, FINDINGS, KPCA_FIGURE, PROFILE, SCALING, TRACES, Report, figures_of
 from kdrbench.reports.records import LOW_RANK, Config, read_runs
 from kdrbench.reports.tables.size_series import size_series
 
@@ -42,9 +42,10 @@ class Source:
         experiment: Config = self.config["experiments"][self.report.experiments[0]]
         return experiment
 
-    def folder(self, kind: str) -> Path:
-        """Return the folder of traces, findings or data."""
-        return self.store / kind
+    @property
+    def stored(self) -> tuple[Path, Path]:
+        """The folders of findings and of prepared data."""
+        return self.store / FINDINGS, self.store / DATA
 
 
 def make_chart(name: str, config: Config, results: Path, store: Path) -> Chart:
@@ -66,27 +67,24 @@ def make_chart(name: str, config: Config, results: Path, store: Path) -> Chart:
 def _cost_against(source: Source) -> Chart:
     abscissa = CALLS if source.report.kind.endswith("calls") else TIME
     words = source.report.experiments[0], source.experiment, abscissa, source.config["solvers"]
-    return cost_against_time(source.runs, source.folder(TRACES), *words)
+    return cost_against_time(source.runs, source.store / TRACES, *words)
 
 
 def _loadings(source: Source) -> Chart | None:
-    folders = source.folder(FINDINGS), source.folder(DATA)
-    return loadings(source.runs, *folders, source.report.experiments[0], source.experiment)
+    return loadings(source.runs, *source.stored, source.report.experiments[0], source.experiment)
 
 
 def _scatter(source: Source) -> Chart | None:
-    folders = source.folder(FINDINGS), source.folder(DATA)
     name = source.report.experiments[0]
-    return scatter(source.runs, *folders, name, source.experiment, source.config["seed"])
+    return scatter(source.runs, *source.stored, name, source.experiment, source.config["seed"])
 
 
 def _segmentation(source: Source) -> Chart | None:
-    folders = source.folder(FINDINGS), source.folder(DATA)
-    return segmentation(source.runs, *folders, source.report.experiments[0], source.experiment)
+    return segmentation(source.runs, *source.stored, source.report.experiments[0], source.experiment)
 
 
 def _profile(source: Source) -> Chart:
-    return performance_profile(source.runs, source.folder(TRACES), source.config["solvers"])
+    return performance_profile(source.runs, source.store / TRACES, source.config["solvers"])
 
 
 def _scaling(source: Source) -> Chart:
@@ -102,11 +100,11 @@ def _kpca_figure(source: Source) -> Chart:
     name, number, runs = source.report.name, int(source.experiment["figure"]), source.runs
     if number in (4, 5):
         return (figure_4 if number == 4 else figure_5)(name, runs)
-    arrays = arrays_of(runs, source.folder(FINDINGS))
+    arrays = arrays_of(runs, source.stored[0])
     if number == 2:
         return figure_2(name, runs, arrays)
-    data = source.folder(DATA)
-    classes = {name: load_prepared(data / f"{name}.npz").class_names for name in map(str, runs["dataset"].unique())}
+    datasets = map(str, runs["dataset"].unique())
+    classes = {name: load_prepared(source.stored[1] / f"{name}.npz").class_names for name in datasets}
     return figure_3(name, runs, arrays, classes)
 
 
@@ -132,6 +130,6 @@ _MAKERS: dict[str, Callable[[Source], Chart | None]] = {
     "segmentation": _segmentation,
     PROFILE: _profile,
     SCALING: _scaling,
-    "kpca_figure": _kpca_figure,
+    KPCA_FIGURE: _kpca_figure,
     LOW_RANK: _low_rank,
 }
