@@ -103,18 +103,18 @@ def read_points(path: Path) -> dict[tuple[str, int], list[dict[str, Any]]]:
 
 def read_traces(runs: pd.DataFrame, folder: Path) -> Iterator[tuple[int, list[dict[str, Any]]]]:
     """Yield the place in ``runs`` and the points of each run that has left any; each file is read once."""
-    for name, group in runs.groupby("trace_file", sort=False):
+    for name, group in runs.reset_index(drop=True).groupby("trace_file", sort=False):
         points = read_points(folder / str(name))
-        for place, cell, run in _runs_of(runs, group):
+        for place, cell, run in _places_and_runs(group):
             if (cell, run) in points:
                 yield place, points[cell, run]
 
 
 def read_arrays(runs: pd.DataFrame, folder: Path, kind: str) -> Iterator[tuple[int, NDArray[Any]]]:
     """Yield the place in ``runs`` and the array ``kind`` of each run that has left it; each file is read once."""
-    for name, group in runs.groupby("trace_file", sort=False):
+    for name, group in runs.reset_index(drop=True).groupby("trace_file", sort=False):
         with np.load((folder / str(name)).with_suffix(".npz"), allow_pickle=False) as arrays:
-            for place, cell, run in _runs_of(runs, group):
+            for place, cell, run in _places_and_runs(group):
                 if (key := f"{cell}/{kind}_{run}") in arrays.files:
                     yield place, arrays[key]
 
@@ -129,10 +129,9 @@ def read_findings(runs: pd.DataFrame, folder: Path, kind: str) -> dict[int, NDAr
     return {int(numbers[place]): array for place, array in read_arrays(ended, folder, kind)}
 
 
-def _runs_of(runs: pd.DataFrame, group: pd.DataFrame) -> Iterator[tuple[int, str, int]]:
-    """Yield the place in ``runs``, the cell and the number of each run of ``group``."""
-    places = runs.index.get_indexer(group.index)
-    for place, row in zip(places.tolist(), group.to_dict("records"), strict=True):
+def _places_and_runs(group: pd.DataFrame) -> Iterator[tuple[int, str, int]]:
+    """Yield the place (the index), the cell and the number of each run."""
+    for place, row in zip(group.index.tolist(), group.to_dict("records"), strict=True):
         yield place, _cell_of(row), int(row["run"])
 
 

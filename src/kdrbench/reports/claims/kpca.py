@@ -48,7 +48,7 @@ def _chosen_on_the_test_set(kpca: pd.DataFrame, means: pd.DataFrame) -> str:
     if rows.empty:
         return ""
     best = [max(json.loads(text)) for text in rows["test_selected"]]
-    tuned = rows.assign(bold=best).groupby(["dataset", "learner"], sort=False)["best"].mean().round(2)
+    tuned = rows.assign(best=best).groupby(["dataset", "learner"], sort=False)["best"].mean().round(2)
     plain = means[PLAIN].reindex(tuned.index).round(2)
     won = int((tuned - plain > 0.001).sum())
     return f"With the kernel that is best on the test set itself, {won} of {len(tuned)} are won."

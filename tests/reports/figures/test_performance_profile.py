@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.reports.chart import Scale
-from kdrbench.reports.chart_drawing import draw
-from kdrbench.reports.performance_profile import performance_profile, profile
-from made_up import run, trace_line
+from kdrbench.reports.figures.chart import Scale
+from kdrbench.reports.figures.draw_matplotlib import draw
+from kdrbench.reports.figures.performance_profile import performance_profile, profile
+from report_rows import run, trace_line
 
 
 def test_the_profile_is_dolan_and_mores():
@@ -79,7 +79,7 @@ def test_problems_are_solved_when_the_cost_is_near_the_best_of_all(traces):
 
 
 def test_failed_runs_solve_nothing_and_baselines_do_not_compete(traces):
-    runs = [one | {"status": "failed"} if one["solver"] == "ism" else one for one in RUNS]
+    runs = [one | {"status": "failed"} if one["method"] == "ism" else one for one in RUNS]
     runs.append(run("wine", "svm", 0, kernel="none"))
     first = next(iter(panels(runs, traces).values()))
     assert {series.key: series.y for series in first.series} == {"ISM": [0.0], "DG": [1.0]}

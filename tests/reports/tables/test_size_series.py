@@ -5,13 +5,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kdrbench.bench.experiment import is_scaling
-from kdrbench.reports.chart import Mark, Symbol
-from kdrbench.reports.chart_drawing import write_chart
-from kdrbench.reports.power_law import fit_large, fit_power_law
-from kdrbench.reports.scaling import ALL_PAIRS, FACTORED, size_series
-from kdrbench.reports.scaling_reports import complexity_table, scaling_chart
-from made_up import run
+from kdrbench.reports.figures.chart import Mark, Symbol
+from kdrbench.reports.figures.draw_matplotlib import write_chart
+from kdrbench.reports.figures.scaling import scaling_chart
+from kdrbench.reports.records import is_scaling
+from kdrbench.reports.tables.complexity import complexity_table
+from kdrbench.reports.tables.power_law import fit_large, fit_power_law
+from kdrbench.reports.tables.size_series import ALL_PAIRS, FACTORED, size_series
+from report_rows import run
 
 CONFIG = {
     "experiments": {
@@ -22,10 +23,10 @@ CONFIG = {
 }
 
 
-def sized(n, solver="ism", time_s=None, experiment="scaling", d=20, q=4, **columns):
+def sized(n, method="ism", time_s=None, experiment="scaling", d=20, q=4, **columns):
     seconds = (n / 1000) ** 2 if time_s is None else time_s
     sizes = {"n_train": n, "n_features": d, "n_components": q, "iterations": 4}
-    return run(f"scaling-{n}", solver, 0, experiment=experiment, time_s=seconds, **(sizes | columns))
+    return run(f"scaling-{n}", method, 0, experiment=experiment, time_s=seconds, **(sizes | columns))
 
 
 def series_of(*rows):
@@ -84,7 +85,7 @@ def test_series_are_told_apart_by_what_else_differs():
 
 def test_the_figure_has_a_law_dots_and_crosses_in_one_entry_of_the_legend():
     rows = [sized(n) for n in (1000, 2000, 4000)] + [sized(8000, time_s=5.0, status="time_limit")]
-    rows += [sized(n, solver="dg", time_s=n * 1e-3) for n in (1000, 2000)] + [sized(4000, solver="dg", status="failed")]
+    rows += [sized(n, method="dg", time_s=n * 1e-3) for n in (1000, 2000)] + [sized(4000, method="dg", status="failed")]
     chart = scaling_chart(series_of(*rows))
     (panel,) = chart.panels
     drawn = [(part.group, part.mark, part.symbol, len(part.x)) for part in panel.series]
@@ -102,7 +103,7 @@ def test_the_figure_has_a_law_dots_and_crosses_in_one_entry_of_the_legend():
 def test_the_table_holds_exponents_with_intervals_beside_what_is_expected():
     rows = [sized(n) for n in (1000, 2000, 4000)] + [sized(8000, status="time_limit")]
     table = complexity_table(series_of(*rows, *(sized(1000, q=q) for q in (2, 8))))
-    lines = [[entry.text for entry in line] for line in table.lines]
+    lines = [[entry.text for entry in line] for line in table.rows]
     assert lines[0][:8] == ["n, all pairs", "d = 20, q = 4", "ISM", "1000 to 8000", "3", "1", "2.00", "2.00 to 2.00"]
     assert lines[0][-1] == "2"
     assert lines[1][0] == "q, all pairs"
@@ -114,4 +115,4 @@ def test_without_a_series_figure_and_table_say_so(tmp_path):
     assert [panel.title for panel in chart.panels] == ["no series of three sizes was run"]
     write_chart(chart, tmp_path / "scaling")
     assert (tmp_path / "scaling.png").stat().st_size > 1000
-    assert complexity_table([]).lines == []
+    assert complexity_table([]).rows == []

@@ -1,6 +1,6 @@
 import pytest
 
-from kdrbench.reports.numbers import agreement, count, duration, percentage, quantity, rounded
+from kdrbench.reports.tables.numbers import agreement, count, duration, percentage, quantity, rounded
 
 
 @pytest.mark.parametrize(

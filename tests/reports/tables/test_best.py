@@ -1,10 +1,10 @@
-"""Which cells stand in bold: all that read as the best one does."""
+"""Which cells are bold: all that read as the best one does."""
 
 import pandas as pd
 import pytest
 
-from kdrbench.reports.ledger import make_ledger
-from made_up import run
+from kdrbench.reports.tables.ikdr import compared_cells
+from report_rows import run
 
 SOLVERS = ["ism", "dg", "sm"]
 EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": SOLVERS}
@@ -42,6 +42,6 @@ def test_costs_that_read_the_same_are_all_bold(costs, texts, best):
     ]
     shape = {"split": "none"} if len(costs[0]) == 1 else {}
     frame = pd.DataFrame(rows).assign(split=shape.get("split", "folds"))
-    found = [row for row in make_ledger(frame, EXPERIMENT | shape) if row.metric == "cost"]
+    found = [row for row in compared_cells(frame, EXPERIMENT | shape) if row.metric == "cost"]
     assert [row.ours.text for row in found] == texts
-    assert [row.solver for row in found if row.best] == best
+    assert [row.method for row in found if row.best] == best

@@ -1,60 +1,60 @@
-"""How methods look: one way each, in every figure, whatever else is drawn there."""
+"""How methods style: one way each, in every figure, whatever else is drawn there."""
 
 import itertools
 
 import pandas as pd
 import pytest
 
-from kdrbench.reports.chart import COLOURS, Line, Mark, Symbol
-from kdrbench.reports.cost_against_time import cost_against_time
-from kdrbench.reports.looks import Look, kernel_colours, looks_of
-from kdrbench.reports.performance_profile import performance_profile
-from kdrbench.reports.scaling import SizeSeries
-from kdrbench.reports.scaling_reports import scaling_chart
-from made_up import run, trace_line
+from kdrbench.reports.figures.chart import COLOURS, Line, Mark, Symbol
+from kdrbench.reports.figures.cost_against_time import cost_against_time
+from kdrbench.reports.figures.performance_profile import performance_profile
+from kdrbench.reports.figures.scaling import scaling_chart
+from kdrbench.reports.figures.styles import Style, kernel_colours, styles_of
+from kdrbench.reports.tables.size_series import SizeSeries
+from report_rows import run, trace_line
 
 PUBLISHED = [
     *("ism", "dg", "sm", "gm", "cg", "ism_2018", "ism_10"),
     *("random", "first_axes", "principal_axes", "discriminant_axes", "shuffled_labels"),
 ]
-LOWRANK = ["burg", "von_neumann", "definite_boost", "definite_boost_symmetric"]
+LOW_RANK = ["burg", "von_neumann", "definite_boost", "definite_boost_symmetric"]
 
 
 def both(names):
     return [variant for name in names for variant in (name, f"{name}_converged")]
 
 
-@pytest.mark.parametrize("names", [PUBLISHED, LOWRANK], ids=["solvers", "lowrank"])
+@pytest.mark.parametrize("names", [PUBLISHED, LOW_RANK], ids=["solvers", "low_rank"])
 def test_no_two_methods_look_alike_with_or_without_marks(names):
-    looks = looks_of(both(names))
-    lines = {(look.colour, look.line) for look in looks.values()}
-    marks = {(look.colour, look.symbol) for look in looks.values()}
-    assert len(lines) == len(marks) == len(looks) == 2 * len(names)
-    assert all(look.symbol not in {Symbol.NONE, Symbol.CROSS} for look in looks.values())
+    styles = styles_of(both(names))
+    lines = {(style.colour, style.line) for style in styles.values()}
+    marks = {(style.colour, style.symbol) for style in styles.values()}
+    assert len(lines) == len(marks) == len(styles) == 2 * len(names)
+    assert all(style.symbol not in {Symbol.NONE, Symbol.CROSS} for style in styles.values())
 
 
 def test_a_method_looks_the_same_whatever_stands_beside_it():
-    alone = {name: looks_of([name])[name] for name in both(PUBLISHED)}
-    assert looks_of(reversed(both(PUBLISHED))) == alone
-    assert alone["ism"] == Look(0, Line.SOLID, Symbol.DOT)
-    assert alone["ism_converged"] == Look(0, Line.DASHED, Symbol.SQUARE)
+    alone = {name: styles_of([name])[name] for name in both(PUBLISHED)}
+    assert styles_of(reversed(both(PUBLISHED))) == alone
+    assert alone["ism"] == Style(0, Line.SOLID, Symbol.DOT)
+    assert alone["ism_converged"] == Style(0, Line.DASHED, Symbol.SQUARE)
 
 
 def test_the_four_solvers_of_the_papers_differ_in_colour_and_have_solid_lines():
-    looks = looks_of(["ism", "dg", "sm", "gm", "cg", "ism_2018"])
-    assert len({look.colour for look in looks.values()}) == 6
-    assert {look.line for look in looks.values()} == {Line.SOLID}
+    styles = styles_of(["ism", "dg", "sm", "gm", "cg", "ism_2018"])
+    assert len({style.colour for style in styles.values()}) == 6
+    assert {style.line for style in styles.values()} == {Line.SOLID}
 
 
 def test_own_solvers_take_what_is_left_and_one_more_changes_none_of_them():
     own = [f"mine_{number}" for number in range(9)]
-    looks = looks_of([*PUBLISHED, *own])
-    assert len({(look.colour, look.line) for look in looks.values()}) == len(PUBLISHED) + 9 == 3 * len(COLOURS)
+    styles = styles_of([*PUBLISHED, *own])
+    assert len({(style.colour, style.line) for style in styles.values()}) == len(PUBLISHED) + 9 == 3 * len(COLOURS)
     for count in range(10):
-        assert looks_of([*own[:count], *PUBLISHED]).items() <= looks.items()
+        assert styles_of([*own[:count], *PUBLISHED]).items() <= styles.items()
     # A converged variant has its method's colour, even where the method itself is not defined.
-    assert looks_of(["mine_0_converged"])["mine_0_converged"].colour == looks["mine_0"].colour
-    assert looks_of([*own, "mine_9"])["mine_9"] == looks["mine_0"]
+    assert styles_of(["mine_0_converged"])["mine_0_converged"].colour == styles["mine_0"].colour
+    assert styles_of([*own, "mine_9"])["mine_9"] == styles["mine_0"]
 
 
 def test_kernels_have_colours_of_their_own():
@@ -81,7 +81,7 @@ def traced(folder, solvers):
 def test_all_figures_draw_a_solver_alike(tmp_path):
     solvers = ["mine", "gm", "ism_converged", "ism"]
     defined = ["ism", "gm", "other", "mine"]
-    looks = looks_of([*defined, *solvers])
+    styles = styles_of([*defined, *solvers])
     runs = traced(tmp_path, solvers)
     experiment = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": solvers}
     points = ((1.0, 1.0), (2.0, 2.0), (4.0, 4.0))
@@ -96,9 +96,9 @@ def test_all_figures_draw_a_solver_alike(tmp_path):
         found = {}
         for series in panel.series:
             name = titles[series.key.split(" (")[0]]
-            assert series.colour == looks[name].colour, (chart.name, series.key)
+            assert series.colour == styles[name].colour, (chart.name, series.key)
             if series.mark is not Mark.POINTS and not series.faint:
                 found[name] = series.line
             elif series.mark is Mark.POINTS:
-                assert series.symbol is looks[name].symbol
-        assert found == {name: looks[name].line for name in solvers}, chart.name
+                assert series.symbol is styles[name].symbol
+        assert found == {name: styles[name].line for name in solvers}, chart.name

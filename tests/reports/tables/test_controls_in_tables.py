@@ -1,4 +1,4 @@
-"""Controls stand in the tables and are never the best: a random projection takes no time at all."""
+"""Controls are in the tables and are never the best: a random projection takes no time at all."""
 
 import json
 
@@ -7,11 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from dashboard_grid import page
-from kdrbench.bench.controls import controls_of
-from kdrbench.reports.commands import table
-from kdrbench.reports.layout import lay_out
-from kdrbench.reports.ledger import make_ledger
-from made_up import run
+from kdrbench.commands.tables import table
+from kdrbench.reports.records import controls_of
+from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
+from report_rows import run
 
 EXPERIMENT = {
     "title": "A table.",
@@ -41,8 +40,8 @@ RUNS = pd.DataFrame(
 )
 
 
-def best(ledger):
-    return {(row.metric, row.solver) for row in ledger if row.best}
+def best(cells):
+    return {(row.metric, row.method) for row in cells if row.best}
 
 
 def test_the_controls_of_an_experiment_are_those_it_runs():
@@ -50,23 +49,23 @@ def test_the_controls_of_an_experiment_are_those_it_runs():
 
 
 def test_a_control_is_not_the_best_and_the_next_one_is():
-    assert best(make_ledger(RUNS, EXPERIMENT)) == {(name, "random") for name in ("time_s", "cost", "accuracy")}
-    ledger = make_ledger(RUNS, EXPERIMENT, {"random"})
-    assert best(ledger) == {("time_s", "ism"), ("cost", "ism"), ("accuracy", "dg")}
-    assert {row.solver for row in ledger if row.control} == {"random"}
+    assert best(compared_cells(RUNS, EXPERIMENT)) == {(name, "random") for name in ("time_s", "cost", "accuracy")}
+    cells = compared_cells(RUNS, EXPERIMENT, {"random"})
+    assert best(cells) == {("time_s", "ism"), ("cost", "ism"), ("accuracy", "dg")}
+    assert {row.method for row in cells if row.control} == {"random"}
 
 
 @pytest.mark.parametrize("controls", [(), ("random",)])
 def test_the_table_says_so_where_there_is_one(controls):
-    legend = lay_out(make_ledger(RUNS, EXPERIMENT, controls), EXPERIMENT).legend
+    legend = ikdr_table("e", compared_cells(RUNS, EXPERIMENT, controls), EXPERIMENT).notes[0]
     assert ("Controls do not compete." in legend) == bool(controls)
 
 
 def test_the_command_knows_the_controls_of_the_frozen_configuration(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
-    (tmp_path / "figure.png").write_bytes(b"")
-    RUNS.to_csv(tmp_path / "runs.csv", index=False)
-    options = {"config": "config.json", "runs": "runs.csv", "figure": "figure.png", "out": ""}
+    (tmp_path / "merged").mkdir()
+    RUNS.to_csv(tmp_path / "merged" / "e.csv", index=False)
+    options = {"config": "config.json", "results": "", "out": ""}
     words = [word for name, file in options.items() for word in (f"--{name}", str(tmp_path / file))]
     CliRunner().invoke(table, ["e", *words], catch_exceptions=False)
     tex = (tmp_path / "e.tex").read_text()

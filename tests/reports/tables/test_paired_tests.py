@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kdrbench.reports.paired import compared, holm, paired_tests, signed_rank_p
-from kdrbench.reports.paired_reports import paired_table
-from made_up import run
+from kdrbench.reports.tables.paired_tests import compared, paired_table, paired_tests
+from kdrbench.reports.tables.significance import holm, signed_rank_p
+from report_rows import run
 
 FOLDS = range(10)
 
@@ -86,9 +86,9 @@ def test_a_rival_that_is_higher_on_every_fold_differs():
 
 def test_few_folds_failed_runs_and_baselines_are_not_tested():
     frame = runs(ism=-1.0, dg=-2.0, svm=None)
-    frame.loc[frame["solver"] == "svm", "kernel"] = "none"
-    assert cost_tests(frame[frame["fold"] < 5]) == {}
-    frame.loc[(frame["solver"] == "dg") & (frame["fold"] >= 5), "status"] = "failed"
+    frame.loc[frame["method"] == "svm", "kernel"] = "none"
+    assert cost_tests(frame[frame["run"] < 5]) == {}
+    frame.loc[(frame["method"] == "dg") & (frame["run"] >= 5), "status"] = "failed"
     assert cost_tests(frame) == {}
     assert paired_tests(frame.iloc[:0]) == []
 
@@ -96,14 +96,14 @@ def test_few_folds_failed_runs_and_baselines_are_not_tested():
 def test_the_table_has_a_line_for_each_test():
     tests = paired_tests(runs(ism=-1311.0, dg=[-1300.0 + fold for fold in FOLDS]))
     table = paired_table(tests)
-    assert len(table.lines) == len(tests) == 3
+    assert len(table.rows) == len(tests) == 3
     assert table.title == "Paired tests: 1 of 3 differ."
-    (line,) = [line for line in table.lines if line[1].text == "Cost"]
+    (line,) = [line for line in table.rows if line[1].text == "Cost"]
     assert [entry.text for entry in line[2:7]] == ["Wine", "Gaussian", "ISM", "DG", "10"]
     assert [entry.text for entry in line[7:10]] == ["-1311", "-1295.5", "-15.5"]
-    assert (line[-2].best, line[-1].text) == (True, "ISM")
+    assert (line[-2].bold, line[-1].text) == (True, "ISM")
     # As the tables print them, with their units.
-    shown = {line[1].text: line[7].text for line in table.lines}
+    shown = {line[1].text: line[7].text for line in table.rows}
     assert (shown["Time"], shown["Accuracy"]) == ("1s", "95.0%")
 
 

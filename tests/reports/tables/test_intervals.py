@@ -3,19 +3,19 @@
 import pytest
 from scipy import stats
 
-from kdrbench.reports.interval import interval_of, wilson
-from kdrbench.reports.summary import Cell
+from kdrbench.reports.tables.cells import Cell
+from kdrbench.reports.tables.intervals import interval_of, wilson
 
 
-def cell(metric, mean, std, counted=10, judged=0):
-    return Cell(metric, mean, std, "", "", counted, counted, complete=True, judged=judged)
+def cell(metric, mean, std, counted=10, n_tested=0):
+    return Cell(metric, mean, std, "", "", counted, counted, complete=True, n_tested=n_tested)
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 20), (19, 20), (20, 20), (137, 178)])
 def test_accuracies_have_wilsons_interval(right, n):
     expected = stats.binomtest(right, n).proportion_ci(0.95, method="wilson")
     assert wilson(right / n, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
-    assert interval_of("accuracy", cell("quality", right / n, 0.0, judged=n)) == wilson(right / n, n)
+    assert interval_of("accuracy", cell("quality", right / n, 0.0, n_tested=n)) == wilson(right / n, n)
 
 
 def test_other_shares_are_cut_at_one_and_costs_are_not():

@@ -43,7 +43,7 @@ def test_each_chapter_shows_itself_alone_and_is_named(opened):
     tab = opened("quality")
     assert tab.title() == "kdrbench dashboard"
     links = tab.locator("header nav a")
-    assert links.all_inner_texts() == ["Overview", "Tables", "Figures", "Ledger", "Claims", "Runs", "Quality"]
+    assert links.all_inner_texts() == ["Overview", "Tables", "Figures", "Published", "Claims", "Runs", "Quality"]
     for link in links.all():
         link.click()
         # Who cannot see the page hears where he is.
@@ -150,7 +150,7 @@ def test_figures_zoom_and_speak_under_the_pointer_and_by_keys(opened):
     width = whole[1] - whole[0]
     assert (high - low, (high + low) / 2) == pytest.approx((0.8 * width, sum(whole) / 2 + 0.08 * width))
     plot.evaluate("(one) => Plotly.Fx.hover(one, [{ curveNumber: 0, pointNumber: 3 }])")
-    assert eventually(lambda: "fold 0" in plot.locator(".hoverlayer").text_content())
+    assert eventually(lambda: "run 0" in plot.locator(".hoverlayer").text_content())
 
 
 def test_a_run_opens_by_click_and_by_key(opened):
@@ -207,7 +207,7 @@ def test_the_keyboard_reaches_and_shows_all_controls(opened):
         assert eventually(lambda heading=heading, order=order: heading.get_attribute("aria-sort") == order)
 
 
-@pytest.mark.parametrize("chapter", ["overview", "tables", "figures", "ledger", "claims", "runs", "quality"])
+@pytest.mark.parametrize("chapter", ["overview", "tables", "figures", "published", "claims", "runs", "quality"])
 def test_a_phone_scrolls_down_only(phone_tab, chapter):
     tab = phone_tab.show(chapter)
     assert eventually(lambda: tab.locator("main h1:visible").all_inner_texts() == [chapter.capitalize()])

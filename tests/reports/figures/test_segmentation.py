@@ -9,12 +9,12 @@ from kdrbench.datasets import Dataset, save_prepared
 from kdrbench.datasets.picture import picture_bytes
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError
-from kdrbench.reports.chart import Chart
-from kdrbench.reports.chart_drawing import draw
-from kdrbench.reports.chart_plotly import legend_of, plotly_panels
-from kdrbench.reports.picture import from_png
-from kdrbench.reports.segmentation import has_pictures, mean_faces, segmentation, segmented
-from made_up import run
+from kdrbench.reports.figures.chart import Chart
+from kdrbench.reports.figures.draw_matplotlib import draw
+from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
+from kdrbench.reports.figures.picture import from_png
+from kdrbench.reports.figures.segmentation import has_pictures, mean_faces, segmentation, segmented
+from report_rows import run
 
 # Rows of pixels; the distinct colours in lexicographic order are blue, dark red, red, white.
 BLUE, DARK, RED, WHITE = [0, 0, 200], [100, 0, 0], [200, 0, 0], [250, 250, 250]

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from kdrbench.reports.cost_against_time import cost_against_time
-from made_up import run, trace_line
+from kdrbench.reports.figures.cost_against_time import cost_against_time
+from report_rows import run, trace_line
 
 EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism"]}
 

@@ -8,8 +8,8 @@ import pytest
 from matplotlib.colors import to_hex
 
 from kdrbench.errors import InputError
-from kdrbench.reports.chart import COLOURS, Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.chart_drawing import draw, write_chart
+from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.figures.draw_matplotlib import draw, write_chart
 
 
 def chart():

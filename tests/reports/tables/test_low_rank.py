@@ -9,36 +9,46 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.cli import main
-from kdrbench.reports.chart import Mark, Scale, Symbol
-from kdrbench.reports.lowrank import compare_lowrank, measured_table, text_table
-from kdrbench.reports.lowrank_chart import lowrank_chart
-from kdrbench.reports.paper_table import table_csv
-from kdrbench.reports.verdict import Verdict
+from kdrbench.reports.figures.chart import Mark, Scale, Symbol
+from kdrbench.reports.figures.low_rank import low_rank_chart
+from kdrbench.reports.tables.low_rank import measured_table
+from kdrbench.reports.tables.published_vs_ours import compare
+from kdrbench.reports.tables.published_vs_ours_page import low_rank_table
+from kdrbench.reports.tables.verdicts import Verdict
+from report_rows import kpca_run
 
-SECTION = {
+CONFIG = {
     "run": ["digits", "gyrb"],
-    "methods": {"burg": {}, "von_neumann": {}, "definite_boost": {}},
-    "tasks": {
+    "low_rank_methods": {"burg": {}, "von_neumann": {}, "definite_boost": {}},
+    "experiments": {
         "digits": {
             "title": "Digits.",
-            "dataset": "digits",
+            "system": "low_rank",
+            "datasets": ["digits"],
             "constraints": [0, 20, 200],
             "methods": ["burg", "von_neumann"],
         },
         "gyrb": {
             "title": "Stand-in.",
-            "dataset": "gyrb-standin",
+            "system": "low_rank",
+            "datasets": ["gyrb-standin"],
             "constraints": [50, 100],
             "methods": ["von_neumann", "definite_boost"],
         },
-        "unused": {"title": "U.", "dataset": "digits", "constraints": [1, 2], "methods": ["burg"]},
+        "unused": {
+            "title": "U.",
+            "system": "low_rank",
+            "datasets": ["digits"],
+            "constraints": [1, 2],
+            "methods": ["burg"],
+        },
     },
 }
 
 
 def row(task, method, count, run, **columns):
     return {
-        "task": task,
+        "experiment": task,
         "method": method,
         "n_constraints": count,
         "run": run,
@@ -73,14 +83,14 @@ ROWS = pd.DataFrame(
 
 @pytest.fixture
 def comparisons():
-    return compare_lowrank(ROWS, SECTION)
+    return compare({"low_rank": ROWS}, CONFIG)
 
 
 def found(comparisons, dataset, method, metric):
     return [one for one in comparisons if (one.dataset, one.method, one.metric) == (dataset, method, metric)]
 
 
-def test_every_number_of_the_text_stands_beside_ours_with_a_verdict(comparisons):
+def test_every_number_of_the_text_is_beside_ours_with_a_verdict(comparisons):
     (none,) = found(comparisons, "digits", "none", "accuracy")
     assert (none.published, none.ours, none.verdict) == ("94%", "94.5% \u00b1 0.5%", Verdict.REPRODUCED)
     burg, neumann = found(comparisons, "digits", "learned", "accuracy")
@@ -105,31 +115,43 @@ def test_sweeps_that_were_used_up_are_a_bound(comparisons):
     assert (neumann.mean, neumann.runs, neumann.verdict) == (11, 2, Verdict.REPRODUCED)
 
 
-def test_numbers_without_a_task_are_listed_as_not_run():
-    comparisons = compare_lowrank(ROWS, SECTION | {"run": []})
-    assert len(comparisons) == 8
-    assert {one.verdict for one in comparisons} == {Verdict.NOT_RUN}
-    assert all(one.why.startswith("no experiment that was run") for one in comparisons)
+def test_nothing_is_listed_where_nothing_is_run():
+    assert compare({"low_rank": ROWS}, CONFIG | {"run": []}) == []
+
+
+def test_numbers_of_other_data_are_listed_as_not_run():
+    comparisons = compare({"low_rank": ROWS}, CONFIG | {"run": ["gyrb"]})
+    digits = [one for one in comparisons if one.dataset == "digits"]
+    assert len(digits) == 6
+    assert {one.verdict for one in digits} == {Verdict.NOT_RUN}
+    assert all(one.why.startswith("no experiment that was run") for one in digits)
 
 
 def test_the_tables_hold_the_text_and_all_cells(comparisons):
-    lines = list(csv.DictReader(io.StringIO(table_csv(text_table(comparisons)))))
+    lines = list(csv.DictReader(io.StringIO(low_rank_table("text", comparisons).to_csv())))
     assert len(lines) == len(comparisons) == 9
     assert lines[0]["Number"] == "5-NN accuracy"
     assert lines[0]["Paper"] == "94%"
     assert lines[0]["Ours from"] == "digits, Burg"
-    measured = list(csv.DictReader(io.StringIO(table_csv(measured_table(ROWS, SECTION)))))
-    assert [(line["Task"], line["Method"], line["Constraints"], line["Solved"]) for line in measured][:3] == [
-        ("digits", "Burg", "0", "2 of 2"),
-        ("digits", "Burg", "20", "2 of 2"),
-        ("digits", "Burg", "200", "2 of 2"),
+    of_digits = ROWS[ROWS["experiment"] == "digits"]
+    table = measured_table("digits", of_digits, CONFIG["experiments"]["digits"])
+    measured = list(csv.DictReader(io.StringIO(table.to_csv())))
+    assert [(line["Method"], line["Constraints"], line["Solved"]) for line in measured][:3] == [
+        ("Burg", "0", "2 of 2"),
+        ("Burg", "20", "2 of 2"),
+        ("Burg", "200", "2 of 2"),
     ]
     assert measured[4]["Solved"] == "0 of 1"
     assert measured[4]["5-NN"] == ""
 
 
+def chart_of(name):
+    runs = ROWS[ROWS["experiment"] == name]
+    return low_rank_chart(name, runs, CONFIG["experiments"][name], CONFIG["low_rank_methods"])
+
+
 def test_the_figure_has_a_panel_a_quantity_and_marks_what_did_not_end():
-    chart = lowrank_chart(ROWS, "gyrb", SECTION)
+    chart = chart_of("gyrb")
     assert [panel.y.title for panel in chart.panels] == ["accuracy", "NMI", "NMI", "sweeps"]
     sweeps = chart.panels[3]
     assert sweeps.y.scale is Scale.LOG
@@ -142,7 +164,7 @@ def test_the_figure_has_a_panel_a_quantity_and_marks_what_did_not_end():
 
 
 def test_no_constraints_have_no_place_on_the_axis_of_sweeps():
-    chart = lowrank_chart(ROWS, "digits", SECTION)
+    chart = chart_of("digits")
     burg = chart.panels[3].series[0]
     assert burg.x == [20, 200]
     assert (burg.lower[0], burg.y[0], burg.upper[0]) == (17.25, 17.5, 17.75)
@@ -151,23 +173,24 @@ def test_no_constraints_have_no_place_on_the_axis_of_sweeps():
 
 def test_the_commands_write_tables_a_figure_and_the_list_of_published_numbers(tmp_path):
     config = tmp_path / "config.json"
-    config.write_text(json.dumps({"run": [], "experiments": {}, "lowrank": SECTION}))
-    (tmp_path / "runs.csv").write_text("experiment,message,cores\n")
-    ROWS.to_csv(tmp_path / "rows.csv", index=False)
-    common, rows = ["--config", str(config)], str(tmp_path / "rows.csv")
-    for command, words in (
-        ("lowrank-report", ["--rows", rows, "--out", str(tmp_path / "lowrank")]),
-        ("lowrank-figure", ["digits", "--rows", rows, "--out", str(tmp_path / "digits")]),
-        (
-            "published-vs-ours",
-            ["--runs", str(tmp_path / "runs.csv"), "--lowrank", rows, "--out", str(tmp_path / "list")],
-        ),
+    config.write_text(json.dumps(CONFIG))
+    (tmp_path / "merged").mkdir()
+    full = ROWS.assign(**{name: value for name, value in kpca_run(dataset="digits").items() if name not in ROWS})
+    full.to_csv(tmp_path / "low_rank.csv", index=False)
+    for name, group in full.groupby("experiment"):
+        group.to_csv(tmp_path / "merged" / f"{name}.csv", index=False)
+    common = ["--config", str(config), "--results", str(tmp_path), "--out"]
+    for words in (
+        ["table", "digits", *common, str(tmp_path)],
+        ["table", "low_rank_text", *common, str(tmp_path)],
+        ["figure", "digits", *common, str(tmp_path / "digits")],
+        ["published-vs-ours", *common, str(tmp_path / "list")],
     ):
-        done = CliRunner().invoke(main, [command, *common, *words])
+        done = CliRunner().invoke(main, words)
         assert done.exit_code == 0, done.output
     assert "Low-rank kernels 2006, Table text, learning: 8 numbers: " in done.output
-    assert "94%" in (tmp_path / "lowrank.tex").read_text().replace("\\", "")
-    assert "von Neumann" in (tmp_path / "lowrank_measured.html").read_text()
+    assert "94%" in (tmp_path / "low_rank_text.tex").read_text().replace("\\", "")
+    assert "von Neumann" in (tmp_path / "digits.html").read_text()
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
     with (tmp_path / "list.csv").open() as stream:
         assert [row["paper"] for row in csv.DictReader(stream)] == ["lowrank2006"] * 9

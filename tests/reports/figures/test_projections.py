@@ -4,21 +4,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.bench.fold import make_fold
 from kdrbench.datasets import Dataset, load_dataset, save_prepared
-from kdrbench.reports.chart import Mark, Symbol
-from kdrbench.reports.chart_drawing import draw
-from kdrbench.reports.loadings import loadings
-from kdrbench.reports.projections import (
+from kdrbench.reports.figures.chart import Mark, Symbol
+from kdrbench.reports.figures.draw_matplotlib import draw
+from kdrbench.reports.figures.loadings import loadings
+from kdrbench.reports.figures.projections import (
     angles_between,
     angles_of_chance,
     feature_weights,
     principal_angles,
-    read_findings,
     shown_solver,
 )
-from kdrbench.reports.scatter import principal_coordinates, scatter
-from made_up import run
+from kdrbench.reports.figures.scatter import principal_coordinates, scatter
+from kdrbench.reports.records import make_fold, read_findings
+from report_rows import run
 
 EXPERIMENT = {
     "title": "T.",

@@ -10,18 +10,25 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.reports.chart import Mark, Symbol
-from kdrbench.reports.chart_drawing import draw, render
-from kdrbench.reports.cost_against_time import cost_against_time
-from kdrbench.reports.html import render_html
-from kdrbench.reports.latex import TexError, compile_pdf, escape, render_latex
-from kdrbench.reports.layout import lay_out
-from kdrbench.reports.ledger import make_ledger
-from kdrbench.reports.published import PublishedNumber
-from kdrbench.reports.spreadsheet import render_csv
-from kdrbench.reports.summary import Cell, summarise
-from kdrbench.reports.verdict import Verdict, judge
-from made_up import run, trace_line
+from kdrbench.reports.figures.chart import Mark, Symbol
+from kdrbench.reports.figures.cost_against_time import cost_against_time
+from kdrbench.reports.figures.draw_matplotlib import draw, render
+from kdrbench.reports.tables.cells import Cell, ikdr_cells
+from kdrbench.reports.tables.html import render_html, sections_of_runs
+from kdrbench.reports.tables.ikdr import beside_published, compared_cells, ikdr_table
+from kdrbench.reports.tables.latex import TexError, compile_pdf, escape, render_latex
+from kdrbench.reports.tables.published_numbers import PublishedNumber
+from kdrbench.reports.tables.verdicts import Verdict, verdict_for
+from report_rows import run, trace_line
+
+
+def laid_out(experiment, runs=None):
+    return ikdr_table("e", compared_cells(RUNS if runs is None else runs, experiment), experiment)
+
+
+def groups_of(table):
+    return [[(group.title, group.width) for group in line] for line in table.groups]
+
 
 EXPERIMENT = {
     "title": "A table of 100% & more_or_less.",
@@ -46,44 +53,44 @@ RUNS = pd.DataFrame(
 
 
 @pytest.fixture
-def ledger():
-    return {(row.dataset, row.solver, row.metric): row for row in make_ledger(RUNS, EXPERIMENT)}
+def cells():
+    return {(row.dataset, row.method, row.metric): row for row in compared_cells(RUNS, EXPERIMENT)}
 
 
 def test_cells_are_means_and_population_spreads():
-    cell = summarise(RUNS)["wine", "gaussian", "ism"]["cost"]
+    cell = ikdr_cells(RUNS)["wine", "gaussian", "ism"]["cost"]
     assert (cell.mean, cell.std, cell.text, cell.counted) == (-1310.0, 10.0, "-1310 \u00b1 10", 2)
 
 
-def test_every_cell_is_there_in_order(ledger):
-    assert list(ledger)[:4] == [
+def test_every_cell_is_there_in_order(cells):
+    assert list(cells)[:4] == [
         ("wine", "ism", "time_s"),
         ("wine", "dg", "time_s"),
         ("wine", "sm", "time_s"),
         ("wine", "ism", "cost"),
     ]
-    assert len(ledger) == 2 * 3 * 3
+    assert len(cells) == 2 * 3 * 3
 
 
-def test_runs_that_did_not_end_are_named(ledger):
-    assert ledger["wine", "dg", "time_s"].ours.text == "> 2s"
-    assert ledger["wine", "dg", "time_s"].why.startswith("1 of 2 folds: time limit")
-    assert ledger["wine", "dg", "cost"].ours.text == "-1205.0 \u00b1 5.0"
-    assert ledger["wine", "sm", "time_s"].ours.text == "failed"
-    assert ledger["wine", "sm", "cost"].ours.text == "failed"
-    assert ledger["wdbc", "dg", "time_s"].ours.text == "> 256 MiB"
-    assert ledger["wdbc", "sm", "cost"].ours.text == "not run"
+def test_runs_that_did_not_end_are_named(cells):
+    assert cells["wine", "dg", "time_s"].ours.text == "> 2s"
+    assert cells["wine", "dg", "time_s"].why.startswith("1 of 2 folds: time limit")
+    assert cells["wine", "dg", "cost"].ours.text == "-1205.0 \u00b1 5.0"
+    assert cells["wine", "sm", "time_s"].ours.text == "failed"
+    assert cells["wine", "sm", "cost"].ours.text == "failed"
+    assert cells["wdbc", "dg", "time_s"].ours.text == "> 256 MiB"
+    assert cells["wdbc", "sm", "cost"].ours.text == "not run"
 
 
-def test_paper_ours_verdict(ledger):
-    row = ledger["wine", "ism", "cost"]
+def test_paper_ours_verdict(cells):
+    row = cells["wine", "ism", "cost"]
     assert (row.paper, row.verdict, row.why) == ("-1311\u00b126", Verdict.REPRODUCED, "")
-    assert ledger["wine", "dg", "cost"].verdict is Verdict.NOT_RUN
-    assert ledger["wdbc", "ism", "cost"].verdict is Verdict.NOT_PUBLISHED
+    assert cells["wine", "dg", "cost"].verdict is Verdict.NOT_RUN
+    assert cells["wdbc", "ism", "cost"].verdict is Verdict.NOT_PUBLISHED
 
 
-def test_the_best_are_marked_and_bounds_never_are(ledger):
-    best = {key for key, row in ledger.items() if row.best}
+def test_the_best_are_marked_and_bounds_never_are(cells):
+    best = {key for key, row in cells.items() if row.best}
     assert ("wine", "ism", "time_s") in best
     assert ("wine", "dg", "time_s") not in best
     # Equal means print the same and are both best.
@@ -105,7 +112,7 @@ def test_the_best_are_marked_and_bounds_never_are(ledger):
     ],
 )
 def test_verdicts(metric, value, std, ours, spread, verdict):
-    assert judge(PublishedNumber("", "ok", value, std, ""), cell(metric, ours, spread)) is verdict
+    assert verdict_for(PublishedNumber("", "ok", value, std, ""), cell(metric, ours, spread)) is verdict
 
 
 def cell(metric, mean, std, *, complete=True):
@@ -114,20 +121,20 @@ def cell(metric, mean, std, *, complete=True):
 
 def test_verdict_without_a_number_of_either_side():
     ours = cell("cost", -1.0, 0.0)
-    assert judge(None, ours) is Verdict.NOT_PUBLISHED
-    assert judge(PublishedNumber("N/A", "not_available", None, None, ""), ours) is Verdict.NOT_PUBLISHED
+    assert verdict_for(None, ours) is Verdict.NOT_PUBLISHED
+    assert verdict_for(PublishedNumber("N/A", "not_available", None, None, ""), ours) is Verdict.NOT_PUBLISHED
     number = PublishedNumber("1", "ok", 1.0, None, "")
-    assert judge(number, dataclasses.replace(ours, mean=None)) is Verdict.NOT_RUN
-    assert judge(number, cell("cost", 1.0, 0.0, complete=False)) is Verdict.NOT_RUN
+    assert verdict_for(number, dataclasses.replace(ours, mean=None)) is Verdict.NOT_RUN
+    assert verdict_for(number, cell("cost", 1.0, 0.0, complete=False)) is Verdict.NOT_RUN
 
 
 def test_a_time_where_the_paper_prints_a_bound_differs():
     bound = PublishedNumber(">3d", "time_limit", 259200.0, None, "")
-    assert judge(bound, cell("time_s", 5.0, 0.1)) is Verdict.DIFFERS
-    assert judge(bound, cell("time_s", None, None, complete=False)) is Verdict.NOT_RUN
+    assert verdict_for(bound, cell("time_s", 5.0, 0.1)) is Verdict.DIFFERS
+    assert verdict_for(bound, cell("time_s", None, None, complete=False)) is Verdict.NOT_RUN
 
 
-def test_means_over_fewer_folds_do_not_compete_and_failed_runs_count_for_nothing():
+def test_means_over_fewer_runs_do_not_compete_and_failed_runs_do_not_count():
     runs = pd.DataFrame(
         [
             run("wine", "ism", 0),
@@ -138,9 +145,9 @@ def test_means_over_fewer_folds_do_not_compete_and_failed_runs_count_for_nothing
             run("wine", "sm", 1, status="stalled"),
         ]
     )
-    rows = {(row.solver, row.metric): row for row in make_ledger(runs, EXPERIMENT | {"datasets": ["wine"]})}
+    rows = {(row.method, row.metric): row for row in compared_cells(runs, EXPERIMENT | {"datasets": ["wine"]})}
     failing = rows["dg", "cost"]
-    assert (failing.ours.mean, failing.ours.counted, failing.ours.folds, failing.best) == (-9999.0, 1, 2, False)
+    assert (failing.ours.mean, failing.ours.counted, failing.ours.runs, failing.best) == (-9999.0, 1, 2, False)
     assert failing.verdict is Verdict.NOT_RUN
     assert rows["ism", "cost"].best
     assert rows["sm", "cost"].ours.note == "1 of 2 folds: stalled; 1 of 2 folds: max iterations"
@@ -149,12 +156,11 @@ def test_means_over_fewer_folds_do_not_compete_and_failed_runs_count_for_nothing
 
 def test_an_unknown_published_table_is_named():
     with pytest.raises(InputError, match="no published numbers of neurips2020, 4, supervised; known: ismplus, 5"):
-        make_ledger(RUNS, EXPERIMENT | {"published": EXPERIMENT["published"] | {"paper": "neurips2020"}})
+        compared_cells(RUNS, EXPERIMENT | {"published": EXPERIMENT["published"] | {"paper": "neurips2020"}})
 
 
 def test_latex_has_every_cell_bold_best_and_daggers():
-    layout = lay_out(make_ledger(RUNS, EXPERIMENT), EXPERIMENT)
-    table = render_latex(layout)
+    table = render_latex(laid_out(EXPERIMENT))
     assert r"A table of 100\% \& more\_or\_less." in table
     assert r"Wine & Time & \textbf{20ms $\pm$ 10ms} & $>$ 2s$^\dagger$ & failed$^\dagger$ \\" in table
     assert r"& Cost & \textbf{$-$1310 $\pm$ 10} & $-$1205.0 $\pm$ 5.0$^\dagger$ &" in table
@@ -165,26 +171,24 @@ WITH_VARIANTS = EXPERIMENT | {"kernels": ["gaussian", "linear"], "solvers": ["is
 
 
 def test_converged_variants_stand_in_a_group_of_their_own():
-    ledger = make_ledger(RUNS, WITH_VARIANTS)
-    layout = lay_out(ledger, WITH_VARIANTS)
-    assert layout.variants == 2 * [("as published", 2), ("converged", 1)]
-    table = render_latex(layout)
+    made = laid_out(WITH_VARIANTS)
+    assert groups_of(made)[1] == 2 * [("as published", 2), ("converged", 1)]
+    table = render_latex(made)
     titles = r"&  & \multicolumn{2}{c}{as published} & \multicolumn{1}{c}{converged} & \multicolumn{2}{c}{as published}"
     assert titles in table
     assert r"\cmidrule(lr){3-4}\cmidrule(lr){5-5}\cmidrule(lr){6-7}\cmidrule(lr){8-8}" in table
-    assert r" &  & ISM & DG & ISM & ISM & DG & ISM \\" in table
-    page = render_html(layout, ledger, RUNS, b"png")
+    assert r"Data & Metric & ISM & DG & ISM & ISM & DG & ISM \\" in table
+    page = render_html(made, [beside_published(compared_cells(RUNS, WITH_VARIANTS))])
     assert page.count('<th class="group" colspan="2">as published</th>') == 2
-    assert '<td class="text">ISM, converged</td>' in page
-    # Nothing stands above the columns where there is one variant only.
-    assert lay_out(make_ledger(RUNS, EXPERIMENT), EXPERIMENT).variants == []
-    only = EXPERIMENT | {"solvers": ["dg_converged"]}
-    assert lay_out(make_ledger(RUNS, only), only).groups[0].headings == ["DG, converged"]
+    assert "<td>ISM, converged</td>" in page
+    # There is no second line of groups where there is one variant only.
+    assert groups_of(laid_out(EXPERIMENT)) == [[("Gaussian", 3)]]
+    assert laid_out(EXPERIMENT | {"solvers": ["dg_converged"]}).columns == ["Data", "Metric", "DG, converged"]
 
 
 def test_only_published_variants_have_published_numbers():
-    rows = make_ledger(RUNS, WITH_VARIANTS)
-    papers = {(row.dataset, row.kernel, row.solver): row.paper for row in rows if row.metric == "cost"}
+    rows = compared_cells(RUNS, WITH_VARIANTS)
+    papers = {(row.dataset, row.kernel, row.method): row.paper for row in rows if row.metric == "cost"}
     assert papers["wine", "gaussian", "dg"] == "-1201\u00b125"
     assert papers["wine", "gaussian", "ism_converged"] == ""
 
@@ -197,8 +201,7 @@ def test_latex_escapes_what_is_special():
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="SKIPPED LOUDLY: no pdflatex on the PATH")
 def test_latex_compiles_to_a_page_that_shows_the_cells(tmp_path):
-    layout = lay_out(make_ledger(RUNS, EXPERIMENT), EXPERIMENT)
-    compile_pdf(render_latex(layout), tmp_path / "table.pdf")
+    compile_pdf(render_latex(laid_out(EXPERIMENT)), tmp_path / "table.pdf")
     assert (tmp_path / "table.pdf").read_bytes().startswith(b"%PDF")
     if shutil.which("pdftotext"):
         shown = subprocess.run(["pdftotext", "-layout", tmp_path / "table.pdf", "-"], capture_output=True, text=True)
@@ -219,28 +222,29 @@ def test_a_missing_tex_is_said(tmp_path, monkeypatch):
         compile_pdf("x", tmp_path / "table.pdf")
 
 
-def test_html_shows_table_ledger_and_reasons_and_asks_no_other_host():
-    ledger = make_ledger(RUNS, EXPERIMENT)
-    page = render_html(lay_out(ledger, EXPERIMENT), ledger, RUNS, b"png")
+def test_the_page_shows_table_published_numbers_and_reasons_and_asks_no_other_host():
+    beside = beside_published(compared_cells(RUNS, EXPERIMENT))
+    page = render_html(laid_out(EXPERIMENT), [beside, *sections_of_runs(RUNS)])
     cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
     assert cells.count("> 2s") + cells.count("&gt; 2s") == 1
     assert "-1310 \u00b1 10" in cells
     assert "-1311\u00b126" in cells
     assert '<span class="verdict reproduced">reproduced</span>' in cells
     assert "A table of 100% &amp; more_or_less." in page
-    assert page.count("<details>") == len({row.dataset for row in ledger})
+    # Remarks on cells, and a description of each data set.
+    assert page.count("<details>") == 1 + 2
     assert "178 samples, 13 features" in page
     assert not re.findall(r'(?:src|href)="(?!data:)', page)
 
 
 def test_csv_holds_paper_ours_and_verdict():
-    lines = render_csv(make_ledger(RUNS, EXPERIMENT)).splitlines()
-    assert lines[0] == "dataset,kernel,solver,metric,paper,ours,verdict,why,mean,std,folds,counted,best"
+    lines = laid_out(EXPERIMENT).to_csv().splitlines()
+    assert lines[0] == "dataset,kernel,method,metric,paper,ours,verdict,why,mean,std,runs,counted,best"
     assert "wine,gaussian,ism,cost,-1311\u00b126,-1310 \u00b1 10,reproduced,,-1310.0,10.0,2,2,True" in lines
 
 
 def write_traces(folder, runs=RUNS):
-    for name, solver in runs.groupby("trace_file")["solver"].first().items():
+    for name, solver in runs.groupby("trace_file")["method"].first().items():
         points = [(0, 0.0, -900.0), (0, 0.01, -1000.0), (0, 0.02, -990.0), (0, 0.04, -1200.0)]
         if name.startswith("wine"):
             points.append((1, 0.01, -1000.0))
@@ -262,7 +266,7 @@ def test_figure_shows_each_solver_and_falls_to_the_best_cost(tmp_path):
 
 
 def test_variants_of_a_method_share_its_colour_and_the_converged_one_is_dashed(tmp_path):
-    runs = RUNS.replace({"solver": {"sm": "ism_converged"}}).replace({"status": {"failed": "converged"}})
+    runs = RUNS.replace({"method": {"sm": "ism_converged"}}).replace({"status": {"failed": "converged"}})
     write_traces(tmp_path, runs)
     experiment = EXPERIMENT | {"solvers": ["ism", "dg", "ism_converged"]}
     figure = draw(cost_against_time(runs, tmp_path, "e", experiment))
@@ -279,7 +283,7 @@ def test_ends_of_runs_say_how_and_long_curves_keep_both_ends(tmp_path):
     (tmp_path / "wine-dg.jsonl").write_text("".join(steps))
     first = cost_against_time(RUNS, tmp_path, "e", EXPERIMENT).panels[0]
     fold, *ends, median = [series for series in first.series if series.key == "DG"]
-    assert [(end.symbol, end.x, end.words) for end in ends] == [(Symbol.CROSS, [5.0], ["fold 0: time limit"])]
+    assert [(end.symbol, end.x, end.words) for end in ends] == [(Symbol.CROSS, [5.0], ["run 0: time limit"])]
     assert [series.mark for series in (fold, median)] == [Mark.STEPS, Mark.STEPS]
     for series, most in ((fold, 60), (median, 200)):
         assert (series.x[0], series.x[-1]) == (0.001, 5.0)

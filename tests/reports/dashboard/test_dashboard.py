@@ -13,14 +13,14 @@ from click.testing import CliRunner
 from dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page
 from kdrbench.cli import main
 from kdrbench.errors import InputError
-from kdrbench.reports.comparison import compare, comparison_csv
-from kdrbench.reports.dashboard.ledger import comparisons_from_csv
-from kdrbench.reports.dashboard.overview import claims_of, endings_of, shares_of
+from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, shares_of
 from kdrbench.reports.dashboard.packing import pack
 from kdrbench.reports.dashboard.page import interval, read_parts, sort_key
 from kdrbench.reports.dashboard.quality import checks_of
-from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, run_data
-from made_up import run
+from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, run_data
+from kdrbench.reports.tables.published_vs_ours import compare
+from kdrbench.reports.tables.published_vs_ours_page import comparison_csv, comparisons_from_csv
+from report_rows import kpca_run, run
 
 # What the issue allows.
 MOST_BYTES = 8e6
@@ -29,7 +29,7 @@ MOST_BYTES = 8e6
 @pytest.fixture
 def grid(tmp_path):
     config = grid_config(["first"])
-    return config, grid_runs(config, tmp_path), tmp_path
+    return config, all_runs({"ikdr": grid_runs(config, tmp_path)}), tmp_path
 
 
 def unpacked(html, name):
@@ -62,7 +62,7 @@ def test_words_of_records_are_no_markup(tmp_path):
 
 def test_runs_keep_their_numbers_and_traces_their_ends(grid, tmp_path):
     config, runs, _ = grid
-    long = grid_runs(config, tmp_path / "long", points=1000)
+    long = all_runs({"ikdr": grid_runs(config, tmp_path / "long", points=1000)})
     data = run_data(long, tmp_path / "long")
     json.dumps(data, allow_nan=False)
     place = data["columns"].index("cost")
@@ -71,7 +71,7 @@ def test_runs_keep_their_numbers_and_traces_their_ends(grid, tmp_path):
     assert data["rows"][baseline][place] is None
     assert data["traces"][baseline] is None
     lines = (tmp_path / "long" / long["trace_file"][1]).read_text().splitlines()
-    of_fold = [point for point in map(json.loads, lines) if point["fold"] == 1]
+    of_fold = [point for point in map(json.loads, lines) if point["run"] == 1]
     times, costs, _ = data["traces"][1]
     assert POINTS_OF_A_TRACE / 2 < len(times) <= POINTS_OF_A_TRACE
     for shown, exact in ((0, of_fold[0]), (-1, of_fold[-1])):
@@ -86,7 +86,7 @@ def test_bars_count_all_and_add_up(grid):
     (first, *_) = endings = endings_of(runs)
     assert (first.title, first.total) == ("All runs", len(runs))
     assert {share.name: share.count for share in first.shares}["failed"] == 2 * 2
-    verdicts = shares_of(compare(runs, config))
+    verdicts = shares_of(compare({"ikdr": runs}, config))
     assert verdicts[0].title == "NeurIPS 2019"
     for bar in [*endings, *verdicts]:
         assert sum(share.count for share in bar.shares) == bar.total
@@ -109,20 +109,20 @@ def test_checks_name_the_runs_that_went_wrong(grid):
     assert [found[name].asked for name in ("drifted", "control", "contaminated")] == [True, False, True]
 
 
-def test_drift_that_nobody_measured_is_said_to_be_unknown(grid):
+def test_drift_that_was_not_measured_is_unknown(grid):
     config, runs, _ = grid
     (check,) = [check for check in checks_of(runs.drop(columns="drifted"), config) if check.name == "drifted"]
     assert not check.asked
 
 
-def test_drift_is_told_where_it_was_measured(grid):
+def test_drift_is_listed_where_it_was_measured(grid):
     config, runs, _ = grid
     runs["drifted"] = [True] + [False] * (len(runs) - 1)
     (check,) = [check for check in checks_of(runs, config) if check.name == "drifted"]
     assert [finding.run for finding in check.findings] == [0]
 
 
-def test_what_loses_to_random_is_told():
+def test_what_loses_to_random_is_listed():
     rows = [
         run("wine", "chance", 0, cost=-5.0, quality=0.6),
         run("wine", "ism", 0, cost=-9.0, quality=0.9),
@@ -130,7 +130,7 @@ def test_what_loses_to_random_is_told():
     ]
     config = grid_config(["e"], solvers=["ism", "dg", "chance"])
     config["solvers"]["chance"] = {"method": "start_alone", "start": "random"}
-    (check,) = [check for check in checks_of(pd.DataFrame(rows), config) if check.name == "control"]
+    (check,) = [check for check in checks_of(all_runs({"ikdr": pd.DataFrame(rows)}), config) if check.name == "control"]
     assert check.asked
     assert [(finding.subject, finding.words) for finding in check.findings] == [
         ("DG, Wine, Gaussian", "cost -4, chance -5")
@@ -159,19 +159,35 @@ def test_cells_are_sorted_by_what_they_say(text, number):
 
 def test_intervals_are_printed_in_the_numbers_unit(grid):
     config, runs, _ = grid
-    shown = {one.metric: interval(one) for one in compare(runs, config) if one.low is not None}
+    shown = {one.metric: interval(one) for one in compare({"ikdr": runs}, config) if one.low is not None}
     assert re.fullmatch(r"-?[\d.]+m?s to [\d.]+m?s", shown["time_s"])
     assert re.fullmatch(r"-?[\d.]+% to [\d.]+%", shown["accuracy"])
     assert re.fullmatch(r"-[\d.]+ to -[\d.]+", shown["cost"])
 
 
-def test_the_ledger_survives_its_file(grid):
+def test_the_list_of_published_numbers_survives_its_file(grid):
     config, runs, _ = grid
-    comparisons = compare(runs, config)
+    comparisons = compare({"ikdr": runs}, config)
     assert comparisons_from_csv(comparison_csv(comparisons)) == comparisons
     assert {one.low is None for one in comparisons} == {True, False}
-    with pytest.raises(InputError, match=r"a ledger has the columns paper, table, .*; got a, b"):
+    with pytest.raises(InputError, match=r"a list of published numbers has the columns paper, table, .*; got a, b"):
         comparisons_from_csv("a,b\n1,2\n")
+
+
+def test_runs_of_every_system_are_counted_listed_and_named(grid):
+    config, runs, folder = grid
+    learned = pd.DataFrame([kpca_run(experiment="second", status="failed", message="no")])
+    (folder / "none.jsonl").touch()
+    every_run = all_runs({"ikdr": runs.drop(columns="system"), "kpca_trick": learned})
+    counts = dict(counts_of(every_run))
+    assert (counts["runs"], counts["experiments"]) == (len(runs) + 1, 2)
+    assert counts["kernels"] == 2
+    (failed,) = [check for check in checks_of(every_run, config) if check.name == "failed"]
+    assert (failed.findings[-1].subject, failed.findings[-1].run) == ("DNE, Iris, run 0", len(runs))
+    data = run_data(every_run, folder)
+    json.dumps(data, allow_nan=False)
+    assert data["names"][-1] == ["Iris", "", "DNE"]
+    assert data["traces"][-1] is None
 
 
 def test_claims_are_counted_by_paper():
@@ -181,7 +197,7 @@ def test_claims_are_counted_by_paper():
     assert claims_of([]) == []
 
 
-def test_parts_are_told_by_their_keys(tmp_path):
+def test_parts_are_recognised_by_their_keys(tmp_path):
     (tmp_path / "chart.json").write_text(bar_chart().to_json())
     (tmp_path / "table.json").write_text(extra_table().to_json())
     parts = read_parts([tmp_path / "table.json", tmp_path / "chart.json"])
@@ -199,10 +215,11 @@ def test_the_command_writes_the_page(grid):
     config, runs, folder = grid
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "sizes.json").write_text(bar_chart().to_json())
-    runs.to_csv(folder / "runs.csv", index=False)
-    words = ["dashboard", folder / "sizes.json", "--config", folder / "config.json", "--runs", folder / "runs.csv"]
-    (folder / "ledger.csv").write_text(comparison_csv(compare(runs, config)))
-    words += ["--traces", folder, "--ledger", folder / "ledger.csv", "--out", folder / "dashboard.html"]
+    runs.drop(columns="system").to_csv(folder / "ikdr.csv", index=False)
+    words = ["dashboard", folder / "sizes.json", "--config", folder / "config.json", "--results", folder]
+    (folder / "published.csv").write_text(comparison_csv(compare({"ikdr": runs}, config)))
+    (folder / "traces").symlink_to(folder)
+    words += ["--store", folder, "--published", folder / "published.csv", "--out", folder / "dashboard.html"]
     done = CliRunner().invoke(main, list(map(str, words)))
     assert done.exit_code == 0, done.output
     assert "What is big." in (folder / "dashboard.html").read_text()

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.reports.published import find_published, published_numbers
+from kdrbench.reports.tables.published_numbers import find_published, published_numbers
 
-TEXT = files("kdrbench.reports").joinpath("published.csv").read_text(encoding="utf-8")
+TEXT = files("kdrbench.reports.tables").joinpath("published.csv").read_text(encoding="utf-8")
 ROWS = list(csv.DictReader(TEXT.splitlines()))
 TEXT_ROWS = list(
-    csv.DictReader(files("kdrbench.reports").joinpath("published_lowrank.csv").read_text(encoding="utf-8").splitlines())
+    csv.DictReader(
+        files("kdrbench.reports.tables").joinpath("published_lowrank.csv").read_text(encoding="utf-8").splitlines()
+    )
 )
 shared = Path(__file__).resolve().parents[3] / "shared" / "published" / "published.csv"
 
@@ -69,7 +71,7 @@ def test_numbers_come_in_our_units():
 
 
 def test_every_reading_holds_for_some_printed_number():
-    text = files("kdrbench.reports").joinpath("readings.toml").read_text(encoding="utf-8")
+    text = files("kdrbench.reports.tables").joinpath("readings.toml").read_text(encoding="utf-8")
     readings = tomllib.loads(text)["reading"]
     assert len(readings) > 20
     for reading in readings:

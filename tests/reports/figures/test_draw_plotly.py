@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dashboard_grid import bar_chart
-from kdrbench.reports.chart import COLOURS, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.chart_plotly import legend_of, plotly_panels
+from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
 
 
 def chart(*series, x=None, y=None):

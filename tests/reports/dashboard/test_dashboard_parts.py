@@ -4,13 +4,13 @@ from dataclasses import fields
 
 import pytest
 
-from kdrbench.reports.chart import NOTHING, Axis, Chart, Panel, Scale, Series
-from kdrbench.reports.chart_drawing import draw
-from kdrbench.reports.chart_plotly import plotly_panels
-from kdrbench.reports.comparison import Comparison
-from kdrbench.reports.comparison_page import named
 from kdrbench.reports.dashboard.contents import Line, contents_of
 from kdrbench.reports.dashboard.overview import percent_label
+from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
+from kdrbench.reports.figures.draw_matplotlib import draw
+from kdrbench.reports.figures.draw_plotly import plotly_panels
+from kdrbench.reports.tables.published_vs_ours import Comparison
+from kdrbench.reports.tables.published_vs_ours_page import labels_of
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def titled(name, title):
     return Chart(name, title, "C.", [])
 
 
-def test_figures_of_an_experiment_stand_in_one_line_of_the_contents():
+def test_figures_of_an_experiment_are_in_one_line_of_the_contents():
     charts = [
         titled("a", "Cost: T: x."),
         titled("b", "Alone: in this."),
@@ -61,7 +61,7 @@ def test_a_panel_without_points_says_so_on_paper_and_on_the_screen():
         (("lowrank2006", "gyrb", "identity", "von_neumann"), ("gyrB", "Identity", "von Neumann")),
     ],
 )
-def test_the_ledger_names_things_as_the_tables_do(names, words):
+def test_the_list_of_published_numbers_names_things_as_the_tables_do(names, words):
     axes = dict(zip(("paper", "dataset", "kernel", "method"), names, strict=True))
     blank = dict.fromkeys([field.name for field in fields(Comparison)], "")
-    assert named(Comparison(**blank | axes)) == words
+    assert labels_of(Comparison(**blank | axes)) == words

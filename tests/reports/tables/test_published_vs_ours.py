@@ -9,20 +9,18 @@ import pytest
 from scipy import stats
 
 from configs import whole_config
-from kdrbench.reports.comparison import (
+from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
+from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
+from kdrbench.reports.tables.published_vs_ours import (
     NO_EXPERIMENT,
     UNEXPLAINED,
     compare,
-    comparison_csv,
     shares,
     unexplained,
 )
-from kdrbench.reports.comparison_page import comparison_html
-from kdrbench.reports.layout import lay_out
-from kdrbench.reports.ledger import make_ledger
-from kdrbench.reports.published import PublishedNumber, find_published, published_numbers
-from kdrbench.reports.verdict import Verdict, judge
-from made_up import run
+from kdrbench.reports.tables.published_vs_ours_page import comparison_csv, comparison_html
+from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict, verdict_for
+from report_rows import run
 
 TABLE_6 = {"paper": "ismplus", "table": "6", "setting": "unsupervised"}
 TABLE_5 = {"paper": "ismplus", "table": "5", "setting": "supervised"}
@@ -73,7 +71,7 @@ RUNS = pd.DataFrame(
 
 @pytest.fixture
 def comparisons():
-    return compare(RUNS, CONFIG)
+    return compare({"ikdr": RUNS}, CONFIG)
 
 
 def found(comparisons, table, *axes, experiment=None):
@@ -86,7 +84,7 @@ def found(comparisons, table, *axes, experiment=None):
     return one
 
 
-def test_every_number_of_the_tables_named_stands_once_and_counts_once(comparisons):
+def test_every_number_of_the_tables_named_is_listed_once_and_counts_once(comparisons):
     printed = [*published_numbers(**TABLE_6), *published_numbers(**TABLE_5)]
     # A third of the rows of baselines is a cost that is not printed.
     assert len(printed) == (84 - 4 * 2) + (96 - 4 * 3)
@@ -99,7 +97,7 @@ def test_every_number_of_the_tables_named_stands_once_and_counts_once(comparison
     assert {one.experiment for one in again} == {"again"}
 
 
-def test_ours_stand_under_the_names_that_the_papers_use(comparisons):
+def test_ours_have_the_names_that_the_papers_use(comparisons):
     cost = found(comparisons, "6", "wine", "ism", "cost")
     assert (cost.published, cost.ours, cost.verdict, cost.experiment) == ("-39.1", "-39.082", "reproduced", "six")
     assert (cost.mean, cost.runs) == (-39.082, 1)
@@ -132,7 +130,7 @@ def test_a_mean_over_several_runs_has_an_interval_and_one_run_has_none(compariso
             for fold, cost in enumerate(several)
         ]
     )
-    one = found(compare(runs, CONFIG), "6", "wine", "ism", "cost")
+    one = found(compare({"ikdr": runs}, CONFIG), "6", "wine", "ism", "cost")
     interval = stats.t.interval(0.95, 3, loc=np.mean(several), scale=stats.sem(several))
     assert (one.low, one.high) == pytest.approx(interval, rel=1e-12)
 
@@ -152,13 +150,13 @@ def test_shares_count_each_number_once(comparisons):
 
 def test_a_number_that_differs_for_no_known_reason_is_listed_as_such():
     # The NMI of ISM 2018 on Wine differs, and readings.toml has nothing to say of it.
-    comparisons = compare(RUNS, CONFIG)
+    comparisons = compare({"ikdr": RUNS}, CONFIG)
     one = found(comparisons, "6", "wine", "ism2018", "nmi")
     assert (one.verdict, one.why) == (Verdict.DIFFERS, UNEXPLAINED)
     assert one in unexplained(comparisons)
     known = len([one for one in comparisons if one.first and one.why == UNEXPLAINED])
     assert f"ISM+, differ for no reason that is known: {known}" in shares(comparisons)
-    assert comparison_html(comparisons, "").count(f"<strong>{UNEXPLAINED}</strong>") == known
+    assert comparison_html(comparisons).count(f"<strong>{UNEXPLAINED}</strong>") == known
     # What is reproduced needs no reason.
     assert found(comparisons, "6", "wine", "ism", "cost").why == ""
 
@@ -169,9 +167,9 @@ def test_csv_and_page_hold_every_line(comparisons):
     cost = next(row for row in rows if row["metric"] == "cost")
     assert (cost["published"], cost["published_value"]) == ("-39.1", "-39.1")
     assert (cost["ours"], cost["verdict"], cost["first"]) == ("-39.082", "reproduced", "True")
-    page = comparison_html(comparisons, "The rules.")
+    page = comparison_html(comparisons)
     assert page.count("<tr>") == len(comparisons) + 1
-    assert "The rules." in page
+    assert VERDICT_RULES in page
     assert "ISM+: 160 numbers" in page
     # In the words of the tables.
     words = ("ISM+", "6", "unsupervised", "Wine", "Gaussian", "ISM", "Cost")
@@ -180,9 +178,9 @@ def test_csv_and_page_hold_every_line(comparisons):
 
 def test_the_projects_experiments_have_a_cell_for_every_published_number():
     config = whole_config()
-    missing = [one for one in compare(RUNS[:0], config) if one.why == NO_EXPERIMENT]
+    missing = [one for one in compare({"ikdr": RUNS[:0]}, config) if one.why == NO_EXPERIMENT]
     assert missing == []
-    assert {one.paper for one in compare(RUNS[:0], config)} == {"neurips2019", "ismplus"}
+    assert {one.paper for one in compare({"ikdr": RUNS[:0]}, config)} == {"neurips2019", "ismplus"}
 
 
 @pytest.mark.parametrize(
@@ -200,7 +198,7 @@ def test_the_projects_experiments_have_a_cell_for_every_published_number():
         ("", 1.0, 0.0),
     ],
 )
-def test_printed_numbers_stand_for_what_rounds_to_them(text, value, rounding):
+def test_printed_numbers_mean_what_rounds_to_them(text, value, rounding):
     assert PublishedNumber(text, "ok", value, None, "").rounding == pytest.approx(rounding, rel=1e-12)
 
 
@@ -209,23 +207,27 @@ def test_a_number_within_the_rounding_is_reproduced():
     cells = {}
     for cost in (-39.05, -39.15, -39.16):
         runs = pd.DataFrame([clustering("wine", "ism", cost=cost)])
-        rows = make_ledger(runs, CONFIG["experiments"]["six"])
-        cells[cost] = next(row.ours for row in rows if (row.solver, row.metric) == ("ism", "cost"))
-    assert [judge(number, cell) for cell in cells.values()] == ["reproduced", "reproduced", "close"]
+        rows = compared_cells(runs, CONFIG["experiments"]["six"])
+        cells[cost] = next(row.ours for row in rows if (row.method, row.metric) == ("ism", "cost"))
+    assert [verdict_for(number, cell) for cell in cells.values()] == ["reproduced", "reproduced", "close"]
 
 
 def test_errors_are_best_when_low_agreements_when_high_and_one_run_has_no_spread():
-    ledger = make_ledger(RUNS[RUNS["experiment"] == "five"], CONFIG["experiments"]["five"])
-    best = {(row.solver, row.metric) for row in ledger if row.best and row.dataset == "cancer-137"}
+    cells = compared_cells(RUNS[RUNS["experiment"] == "five"], CONFIG["experiments"]["five"])
+    best = {(row.method, row.metric) for row in cells if row.best and row.dataset == "cancer-137"}
     assert ("ism", "error") in best
     assert ("ism_2018", "error") not in best
     six = CONFIG["experiments"]["six"]
-    ledger = make_ledger(RUNS[RUNS["experiment"] == "six"], six)
-    cells = {(row.dataset, row.solver, row.metric): row for row in ledger}
-    assert cells["wine", "ism", "nmi"].best
-    assert not cells["wine", "ism_2018", "nmi"].best
-    assert cells["wine", "ism", "nmi"].ours.text == "0.878"
-    assert cells["wine", "ism", "cost"].ours.text == "-39.082"
-    assert cells["cancer-137", "ism", "cost"].ours.note == "time limit"
-    assert lay_out(ledger, six).legend.startswith("One run on all rows")
-    assert lay_out(ledger, six | {"split": "subsets"}).legend.startswith("Mean \u00b1 standard deviation over random")
+    cells = compared_cells(RUNS[RUNS["experiment"] == "six"], six)
+    by_axes = {(row.dataset, row.method, row.metric): row for row in cells}
+    assert by_axes["wine", "ism", "nmi"].best
+    assert not by_axes["wine", "ism_2018", "nmi"].best
+    assert by_axes["wine", "ism", "nmi"].ours.text == "0.878"
+    assert by_axes["wine", "ism", "cost"].ours.text == "-39.082"
+    assert by_axes["cancer-137", "ism", "cost"].ours.note == "time limit"
+    assert ikdr_table("six", cells, six).notes[0].startswith("One run on all rows")
+    assert (
+        ikdr_table("six", cells, six | {"split": "subsets"})
+        .notes[0]
+        .startswith("Mean \u00b1 standard deviation over random")
+    )
