@@ -1,5 +1,6 @@
 """Includes and targets; what can be tested without Snakemake lives in src/kdrbench."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,13 +10,14 @@ min_version("9.19")
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
+from kdrbench.reports import captions, outputs
 from kdrbench.stages.workflow import (
-    check_targets,
     data_to_await,
     folder_of,
     grid_of,
     job_options,
     merged_tables,
+    refuse_target,
     report_sources,
     shell_prefix,
 )
@@ -28,6 +30,10 @@ GRID = grid_of(config, workflow)
 # Merged tables and reports of this configuration; those of the papers are at the top.
 R, REPORTS = folder_of("results", GRID), folder_of("reports", GRID)
 MERGED = merged_tables(GRID)
+TABLES, FIGURES = outputs.tables_of(GRID.config), outputs.figures_of(GRID.config)
+# Tables are typeset where a TeX is installed.
+TYPESET = shutil.which("pdflatex") is not None
+TARGETS = outputs.targets(GRID.config, typeset=TYPESET)
 REPORT_SOURCES = report_sources(workflow)
 shell.prefix(shell_prefix(workflow))
 
@@ -36,21 +42,36 @@ wildcard_constraints:
     experiment="|".join(GRID.experiments),
     dataset="[A-Za-z0-9_-]+",
     cells="[A-Za-z0-9_/-]+",
+    merged="|".join(MERGED),
+    table="|".join(TABLES) or "none",
+    figure="|".join(FIGURES) or "none",
 
 
 # Short, or needing network access: on a cluster these run where Snakemake does.
 localrules:
     all,
     prepare_data,
+    prepare_picture,
     freeze_config,
     merge,
+    table,
+    typeset_table,
+    figure,
+    published_vs_ours,
+    claims,
+    dashboard,
 
 
 include: "rules/data.smk"
 include: "rules/run.smk"
+include: "rules/report.smk"
+include: "rules/figures.smk"
+include: "rules/targets.smk"
 
 
 rule all:
     default_target: True
     input:
+        outputs.outputs(GRID.config, typeset=TYPESET),
+        f"{REPORTS}/dashboard.html",
         [f"{R}/{table}.csv" for table in MERGED],

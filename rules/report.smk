@@ -1,72 +1,14 @@
-rule freeze_config:
-    output:
-        "results/config.json",
-    log:
-        "results/logs/freeze_config.log",
-    # The first job: `kdrbench status` reads what it writes.
-    priority: 100
-    conda:
-        "../envs/report.yaml"
-    threads: 1
-    resources:
-        runtime=10,
-    params:
-        config=GRID.to_json(),
-    shell:
-        "python -m kdrbench freeze-config --config {params.config:q} --out {output:q} > {log:q} 2>&1"
-
-
-# An experiment's own rows, so that its table waits for no other experiment.
-rule merge_experiment:
-    input:
-        config="results/config.json",
-        records=lambda wildcards: records_of(GRID, wildcards.experiment),
-    output:
-        "results/merged/{experiment}.csv",
-    log:
-        "results/logs/merged/{experiment}.log",
-    conda:
-        "../envs/report.yaml"
-    threads: 1
-    resources:
-        runtime=10,
-    params:
-        sources=REPORT_SOURCES,
-    shell:
-        "python -m kdrbench merge {input.config:q} results/runs --experiment {wildcards.experiment:q}"
-        " --out {output:q} > {log:q} 2>&1"
-
-
-rule merge_runs:
-    input:
-        config="results/config.json",
-        records=records_of(GRID),
-    output:
-        "results/runs.csv",
-    log:
-        "results/logs/merge_runs.log",
-    conda:
-        "../envs/report.yaml"
-    threads: 1
-    resources:
-        runtime=10,
-    params:
-        sources=REPORT_SOURCES,
-    shell:
-        "python -m kdrbench merge {input.config:q} results/runs --out {output:q} > {log:q} 2>&1"
-
-
+# Tables and pages. Which there are, kdrbench.reports.outputs says.
 rule table:
     input:
-        config="results/config.json",
-        runs="results/merged/{experiment}.csv",
-        figure="reports/figures/{experiment}_cost_against_time.png",
+        config=f"{R}/config.json",
+        runs=lambda wildcards: outputs.merged_tables(GRID.config, TABLES[wildcards.table]),
+        figures=lambda wildcards: expand(f"{REPORTS}/figures/{{name}}.png", name=TABLES[wildcards.table].figures),
     output:
-        "reports/{experiment}.tex",
-        "reports/{experiment}.csv",
-        report("reports/{experiment}.html", **shown("table")),
+        multiext(f"{REPORTS}/{{table}}", ".tex", ".csv", ".json"),
+        report(f"{REPORTS}/{{table}}.html", **captions.table_caption(TABLES)),
     log:
-        "results/logs/reports/{experiment}_table.log",
+        f"results/logs/{REPORTS}/{{table}}.log",
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -74,18 +16,19 @@ rule table:
         runtime=10,
     params:
         sources=REPORT_SOURCES,
+        caption=lambda wildcards: captions.table_text(TABLES[wildcards.table]),
     shell:
-        "python -m kdrbench table {wildcards.experiment:q} --config {input.config:q} --runs {input.runs:q}"
-        " --figure {input.figure:q} --out reports > {log:q} 2>&1"
+        "python -m kdrbench table {wildcards.table:q} {input.figures:q} --config {input.config:q}"
+        f" --results {R} --out {REPORTS} > {{log:q}} 2>&1"
 
 
 rule typeset_table:
     input:
-        "reports/{experiment}.tex",
+        f"{REPORTS}/{{table}}.tex",
     output:
-        "reports/{experiment}.pdf",
+        f"{REPORTS}/{{table}}.pdf",
     log:
-        "results/logs/reports/{experiment}_typeset.log",
+        f"results/logs/{REPORTS}/{{table}}_typeset.log",
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -99,15 +42,13 @@ rule typeset_table:
 
 rule published_vs_ours:
     input:
-        config="results/config.json",
-        runs="results/runs.csv",
-        metric=metric_rows_of(METRIC),
-        lowrank=LOWRANK.table,
+        outputs.system_tables(GRID.config),
+        config=f"{R}/config.json",
     output:
-        "reports/published_vs_ours.csv",
-        report("reports/published_vs_ours.html", **shown("published_vs_ours")),
+        f"{REPORTS}/published_vs_ours.csv",
+        report(f"{REPORTS}/published_vs_ours.html", **captions.page_caption("published_vs_ours")),
     log:
-        "results/logs/reports/published_vs_ours.log",
+        f"results/logs/{REPORTS}/published_vs_ours.log",
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -115,24 +56,21 @@ rule published_vs_ours:
         runtime=10,
     params:
         sources=REPORT_SOURCES,
-        metric=metric_option(METRIC),
-        lowrank=lambda wildcards, input: [f"--lowrank={table}" for table in input.lowrank],
+        caption=captions.page_text("published_vs_ours"),
     shell:
-        "python -m kdrbench published-vs-ours --config {input.config:q} --runs {input.runs:q} {params.metric} {params.lowrank:q}"
-        " --out reports/published_vs_ours > {log:q} 2>&1"
+        "python -m kdrbench published-vs-ours --config {input.config:q}"
+        f" --results {R} --out {REPORTS}/published_vs_ours > {{log:q}} 2>&1"
 
 
-rule figure_cost_against_time:
+rule claims:
     input:
-        config="results/config.json",
-        runs="results/merged/{experiment}.csv",
-        traces=lambda wildcards: traces_of(GRID, wildcards.experiment),
+        outputs.system_tables(GRID.config),
+        config=f"{R}/config.json",
     output:
-        "reports/figures/{experiment}_cost_against_time.pdf",
-        "reports/figures/{experiment}_cost_against_time.json",
-        report("reports/figures/{experiment}_cost_against_time.png", **shown("cost_against_time")),
+        f"{REPORTS}/claims.json",
+        report(f"{REPORTS}/claims.html", **captions.page_caption("claims")),
     log:
-        "results/logs/reports/{experiment}_cost_against_time.log",
+        f"results/logs/{REPORTS}/claims.log",
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -140,23 +78,22 @@ rule figure_cost_against_time:
         runtime=10,
     params:
         sources=REPORT_SOURCES,
-        stem="reports/figures/{experiment}_cost_against_time",
+        caption=captions.page_text("claims"),
     shell:
-        "python -m kdrbench figure {wildcards.experiment:q} --config {input.config:q} --runs {input.runs:q}"
-        " --traces results/traces --out {params.stem:q} > {log:q} 2>&1"
+        f"python -m kdrbench claims --config {{input.config:q}} --results {R} --out {REPORTS}/claims > {{log:q}} 2>&1"
 
 
 rule dashboard:
     input:
-        config="results/config.json",
-        runs="results/runs.csv",
-        traces=traces_of(GRID),
-        ledger="reports/published_vs_ours.csv",
-        parts=dashboard_parts(REPORTS),
+        outputs.system_tables(GRID.config),
+        config=f"{R}/config.json",
+        traces=[path for name in GRID.experiments for path in GRID.experiment_paths(name, "traces")],
+        published=f"{REPORTS}/published_vs_ours.csv",
+        parts=outputs.dashboard_parts(GRID.config),
     output:
-        report("reports/dashboard.html", **shown("dashboard")),
+        report(f"{REPORTS}/dashboard.html", **captions.page_caption("dashboard")),
     log:
-        "results/logs/reports/dashboard.log",
+        f"results/logs/{REPORTS}/dashboard.log",
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -164,6 +101,7 @@ rule dashboard:
         runtime=10,
     params:
         sources=REPORT_SOURCES,
+        caption=captions.page_text("dashboard"),
     shell:
-        "python -m kdrbench dashboard {input.parts:q} --config {input.config:q} --runs {input.runs:q}"
-        " --traces results/traces --ledger {input.ledger:q} --out {output:q} > {log:q} 2>&1"
+        "python -m kdrbench dashboard {input.parts:q} --config {input.config:q} --published {input.published:q}"
+        f" --results {R} --out {{output:q}} > {{log:q}} 2>&1"

@@ -32,13 +32,13 @@ rule run_batch:
 rule merge:
     input:
         config=f"{R}/config.json",
-        records=lambda wildcards: [path for name in MERGED[wildcards.table] for path in GRID.paths("records", name)],
+        records=lambda wildcards: [
+            path for name in MERGED[wildcards.merged] for path in GRID.experiment_paths(name, "records")
+        ],
     output:
-        f"{R}/{{table}}.csv",
+        f"{R}/{{merged}}.csv",
     log:
-        f"results/logs/{R}/{{table}}.log",
-    wildcard_constraints:
-        table="|".join(MERGED),
+        f"results/logs/{R}/{{merged}}.log",
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -46,7 +46,7 @@ rule merge:
         runtime=10,
     params:
         sources=REPORT_SOURCES,
-        experiments=lambda wildcards: MERGED[wildcards.table],
+        experiments=lambda wildcards: MERGED[wildcards.merged],
     shell:
         "python -m kdrbench merge {input.config:q} {params.experiments:q} --out {output:q} > {log:q} 2>&1"
 

@@ -5,13 +5,16 @@ import zlib
 import numpy as np
 import pandas as pd
 
-from kdrbench.reports.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.comparison import compare
-from kdrbench.reports.cost_against_time import cost_against_time
 from kdrbench.reports.dashboard.page import Parts, render_dashboard
-from kdrbench.reports.paper_table import Entry, PaperTable
-from kdrbench.reports.picture import to_png
-from made_up import run, trace_line
+from kdrbench.reports.dashboard.runs import all_runs
+from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.figures.cost_against_time import cost_against_time
+from kdrbench.reports.figures.picture import to_png
+from kdrbench.reports.records import controls_of
+from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
+from kdrbench.reports.tables.published_vs_ours import compare
+from kdrbench.reports.tables.table import Entry, Table
+from report_rows import run, trace_line
 
 SOLVERS = ["ism", "dg", "sm", "gm", "ism_converged", "dg_converged", "sm_converged", "gm_converged"]
 _METHODS = {"ism": "ism", "dg": "dimension_growth", "sm": "stiefel_cayley", "gm": "grassmann_trust_region"}
@@ -35,48 +38,55 @@ def grid_config(experiments, solvers=None, datasets=("wine", "cancer"), folds=3)
 
 
 def grid_runs(config, traces, points=20):
-    """Return a run for each that ``config`` names, and write their traces of so many points into a folder."""
+    """Return a run for each that ``config`` names, and write their traces of ``points`` points into a folder."""
     rows = []
     for name in config["run"]:
         experiment = config["experiments"][name]
         methods = [(kernel, solver) for kernel in experiment["kernels"] for solver in experiment["solvers"]]
         methods += [("none", baseline) for baseline in experiment["baselines"]]
         for dataset in experiment["datasets"]:
-            for kernel, solver in methods:
-                place = f"{name}/{dataset}/{kernel}/{solver}.jsonl"
+            for kernel, method in methods:
+                place = f"{name}/{dataset}/{kernel}/{method}.jsonl"
                 (traces / place).parent.mkdir(parents=True, exist_ok=True)
                 lines = [
-                    line for fold in range(experiment["folds"]) for line in _trace(place, kernel, solver, fold, points)
+                    line
+                    for number in range(experiment["folds"])
+                    for line in _trace(place, kernel, method, number, points)
                 ]
                 (traces / place).write_text("" if kernel == "none" else "".join(lines))
-                rows += [_row(name, dataset, kernel, solver, fold, place) for fold in range(experiment["folds"])]
+                rows += [_row(name, dataset, kernel, method, number, place) for number in range(experiment["folds"])]
     return pd.DataFrame(rows)
 
 
-def _rng(place, fold):
-    return np.random.default_rng(zlib.crc32(f"{place} {fold}".encode()))
+def _rng(place, number):
+    return np.random.default_rng(zlib.crc32(f"{place} {number}".encode()))
 
 
-def _trace(place, kernel, solver, fold, points):
-    rng = _rng(place, fold)
+def _trace(place, kernel, method, number, points):
+    rng = _rng(place, number)
     times, costs = np.cumsum(rng.exponential(size=points)) / 100, -np.cumsum(rng.random(points)) - 1000
     for time, cost in zip(times, costs, strict=True):
-        yield trace_line(solver, fold, kernel=kernel, time_s=time, cost=cost, stationarity=float(rng.random()))
+        yield trace_line(method, number, kernel=kernel, time_s=time, cost=cost, stationarity=float(rng.random()))
 
 
-def _row(experiment, dataset, kernel, solver, fold, place):
-    rng = _rng(place, fold)
+def _row(experiment, dataset, kernel, method, number, place):
+    rng = _rng(place, number)
     columns = {"kernel": kernel, "experiment": experiment, "trace_file": place, "message": "came to rest"}
     columns |= {"time_s": float(rng.random()), "cost": -1311 - float(rng.random()), "quality": float(rng.random())}
     columns |= {"batch_sha256": f"{zlib.crc32(place.encode()):064x}", "evaluation": "dense: few samples"}
-    columns |= {"git_commit": "c" * 40, "git_dirty": False, "contaminated": bool(fold % 2), "processor": "a processor"}
+    columns |= {
+        "git_commit": "c" * 40,
+        "git_dirty": False,
+        "contaminated": bool(number % 2),
+        "processor": "a processor",
+    }
     if kernel == "none":
         columns["cost"] = None
-    if solver == "gm" and fold == 0:
+    if method == "gm" and number == 0:
         columns |= {"status": "time_limit", "message": "stopped at the time limit of 2 s"}
-    if solver == "sm" and fold == 1:
+    if method == "sm" and number == 1:
         columns |= {"status": "failed", "message": "<b>division</b> by zero", "time_s": None, "quality": None}
-    return run(dataset, solver, fold, **columns)
+    return run(dataset, method, number, **columns)
 
 
 def bar_chart():
@@ -108,8 +118,8 @@ def picture_chart():
 
 def extra_table():
     """Return a table that is sorted by the numbers of its cells, not by their words."""
-    lines = [[Entry("alpha"), Entry("10ms", best=True)], [Entry("beta"), Entry("2s")], [Entry("gamma"), Entry("900us")]]
-    return PaperTable("extra", "An extra table", ["Name", "Time"], [lines], ["A note."])
+    lines = [[Entry("alpha"), Entry("10ms", bold=True)], [Entry("beta"), Entry("2s")], [Entry("gamma"), Entry("900us")]]
+    return Table("extra", "An extra table", ["Name", "Time"], [lines], ["A note."])
 
 
 def a_claim():
@@ -126,10 +136,15 @@ def page(folder, experiments=("first",), points=20, defined=None, quickest="", *
     config = grid_config(experiments, **shape)
     config["solvers"] |= defined or {}
     runs = grid_runs(config, folder, points)
-    runs.loc[runs["solver"] == quickest, "time_s"] = 1e-6
+    runs.loc[runs["method"] == quickest, "time_s"] = 1e-6
     charts = [
         cost_against_time(runs[runs["experiment"] == name], folder, name, config["experiments"][name])
         for name in experiments
     ]
-    parts = Parts([*charts, bar_chart(), picture_chart()], [extra_table()], [a_claim()])
-    return render_dashboard(runs, config, folder, compare(runs, config), parts)
+    tables = []
+    for name in experiments:
+        experiment, chosen = config["experiments"][name], runs[runs["experiment"] == name]
+        tables.append(ikdr_table(name, compared_cells(chosen, experiment, controls_of(name, config)), experiment))
+    parts = Parts([*charts, bar_chart(), picture_chart()], [*tables, extra_table()], [a_claim()])
+    every_run = all_runs({"ikdr": runs})
+    return render_dashboard(every_run, config, folder, compare({"ikdr": runs}, config), parts)

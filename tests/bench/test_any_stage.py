@@ -33,9 +33,7 @@ def results(tmp_path):
 
 def run(batches, results, limits=LIMITS, data=DATA, **changes):
     bundle = Bundle("e/tiny/cheap", tuple(batches))
-    return run_job(
-        TinyStage(), bundle, lambda: data, context_of(limits, **changes), JobFiles.of(results, bundle.path)
-    )
+    return run_job(TinyStage(), bundle, lambda: data, context_of(limits, **changes), JobFiles.of(results, bundle.path))
 
 
 def rows_of(records):

@@ -67,7 +67,9 @@ def _scaled(factor):
 
 def differing(first, second):
     """Return the fields in which two batches differ."""
-    return {field.name for field in dataclasses.fields(Batch) if getattr(first, field.name) != getattr(second, field.name)}
+    return {
+        field.name for field in dataclasses.fields(Batch) if getattr(first, field.name) != getattr(second, field.name)
+    }
 
 
 def test_the_definition_is_needed_for_an_option_changes_what_comes_out_and_no_other_key(tmp_path):

@@ -89,9 +89,7 @@ def test_rows_made_before_an_interruption_keep_their_own_calibration(files):
     first = run(batch, files, lambda: float(next(ticks)))
     workspace = files.workspace(batch, TinyRecord)
     # As an interruption leaves it: with what was known when the first run ended.
-    workspace.replace(
-        [replace(row, provenance=replace(row.provenance, calibration_after_s=None)) for row in first[:2]]
-    )
+    workspace.replace([replace(row, provenance=replace(row.provenance, calibration_after_s=None)) for row in first[:2]])
     rows = run(batch, files, lambda: float(next(ticks)))
     assert times_of(rows) == [(1.0, None)] * 2 + [(3.0, 4.0)] * 2
 

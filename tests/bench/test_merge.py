@@ -33,7 +33,9 @@ def test_all_rows_are_in_the_table_in_the_order_of_the_configuration(rows, tmp_p
 
 
 def test_a_row_twice_is_refused(rows, tmp_path):
-    with pytest.raises(RecordError, match=r"row \('e', 'wine', 'gaussian', 'ism', 0\) occurs twice .* in .*rows\.jsonl"):
+    with pytest.raises(
+        RecordError, match=r"row \('e', 'wine', 'gaussian', 'ism', 0\) occurs twice .* in .*rows\.jsonl"
+    ):
         merge_records([rows, rows], IKDRRecord, EXPECTED, tmp_path / "ikdr.csv")
     assert not (tmp_path / "ikdr.csv").exists()
 
@@ -51,7 +53,9 @@ def test_a_row_of_no_cell_is_refused(rows, tmp_path):
 
 
 def test_a_row_of_another_definition_is_refused(rows, tmp_path):
-    with pytest.raises(RecordError, match=r"'ism', 0\) in .*rows.jsonl was made for another definition than the config"):
+    with pytest.raises(
+        RecordError, match=r"'ism', 0\) in .*rows.jsonl was made for another definition than the config"
+    ):
         merge_records([rows], IKDRRecord, dict.fromkeys(EXPECTED, "yesterday's"), tmp_path / "ikdr.csv")
 
 

@@ -157,8 +157,10 @@ def test_a_run_of_several_rows_is_one_run(tmp_path):
     append_records(tmp_path / "runs" / f"{grid.bundles()[0].path}.jsonl", rows)
     (one,) = progress_of(grid, tmp_path)
     assert (len(one.ended), one.n_ended, one.left) == (2, 1, 1)
-    assert list(progress_lines([one]))[0] == "e/wine/it     1 of 2     1 converged, 1 failed; runs 0-1 begun, but no " \
+    assert (
+        list(progress_lines([one]))[0] == "e/wine/it     1 of 2     1 converged, 1 failed; runs 0-1 begun, but no "
         "process here works on them"
+    )
 
 
 def test_a_lock_of_the_same_number_on_another_device_is_another_lock(grid, results, monkeypatch):

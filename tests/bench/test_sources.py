@@ -182,9 +182,10 @@ def moved(files, old, new):
 def test_where_a_module_lies_does_not_count(project, old, new):
     elsewhere = moved(PROJECT, old, new)
     assert set(elsewhere) != set(PROJECT)
-    assert elsewhere["solvers/steps.py" if "lengths" in old else "stages/mine.py"] != PROJECT[
-        "solvers/steps.py" if "lengths" in old else "stages/mine.py"
-    ]
+    assert (
+        elsewhere["solvers/steps.py" if "lengths" in old else "stages/mine.py"]
+        != PROJECT["solvers/steps.py" if "lengths" in old else "stages/mine.py"]
+    )
     assert project(elsewhere) == project(PROJECT)
 
 

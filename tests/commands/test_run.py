@@ -12,11 +12,11 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.bench.grid import Grid
 from kdrbench.cli import main
 from kdrbench.commands.options import read_configs, read_options
 from kdrbench.commands.run import _Line, cell_config
 from kdrbench.errors import InputError
+from kdrbench.stages.config import load_grid
 from own_methods import write_all
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def test_own_files_are_run_over_folds_and_printed_as_json(tmp_path, monkeypatch)
     done = kdrbench(*words)
     assert done.exit_code == 0, done.output
     records = [json.loads(line) for line in done.stdout.splitlines()]
-    axes = [(one["dataset"], one["kernel"], one["solver"], one["fold"]) for one in records]
+    axes = [(one["dataset"], one["kernel"], one["method"], one["run"]) for one in records]
     assert axes == [("my_data", "my_kernel", "my_solver", 0), ("my_data", "my_kernel", "my_solver", 1)]
     assert {(one["message"], one["n_components"], one["n_test"]) for one in records} == {("five steps", 3, 30)}
     assert sorted(path.name for path in tmp_path.glob("*")) == sorted(
@@ -132,8 +132,10 @@ def test_names_mean_first_what_the_configuration_says():
     assert config["solvers"]["dg"] == {**known["solvers"]["dg"], "max_sweeps": 3}
     assert config["kernels"]["polynomial"] == {**known["kernels"]["polynomial"], "degree": 2}
     plain = cell_config({}, "wine", "polynomial", "ism", {}, {}, SETTINGS | {"start": "random", "folds": 10})
-    (batch,) = Grid(plain).batches()
-    assert (batch.start, batch.n_components, batch.folds) == ("random", 3, tuple(range(10)))
+    (batch,) = load_grid(plain).batches()
+    asked = batch.definition
+    assert (asked["method"], asked["start"], asked["n_components"]) == ({"method": "ism"}, "random", 3)
+    assert batch.runs == tuple(range(10))
 
 
 def test_options_are_read_as_what_they_look_like():

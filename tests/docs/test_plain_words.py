@@ -169,9 +169,7 @@ def prose_of_code(path):
 @pytest.mark.xfail(strict=True, reason="src is being rewritten in plain words; remove this mark when it is")
 def test_comments_docstrings_and_messages_use_common_words():
     found = {
-        str(path.relative_to(ROOT)): count
-        for path in SOURCES
-        if (count := len(FORBIDDEN.findall(prose_of_code(path))))
+        str(path.relative_to(ROOT)): count for path in SOURCES if (count := len(FORBIDDEN.findall(prose_of_code(path))))
     }
     assert not found, f"{sum(found.values())} in {len(found)} files: {found}"
 

@@ -1,73 +1,150 @@
 """What the Snakefile asks of the package."""
 
+import os
+import shlex
 import shutil
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from configs import table_4_config, whole_config
-from kdrbench.bench import workflow
-from kdrbench.bench.grid import Grid
-from kdrbench.bench.record import append_record
-from kdrbench.bench.workflow import dashboard_parts, data_to_await, figures_of, load_grid, report_sources
+from configs import table_4_config
+from kdrbench.bench.batch import Bundle
+from kdrbench.bench.record import append_records
+from kdrbench.stages import workflow
+from kdrbench.stages.config import load_grid
+from kdrbench.stages.workflow import (
+    data_to_await,
+    folder_of,
+    grid_of,
+    job_options,
+    merged_tables,
+    report_sources,
+    shell_prefix,
+)
 from made_up import record
 
 
-def snakemake(folder=Path(), *methods):
+def snakemake(folder=Path(), *methods, configfiles=()):
     """What the questions look at of Snakemake's workflow."""
-    return SimpleNamespace(basedir=folder, deployment_settings=SimpleNamespace(deployment_method=set(methods)))
+    return SimpleNamespace(
+        basedir=folder,
+        deployment_settings=SimpleNamespace(deployment_method=set(methods)),
+        config_settings=SimpleNamespace(configfiles=configfiles),
+    )
 
 
 HERE = snakemake()
 
 
 @pytest.fixture
-def batch(tmp_path, monkeypatch):
+def bundle(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return Grid(table_4_config()).bundles()[0]
+    return load_grid(table_4_config()).bundles()[0]
 
 
-def test_a_batch_that_is_done_waits_for_no_data(batch):
+def test_a_job_that_is_done_waits_for_no_data(bundle):
     data = "results/data/wine.npz"
-    assert data_to_await(batch) == [data]
-    records = Path(f"results/runs/{batch.path}.jsonl")
-    append_record(records, record("wine", "ism", 0, batch_sha256=batch.batches[0].sha256))
-    assert data_to_await(batch) == []
+    assert data_to_await(bundle) == [data]
+    records = Path(f"results/runs/{bundle.path}.jsonl")
+    append_records(records, [record("wine", "ism", 0, batch_sha256=bundle.batches[0].sha256)])
+    assert data_to_await(bundle) == []
     Path(data).parent.mkdir(parents=True)
     Path(data).touch()
-    assert data_to_await(batch) == [data]
+    (awaited,) = data_to_await(bundle)
+    assert (awaited, awaited.flags) == (data, {"ancient": True})
 
 
-@pytest.mark.parametrize("content", ["", "half a li", '{"batch_sha256": "of another"}\n'])
-def test_a_batch_whose_rows_are_another_ones_waits_for_its_data(batch, content):
-    records = Path(f"results/runs/{batch.path}.jsonl")
+@pytest.mark.parametrize("content", ["", "half a li", '{"batch_sha256": "of another"}\n', "{}\n"])
+def test_a_job_whose_rows_are_another_ones_waits_for_its_data(bundle, content):
+    records = Path(f"results/runs/{bundle.path}.jsonl")
     records.parent.mkdir(parents=True)
     records.write_text(content)
-    assert data_to_await(batch) == ["results/data/wine.npz"]
+    assert data_to_await(bundle) == ["results/data/wine.npz"]
+
+
+def options_of(budget_s=None, strict=True):
+    config = table_4_config()
+    config["limits"]["budget_s"], config["timing"]["strict"] = budget_s, strict
+    grid = load_grid(config)
+    return shlex.split(job_options(grid, grid.bundles()[0])), grid.bundles()[0]
+
+
+def test_the_options_of_a_job_are_its_batches_and_by_what_it_runs_again():
+    words, bundle = options_of()
+    assert words == ["--job", bundle.to_json()]
+    assert Bundle.from_json(words[1]) == bundle
+    assert options_of(budget_s=90.5)[0][2:] == ["--budget-s", "90.5"]
+    assert options_of(strict=False)[0][2:] == ["--untimed"]
+
+
+def test_each_experiment_and_each_system_has_a_merged_table():
+    config = table_4_config()
+    config["experiments"]["other"] = dict(config["experiments"]["table4_supervised"])
+    grid = load_grid(config | {"run": ["table4_supervised", "other"]})
+    assert merged_tables(grid) == {
+        "merged/table4_supervised": ["table4_supervised"],
+        "merged/other": ["other"],
+        "ikdr": ["table4_supervised", "other"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("configfiles", "name", "folder"),
+    [
+        ([], "", "results"),
+        (["config.yaml"], "", "results"),
+        (["config.yaml", "config.mine.yaml"], "mine", "results/mine"),
+        (["config.yaml", "a folder/my own.yaml"], "my_own", "results/my_own"),
+    ],
+)
+def test_a_configuration_is_called_like_the_file_that_is_laid_over_the_first(configfiles, name, folder, tmp_path):
+    around = snakemake(tmp_path, configfiles=[tmp_path / path for path in configfiles])
+    grid = grid_of(table_4_config(), around)
+    assert (grid.name, folder_of("results", grid)) == (name, folder)
+    assert grid_of(table_4_config() | {"name": "said"}, around).name == "said"
+
+
+def test_a_fault_of_the_configuration_ends_snakemake_with_one_sentence():
+    with pytest.raises(WorkflowError, match="config: unknown key: 'sead'"):
+        grid_of(table_4_config() | {"sead": 1}, HERE)
+
+
+def test_commands_run_in_the_python_that_runs_snakemake_unless_conda_has_one():
+    folder = Path("/a {b}")
+    assert "export PYTHONPATH='/a {{b}}/src" in shell_prefix(snakemake(folder))
+    assert "export PATH=" in shell_prefix(HERE)
+    assert "export PATH=" not in shell_prefix(snakemake(folder, DeploymentMethod.CONDA))
+    assert f"export KDRBENCH_SCHEDULER_PID={os.getpid()}; " in shell_prefix(HERE)
 
 
 @pytest.mark.parametrize("name", ["published.csv", "readings.toml", "table.html.j2"])
 def test_reports_depend_on_what_they_are_made_from(name, tmp_path, monkeypatch):
     shutil.copytree(Path(str(files("kdrbench.reports"))), tmp_path / "reports")
     before = report_sources(HERE)
-    monkeypatch.setattr(workflow, "files", lambda package: tmp_path / "reports")
+
+    def elsewhere(package):
+        return tmp_path / "reports" if package == "kdrbench.reports" else files(package)
+
+    monkeypatch.setattr(workflow, "files", elsewhere)
     assert report_sources(HERE) == before
-    with (tmp_path / "reports" / name).open("a") as stream:
+    (path,) = (tmp_path / "reports").rglob(name)
+    with path.open("a") as stream:
         stream.write("\n")
     assert report_sources(HERE) != before
 
 
 def test_under_conda_the_files_of_the_environments_count(tmp_path):
     (tmp_path / "envs").mkdir()
-    for name in ("ikdr.yaml", "report.yaml"):
+    for name in ("run.yaml", "report.yaml"):
         (tmp_path / "envs" / name).write_text("dependencies: [numpy=1]")
     conda = snakemake(tmp_path, DeploymentMethod.CONDA)
 
     def hashes(workflow):
-        return load_grid(table_4_config(), workflow).batches()[0].sha256, report_sources(workflow)
+        return grid_of(table_4_config(), workflow).batches()[0].sha256, report_sources(workflow)
 
     before, here = hashes(conda), hashes(HERE)
     assert before == hashes(conda)
@@ -75,14 +152,5 @@ def test_under_conda_the_files_of_the_environments_count(tmp_path):
     (tmp_path / "envs" / "report.yaml").write_text("dependencies: [numpy=2]")
     assert hashes(conda)[0] == before[0]
     assert hashes(conda)[1] != before[1]
-    (tmp_path / "envs" / "ikdr.yaml").write_text("dependencies: [numpy=2]")
+    (tmp_path / "envs" / "run.yaml").write_text("dependencies: [numpy=2]")
     assert hashes(conda)[0] != before[0]
-
-
-def test_the_dashboard_shows_every_figure_of_the_papers_grid_pictures_too():
-    grid = Grid(whole_config())
-    figures = [path for name in grid.experiments for path in figures_of(grid, name)]
-    stems = {path.rpartition(".")[0] for path in figures}
-    assert "reports/figures/figure1a_segmentation" in stems
-    assert set(figures) == {f"{stem}.{kind}" for stem in stems for kind in ("pdf", "png", "json")}
-    assert set(dashboard_parts(figures)) == {f"{stem}.json" for stem in stems}

@@ -45,7 +45,9 @@ def findings(workflow):
 
 
 def rows(workflow):
-    records = sorted((record.axes, record) for path in workflow.record_files() for record in read_records(path, IKDRRecord))
+    records = sorted(
+        (record.axes, record) for path in workflow.record_files() for record in read_records(path, IKDRRecord)
+    )
     assert len({axes for axes, _ in records}) == len(records)
     return {axes: [getattr(record, name) for name in COMPARED] for axes, record in records}
 

@@ -89,7 +89,15 @@ def test_a_deleted_file_is_published_again_and_forgotten_runs_are_made_again(wor
     done = workflow.run("--", path.relative_to(workflow.folder), **grid("ism", "mine"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert lines(workflow) == before
-    command = [sys.executable, "-m", "kdrbench", "forget", "table4_supervised/wine/gaussian/mine", "--results", "results"]
+    command = [
+        sys.executable,
+        "-m",
+        "kdrbench",
+        "forget",
+        "table4_supervised/wine/gaussian/mine",
+        "--results",
+        "results",
+    ]
     environment = workflow.environment | {"PYTHONPATH": f"{ROOT / 'src'}:{workflow.environment['PYTHONPATH']}"}
     subprocess.run(command, env=environment, check=True, cwd=workflow.folder)
     succeeds(workflow, **grid("ism", "mine"))

@@ -43,13 +43,17 @@ def test_quality_runs_go_side_by_side_on_one_core_and_their_times_do_not_count(o
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [row for found in workflow.records().values() for row in found]
     # Each waited for the other on a core that a timed run would have owned.
-    assert [(row.status, row.provenance.timed, row.provenance.cores, row.repeats) for row in rows] == [("converged", False, "", 1)] * 4
+    assert [(row.status, row.provenance.timed, row.provenance.cores, row.repeats) for row in rows] == [
+        ("converged", False, "", 1)
+    ] * 4
     # What is to be timed has to be run again, but nothing the other way.
     changes["timing"] = {"repeat_for_s": 0.01}
     done = workflow.run(**changes)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [row for found in workflow.records().values() for row in found]
-    assert [(row.provenance.timed, row.provenance.cores) for row in rows] == [(True, str(min(os.sched_getaffinity(0))))] * 4
+    assert [(row.provenance.timed, row.provenance.cores) for row in rows] == [
+        (True, str(min(os.sched_getaffinity(0))))
+    ] * 4
     assert makes_no_run(workflow, **changes | {"timing": loose})
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kdrbench.bench.publish import read_points
 from kdrbench.reports.figures.chart import Chart
-from small_grid import BAD, BASELINE_STATUS, LIMIT_S, ROWS, STATUS, Workflow, overlay
+from small_grid import BASELINE_STATUS, LIMIT_S, ROWS, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 

@@ -139,8 +139,8 @@ class Grid:
         batches = [batch for name in experiments for batch in self.batches(name)]
         return {axes: batch.definition_sha256 for batch in batches for axes in batch.axes}
 
-    def paths(self, kind: str, experiment: str | None = None, results: Path = Path("results")) -> list[str]:
-        """Return the ``records``, ``traces`` or ``findings`` of all jobs of one experiment, or of all."""
+    def experiment_paths(self, experiment: str, kind: str, results: Path = Path("results")) -> list[str]:
+        """Return the files of all jobs of an experiment that are of a ``kind``: records, traces or findings."""
         files = [JobFiles.of(results, bundle.path) for bundle in self.bundles(experiment)]
         return [str(getattr(one, kind)) for one in files]
 

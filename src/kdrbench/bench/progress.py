@@ -58,7 +58,7 @@ class BatchProgress:
     @property
     def begun(self) -> bool:
         """Whether some runs have ended or are under way, but not all have ended."""
-        return bool(self.left) and (self.running is not None or bool(self.ended))
+        return self.running is not None or 0 < self.n_ended < len(self.batch.runs)
 
 
 def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:

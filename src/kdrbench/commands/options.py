@@ -16,6 +16,24 @@ results_folder = click.option(
     "--results", type=FILE, default=Path("results"), show_default=True, is_eager=True, help="The workflow's results."
 )
 
+# What the commands that make reports share.
+config_file = click.option("--config", type=FILE, required=True, help="The frozen configuration.")
+merged_folder = click.option(
+    "--results", type=FILE, required=True, help="Folder of the merged tables: merged/EXPERIMENT.csv and SYSTEM.csv."
+)
+store_folder = click.option(
+    "--store", type=FILE, default=Path("results"), show_default=True, help="Folder of traces, findings and data."
+)
+out_stem = click.option("--out", type=FILE, required=True, help="Path without extension.")
+
+
+def read_frozen(path: Path) -> dict[str, Any]:
+    """Return the frozen configuration."""
+    import json
+
+    config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return config
+
 
 def read_options(words: tuple[str, ...]) -> dict[str, Any]:
     """Return options given as ``name=value``; values are read as YAML, so that 1e-3 and true are what they look like.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,24 +15,32 @@ from kdrbench.commands.options import as_json, results_folder
 from kdrbench.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from kdrbench.bench.record import RunRecord
+    from kdrbench.bench.record import Record
     from kdrbench.reports.two_solvers import Pair
 
-_AXES = ("experiment", "dataset", "kernel", "solver", "fold")
 _TITLES = ("metric", "cell", "folds", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
-# What `show` prints, in this order; the rest is in --json.
+# What `show` prints after the result, in this order; the rest is in --json.
 _GROUPS = {
-    "result": ("cost", "quality_metric", "quality", "feasibility", "stationarity", "iterations", "rounds"),
     "time": ("time_s", "time_iqr_s", "repeats", "cpu_s", "wall_s", "time_limit_s", "contaminated", "cores", "load"),
     "memory": ("memory_mib", "memory_limit_mib"),
     "calls": ("value_calls", "gradient_calls", "hessian_vector_calls", "hessian_calls", "surrogate_calls"),
-    "problem": ("paradigm", "split", "n_train", "n_test", "n_features", "n_components", "evaluation"),
+    "problem": (
+        "paradigm",
+        "split",
+        "n_train",
+        "n_test",
+        "n_samples",
+        "n_features",
+        "n_constant_features",
+        "n_components",
+        "rank",
+        "evaluation",
+    ),
     "provenance": (
         "started_at",
         "git_commit",
         "git_dirty",
         "kdrbench_version",
-        "solver_version",
         "python_version",
         "numpy_version",
         "scipy_version",
@@ -48,24 +57,24 @@ _GROUPS = {
 
 
 @click.command()
-@click.argument("first", metavar="A", type=RunName("solver"))
-@click.argument("second", metavar="B", type=RunName("solver"))
+@click.argument("first", metavar="A", type=RunName("method"))
+@click.argument("second", metavar="B", type=RunName("method"))
 @click.option("--experiment", default=None, help="Of this experiment only.")
 @results_folder
 @as_json
 def compare(first: str, second: str, experiment: str | None, results: Path, as_json: bool) -> None:
-    """Compare the solvers A and B fold by fold, in each cell of results/runs.csv that both have.
+    """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have.
 
-    Wins and losses are A's. The ratio is the median over folds of A / B (of costs that of F = -cost); p is that of
+    Wins and losses are A's. The ratio is the median over runs of A / B (of costs that of F = -cost); p is that of
     Wilcoxon's signed rank test, then Holm's correction of it over the cells of a metric.
     """
-    from kdrbench.reports.summary import read_all_runs
-    from kdrbench.reports.two_solvers import compare_solvers
+    from kdrbench.reports.records import read_runs
+    from kdrbench.reports.tables.paired_solvers import compare_solvers
 
-    table = results / "runs.csv"
+    table = results / "ikdr.csv"
     if not table.is_file():
         raise InputError(f"{table} is not there: run the workflow first, or name its folder with --results")
-    runs = read_all_runs(table)
+    runs = read_runs(table)
     if experiment is not None:
         if experiment not in set(runs["experiment"]):
             raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))
@@ -91,7 +100,7 @@ def _row(pair: Pair) -> tuple[str, ...]:
     # Ratios of costs differ from one in digits that ratios of times have not.
     values = ((pair.ratio, ".6g"), (pair.p, ".3g"), (pair.holm, ".3g"))
     numbers = [format(value, form) if value is not None else "-" for value, form in values]
-    return pair.metric, cell, str(pair.folds), str(pair.wins), str(pair.losses), *numbers
+    return pair.metric, cell, str(pair.runs), str(pair.wins), str(pair.losses), *numbers
 
 
 @click.command()
@@ -99,52 +108,98 @@ def _row(pair: Pair) -> tuple[str, ...]:
 @results_folder
 @as_json
 def show(run: str, results: Path, as_json: bool) -> None:
-    """Show the record of RUN, named by its axes: experiment/dataset/kernel/solver/fold."""
+    """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run."""
+    from kdrbench.bench.record import flat
+
     record = find_record(results, run)
-    trace = _trace(results, record)
+    trace, values = _trace(results, record), flat(record)
     if as_json:
-        click.echo(json.dumps({**asdict(record), "trace": trace}))
+        click.echo(json.dumps({**values, "trace": trace}))
         return
     click.echo(f"{run}: {record.status} - {record.message}")
-    values = asdict(record)
-    for title, names in _GROUPS.items():
-        known = {name: values[name] for name in names if values[name] is not None}
-        click.echo(f"{title}: " + ", ".join(f"{name} {_short(value)}" for name, value in known.items()))
+    for title, names in {"result": _result_columns(record), **_GROUPS}.items():
+        filled = {name: values[name] for name in names if values.get(name) is not None}
+        if filled:
+            click.echo(f"{title}: " + ", ".join(f"{name} {_short(value)}" for name, value in filled.items()))
     click.echo(_trace_in_words(trace))
 
 
-def find_record(results: Path, run: str) -> RunRecord:
+def _result_columns(record: Record) -> list[str]:
+    """Return the columns of the record's system that say what came out: those of no other group, and no axes."""
+    from kdrbench.bench.record import Record, column_types
+    from kdrbench.stages import axes_of
+
+    others = {*column_types(Record), *axes_of(type(record)), *(name for names in _GROUPS.values() for name in names)}
+    return [name for name in column_types(type(record)) if name not in others]
+
+
+def find_record(results: Path, run: str) -> Record:
     """Return the record of a run by its axes, joined by slashes.
 
     Raises ``InputError`` for words that name no run, saying how far they do.
     """
-    from kdrbench.bench.record import read_records
+    from kdrbench.stages import axes_of
 
     words = run.split("/")
-    if len(words) != len(_AXES) or not words[-1].isdigit():
-        raise InputError(f"a run is named {'/'.join(_AXES)}, for instance demo/wine/gaussian/ism/0; got {run!r}")
-    # A job's file stands in the folder of its data set, or below that.
-    paths = sorted((results / "runs" / words[0]).rglob("*.jsonl"))
-    left = [record for path in paths for record in read_records(path)]
-    for place, (axis, word) in enumerate(zip(_AXES, words, strict=True)):
-        known = list(dict.fromkeys(str(record.axes[place]) for record in left))
-        if axis == "experiment":
-            known = sorted(path.name for path in (results / "runs").glob("*/"))
+    left = _records(results, words[0])
+    axes, example = axes_of(type(left[0])), "/".join(map(str, left[0].axes))
+    if len(words) != len(axes):
+        raise InputError(f"a run of {words[0]!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
+    for place, (axis, word) in enumerate(zip(axes, words, strict=True)):
+        names = list(dict.fromkeys(str(record.axes[place]) for record in left))
         left = [record for record in left if str(record.axes[place]) == word]
         if not left:
-            raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axis, word, known)}")
-    # Files of an earlier configuration, which shared jobs in another way, may lie about.
-    return max(left, key=lambda record: record.started_at)
+            raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axis, word, names)}")
+    # Files of an earlier configuration, which shared jobs in another way, may be there too.
+    return max(left, key=lambda record: record.provenance.started_at)
 
 
-def _trace(results: Path, record: RunRecord) -> list[dict[str, float]]:
-    from kdrbench.bench.published import read_points
+def _records(results: Path, experiment: str) -> list[Record]:
+    """Return all records of an experiment, read as those of its system; ``InputError`` where there are none."""
+    from kdrbench.bench.record import RecordError, read_records
 
-    path = results / "traces" / record.trace_file
+    # A job's file is in the folder of its data set, or below that.
+    paths = sorted((results / "runs" / experiment).rglob("*.jsonl")) if experiment else []
+    if not any(path.stat().st_size for path in paths):
+        names = sorted(path.name for path in (results / "runs").glob("*/"))
+        raise InputError(f"{results / 'runs'} holds no such run: {unknown_name('experiment', experiment, names)}")
+    faults = []
+    for kind in _kinds(results, experiment):
+        try:
+            return [record for path in paths for record in read_records(path, kind)]
+        except RecordError as fault:
+            faults.append(fault)
+    raise faults[0]
+
+
+def _kinds(results: Path, experiment: str) -> Iterator[type[Record]]:
+    """Yield the class of an experiment's records by the frozen configurations, then those of all systems."""
+    from kdrbench.stages import STAGES, build_stage, stage_of
+
+    for path in (results / "config.json", *sorted(results.glob("*/config.json"))):
+        definitions = _experiments(path)
+        if experiment in definitions:
+            yield stage_of(definitions[experiment]).record
+    for system in STAGES:
+        yield build_stage(system).record
+
+
+def _experiments(path: Path) -> Mapping[str, Any]:
+    try:
+        experiments: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))["experiments"]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return experiments
+
+
+def _trace(results: Path, record: Record) -> list[dict[str, float]]:
+    from kdrbench.bench.publish import read_points
+
+    path = results / "traces" / record.provenance.trace_file
     points = read_points(path) if path.is_file() else {}
+    cell = "/".join(str(getattr(record, name)) for name in record.CELL)
     return [
-        {key: point[key] for key in ("time_s", "cost", "stationarity")}
-        for point in points.get((record.kernel, record.solver, record.fold), [])
+        {key: point[key] for key in ("time_s", "cost", "stationarity")} for point in points.get((cell, record.run), [])
     ]
 
 

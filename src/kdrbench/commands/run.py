@@ -9,15 +9,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdrbench.commands.completion import PluginName
 from kdrbench.commands.options import FILE, as_json, read_configs, read_options
 from kdrbench.errors import InputError
+
+if TYPE_CHECKING:
+    from kdrbench.bench.batch import Batch
+    from kdrbench.bench.publish import JobFiles
+    from kdrbench.bench.record import Record
+    from kdrbench.bench.workspace import Workspace
 
 _EXPERIMENT = "run"
 _LOOK_S = 0.1
@@ -36,10 +41,10 @@ _PLAIN_S = 1.0
 @click.option("--memory-limit", type=click.IntRange(min=1), default=4096, show_default=True, help="In MiB.")
 @click.option("--folds", type=click.IntRange(min=2), help="Cross validation; all rows, once, if not said.")
 @click.option("--start", type=click.Choice(["surrogate", "random", "identity"]), help="In place of the solver's own.")
-@click.option("--unsupervised", is_flag=True, help="Cluster: labels are for the judge alone.")
+@click.option("--unsupervised", is_flag=True, help="Cluster; labels are used for scoring alone.")
 @click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
 @click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
-@click.option("--config", "configs", type=FILE, multiple=True, help="Let names be those of this configuration, too.")
+@click.option("--config", "configs", type=FILE, multiple=True, help="Also resolve names from this configuration.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR overrides it.")
 @as_json
@@ -58,22 +63,23 @@ def run(
 
     Progress goes to standard error. Exit code 1 if a run ended without a result.
     """
-    from kdrbench.bench.grid import Grid
-    from kdrbench.bench.plan import Bundle
+    from kdrbench.bench.record import flat
+    from kdrbench.stages.config import load_grid
 
-    known = read_configs(configs)
-    config = cell_config(known, dataset, kernel, solver, read_options(options), read_options(kernel_options), settings)
-    (batch,) = Grid(config).batches()
+    resolved = read_configs(configs)
+    words = read_options(options), read_options(kernel_options)
+    config = cell_config(resolved, dataset, kernel, solver, *words, settings)
+    (batch,) = load_grid(config).batches()
     with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
         _prepare(batch.dataset, config, mirror, Path(folder))
-        records = _run_batch(Bundle(batch.path, (batch,)).to_json(), batch.folds, settings, Path(folder))
-    for record in records:
-        click.echo(json.dumps(record) if as_json else _in_words(record))
-    sys.exit(0 if all(record["cost"] is not None and record["status"] != "failed" for record in records) else 1)
+        rows = [flat(record) for record in _run_batch(batch, settings, Path(folder))]
+    for row in rows:
+        click.echo(json.dumps(row) if as_json else _in_words(row))
+    sys.exit(0 if all(row["cost"] is not None and row["status"] != "failed" for row in rows) else 1)
 
 
 def cell_config(
-    known: Mapping[str, Any],
+    resolved: Mapping[str, Any],
     dataset: str,
     kernel: str,
     solver: str,
@@ -81,19 +87,19 @@ def cell_config(
     kernel_options: dict[str, Any],
     settings: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the configuration of an experiment with one cell; names mean first what they mean in ``known``."""
+    """Return the configuration of an experiment with one cell; names mean first what they mean in ``resolved``."""
     paradigm = "unsupervised" if settings["unsupervised"] else "supervised"
     experiment: dict[str, Any] = {"title": "one cell", "paradigm": paradigm, "start": "surrogate"}
-    defined = _named("method", solver, known.get("solvers", {})) | options
+    defined = _named("method", solver, resolved.get("solvers", {})) | options
     if settings["start"]:
         defined["start"] = settings["start"]
-    data_name, own = _data(dataset, known.get("datasets", {}))
+    data_name, own = _data(dataset, resolved.get("datasets", {}))
     names = {"kernels": _short(kernel), "solvers": _short(solver)}
     experiment |= {"datasets": [data_name], "split": "folds" if settings["folds"] else "none"}
     experiment |= {key: [name] for key, name in names.items()}
     experiment["components"] = {data_name: settings["components"] or _classes(data_name, own)}
     if settings["folds"]:
-        experiment |= {"folds": settings["folds"], "folds_per_job": settings["folds"]}
+        experiment |= {"folds": settings["folds"], "runs_per_job": settings["folds"]}
     return {
         "seed": settings["seed"],
         "run": [_EXPERIMENT],
@@ -101,22 +107,22 @@ def cell_config(
         "limits": {"time_s": settings["time_limit"], "memory_mib": settings["memory_limit"]},
         "timing": {"repeat_for_s": 0, "threads": 1},
         "datasets": own,
-        "kernels": {names["kernels"]: _named("family", kernel, known.get("kernels", {})) | kernel_options},
+        "kernels": {names["kernels"]: _named("family", kernel, resolved.get("kernels", {})) | kernel_options},
         "solvers": {names["solvers"]: defined},
         "experiments": {_EXPERIMENT: experiment},
     }
 
 
-def _named(key: str, name: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(known[name]) if name in known else {key: name}
+def _named(key: str, name: str, definitions: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(definitions[name]) if name in definitions else {key: name}
 
 
-def _data(name: str, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _data(name: str, definitions: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the short name of a data set, and its definition if it is the user's own."""
     from kdrbench.methods import is_own
 
-    if name in known:
-        return name, {name: dict(known[name])}
+    if name in definitions:
+        return name, {name: dict(definitions[name])}
     return (_short(name), {_short(name): {"loader": name}}) if is_own("data set", name, ()) else (name, {})
 
 
@@ -149,42 +155,51 @@ def _data_in(folder: Path) -> Path:
     return folder / "data.npz"
 
 
-def _run_batch(spec: str, folds: tuple[int, ...], settings: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
-    """Run the batch as the workflow does, in a process of its own, and say meanwhile how far it is."""
+def _run_batch(batch: Batch, settings: Mapping[str, Any], folder: Path) -> list[Record]:
+    """Run the batch as the workflow does, in a process of its own, and show meanwhile how far it is."""
+    from kdrbench.bench.batch import Bundle
+    from kdrbench.bench.publish import JobFiles
     from kdrbench.bench.record import read_records
-    from kdrbench.bench.state import BatchFiles
+    from kdrbench.stages import build_stage
 
-    files = BatchFiles(folder / "records.jsonl", folder / "traces.jsonl", folder / "state")
-    command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--spec", spec, "--data", _data_in(folder)]
-    command += ["--out", files.records, "--trace", files.traces, "--state", files.state, "--repeat-for-s", "0"]
+    files, record = JobFiles.of(folder, batch.path), build_stage(batch.system).record
+    command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--repeat-for-s", "0"]
+    command += ["--job", Bundle(batch.path, (batch,)).to_json(), "--data", _data_in(folder), "--results", folder]
     command += ["--time-limit-s", str(settings["time_limit"]), "--memory-limit-mib", str(settings["memory_limit"])]
     # This process is the one that the batch must not outlive.
     environment = {**os.environ, "KDRBENCH_SCHEDULER_PID": str(os.getpid())}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as process:
         try:
-            line = _Line()
-            while process.poll() is None:
-                line.show(_progress(files, folds, settings["time_limit"]))
-                time.sleep(_LOOK_S)
-            line.end()
+            _watch(process, batch, files, files.workspace(batch, record), settings["time_limit"])
         except BaseException:
             process.terminate()
             raise
     if process.returncode:
         raise InputError("the run came to no end, see the lines above")
-    return [asdict(record) for record in read_records(files.records)]
+    return list(read_records(files.records, record))
 
 
-def _progress(files: Any, folds: tuple[int, ...], time_limit_s: float) -> str:
-    """Return what the trace of the last fold that has begun says."""
+def _watch(
+    process: subprocess.Popen[bytes], batch: Batch, files: JobFiles, workspace: Workspace[Any], time_limit_s: float
+) -> None:
+    """Show how far the batch is until its process ends."""
+    line = _Line()
+    while process.poll() is None:
+        line.show("ending" if files.records.exists() else _progress(batch, workspace, time_limit_s))
+        time.sleep(_LOOK_S)
+    line.end()
+
+
+def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> str:
+    """Return what the trace of the last run that has begun says."""
     from kdrbench.bench.traces import read_trace
 
-    begun = [fold for fold in folds if files.run(fold).trace.exists()]
-    trace = read_trace(files.run(begun[-1]).trace) if begun else []
+    begun = [number for number in batch.runs if workspace.run(number).trace.exists()]
+    trace = read_trace(workspace.run(begun[-1]).trace) if begun else []
     if not trace:
-        return "ending" if files.records.exists() else "starting"
+        return "starting"
     last = trace[-1]
-    fold = f"fold {begun[-1] + 1} of {len(folds)}: " if len(folds) > 1 else ""
+    fold = f"fold {begun[-1] + 1} of {len(batch.runs)}: " if len(batch.runs) > 1 else ""
     return (
         f"{fold}cost {last.cost:.8g}, {len(trace)} iterates seen, stationarity {last.stationarity:.1e}, "
         f"{last.time_s:.1f} of {time_limit_s:g} s"
@@ -192,7 +207,7 @@ def _progress(files: Any, folds: tuple[int, ...], time_limit_s: float) -> str:
 
 
 class _Line:
-    """A line that is written over on a terminal, and written anew now and then elsewhere."""
+    """A line that is overwritten on a terminal, and written again now and then elsewhere."""
 
     def __init__(self) -> None:
         self._shown, self._next_s = "", 0.0
@@ -209,14 +224,14 @@ class _Line:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 
-def _in_words(record: Mapping[str, Any]) -> str:
+def _in_words(row: Mapping[str, Any]) -> str:
     def number(name: str, form: str) -> str:
-        return "none" if record[name] is None else format(record[name], form)
+        return "none" if row[name] is None else format(row[name], form)
 
-    fold = f"fold {record['fold']}: " if record["split"] == "folds" else ""
+    fold = f"fold {row['run']}: " if row["split"] == "folds" else ""
     return (
-        f"{fold}{record['status']} - {record['message']}\n"
-        f"  cost {number('cost', '.8g')}, {record['quality_metric']} {number('quality', '.4g')}, "
+        f"{fold}{row['status']} - {row['message']}\n"
+        f"  cost {number('cost', '.8g')}, {row['quality_metric']} {number('quality', '.4g')}, "
         f"{number('iterations', 'd')} iterations in {number('time_s', '.3g')} s, stationarity "
         f"{number('stationarity', '.1e')}, feasibility {number('feasibility', '.1e')}"
     )

@@ -114,7 +114,7 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
     from kdrbench.bench.merge import merge_records, rows_lost
 
     grid = _grid(config)
-    paths = [Path(path) for name in experiments for path in grid.paths("records", name, results)]
+    paths = [Path(path) for name in experiments for path in grid.experiment_paths(name, "records", results)]
     expected = grid.expected(list(experiments))
     if lost := rows_lost(out, len(expected)):
         click.echo(f"{out} had {lost} row(s) more: the configuration asks for fewer runs than before")

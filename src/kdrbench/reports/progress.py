@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from kdrbench.bench.progress import BatchProgress, endings, seconds_left
-from kdrbench.reports.numbers import duration, quantity
+from kdrbench.reports.tables.numbers import duration, quantity
 from kdrbench.solvers import Status
 from kdrbench.stages.ikdr.controls import LosingCell
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from kdrbench import plugins
@@ -22,6 +23,11 @@ _CONTRACT = ("record", "expand", "run")
 def system_of(experiment: Config) -> str:
     """Return the name of the system that an experiment belongs to."""
     return str(experiment.get("system", DEFAULT))
+
+
+def table_of(system: str) -> str:
+    """Return the name of a system's merged table: its own, or that of its class without the path."""
+    return re.sub(r"\W+", "_", system.rpartition("/")[2])
 
 
 def stage_of(experiment: Config) -> Stage:

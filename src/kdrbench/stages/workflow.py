@@ -19,6 +19,7 @@ from kdrbench.bench.sources import sources_of
 from kdrbench.bench.stage import Config
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.stages.config import load_grid
+from kdrbench.stages.registry import table_of
 
 _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 
@@ -59,7 +60,7 @@ def folder_of(root: str, grid: Grid) -> str:
 
 def merged_tables(grid: Grid) -> dict[str, list[str]]:
     """Return the merged tables, without extension, and the experiments of each: every experiment, and every system."""
-    systems = {system.rpartition("/")[2]: names for system, names in grid.systems.items()}
+    systems = {table_of(system): names for system, names in grid.systems.items()}
     return {**{f"merged/{name}": [name] for name in grid.experiments}, **systems}
 
 
@@ -132,11 +133,11 @@ def report_sources(workflow: Any) -> str:
     return digest.hexdigest()
 
 
-def check_targets(workflow: Any, targets: Iterable[str]) -> None:
-    """Let Snakemake end with the near names when a target is asked for that is neither a rule, a target, nor a file."""
+def refuse_target(name: str, targets: Iterable[str], experiments: Iterable[str]) -> list[str]:
+    """Let Snakemake end with the near names for a target that the configuration does not have."""
     from snakemake.exceptions import WorkflowError
 
-    known = {*targets, *(rule.name for rule in workflow.rules)}
-    for target in workflow.dag_settings.targets:
-        if target not in known and "/" not in str(target) and "." not in str(target):
-            raise WorkflowError(unknown_name("target", str(target), sorted(known)))
+    known = sorted(targets)
+    if name in set(experiments):
+        raise WorkflowError(f"experiment {name!r} is not in `run`; targets: {', '.join(known)}")
+    raise WorkflowError(unknown_name("target", name, known))

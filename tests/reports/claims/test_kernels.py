@@ -5,16 +5,14 @@ import json
 import pandas as pd
 import pytest
 
-from kdrbench.reports.chart import Axis, Chart, Panel, Series
 from kdrbench.reports.claims import Decision, Records
 from kdrbench.reports.claims.kpca import (
     CELLS,
     aligned_come_close,
     kernel_versions_win,
-    points_of_figure_5,
     tricks_agree,
 )
-from kdrbench.reports.claims.lowrank import agreement_rises, cost_of_projections, fewer_sweeps
+from kdrbench.reports.claims.low_rank import agreement_rises, cost_of_projections, fewer_sweeps
 
 LEARNERS = ("nca", "lmnn", "dne")
 DATASETS = ("balance", "breast", "glass", "ionosphere", "iris", "musk2", "pima", "satellite", "yeast", "m-usps")
@@ -29,7 +27,7 @@ def kpca(lost=0, datasets=DATASETS, aligned=0.91, tuning=(100.0, 1.0), **columns
         seconds = {"plain": 0.0, "cross_validated": tuning[0], "aligned": tuning[1]}
         for variant, accuracy in accuracies.items():
             row = {"dataset": dataset, "learner": learner, "variant": variant, "tuning_wall_s": seconds[variant]}
-            rows += [row | {"split": split, "accuracy": accuracy + 0.001 * split} | columns for split in (0, 1)]
+            rows += [row | {"run": number, "accuracy": accuracy + 0.001 * number} | columns for number in (0, 1)]
     return Records(kpca=pd.DataFrame(rows))
 
 
@@ -82,11 +80,16 @@ def test_aligned_kernels_must_be_close_and_quick():
 
 
 def tricks(**points):
-    """Figure 5 with a series for each way to solve the kernel trick; points are (condition, disagreement)."""
-    series = [Series(f"Iris, {name}", [x for x, _ in own], [y for _, y in own]) for name, own in points.items()]
-    axis = Axis("a")
-    chart = Chart("kpca_figure5", "t", "c", [Panel("Accuracies", axis, axis), Panel("Distances", axis, axis, series)])
-    return Records(tricks=points_of_figure_5(Chart.from_json(chart.to_json())))
+    """Runs of Figure 5 for each way to solve the kernel trick; points are (condition, disagreement)."""
+    rows = [
+        {"figure": 5, "method": method, "condition": condition, "disagreement": disagreement}
+        for method, pairs in points.items()
+        for condition, disagreement in pairs
+    ]
+    # The KPCA trick disagrees with nothing, and Figure 4 decides nothing.
+    rows += [{"figure": 5, "method": "kpca", "condition": None, "disagreement": None}]
+    rows += [{"figure": 4, "method": "exact", "condition": 1.0, "disagreement": 1.0}]
+    return Records(tricks=pd.DataFrame(rows))
 
 
 def test_both_tricks_must_agree_where_the_kernel_is_well_conditioned():
@@ -99,10 +102,10 @@ def test_both_tricks_must_agree_where_the_kernel_is_well_conditioned():
     assert tricks_agree(tricks(exact=[(1e9, 1e-9)])).decision is Decision.UNDECIDED
 
 
-def lowrank(*rows):
-    blank = {"task": "t", "run": 0, "n_constraints": 50, "status": "converged", "n_samples": 300, "rank": 16}
+def low_rank(*rows):
+    blank = {"experiment": "t", "run": 0, "n_constraints": 50, "status": "converged", "n_samples": 300, "rank": 16}
     blank |= {"sweeps": 10, "projections": 500, "time_s": 1.0, "nmi_ten_starts": 0.5}
-    return Records(lowrank=pd.DataFrame([blank | row for row in rows]))
+    return Records(low_rank=pd.DataFrame([blank | row for row in rows]))
 
 
 def timed(method, in_n, in_r):
@@ -112,7 +115,7 @@ def timed(method, in_n, in_r):
 
 
 def test_projections_must_be_linear_in_n_and_quadratic_in_r():
-    found = cost_of_projections(lowrank(*timed("burg", 1.0, 2.0), *timed("von_neumann", 0.3, 2.2)))
+    found = cost_of_projections(low_rank(*timed("burg", 1.0, 2.0), *timed("von_neumann", 0.3, 2.2)))
     assert found.decision is Decision.CONFIRMED
     assert found.evidence.startswith("burg n^1.00 (1.00 to 1.00); burg r^2.00 (2.00 to 2.00); von_neumann n^0.30")
 
@@ -120,14 +123,14 @@ def test_projections_must_be_linear_in_n_and_quadratic_in_r():
 @pytest.mark.parametrize("exponents", [(1.5, 2.0), (1.0, 3.0), (1.0, 1.0)])
 def test_other_exponents_contradict(exponents):
     rows = [*timed("burg", 1.0, 2.0), *timed("von_neumann", *exponents)]
-    assert cost_of_projections(lowrank(*rows)).decision is Decision.CONTRADICTED
+    assert cost_of_projections(low_rank(*rows)).decision is Decision.CONTRADICTED
 
 
 def test_exponents_need_three_sizes_of_runs_that_converged():
     rows = [*timed("burg", 1.0, 2.0), *timed("von_neumann", 1.0, 2.0)]
     for row in rows[-2:]:
         row["status"] = "time_limit"
-    found = cost_of_projections(lowrank(*rows))
+    found = cost_of_projections(low_rank(*rows))
     assert found.decision is Decision.UNDECIDED
     assert "three sizes of von_neumann r" in found.evidence
 
@@ -135,7 +138,7 @@ def test_exponents_need_three_sizes_of_runs_that_converged():
 def test_small_ranks_are_left_out_where_there_are_large_ones():
     bent = [{"method": "burg", "rank": r, "time_s": float(max(r, 100) ** 2)} for r in (16, 32, 64, 128, 256, 512)]
     rows = [*bent, *timed("burg", 1.0, 2.0)[:4], *timed("von_neumann", 1.0, 2.0)]
-    assert "burg r^2.00 (2.00 to 2.00)" in cost_of_projections(lowrank(*rows)).evidence
+    assert "burg r^2.00 (2.00 to 2.00)" in cost_of_projections(low_rank(*rows)).evidence
 
 
 def swept(method, sweeps, **columns):
@@ -144,16 +147,16 @@ def swept(method, sweeps, **columns):
 
 def test_boosting_must_need_ten_times_as_many_sweeps():
     ours = swept("von_neumann", 10)
-    found = fewer_sweeps(lowrank(*ours, *swept("definite_boost", 200)))
+    found = fewer_sweeps(low_rank(*ours, *swept("definite_boost", 200)))
     assert found.decision is Decision.CONFIRMED
     assert found.evidence == "definite_boost needs 20 times as many in the median of 3 sets"
-    assert fewer_sweeps(lowrank(*ours, *swept("definite_boost", 30))).decision is Decision.CONTRADICTED
+    assert fewer_sweeps(low_rank(*ours, *swept("definite_boost", 30))).decision is Decision.CONTRADICTED
     unfinished = swept("definite_boost", 30, status="max_iterations")
-    assert fewer_sweeps(lowrank(*ours, *unfinished)).decision is Decision.UNDECIDED
+    assert fewer_sweeps(low_rank(*ours, *unfinished)).decision is Decision.UNDECIDED
     both = [*swept("definite_boost", 30), *swept("definite_boost_symmetric", 200)]
-    assert fewer_sweeps(lowrank(*ours, *both)).decision is Decision.CONTRADICTED
-    elsewhere = swept("definite_boost", 200, task="another")
-    assert fewer_sweeps(lowrank(*ours, *elsewhere)).decision is Decision.UNDECIDED
+    assert fewer_sweeps(low_rank(*ours, *both)).decision is Decision.CONTRADICTED
+    elsewhere = swept("definite_boost", 200, experiment="another")
+    assert fewer_sweeps(low_rank(*ours, *elsewhere)).decision is Decision.UNDECIDED
 
 
 def agreeing(method, *values):
@@ -165,9 +168,9 @@ def agreeing(method, *values):
 
 def test_agreement_must_rise_for_every_method():
     rising = agreeing("burg", 0.5, 0.7, 0.8)
-    found = agreement_rises(lowrank(*rising))
+    found = agreement_rises(low_rank(*rising))
     assert found.decision is Decision.CONFIRMED
     assert found.evidence == "from the fewest to the most constraints: t, burg: 0.50 to 0.80"
     falling = agreeing("von_neumann", 0.5, 0.7, 0.4)
-    assert agreement_rises(lowrank(*rising, *falling)).decision is Decision.CONTRADICTED
-    assert agreement_rises(lowrank(*agreeing("burg", 0.5, 0.7))).decision is Decision.UNDECIDED
+    assert agreement_rises(low_rank(*rising, *falling)).decision is Decision.CONTRADICTED
+    assert agreement_rises(low_rank(*agreeing("burg", 0.5, 0.7))).decision is Decision.UNDECIDED

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from kdrbench.stages.ikdr.solver_run import _second_order
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import build_task
 from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.stages.ikdr.solver_run import _second_order
 
 
 def problem_of(n_features):

@@ -202,9 +202,7 @@ def test_a_run_goes_on_from_the_rows_and_files_that_an_interrupted_batch_left(go
     assert again[0] == records[0]
     assert [record.cost for record in again] == [record.cost for record in records]
     np.testing.assert_array_equal(arrays_in(files)[f"{CELL}/projection_0"], -kept)
-    np.testing.assert_array_equal(
-        arrays_in(files)[f"{CELL}/projection_1"], arrays_in(made)[f"{CELL}/projection_1"]
-    )
+    np.testing.assert_array_equal(arrays_in(files)[f"{CELL}/projection_1"], arrays_in(made)[f"{CELL}/projection_1"])
     assert [point["cost"] for point in trace_of(files)] == [-1.0]
     assert trace_of(files, 1)[-1]["cost"] == pytest.approx(again[1].cost, rel=1e-12)
     assert json.loads(files.traces.read_text().splitlines()[0])["calls"] is None

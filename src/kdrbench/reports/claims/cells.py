@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdrbench.bench.config import NO_KERNEL
-from kdrbench.bench.experiment import is_scaling
-from kdrbench.reports.layout import dataset_label, kernel_label, solver_label
-from kdrbench.reports.summary import COMPLETED
+from kdrbench.reports.records import NO_KERNEL, is_scaling
+from kdrbench.reports.tables.cells import COMPLETED
+from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
 
 RIVALS = ("dg", "sm", "gm")
 
@@ -33,7 +32,7 @@ class PairOfCells:
     def name(self) -> str:
         """The cell in words."""
         return (
-            f"{self.experiment}: {dataset_label(self.dataset)}, {kernel_label(self.kernel)}, {solver_label(self.rival)}"
+            f"{self.experiment}: {dataset_label(self.dataset)}, {kernel_label(self.kernel)}, {method_label(self.rival)}"
         )
 
 
@@ -50,9 +49,9 @@ def beside(runs: pd.DataFrame, metric: str, solver: str, rivals: tuple[str, ...]
     """Return each cell in which ``solver`` and a rival have numbers for the same folds."""
     found = []
     for place, group in cells_of(runs):
-        ours = group[group["solver"] == solver].set_index("fold")
+        ours = group[group["method"] == solver].set_index("run")
         for rival in rivals:
-            theirs = group[group["solver"] == rival].set_index("fold")
+            theirs = group[group["method"] == rival].set_index("run")
             columns, names = [metric, "status"], ("", "_rival")
             both = ours[columns].merge(theirs[columns], left_index=True, right_index=True, suffixes=names)
             both = both.dropna(subset=[metric, f"{metric}_rival"])

@@ -1,15 +1,14 @@
-"""What a claim is, the records it is decided from, and what comes out."""
+"""What a claim is, the records it is decided from, and the decision."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import pandas as pd
 
-from kdrbench.bench.config import NO_KERNEL
-from kdrbench.bench.experiment import Config
+from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, NO_KERNEL, Config
 from kdrbench.solvers import Status
 
 
@@ -32,18 +31,24 @@ class Found:
 
 @dataclass(frozen=True)
 class Records:
-    """The tables of runs; one without rows stands for records that are missing.
+    """The merged tables by system; one without rows where there are no records.
 
-    ``runs`` are those of dimension reduction (results/runs.csv), ``kpca`` those of the KPCA trick (results/kpca.csv),
-    ``lowrank`` those of low-rank kernels (results/lowrank.csv). ``tricks`` has ``method``, ``condition`` and
-    ``disagreement`` of the points of the KPCA trick's Figure 5 (:func:`.kpca.points_of_figure_5`).
+    ``runs`` are those of dimension reduction (results/ikdr.csv), ``kpca`` those of the KPCA trick
+    (results/kpca_trick.csv), ``tricks`` those of its figures (results/kpca_figures.csv), and ``low_rank`` those of
+    low-rank kernels (results/low_rank.csv).
     """
 
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
     kpca: pd.DataFrame = field(default_factory=pd.DataFrame)
-    lowrank: pd.DataFrame = field(default_factory=pd.DataFrame)
+    low_rank: pd.DataFrame = field(default_factory=pd.DataFrame)
     tricks: pd.DataFrame = field(default_factory=pd.DataFrame)
     config: Config = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tables: Mapping[str, pd.DataFrame], config: Config) -> Records:
+        """Return the records of the systems that there are."""
+        names = {"runs": IKDR, "kpca": KPCA_TRICK, "tricks": KPCA_FIGURES, "low_rank": LOW_RANK}
+        return cls(**{name: tables[system] for name, system in names.items() if system in tables}, config=config)
 
     @property
     def solved(self) -> pd.DataFrame:
@@ -55,9 +60,9 @@ class Records:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper, where it or the numbers for it stand, and the function that decides it.
+    """A sentence of a paper, where it or the numbers for it are printed, and the function that decides it.
 
-    ``where`` is a table, figure or theorem; empty for what stands somewhere in the text.
+    ``where`` is a table, figure or theorem; empty for a sentence of the running text.
     """
 
     name: str

@@ -6,9 +6,9 @@ import numpy as np
 
 from kdrbench.reports.claims.cells import RIVALS, PairOfCells, beside
 from kdrbench.reports.claims.claim import Decision, Found, Records, confirmed_if, listed, undecided
-from kdrbench.reports.layout import solver_label
-from kdrbench.reports.paired import paired_tests
-from kdrbench.reports.scaling import ALL_PAIRS, SizeSeries, size_series
+from kdrbench.reports.tables.labels import method_label
+from kdrbench.reports.tables.paired_tests import paired_tests
+from kdrbench.reports.tables.size_series import ALL_PAIRS, SizeSeries, size_series
 
 # Costs that differ by less read the same in print.
 LEVEL = 1e-3
@@ -123,28 +123,28 @@ def quadratic_time(records: Records) -> Found:
     other; undecided if some solver ended at fewer than three sizes or its interval is wider than 1.
     """
     if records.runs.empty:
-        return undecided("runs of a scaling experiment (results/runs.csv)")
+        return undecided("runs of a scaling experiment (results/ikdr.csv)")
     series = [one for one in size_series(records.runs, records.config) if one.axis == "n_train"]
     pairs = [one for one in series if one.evaluation == ALL_PAIRS]
     if not pairs:
         return undecided("runs of a scaling experiment that sums over all pairs, at three sizes or more")
-    laws = [(one.solver, one.law) for one in pairs]
+    laws = [(one.method, one.law) for one in pairs]
     evidence = "; ".join(_slope(one) for one in pairs)
     if any(law is None or law.high - law.low > _WIDEST for _, law in laws):
         return Found(
             Decision.UNDECIDED, f"too few sizes for an exponent of every solver: {evidence}", _factored(series)
         )
-    known = [law for _, law in laws if law is not None]
-    near = all(law.low <= 2 + _NEAR and law.high >= 2 - _NEAR for law in known)
-    exponents = [law.exponent for law in known]
+    fitted = [law for _, law in laws if law is not None]
+    near = all(law.low <= 2 + _NEAR and law.high >= 2 - _NEAR for law in fitted)
+    exponents = [law.exponent for law in fitted]
     return confirmed_if(near and max(exponents) - min(exponents) <= _LIKE, evidence, _factored(series))
 
 
 def _slope(one: SizeSeries) -> str:
     law = one.law
     if law is None:
-        return f"{solver_label(one.solver)} ended at {len(one.ended)} sizes"
-    return f"{solver_label(one.solver)} n^{law.exponent:.2f} (95 %: {law.low:.2f} to {law.high:.2f})"
+        return f"{method_label(one.method)} ended at {len(one.ended)} sizes"
+    return f"{method_label(one.method)} n^{law.exponent:.2f} (95 %: {law.low:.2f} to {law.high:.2f})"
 
 
 def _factored(series: list[SizeSeries]) -> str:

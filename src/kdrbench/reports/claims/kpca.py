@@ -1,4 +1,4 @@
-"""Claims of the KPCA trick (Chatpatanasiri et al. 2010), from results/kpca.csv."""
+"""Claims of the KPCA trick (Chatpatanasiri et al. 2010), from results/kpca_trick.csv."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 
 import pandas as pd
 
-from kdrbench.reports.chart import Chart
 from kdrbench.reports.claims.claim import Found, Records, confirmed_if, listed, undecided
-from kdrbench.reports.layout import dataset_label
+from kdrbench.reports.figures.kpca_tricks import KERNEL_TRICK
+from kdrbench.reports.tables.labels import dataset_label
 
 PLAIN, CROSS_VALIDATED, ALIGNED = "plain", "cross_validated", "aligned"
 # Ten data sets and three learners, and the cells that the paper's tables give to the kernel versions.
@@ -16,6 +16,7 @@ CELLS, WON = 30, 28
 CLOSE = 0.02
 WELL_CONDITIONED, AGREE = 1e7, 1e-4
 QUICKER = 10.0
+_FIGURE = 5
 
 
 def kernel_versions_win(records: Records) -> Found:
@@ -26,7 +27,7 @@ def kernel_versions_win(records: Records) -> Found:
     """
     means = _means(records.kpca, "accuracy")
     if means.empty or not {PLAIN, CROSS_VALIDATED} <= set(means.columns):
-        return undecided("accuracies of plain and cross-validated learners (results/kpca.csv)")
+        return undecided("accuracies of plain and cross-validated learners (results/kpca_trick.csv)")
     both = means[[PLAIN, CROSS_VALIDATED]].dropna().round(2)
     gains = both[CROSS_VALIDATED] - both[PLAIN]
     won, level = int((gains > 0.001).sum()), int((gains.abs() <= 0.001).sum())
@@ -34,7 +35,9 @@ def kernel_versions_win(records: Records) -> Found:
     if lost := _names(gains[gains < -0.001].index):
         evidence += f"; lost: {listed(lost)}"
     if len(gains) < CELLS:
-        return undecided(f"{CELLS - len(gains)} of the {CELLS} cells (results/kpca.csv); of the others {evidence}")
+        return undecided(
+            f"{CELLS - len(gains)} of the {CELLS} cells (results/kpca_trick.csv); of the others {evidence}"
+        )
     return confirmed_if(won >= WON, evidence, _chosen_on_the_test_set(records.kpca, means))
 
 
@@ -60,11 +63,11 @@ def aligned_come_close(records: Records) -> Found:
     means = _means(records.kpca, "accuracy")
     seconds = _means(records.kpca, "tuning_wall_s")
     if means.empty or not {CROSS_VALIDATED, ALIGNED} <= set(means.columns):
-        return undecided("accuracies of cross-validated and aligned kernels (results/kpca.csv)")
+        return undecided("accuracies of cross-validated and aligned kernels (results/kpca_trick.csv)")
     both = means[[CROSS_VALIDATED, ALIGNED]].dropna()
     spent = seconds.reindex(index=both.index, columns=[CROSS_VALIDATED, ALIGNED]).dropna()
     if both.empty or spent.empty or not spent[ALIGNED].sum() > 0:
-        return undecided("accuracies and tuning times of both on the same data (results/kpca.csv)")
+        return undecided("accuracies and tuning times of both on the same data (results/kpca_trick.csv)")
     loss = float((both[CROSS_VALIDATED] - both[ALIGNED]).mean())
     ratio = float(spent[CROSS_VALIDATED].sum() / spent[ALIGNED].sum())
     evidence = (
@@ -75,25 +78,15 @@ def aligned_come_close(records: Records) -> Found:
     return confirmed_if(loss <= CLOSE and ratio >= QUICKER, evidence)
 
 
-def points_of_figure_5(chart: Chart) -> pd.DataFrame:
-    """Return the right panel's points: how the kernel trick was solved, condition of K, disagreement of distances."""
-    rows = [
-        {"method": series.label.rpartition(", ")[2], "condition": float(str(x)), "disagreement": y}
-        for series in chart.panels[1].series
-        for x, y in zip(series.x, series.y, strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["method", "condition", "disagreement"])
-
-
 def tricks_agree(records: Records) -> Found:
     """Decide "the kernel trick and the KPCA trick agree unless K is ill-conditioned", by KDNE's squared distances.
 
     Confirmed if wherever the condition number is at most 1e7 they disagree by no more than 1e-4 of the largest.
     Rounding errors of a generalised eigenproblem grow as eps times its condition.
     """
-    points = records.tricks
+    points = _kernel_trick(records.tricks)
     if points.empty:
-        return undecided("disagreements of both tricks (reports/figures/kpca_figure5.json)")
+        return undecided("disagreements of both tricks (results/kpca_figures.csv, Figure 5)")
     regular = points[points["condition"] <= WELL_CONDITIONED]
     rest = points.drop(regular.index)
     if regular.empty:
@@ -114,3 +107,10 @@ def _means(kpca: pd.DataFrame, column: str) -> pd.DataFrame:
 
 def _names(index: pd.Index) -> list[str]:
     return [f"{dataset_label(str(dataset))} {str(learner).upper()}" for dataset, learner in index]
+
+
+def _kernel_trick(tricks: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of Figure 5 in which the kernel trick was solved."""
+    if tricks.empty:
+        return tricks
+    return tricks[(tricks["figure"] == _FIGURE) & tricks["method"].isin(KERNEL_TRICK)].dropna(subset=["disagreement"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from importlib.resources import files
 from pathlib import Path
 
 from kdrbench.files import write_text
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records
 from kdrbench.reports.claims.register import CLAIMS
+from kdrbench.reports.tables.html import render
 
 Decided = list[tuple[Claim, Found]]
 
@@ -45,12 +45,7 @@ def claims_json(found: Decided) -> str:
 
 def claims_html(found: Decided, decided_by: list[str]) -> str:
     """Return one self-contained page."""
-    import jinja2
-
-    source = files("kdrbench.reports").joinpath("claims.html.j2").read_text(encoding="utf-8")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     counts = Counter(result.decision for _, result in found)
     words = ", ".join(f"{counts[decision]} {decision}" for decision in Decision)
-    return environment.from_string(source).render(
-        decided=found, counts=f"{len(found)} claims: {words}", decided_by=", ".join(decided_by)
-    )
+    counted = f"{len(found)} claims: {words}"
+    return render("claims.html.j2", decided=found, counts=counted, decided_by=", ".join(decided_by))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kdrbench.reports.claims import costs, kpca, lowrank, results
+from kdrbench.reports.claims import costs, kpca, low_rank, results
 from kdrbench.reports.claims.claim import Claim
 
 _NEURIPS, _ISMPLUS = "NeurIPS 2019", "ISM+"
-_KPCA, _LOWRANK = "KPCA trick 2010", "Low-rank kernels 2006"
+_KPCA, _LOW_RANK = "KPCA trick 2010", "Low-rank kernels 2006"
 
 CLAIMS = (
     Claim("few_iterations", "ISM needs fewer than 5 iterations.", _NEURIPS, "", results.few_iterations),
@@ -67,16 +67,16 @@ CLAIMS = (
     Claim(
         "cost_of_projections",
         "Burg and von Neumann take time linear in n and quadratic in r.",
-        _LOWRANK,
+        _LOW_RANK,
         "",
-        lowrank.cost_of_projections,
+        low_rank.cost_of_projections,
     ),
     Claim(
         "fewer_sweeps",
         "Exact projections need far fewer sweeps than DefiniteBoost.",
-        _LOWRANK,
+        _LOW_RANK,
         "",
-        lowrank.fewer_sweeps,
+        low_rank.fewer_sweeps,
     ),
-    Claim("agreement_rises", "NMI rises with constraints.", _LOWRANK, "", lowrank.agreement_rises),
+    Claim("agreement_rises", "NMI rises with constraints.", _LOW_RANK, "", low_rank.agreement_rises),
 )

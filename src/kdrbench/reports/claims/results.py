@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from kdrbench.bench.experiment import is_scaling
-from kdrbench.bench.quality import Metric
 from kdrbench.reports.claims.cells import cells_of
 from kdrbench.reports.claims.claim import Decision, Found, Records, confirmed_if, listed, undecided
-from kdrbench.reports.layout import dataset_label, kernel_label
+from kdrbench.reports.records import Metric, is_scaling
+from kdrbench.reports.tables.labels import dataset_label, kernel_label
 from kdrbench.solvers import Status
 
 FEWER_THAN = 5
@@ -29,8 +28,8 @@ def few_iterations(records: Records) -> Found:
     Left out are alternations, whose iterations are over many solves, and made data of the series on size.
     """
     if records.runs.empty:
-        return undecided("supervised runs of ism (results/runs.csv)")
-    runs = records.runs[(records.runs["solver"] == "ism") & (records.runs["paradigm"] == "supervised")]
+        return undecided("supervised runs of ism (results/ikdr.csv)")
+    runs = records.runs[(records.runs["method"] == "ism") & (records.runs["paradigm"] == "supervised")]
     runs = runs[~runs["experiment"].map(is_scaling).astype(bool)]
     chosen = runs[runs["status"] == str(Status.CONVERGED)].dropna(subset=["iterations"])
     counts = chosen["iterations"]
@@ -114,6 +113,6 @@ def second_order(records: Records) -> Found:
 def _cells_of_ism(records: Records) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
     """Yield the cells of ISM as published that have a quality for every run."""
     solved = records.solved
-    for place, runs in cells_of(solved[solved["solver"] == "ism"] if not solved.empty else solved):
+    for place, runs in cells_of(solved[solved["method"] == "ism"] if not solved.empty else solved):
         if runs["quality"].notna().all():
             yield place, runs

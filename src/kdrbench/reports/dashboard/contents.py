@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from kdrbench.reports.chart import Chart
+from kdrbench.reports.figures.chart import Chart
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kdrbench.bench.config import NO_KERNEL
-from kdrbench.reports.comparison import COUNTED, Comparison
-from kdrbench.reports.published import paper_label
+from kdrbench.reports.records import IKDR, NO_KERNEL
+from kdrbench.reports.tables.published_numbers import paper_label
+from kdrbench.reports.tables.published_vs_ours import COUNTED, Comparison
 from kdrbench.solvers import Status
 
 
@@ -33,14 +33,15 @@ class Bar:
 
 def counts_of(runs: pd.DataFrame) -> list[tuple[str, int]]:
     """Return what there is, in words and numbers."""
-    referees = runs["kernel"] == NO_KERNEL
+    of_ikdr = runs[runs["system"] == IKDR]
+    baselines = of_ikdr["kernel"] == NO_KERNEL
     return [
         ("runs", len(runs)),
         ("experiments", runs["experiment"].nunique()),
         ("data sets", runs["dataset"].nunique()),
-        ("kernels", runs.loc[~referees, "kernel"].nunique()),
-        ("solvers", runs.loc[~referees, "solver"].nunique()),
-        ("baselines", runs.loc[referees, "solver"].nunique()),
+        ("kernels", of_ikdr.loc[~baselines, "kernel"].nunique()),
+        ("solvers", of_ikdr.loc[~baselines, "method"].nunique()),
+        ("baselines", of_ikdr.loc[baselines, "method"].nunique()),
     ]
 
 

@@ -7,33 +7,31 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from kdrbench.bench.controls import controls_of
-from kdrbench.bench.experiment import Config
 from kdrbench.errors import InputError
-from kdrbench.reports.chart import Chart
-from kdrbench.reports.chart_plotly import legend_of, plotly_panels
-from kdrbench.reports.comparison import Comparison
-from kdrbench.reports.comparison_page import named
 from kdrbench.reports.dashboard.contents import contents_of
 from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, percent_label, shares_of
 from kdrbench.reports.dashboard.packing import pack, pack_data, plotly_script, tables_script, tables_style
 from kdrbench.reports.dashboard.quality import checks_of
 from kdrbench.reports.dashboard.runs import run_data
-from kdrbench.reports.html import VERDICT_RULES, surroundings
-from kdrbench.reports.layout import METRIC_TITLES, NO_CELL, dataset_label, kernel_label, lay_out, solver_label
-from kdrbench.reports.ledger import make_ledger
-from kdrbench.reports.numbers import PLUS_MINUS, quantity
-from kdrbench.reports.paper_table import PaperTable
-from kdrbench.reports.published import paper_label
-from kdrbench.reports.summary import FORMATS
+from kdrbench.reports.figures.chart import Chart
+from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
+from kdrbench.reports.records import Config
+from kdrbench.reports.tables.cells import FORMATS
+from kdrbench.reports.tables.html import provenance
+from kdrbench.reports.tables.labels import METRIC_TITLES
+from kdrbench.reports.tables.numbers import PLUS_MINUS, quantity
+from kdrbench.reports.tables.published_numbers import paper_label
+from kdrbench.reports.tables.published_vs_ours import Comparison
+from kdrbench.reports.tables.published_vs_ours_page import labels_of
+from kdrbench.reports.tables.table import Entry, Table
+from kdrbench.reports.tables.verdicts import VERDICT_RULES
 
 _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "evidence", "note")
-_CHAPTERS = ("overview", "tables", "figures", "ledger", _CLAIMS, "runs", "quality")
+_CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
 # Numbers of cells without one: they sort behind all others.
 _LAST = 1e300
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -44,12 +42,12 @@ class Parts:
     """What other steps have made for the page to show."""
 
     charts: list[Chart] = field(default_factory=list)
-    tables: list[PaperTable] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
     claims: list[dict[str, str]] = field(default_factory=list)
 
 
 def read_parts(paths: Iterable[Path]) -> Parts:
-    """Read charts, tables and claims from their JSON; each is told by its keys, claims by being a list.
+    """Read charts, tables and claims from their JSON; their keys tell them apart, and claims are a list.
 
     Raises ``InputError`` for a file that is none of them.
     """
@@ -63,7 +61,7 @@ def read_parts(paths: Iterable[Path]) -> Parts:
         elif "panels" in keys:
             charts.append(Chart.from_json(text))
         elif "blocks" in keys:
-            tables.append(PaperTable.from_json(text))
+            tables.append(Table.from_json(text))
         else:
             found = ", ".join(sorted(keys)) or "no keys"
             raise InputError(
@@ -86,15 +84,12 @@ def render_dashboard(
         lstrip_blocks=True,
     )
     environment.filters.update(
-        dataset=dataset_label,
-        kernel=kernel_label,
-        solver=solver_label,
         paper=paper_label,
         percent=percent_label,
-        sort_key=sort_key,
+        sort_key=order_of,
         slug=slug,
         interval=interval,
-        named=named,
+        labels_of=labels_of,
     )
     return environment.get_template("page.html.j2").render(
         chapters=[name for name in _CHAPTERS if name != _CLAIMS or parts.claims],
@@ -102,15 +97,13 @@ def render_dashboard(
         endings=endings_of(runs),
         shares=shares_of(comparisons),
         claims=claims_of(parts.claims),
-        surroundings=surroundings(runs),
-        layouts=_layouts(runs, config),
+        provenance=provenance(runs),
         comparisons=comparisons,
         parts=parts,
         contents=contents_of(parts.charts),
         legends={chart.name: legend_of(chart) for chart in parts.charts},
         checks=checks_of(runs, config),
         metric_titles=METRIC_TITLES,
-        no_cell=NO_CELL,
         verdict_rules=VERDICT_RULES,
         tables_style=tables_style(),
         packs={
@@ -126,16 +119,6 @@ def render_dashboard(
     )
 
 
-def _layouts(runs: pd.DataFrame, config: Config) -> list[tuple[str, Any]]:
-    """Return the table of each experiment, in the papers' layout."""
-    found = []
-    for name in config["run"]:
-        experiment = config["experiments"][name]
-        ledger = make_ledger(runs[runs["experiment"] == name], experiment, controls_of(name, config))
-        found.append((name, lay_out(ledger, experiment)))
-    return found
-
-
 def interval(one: Comparison) -> str:
     """Return the confidence interval in the unit in which the number is printed, or nothing where there is none."""
     if one.low is None or one.high is None:
@@ -147,6 +130,11 @@ def interval(one: Comparison) -> str:
 def slug(name: str) -> str:
     """Return ``name`` as part of an address within the page, or of a class."""
     return re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")
+
+
+def order_of(entry: Entry) -> float:
+    """Return the number by which a cell is sorted: that behind it, else the one its text begins with."""
+    return sort_key(entry.text) if entry.value is None else entry.value
 
 
 def sort_key(text: str) -> float:

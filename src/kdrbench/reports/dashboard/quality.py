@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from kdrbench.bench.config import NO_KERNEL
-from kdrbench.bench.controls import losing_cells, random_ones
-from kdrbench.bench.experiment import Config, runs_of
 from kdrbench.reports.dashboard.runs import run_name
-from kdrbench.reports.layout import dataset_label, kernel_label, solver_label
+from kdrbench.reports.records import IKDR, NO_KERNEL, Config, experiments_of, losing_cells, random_ones, runs_of
+from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.solvers import Status
 
 _LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
@@ -51,14 +49,14 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
             status.isin({str(Status.STALLED), str(Status.MAX_ITERATIONS)}),
             "unconverged",
             "Ended without converging",
-            "Runs that came to their solver's own end, but not to its tolerance.",
+            "Runs that came to their method's own end, but not to its tolerance.",
         ),
         Check(
             "control",
             "Worse than random",
             "Cells whose mean cost or quality is worse than that of a random projection.",
             list(_losing(runs, config)),
-            asked=any(random_ones(name, config) for name in config["run"]),
+            asked=any(random_ones(name, config) for name in experiments_of(config, IKDR)),
         ),
         _flagged(
             runs, "contaminated", "Shared their core", "Runs whose wall time exceeds their CPU time by over a tenth."
@@ -101,27 +99,26 @@ def _changed(runs: pd.DataFrame) -> Iterator[Finding]:
 
 
 def _missing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:
-    axes = ["experiment", "dataset", "kernel", "solver", "fold"]
+    axes = ["experiment", "dataset", "kernel", "method", "run"]
     there = set(runs[axes].itertuples(index=False, name=None))
-    for name in config["run"]:
+    for name in experiments_of(config, IKDR):
         experiment = config["experiments"][name]
         methods = [(kernel, solver) for kernel in experiment["kernels"] for solver in experiment["solvers"]]
         methods += [(NO_KERNEL, baseline) for baseline in experiment.get("baselines", [])]
         for dataset in experiment["datasets"]:
-            for kernel, solver in methods:
-                absent = [
-                    fold for fold in range(runs_of(experiment)) if (name, dataset, kernel, solver, fold) not in there
-                ]
+            for cell in methods:
+                absent = sum((name, dataset, *cell, run) not in there for run in range(runs_of(experiment)))
                 if absent:
-                    subject = _cell_name(dataset, kernel, solver)
-                    yield Finding(name, subject, f"{len(absent)} of {runs_of(experiment)} runs")
+                    yield Finding(name, _cell_name(dataset, *cell), f"{absent} of {runs_of(experiment)} runs")
 
 
 def _losing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:
-    for cell in losing_cells(runs.itertuples(), config):
-        against = f"{cell.what} {cell.solver_mean:.6g}, {cell.random} {cell.random_mean:.6g}"
-        yield Finding(cell.experiment, _cell_name(cell.dataset, cell.kernel, cell.solver), against)
+    of_ikdr = runs[runs["system"] == IKDR]
+    for experiment, dataset, kernel, method, random, what, mean, of_random, _ in losing_cells(
+        of_ikdr.itertuples(), config
+    ):
+        yield Finding(experiment, _cell_name(dataset, kernel, method), f"{what} {mean:.6g}, {random} {of_random:.6g}")
 
 
-def _cell_name(dataset: str, kernel: str, solver: str) -> str:
-    return f"{solver_label(solver)}, {dataset_label(dataset)}, {kernel_label(kernel)}"
+def _cell_name(dataset: str, kernel: str, method: str) -> str:
+    return f"{method_label(method)}, {dataset_label(dataset)}, {kernel_label(kernel)}"

@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdrbench.bench.config import NO_KERNEL
-from kdrbench.bench.published import read_points
-from kdrbench.reports.layout import METRIC_TITLES, dataset_label, kernel_label, solver_label
-from kdrbench.reports.numbers import rounded
+from kdrbench.reports.records import IKDR, KPCA_TRICK, NO_KERNEL, read_traces
+from kdrbench.reports.tables.labels import (
+    METRIC_TITLES,
+    dataset_label,
+    kernel_label,
+    learner_name,
+    low_rank_label,
+    method_label,
+)
+from kdrbench.reports.tables.numbers import rounded
 
 # More points of a trace than this cannot be told apart in a small plot.
 POINTS_OF_A_TRACE = 50
@@ -59,13 +65,18 @@ _GROUPS = {
 }
 _PROVENANCE = "Provenance"
 # What the details show apart, in their heading.
-_HEADING = {"experiment", "dataset", "kernel", "solver", "fold", "status", "message", "quality_metric"}
+_HEADING = {"system", "experiment", "dataset", "kernel", "method", "run", "status", "message", "quality_metric"}
+
+
+def all_runs(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the runs of all systems in one table, with the column ``system``; a system lacks the others' columns."""
+    return pd.concat([runs.assign(system=system) for system, runs in tables.items()], ignore_index=True)
 
 
 def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
     """Return columns, rows, groups of columns and traces, as the page's script reads them.
 
-    ``names`` of a row are what it is called in words: data set, kernel, solver. ``traces`` of a run are lists of
+    ``names`` of a row are its labels: data set, kernel, method. ``traces`` of a run are lists of
     seconds, costs and stationarities of equal length, or ``None``.
     """
     columns = [str(name) for name in runs.columns]
@@ -75,32 +86,36 @@ def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
         "columns": columns,
         "groups": groups | {_PROVENANCE: [name for name in columns if name not in named]},
         "rows": [[_plain(value) for value in row] for row in runs.itertuples(index=False, name=None)],
-        "names": [
-            [dataset_label(row["dataset"]), kernel_label(row["kernel"]), solver_label(row["solver"])]
-            for row in runs.to_dict("records")
-        ],
+        "names": [list(_labels(row)) for row in runs.to_dict("records")],
         "metrics": METRIC_TITLES,
         "traces": _thin_traces(runs, traces),
     }
 
 
 def run_name(row: Mapping[Hashable, Any]) -> str:
-    """Return what the run of a row of the table is called in lists."""
-    kernel = "" if row["kernel"] == NO_KERNEL else f", {kernel_label(row['kernel'])} kernel"
-    return f"{solver_label(row['solver'])}, {dataset_label(row['dataset'])}{kernel}, run {row['fold']}"
+    """Return the name that lists give to the run of a row of the table."""
+    dataset, kernel, method = _labels(row)
+    of_kernel = "" if row["system"] != IKDR or row["kernel"] == NO_KERNEL else f", {kernel} kernel"
+    return f"{method}, {dataset}{of_kernel}, run {row['run']}"
+
+
+def _labels(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:
+    """Return data set, kernel and method of a run as tables print them; only IKDR has a kernel among its axes."""
+    dataset, system = dataset_label(row["dataset"]), row["system"]
+    if system == IKDR:
+        return dataset, kernel_label(row["kernel"]), method_label(row["method"])
+    if system == KPCA_TRICK:
+        return dataset, "", learner_name(row["learner"], row["variant"]).upper()
+    return dataset, "", low_rank_label(str(row["method"]))
 
 
 def _thin_traces(runs: pd.DataFrame, folder: Path) -> list[list[list[float | None]] | None]:
     """Return each run's trace; files are read once each."""
-    found: list[list[list[float | None]] | None] = [None] * len(runs)
-    for name, group in runs.groupby("trace_file"):
-        traces = read_points(folder / str(name))
-        cells = zip(group["kernel"], group["solver"], group["fold"], strict=True)
-        for place, run in zip(runs.index.get_indexer(group.index), cells, strict=True):
-            if run in traces:
-                points = [(point["time_s"], point["cost"], point["stationarity"]) for point in traces[run]]
-                found[place] = _thin(np.array(points, dtype=float))
-    return found
+    traces: list[list[list[float | None]] | None] = [None] * len(runs)
+    for place, points in read_traces(runs, folder):
+        lines = [(point["time_s"], point["cost"], point["stationarity"]) for point in points]
+        traces[place] = _thin(np.array(lines, dtype=float))
+    return traces
 
 
 def _thin(points: np.ndarray) -> list[list[float | None]]:

@@ -1,26 +1,26 @@
-// The table of runs, and what is known of each.
+// The table of runs, and the details of each.
 function makeRuns(DataTable, runs) {
   const place = Object.fromEntries(runs.columns.map((name, count) => [name, count]));
   const value = (index, name) => runs.rows[index][place[name]];
   const number = (digits, name) => (index) => {
     const shown = value(index, name);
-    return shown === null ? "" : Number(shown.toPrecision(digits));
+    return shown === null || shown === undefined ? "" : Number(shown.toPrecision(digits));
   };
   const columns = [
     (index) => index,
     (index) => value(index, "experiment"),
     ...[0, 1, 2].map((part) => (index) => runs.names[index][part]),
-    (index) => value(index, "fold"),
+    (index) => value(index, "run"),
     (index) => words(value(index, "status")),
     number(3, "time_s"),
     number(6, "cost"),
-    (index) => runs.metrics[value(index, "quality_metric")] || value(index, "quality_metric"),
+    (index) => runs.metrics[value(index, "quality_metric")] || value(index, "quality_metric") || "",
     number(4, "quality"),
     number(6, "iterations"),
   ];
   const table = one("#table-runs");
   const options = tableOptions(table, "Runs");
-  // What a run has no number for comes last, whichever it is.
+  // Runs without a number come last in either order.
   const last = (shown, kind) => (kind === "sort" && shown === "" ? 1e300 : shown);
   options.columns = columns.map(() => ({ render: last }));
   options.columns[7].render = (shown, kind) => (kind === "display" ? duration(shown) : last(shown, kind));
@@ -48,9 +48,9 @@ function duration(seconds) {
 }
 
 function titleOf(runs, value, index) {
-  const [dataset, kernel, solver] = runs.names[index];
-  const of = value(index, "kernel") === "none" ? "" : `, ${kernel} kernel`;
-  return `${solver} on ${dataset}${of}, run ${value(index, "fold")}`;
+  const [dataset, kernel, method] = runs.names[index];
+  const of = kernel === "" || value(index, "kernel") === "none" ? "" : `, ${kernel} kernel`;
+  return `${method} on ${dataset}${of}, run ${value(index, "run")}`;
 }
 
 function showRun(runs, value, index) {

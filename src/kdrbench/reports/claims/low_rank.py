@@ -1,0 +1,118 @@
+"""Claims of low-rank kernel learning (Kulis, Sustik, Dhillon 2006), from results/low_rank.csv."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from kdrbench.reports.claims.claim import Decision, Found, Records, confirmed_if, undecided
+from kdrbench.reports.tables.power_law import PowerLaw, fit_large
+from kdrbench.solvers import Status
+
+EXACT = ("burg", "von_neumann")
+BOOST = "definite_boost"
+# "Far fewer", in words of ours.
+FAR_FEWER = 10.0
+_NEAR = 0.25
+_LARGE_RANK = 100.0
+_RISING = 0.8
+_NMI = "nmi_ten_starts"
+_FILE = "(results/low_rank.csv)"
+
+
+def cost_of_projections(records: Records) -> Found:
+    """Decide "Burg and von Neumann scale linearly in n and quadratically in r".
+
+    By power laws of the time of a solve over n (rank and constraints fixed) and of a projection over r (n and
+    constraints fixed): confirmed if no exponent in n is above 1.25 and the 95 % interval of each in r comes within
+    0.25 of 2. Laws in r are fitted from rank 100 on where there are three such ranks: below, time is that of calls.
+    """
+    table = records.low_rank
+    if not _has(table, "method", "n_samples", "rank", "n_constraints", "time_s", "projections"):
+        return undecided(f"times of low-rank solves by size and rank {_FILE}")
+    done = table[(table["projections"] > 0) & (table["status"] == str(Status.CONVERGED))]
+    done = done.assign(step_s=done["time_s"] / done["projections"])
+    laws = {}
+    for method in EXACT:
+        own = done[done["method"] == method]
+        laws[f"{method} n"] = _law(own, "n_samples", "rank", "time_s")
+        laws[f"{method} r"] = _law(own, "rank", "n_samples", "step_s")
+    known = {name: law for name, law in laws.items() if law is not None}
+    evidence = "; ".join(f"{name}^{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})" for name, law in known.items())
+    if missing := [name for name in laws if name not in known]:
+        return undecided(f"times at three sizes of {', '.join(missing)} {_FILE}" + (f"; {evidence}" if known else ""))
+    linear = all(law.exponent <= 1 + _NEAR for name, law in known.items() if name.endswith(" n"))
+    square = all(law.low <= 2 + _NEAR and law.high >= 2 - _NEAR for name, law in known.items() if name.endswith(" r"))
+    return confirmed_if(linear and square, evidence)
+
+
+def _law(table: pd.DataFrame, axis: str, other: str, column: str) -> PowerLaw | None:
+    """Return the law along the longest series in which only ``axis`` differs."""
+    groups = [group for _, group in table.dropna(subset=[column]).groupby([other, "n_constraints"], sort=False)]
+    if not groups:
+        return None
+    longest = max(groups, key=lambda group: group[axis].nunique())
+    means = longest.groupby(axis)[column].median()
+    least = _LARGE_RANK if axis == "rank" else 0.0
+    return fit_large([float(size) for size in means.index], [float(time) for time in means], least)
+
+
+def fewer_sweeps(records: Records) -> Found:
+    """Decide "exact projections need far fewer sweeps than DefiniteBoost": ten times fewer in the median.
+
+    Both on the same constraints. A run of DefiniteBoost that did not converge gives a lower bound of its sweeps.
+    """
+    table = records.low_rank
+    keys = ["experiment", "n_constraints", "run"]
+    if not _has(table, "method", "sweeps", "status", *keys) or not _boosts(table):
+        return undecided(f"sweeps of von Neumann and of DefiniteBoost on the same constraints {_FILE}")
+    counted = table[(table["n_constraints"] > 0) & (table["sweeps"] > 0)]
+    ours = counted[counted["method"] == "von_neumann"].set_index(keys)[["sweeps"]]
+    theirs = counted[counted["method"].isin(_boosts(table))].set_index(keys)[["method", "sweeps", "status"]]
+    both = theirs.merge(ours, left_index=True, right_index=True, suffixes=("", "_ours"))
+    if both.empty:
+        return undecided(f"sweeps of von Neumann and of DefiniteBoost on the same constraints {_FILE}")
+    both["ratio"] = both["sweeps"] / both["sweeps_ours"]
+    parts, verdicts = [], []
+    for method, group in both.groupby("method", sort=False):
+        unfinished = int((group["status"] != str(Status.CONVERGED)).sum())
+        parts.append(
+            f"{method} needs {group['ratio'].median():.3g} times as many in the median of {len(group)} sets"
+            + (f", a lower bound in {unfinished}" if unfinished else "")
+        )
+        verdicts.append((float(group["ratio"].median()) >= FAR_FEWER, unfinished > 0))
+    if all(far for far, _ in verdicts):
+        return Found(Decision.CONFIRMED, "; ".join(parts))
+    note = "Its bound on eigenvalues decides how many it needs: that of each constraint's own, or a symmetric one."
+    open_ones = any(unfinished for far, unfinished in verdicts if not far)
+    return Found(Decision.UNDECIDED if open_ones else Decision.CONTRADICTED, "; ".join(parts), note)
+
+
+def _boosts(table: pd.DataFrame) -> list[str]:
+    """Return the variants of DefiniteBoost in the table."""
+    return [str(name) for name in table["method"].unique() if str(name).startswith(BOOST)]
+
+
+def agreement_rises(records: Records) -> Found:
+    """Decide "NMI rises with constraints", for each experiment and method, by kernel k-means, best of ten starts.
+
+    It must be higher with the most than with the fewest, and rise with the number (Spearman's correlation 0.8).
+    """
+    table = records.low_rank
+    if not _has(table, "method", "experiment", "n_constraints", _NMI):
+        return undecided(f"NMI by number of constraints {_FILE}")
+    known = table.dropna(subset=[_NMI])
+    parts, rising = [], []
+    for (experiment, method), group in known.groupby(["experiment", "method"], sort=False):
+        means = group.groupby("n_constraints")[_NMI].mean().sort_index()
+        if len(means) < 3 or method not in EXACT:
+            continue
+        correlation = float(pd.Series(means.index).corr(means.reset_index(drop=True), method="spearman"))
+        parts.append(f"{experiment}, {method}: {means.iloc[0]:.2f} to {means.iloc[-1]:.2f}")
+        rising.append(means.iloc[-1] > means.iloc[0] and correlation >= _RISING)
+    if not parts:
+        return undecided(f"NMI at three numbers of constraints {_FILE}")
+    return confirmed_if(all(rising), f"from the fewest to the most constraints: {'; '.join(parts)}")
+
+
+def _has(table: pd.DataFrame, *columns: str) -> bool:
+    return not table.empty and set(columns) <= set(table.columns)

@@ -1,0 +1,188 @@
+"""A chart as data: what is drawn, apart from who draws it.
+
+Each figure's module makes a :class:`Chart`; :mod:`.draw_matplotlib` draws it on paper, and the dashboard draws the same
+one with Plotly on a screen. Written beside the picture as JSON, it is the figure's data too.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from kdrbench.errors import InputError
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# The text of a panel that has nothing to show.
+NOTHING = "no runs"
+# The place of black, for what is no method or class: lines to compare with, and crosses over other points.
+BLACK = 6
+
+
+class Mark(StrEnum):
+    """How a series is drawn."""
+
+    LINE = "line"
+    STEPS = "steps"
+    POINTS = "points"
+    BARS = "bars"
+
+
+class Line(StrEnum):
+    """How a line is broken, by its name in Plotly."""
+
+    SOLID = "solid"
+    DASHED = "dash"
+    DOTTED = "dot"
+    DASH_DOT = "dashdot"
+    LONG_DASHED = "longdash"
+    LONG_DASH_DOT = "longdashdot"
+
+
+class Symbol(StrEnum):
+    """What marks the points of a series; a cross says that a run was stopped."""
+
+    NONE = "none"
+    DOT = "dot"
+    CROSS = "cross"
+    SQUARE = "square"
+    TRIANGLE = "triangle"
+    DIAMOND = "diamond"
+    PENTAGON = "pentagon"
+    STAR = "star"
+
+
+class Scale(StrEnum):
+    """How an axis is divided; ``names`` are categories in the order they come."""
+
+    LINEAR = "linear"
+    LOG = "log"
+    LOG2 = "log2"
+    NAMES = "names"
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one name: ``x`` and ``y`` of equal length, a band from ``lower`` to ``upper`` where there is one.
+
+    ``colour`` counts through :data:`COLOURS`; series of one ``group`` are switched on and off together and have one
+    entry in the legend. Faint series are thin and pale, such as single runs behind their median. ``words`` say more of
+    each point to a reader who points at it.
+    """
+
+    label: str
+    x: list[float] | list[str]
+    y: list[float]
+    mark: Mark = Mark.LINE
+    symbol: Symbol = Symbol.NONE
+    colour: int = 0
+    line: Line = Line.SOLID
+    faint: bool = False
+    group: str = ""
+    lower: list[float] | None = None
+    upper: list[float] | None = None
+    words: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        lengths = {len(part) for part in (self.x, self.y, self.lower, self.upper, self.words) if part is not None}
+        if len(lengths) != 1:
+            raise InputError(f"series {self.label!r} has parts of {sorted(lengths)} points; they must be equally long")
+
+    @property
+    def key(self) -> str:
+        """What the legend calls the series and those switched with it."""
+        return self.group or self.label
+
+    @property
+    def hue(self) -> str:
+        """Its colour as #RRGGBB."""
+        return COLOURS[self.colour % len(COLOURS)]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis shows, with its unit, and how it is divided."""
+
+    title: str
+    scale: Scale = Scale.LINEAR
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes and the series in it, or a picture: the text of :func:`kdrbench.reports.figures.picture.to_png`.
+
+    A panel with a heading begins a row below that heading.
+    """
+
+    title: str
+    x: Axis
+    y: Axis
+    series: list[Series] = field(default_factory=list)
+    picture: str = ""
+    heading: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to see."""
+        return not self.picture and not any(len(series.x) for series in self.series)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Panels, ``columns`` of them side by side; the caption says what is seen and from what it was made."""
+
+    name: str
+    title: str
+    caption: str
+    panels: list[Panel]
+    columns: int = 1
+
+    @property
+    def rows(self) -> list[list[Panel]]:
+        """The panels of each row from left to right."""
+        rows: list[list[Panel]] = []
+        for panel in self.panels:
+            if not rows or panel.heading or len(rows[-1]) == max(1, self.columns):
+                rows.append([])
+            rows[-1].append(panel)
+        return rows
+
+    def to_json(self) -> str:
+        """Return the chart as JSON; numbers that are not finite become null."""
+        return json.dumps(_finite(asdict(self)), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Chart:
+        """Return the chart that :meth:`to_json` has written; null becomes not-a-number in the points."""
+        given = json.loads(text)
+        return cls(**{**given, "panels": [_panel(panel) for panel in given["panels"]]})
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def _panel(given: dict[str, Any]) -> Panel:
+    axes = {name: Axis(**{**given[name], "scale": Scale(given[name]["scale"])}) for name in ("x", "y")}
+    return Panel(**{**given, **axes, "series": [_series(series) for series in given["series"]]})
+
+
+def _series(given: dict[str, Any]) -> Series:
+    points = {
+        name: [float("nan") if value is None else value for value in given[name]]
+        for name in ("x", "y", "lower", "upper")
+        if given[name] is not None
+    }
+    named = {"mark": Mark(given["mark"]), "symbol": Symbol(given["symbol"]), "line": Line(given["line"])}
+    return Series(**{**given, **points, **named})

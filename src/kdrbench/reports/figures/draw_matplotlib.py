@@ -1,0 +1,188 @@
+"""Charts drawn with matplotlib, as vector PDF and as PNG, with their data as JSON beside them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+
+from kdrbench.files import write_bytes, write_text
+from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.figures.picture import from_png
+
+_SYMBOLS = {
+    Symbol.NONE: "",
+    Symbol.DOT: "o",
+    Symbol.CROSS: "x",
+    Symbol.SQUARE: "s",
+    Symbol.TRIANGLE: "^",
+    Symbol.DIAMOND: "D",
+    Symbol.PENTAGON: "p",
+    Symbol.STAR: "*",
+}
+# Lengths of strokes and gaps, in widths of the line.
+_LINES: dict[Line, Any] = {
+    Line.SOLID: "-",
+    Line.DASHED: "--",
+    Line.DOTTED: ":",
+    Line.DASH_DOT: "-.",
+    Line.LONG_DASHED: (0, (9, 3)),
+    Line.LONG_DASH_DOT: (0, (9, 2, 1, 2)),
+}
+_PANEL_SIZE = (4.6, 3.4)
+_PICTURE_SIZE = (2.6, 2.6)
+# Names of more letters do not fit side by side below a panel.
+_LETTERS_IN_A_ROW = 40
+
+
+def write_chart(chart: Chart, stem: Path) -> None:
+    """Write ``stem`` as .pdf, .png and .json; each appears whole, with the same bytes on every run."""
+    figure = draw(chart)
+    for kind in ("pdf", "png"):
+        write_bytes(stem.parent / f"{stem.name}.{kind}", render(figure, kind))
+    write_text(stem.parent / f"{stem.name}.json", chart.to_json())
+
+
+def draw(chart: Chart) -> Figure:
+    """Return the chart as a figure with one legend for all panels."""
+    rows = chart.rows or [[]]
+    columns = max(1, *map(len, rows))
+    width, height = _PICTURE_SIZE if any(panel.picture for panel in chart.panels) else _PANEL_SIZE
+    figure = Figure(figsize=(width * columns, height * len(rows)), layout="constrained")
+    handles: dict[str, Artist] = {}
+    for places, panels in zip(_places(figure, rows, columns), rows, strict=True):
+        for axes, panel in zip(places, panels, strict=False):
+            # Of the first panel that has it: in another a method may have but the mark of a run that was stopped.
+            handles |= {key: handle for key, handle in _draw_panel(axes, panel).items() if key not in handles}
+        for axes in places[len(panels) :]:
+            axes.set_axis_off()
+        if not panels:
+            places[0].set_title(chart.caption, fontsize="small", wrap=True)
+    if len(handles) > 1:
+        # A tenth of an inch a letter, and half an inch for the handle: a legend must not be wider than the figure.
+        fitting = int(figure.get_figwidth() / (0.1 * max(map(len, handles)) + 0.5))
+        ncols = max(1, min(len(handles), 4, fitting))
+        figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=ncols, frameon=False)
+    return figure
+
+
+def render(figure: Figure, kind: str) -> bytes:
+    """Return the figure as ``pdf`` or ``png`` bytes that are the same on every run."""
+    buffer = io.BytesIO()
+    metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
+    with mpl.rc_context({"pdf.fonttype": 42}):
+        figure.savefig(buffer, format=kind, dpi=110, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _places(figure: Figure, rows: list[list[Panel]], columns: int) -> list[list[Axes]]:
+    """Return the axes of each row, with the rows' headings where there are any."""
+    if not any(panel.heading for row in rows for panel in row):
+        return [list(line) for line in figure.subplots(len(rows), columns, squeeze=False)]
+    places = []
+    for part, row in zip(figure.subfigures(len(rows), 1, squeeze=False)[:, 0], rows, strict=True):
+        part.suptitle(row[0].heading, fontsize="medium", x=0.005, ha="left")
+        places.append(list(part.subplots(1, columns, squeeze=False)[0]))
+    return places
+
+
+def _draw_picture(axes: Axes, panel: Panel) -> None:
+    axes.imshow(from_png(panel.picture), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+    axes.set_title(panel.title, fontsize="small")
+    axes.set_axis_off()
+
+
+def _draw_panel(axes: Axes, panel: Panel) -> dict[str, Artist]:
+    """Draw the series and return the legend's handles: of each key the first series that is not faint."""
+    if panel.picture:
+        _draw_picture(axes, panel)
+        return {}
+    bars = [series for series in panel.series if series.mark is Mark.BARS]
+    handles: dict[str, Artist] = {}
+    for series in panel.series:
+        place = bars.index(series) if series in bars else 0
+        handle = _draw_bars(axes, series, place, len(bars)) if series.mark is Mark.BARS else _draw_points(axes, series)
+        if not series.faint:
+            handles.setdefault(series.key, handle)
+    axes.set_title(panel.title, fontsize="medium")
+    if panel.is_empty:
+        axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center", color="0.4")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        return {}
+    _set_axis(axes, "x", panel.x)
+    _set_axis(axes, "y", panel.y)
+    axes.grid(alpha=0.25)
+    return handles
+
+
+def _draw_points(axes: Axes, series: Series) -> Artist:
+    line = "none" if series.mark is Mark.POINTS else _LINES[series.line]
+    symbol = Symbol.DOT if series.mark is Mark.POINTS and series.symbol is Symbol.NONE else series.symbol
+    (handle,) = axes.plot(
+        series.x,
+        series.y,
+        linestyle=line,
+        marker=_SYMBOLS[symbol],
+        markersize=4,
+        color=series.hue,
+        linewidth=0.6 if series.faint else 1.8,
+        alpha=0.3 if series.faint else 1.0,
+        drawstyle="steps-post" if series.mark is Mark.STEPS else "default",
+        label=series.key,
+    )
+    if series.lower is not None and series.upper is not None:
+        axes.fill_between(
+            series.x,
+            series.lower,
+            series.upper,
+            color=series.hue,
+            alpha=0.18,
+            linewidth=0,
+            step="post" if series.mark is Mark.STEPS else None,
+        )
+    return handle
+
+
+def _draw_bars(axes: Axes, series: Series, place: int, count: int) -> Artist:
+    """Draw bars beside those of the panel's other series, each category one unit wide."""
+    width = 0.8 / count
+    middles = [position + (place - (count - 1) / 2) * width for position in range(len(series.x))]
+    errors = None
+    if series.lower is not None and series.upper is not None:
+        below = [y - lower for y, lower in zip(series.y, series.lower, strict=True)]
+        above = [upper - y for y, upper in zip(series.y, series.upper, strict=True)]
+        errors = [below, above]
+    drawn = axes.bar(middles, series.y, width, yerr=errors, color=series.hue, label=series.key, capsize=2)
+    names = [str(name) for name in series.x]
+    slanted: dict[str, Any] = {"rotation": 55, "ha": "right", "rotation_mode": "anchor", "fontsize": "small"}
+    axes.set_xticks(range(len(names)), names, **(slanted if sum(map(len, names)) > _LETTERS_IN_A_ROW else {}))
+    return drawn.patches[0]
+
+
+def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
+    ticks = axes.xaxis if name == "x" else axes.yaxis
+    if axis.scale in (Scale.LOG, Scale.LOG2):
+        set_scale = axes.set_xscale if name == "x" else axes.set_yscale
+        set_scale("log", base=2 if axis.scale is Scale.LOG2 else 10)
+    if axis.scale is Scale.LOG:
+        lowest, highest = axes.get_xlim() if name == "x" else axes.get_ylim()
+        # Where there are few decades, there are labels within them.
+        if highest < 60 * lowest:
+            # Within one decade those of 1, 2 and 5 may be fewer than two.
+            few = highest < 5 * lowest
+            ticks.set_major_locator(MaxNLocator(4) if few else LogLocator(subs=(1.0, 2.0, 5.0)))
+            ticks.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ticks.set_minor_formatter(NullFormatter())
+    if axis.unit == "s" and axis.scale is not Scale.LOG2:
+        ticks.set_major_formatter(EngFormatter(unit="s"))
+        ticks.set_minor_formatter(NullFormatter())
+    elif axis.unit:
+        axis = Axis(f"{axis.title} [{axis.unit}]", axis.scale)
+    (axes.set_xlabel if name == "x" else axes.set_ylabel)(axis.title)

@@ -1,0 +1,139 @@
+"""Performance profiles: on what share of all problems a solver is within a factor of the fastest.
+
+A problem is one run of one data set and kernel in one experiment. A solver has solved it when it has seen a cost
+within a relative accuracy of the lowest that any solver saw; t(p, s) is what had passed by then, and the profile
+
+    rho_s(tau) = share of the problems p with t(p, s) <= tau min_s t(p, s)
+
+begins with the share of problems on which s is the fastest and ends with the share that it solves at all.
+
+Source: Dolan and More, "Benchmarking optimization software with performance profiles", Mathematical Programming 91,
+2002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series
+from kdrbench.reports.figures.cost_against_time import CALLS, TIME, Abscissa, read_curves
+from kdrbench.reports.figures.styles import Style, styles_of
+from kdrbench.reports.records import NO_KERNEL
+from kdrbench.reports.tables.labels import by_method, method_label
+from kdrbench.solvers import Status
+
+# Of the lowest cost known: what the papers' tests reach, and what only converged solvers reach.
+ACCURACIES = (1e-2, 1e-4)
+_PROBLEM = ["experiment", "dataset", "kernel", "run"]
+_CAPTION = (
+    "Share of the problems (a run of a data set and kernel each) that a solver solves within a factor of the fastest "
+    "(Dolan and More 2002); solved is a cost within the stated share of the lowest that any of the solvers saw. Lines "
+    "begin with the share on which the solver is the fastest and end with the share it solves at all within its "
+    "limits; failed runs solve nothing. Compared are {solvers} solvers on the {problems} problems that all of them "
+    "ran; oracle calls, all alike and the start as one, are counted of supervised problems only."
+)
+
+
+def performance_profile(runs: pd.DataFrame, traces: Path, defined: Iterable[str] = ()) -> Chart:
+    """Return the profiles of time and of oracle calls, at either accuracy.
+
+    The solvers are those of the experiment that, with all problems on which all of them ran, makes for most runs.
+    ``defined`` are those that the configuration defines, from which those of the user's own have their styles.
+    """
+    compared = _compared(runs[runs["kernel"] != NO_KERNEL])
+    solvers = by_method(list(dict.fromkeys(compared["method"])))
+    styles, panels = styles_of([*defined, *solvers]), []
+    for abscissa in (TIME, CALLS):
+        needed = _needed(compared, traces, abscissa)
+        panels += [
+            _panel(needed[accuracy].reindex(columns=solvers), abscissa, accuracy, styles) for accuracy in ACCURACIES
+        ]
+    problems = len(compared[_PROBLEM].drop_duplicates())
+    caption = _CAPTION.format(solvers=len(solvers), problems=problems)
+    return Chart("performance_profile", "Performance profile over all problems", caption, panels, len(ACCURACIES))
+
+
+def profile(needed: pd.DataFrame) -> dict[str, tuple[list[float], list[float]]]:
+    """Return of each solver (column) the factors tau >= 1 at which its profile steps, and the profile from there on.
+
+    ``needed`` has a row for each problem, infinite where it was not solved. All profiles end at the same factor.
+    """
+    fastest = needed.min(axis=1)
+    ratios = needed.div(fastest, axis=0).where(np.isfinite(needed), np.inf)
+    finite = ratios.to_numpy()[np.isfinite(ratios.to_numpy())]
+    last = float(finite.max()) if finite.size else 1.0
+    profiles = {}
+    for solver in needed.columns:
+        sorted_ratios = np.sort(ratios[solver].to_numpy())
+        steps = np.unique(np.concatenate([[1.0], sorted_ratios[np.isfinite(sorted_ratios)], [last]]))
+        profiles[str(solver)] = (
+            steps.tolist(),
+            (np.searchsorted(sorted_ratios, steps, side="right") / len(sorted_ratios)).tolist(),
+        )
+    return profiles
+
+
+def _compared(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of the solvers that are compared, on the problems on which all of them ran."""
+    best = runs.iloc[:0]
+    for _, group in runs.groupby("experiment", sort=False):
+        chosen = runs[runs["method"].isin(group["method"].unique())]
+        count = chosen.groupby(_PROBLEM)["method"].transform("nunique")
+        chosen = chosen[count == group["method"].nunique()]
+        best = chosen if len(chosen) > len(best) else best
+    return best
+
+
+def _needed(runs: pd.DataFrame, traces: Path, abscissa: Abscissa) -> dict[float, pd.DataFrame]:
+    """Return what each solver (column) needed for each problem (row), by accuracy; infinite where it did not solve it.
+
+    Problems in whose traces nothing of the kind is counted are left out.
+    """
+    curves: dict[tuple[str, ...], dict[str, np.ndarray]] = {}
+    for axes, group in runs.groupby([*_PROBLEM[:-1], "method"], sort=False):
+        *problem, solver = map(str, axes)
+        counted = read_curves(group[group["status"] != Status.FAILED], traces, abscissa)
+        for run, curve in counted.items():
+            curves.setdefault((*problem, str(run)), {})[solver] = curve
+    solvers = list(dict.fromkeys(runs["method"]))
+    needed = {}
+    for accuracy in ACCURACIES:
+        rows = [[_until_solved(by_solver, solver, accuracy) for solver in solvers] for by_solver in curves.values()]
+        needed[accuracy] = pd.DataFrame(rows, columns=solvers, dtype=float)
+    return needed
+
+
+def _until_solved(curves: dict[str, np.ndarray], solver: str, accuracy: float) -> float:
+    """Return what had passed when the solver's curve came near the lowest of all; infinite where it never does."""
+    if solver not in curves:
+        return np.inf
+    lowest = min(float(curve[:, 1].min()) for curve in curves.values())
+    solved = curves[solver][:, 1] <= lowest + accuracy * abs(lowest)
+    return float(curves[solver][np.argmax(solved), 0]) if solved.any() else np.inf
+
+
+def _panel(needed: pd.DataFrame, abscissa: Abscissa, accuracy: float, styles: dict[str, Style]) -> Panel:
+    series = [
+        Series(
+            method_label(solver),
+            factors,
+            shares,
+            Mark.STEPS,
+            colour=styles[solver].colour,
+            line=styles[solver].line,
+        )
+        for solver, (factors, shares) in profile(needed).items()
+        if len(needed)
+    ]
+    return Panel(
+        f"{abscissa.name} to within {accuracy:g} of the best, {len(needed)} problems",
+        Axis(
+            f"multiple of the least {abscissa.name}" if abscissa is TIME else "multiple of the fewest calls", Scale.LOG
+        ),
+        Axis("share of problems solved"),
+        series,
+    )

@@ -1,0 +1,96 @@
+"""How methods look in all figures: one colour, line and symbol each, the same wherever they are drawn.
+
+A converged variant has its method's colour. There are fewer colours than methods, so the colours come round again with
+other lines and symbols; no two methods that are named here look alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+
+from kdrbench.reports.figures.chart import COLOURS, Line, Symbol
+from kdrbench.reports.tables.labels import CONVERGED, is_converged
+
+_SUFFIX = f"_{CONVERGED}"
+# Of each round of the colours: line and symbol of a method, then of its converged variant.
+_ROUNDS = (
+    ((Line.SOLID, Symbol.DOT), (Line.DASHED, Symbol.SQUARE)),
+    ((Line.DOTTED, Symbol.TRIANGLE), (Line.DASH_DOT, Symbol.DIAMOND)),
+    ((Line.LONG_DASHED, Symbol.PENTAGON), (Line.LONG_DASH_DOT, Symbol.STAR)),
+)
+_BLUE, _RED, _GREEN, _PURPLE, _ORANGE, _SKY, _BLACK = range(len(COLOURS))
+# Round and colour of the solvers of config.yaml; what shares a colour is akin. Controls are none of the bright ones.
+_SOLVERS = {
+    "ism": (0, _BLUE),
+    "dg": (0, _RED),
+    "sm": (0, _GREEN),
+    "gm": (0, _PURPLE),
+    "cg": (0, _ORANGE),
+    "ism_2018": (0, _SKY),
+    "ism_10": (1, _BLUE),
+    "random": (1, _BLACK),
+    "shuffled_labels": (2, _BLACK),
+    "first_axes": (1, _SKY),
+    "principal_axes": (2, _SKY),
+    "discriminant_axes": (2, _BLUE),
+}
+# These are never beside the solvers above.
+_LOW_RANK = {
+    "burg": (0, _BLUE),
+    "von_neumann": (0, _RED),
+    "definite_boost": (0, _GREEN),
+    "definite_boost_symmetric": (1, _GREEN),
+}
+_KERNELS = {
+    "gaussian": _BLUE,
+    "polynomial": _RED,
+    "linear": _GREEN,
+    "squared": _PURPLE,
+    "multiquadric": _ORANGE,
+    "gaussian_polynomial": _SKY,
+}
+
+
+@dataclass(frozen=True)
+class Style:
+    """``colour`` counts through :data:`kdrbench.reports.figures.chart.COLOURS`."""
+
+    colour: int
+    line: Line
+    symbol: Symbol
+
+
+def styles_of(solvers: Iterable[str]) -> dict[str, Style]:
+    """Return the style of each solver, or method of low-rank kernels, by its name in the configuration.
+
+    Those of the user's own take the places that are left, in the order they come: give all that the configuration
+    defines, in its order, and a solver defined last changes no other's style. When no place is left the places come
+    again from the first.
+    """
+    names = list(solvers)
+    places: dict[str, tuple[int, int]] = _SOLVERS | _LOW_RANK
+    free = [place for place in product(range(len(_ROUNDS)), range(len(COLOURS))) if place not in _SOLVERS.values()]
+    own = [name for name in dict.fromkeys(_method(name) for name in names) if name not in places]
+    places |= {name: free[count % len(free)] for count, name in enumerate(own)}
+    return {name: _style(places[_method(name)], converged=is_converged(name)) for name in names}
+
+
+def kernel_colours(kernels: Iterable[str]) -> dict[str, int]:
+    """Return the colour of each kernel; the user's own have what those beside them leave, in the order they come."""
+    names = list(kernels)
+    known = {name: _KERNELS[name] for name in names if name in _KERNELS}
+    free = [colour for colour in range(_BLACK) if colour not in known.values()] or [_BLACK]
+    own = [name for name in names if name not in known]
+    return known | {name: free[count % len(free)] for count, name in enumerate(own)}
+
+
+def _method(name: str) -> str:
+    return name.removesuffix(_SUFFIX)
+
+
+def _style(place: tuple[int, int], *, converged: bool) -> Style:
+    number, colour = place
+    line, symbol = _ROUNDS[number][converged]
+    return Style(colour, line, symbol)

@@ -1,0 +1,231 @@
+"""What reports exist for a configuration: its tables and figures, the pages on all of it, and the targets by name.
+
+Everything here is a function of the frozen configuration, so that the workflow and the commands agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from kdrbench.datasets.picture import is_picture
+from kdrbench.datasets.registry import load_registry
+from kdrbench.reports.records import (
+    ALTERNATIVE,
+    IKDR,
+    KPCA_FIGURES,
+    KPCA_TRICK,
+    LOW_RANK,
+    Config,
+    experiments_of,
+    is_scaling,
+    runs_of,
+    system_of,
+    systems_of,
+    table_of,
+)
+from kdrbench.reports.tables.kpca_cells import TABLES, table_names
+
+TABLE_KINDS = ("tex", "html", "csv", "json")
+FIGURE_KINDS = ("pdf", "png", "json")
+PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT = "paired_tests", "complexity", "low_rank_text"
+SCALING, PROFILE, KPCA_FIGURE = "scaling", "performance_profile", "kpca_figure"
+TRACES, FINDINGS, DATA = "traces", "findings", "data"
+# What each kind of figure is drawn from, beside the merged tables.
+_NEEDS: dict[str, tuple[str, ...]] = {
+    "cost_against_time": (TRACES,),
+    "cost_against_calls": (TRACES,),
+    "loadings": (FINDINGS, DATA),
+    "scatter": (FINDINGS, DATA),
+    "segmentation": (FINDINGS, DATA),
+    PROFILE: (TRACES,),
+    SCALING: (),
+    LOW_RANK: (),
+    KPCA_FIGURE: (),
+}
+# Figures that the page of their experiment's table shows.
+_ON_PAGES = ("cost_against_time", LOW_RANK)
+# Papers whose targets have other names than their published numbers.
+_PAPERS = {"lowrank2006": "lowrank", "kpca_trick": "kpca"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """A table or figure: its file's name, what kind it is, and the experiments whose runs it shows.
+
+    ``figures`` are those that the page of a table shows.
+    """
+
+    name: str
+    kind: str
+    experiments: tuple[str, ...]
+    figures: tuple[str, ...] = ()
+
+
+def report_folder(config: Config) -> str:
+    """Return the folder of the configuration's reports: that of all, or one of its own where it has a name."""
+    return f"reports/{config['name']}" if config.get("name") else "reports"
+
+
+def result_folder(config: Config) -> str:
+    """Return the folder of the configuration's merged tables and frozen file."""
+    return f"results/{config['name']}" if config.get("name") else "results"
+
+
+def tables_of(config: Config) -> dict[str, Report]:
+    """Return the tables of a configuration by name: those of each experiment, then those of several."""
+    reports = [report for name in config["run"] for report in experiment_tables(config, name)]
+    if ikdr := experiments_of(config, IKDR):
+        reports.append(Report(PAIRED_TESTS, PAIRED_TESTS, tuple(ikdr)))
+    if scaling := _scaling(config):
+        reports.append(Report(COMPLEXITY, COMPLEXITY, scaling))
+    if low_rank := experiments_of(config, LOW_RANK):
+        reports.append(Report(LOW_RANK_TEXT, LOW_RANK_TEXT, tuple(low_rank)))
+    return {report.name: report for report in reports}
+
+
+def experiment_tables(config: Config, name: str) -> list[Report]:
+    """Return the tables of one experiment: several of the KPCA trick, none of its figures, one of any other."""
+    experiment, of_one = config["experiments"][name], (name,)
+    system = system_of(experiment)
+    if system == KPCA_FIGURES:
+        return []
+    if system == KPCA_TRICK:
+        return [Report(table, KPCA_TRICK, of_one) for table in table_names(name, experiment["learners"])]
+    figures = [figure for figure in experiment_figures(config, name) if figure.kind in _ON_PAGES]
+    return [Report(name, system, of_one, tuple(figure.name for figure in figures))]
+
+
+def figures_of(config: Config) -> dict[str, Report]:
+    """Return the figures of a configuration by name: those of each experiment, then those of several."""
+    reports = [report for name in config["run"] for report in experiment_figures(config, name)]
+    if ikdr := experiments_of(config, IKDR):
+        reports.append(Report(PROFILE, PROFILE, tuple(ikdr)))
+    if scaling := _scaling(config):
+        reports.append(Report(SCALING, SCALING, scaling))
+    return {report.name: report for report in reports}
+
+
+def experiment_figures(config: Config, name: str) -> list[Report]:
+    """Return the figures of one experiment.
+
+    Calls of oracles are counted where there is one problem a run; projections are compared where there are several
+    runs; segments are shown where the experiment has an image.
+    """
+    experiment = config["experiments"][name]
+    system = system_of(experiment)
+    if system == KPCA_FIGURES:
+        return [Report(name, KPCA_FIGURE, (name,))]
+    if system == LOW_RANK:
+        return [Report(name, LOW_RANK, (name,))] if len(experiment["constraints"]) > 1 else []
+    if system != IKDR:
+        return []
+    kinds = ["cost_against_time", "scatter"]
+    kinds += ["cost_against_calls"] if experiment["paradigm"] == "supervised" else []
+    kinds += ["loadings"] if runs_of(experiment) > 1 else []
+    kinds += ["segmentation"] if experiment["paradigm"] == ALTERNATIVE and pictures_of(experiment) else []
+    return [Report(f"{name}_{kind}", kind, (name,)) for kind in kinds]
+
+
+def pictures_of(experiment: Config) -> list[str]:
+    """Return the data sets of an experiment whose samples are the colours of an image."""
+    registry = load_registry()
+    return [name for name in experiment["datasets"] if name in registry and is_picture(registry[name])]
+
+
+def _scaling(config: Config) -> tuple[str, ...]:
+    return tuple(filter(is_scaling, experiments_of(config, IKDR)))
+
+
+def merged_tables(config: Config, report: Report) -> list[str]:
+    """Return the merged tables of the experiments that a table or figure shows."""
+    return [f"{result_folder(config)}/merged/{name}.csv" for name in report.experiments]
+
+
+def system_tables(config: Config) -> list[str]:
+    """Return the merged tables of all systems that are run."""
+    return [f"{result_folder(config)}/{table_of(system)}.csv" for system in systems_of(config)]
+
+
+def figure_sources(config: Config, report: Report, paths: Callable[[str, str], list[str]]) -> list[str]:
+    """Return what a figure is drawn from beside the merged tables.
+
+    ``paths(experiment, kind)`` are the files of traces or findings of an experiment. Of the KPCA trick's figures only
+    the second and the third show arrays, and the third the names of classes.
+    """
+    kinds = _NEEDS[report.kind]
+    if report.kind == KPCA_FIGURE:
+        kinds = {2: (FINDINGS,), 3: (FINDINGS, DATA)}.get(config["experiments"][report.name]["figure"], ())
+    stored = [path for kind in kinds if kind != DATA for name in report.experiments for path in paths(name, kind)]
+    shown = [config["experiments"][name] for name in report.experiments if DATA in kinds]
+    stored += [f"results/data/{dataset}.npz" for experiment in shown for dataset in experiment["datasets"]]
+    pictures = shown if report.kind == "segmentation" else []
+    return stored + [f"results/data/{dataset}.png" for experiment in pictures for dataset in pictures_of(experiment)]
+
+
+def table_files(config: Config, names: Iterable[str], *, typeset: bool = False) -> list[str]:
+    """Return the files of tables; ``typeset`` adds the PDF of those of IKDR."""
+    tables, folder = tables_of(config), report_folder(config)
+    files = [f"{folder}/{name}.{kind}" for name in names for kind in TABLE_KINDS]
+    return files + [f"{folder}/{name}.pdf" for name in names if typeset and tables[name].kind == IKDR]
+
+
+def figure_files(config: Config, names: Iterable[str]) -> list[str]:
+    """Return the files of figures."""
+    return [f"{report_folder(config)}/figures/{name}.{kind}" for name in names for kind in FIGURE_KINDS]
+
+
+def experiment_outputs(config: Config, name: str, *, typeset: bool = False) -> list[str]:
+    """Return the files of all tables and figures of one experiment."""
+    tables = [report.name for report in experiment_tables(config, name)]
+    figures = [report.name for report in experiment_figures(config, name)]
+    return table_files(config, tables, typeset=typeset) + figure_files(config, figures)
+
+
+def overall_outputs(config: Config) -> list[str]:
+    """Return the lists of published numbers and of claims."""
+    folder, lists = report_folder(config), {"published_vs_ours": ("csv", "html"), "claims": ("html", "json")}
+    return [f"{folder}/{name}.{kind}" for name, kinds in lists.items() for kind in kinds]
+
+
+def outputs(config: Config, *, typeset: bool = False) -> list[str]:
+    """Return all report files of a configuration but the dashboard, which shows them."""
+    tables, figures = table_files(config, tables_of(config), typeset=typeset), figure_files(config, figures_of(config))
+    return tables + figures + overall_outputs(config)
+
+
+def dashboard_parts(config: Config) -> list[str]:
+    """Return the tables, figures and claims that the dashboard shows, as the files that hold their data."""
+    return [path for path in outputs(config) if path.endswith(".json")]
+
+
+def targets(config: Config, *, typeset: bool = False) -> dict[str, list[str]]:
+    """Return what can be asked for by name: the experiments that are run, and the papers' tables and figures."""
+    named = {name: experiment_outputs(config, name, typeset=typeset) for name in config["run"]}
+    for name in config["run"]:
+        for target in _paper_targets(name, config["experiments"][name]):
+            if target not in config["run"]:
+                named.setdefault(target, []).extend(experiment_outputs(config, name, typeset=typeset))
+    tables, figures = tables_of(config), figures_of(config)
+    for number in TABLES.values():
+        of_kpca = [name for name, report in tables.items() if report.kind == KPCA_TRICK]
+        if chosen := [name for name in of_kpca if name.endswith(f"table{number}")]:
+            named[f"kpca_table{number}"] = table_files(config, chosen)
+    if COMPLEXITY in tables:
+        named["ismplus_table4"] = table_files(config, [COMPLEXITY])
+        named.setdefault("neurips2019_figure1b", []).extend(figure_files(config, [SCALING]))
+    if PROFILE in figures:
+        named[PROFILE] = figure_files(config, [PROFILE])
+    return {name: list(dict.fromkeys(files)) for name, files in named.items()}
+
+
+def _paper_targets(name: str, experiment: Config) -> list[str]:
+    """Return the tables and figures of papers that an experiment makes, as targets are named."""
+    published, system = experiment.get("published", {}), system_of(experiment)
+    paper = _PAPERS.get(published.get("paper", ""), published.get("paper", ""))
+    names = [f"{paper}_{part}{published[part]}" for part in ("table", "figure") if part in published]
+    if system == KPCA_FIGURES:
+        names.append(f"kpca_figure{experiment['figure']}")
+    if system == IKDR and is_scaling(name):
+        names.append("neurips2019_figure1b")
+    return list(dict.fromkeys(names))

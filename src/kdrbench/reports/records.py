@@ -1,0 +1,127 @@
+"""What reports read: merged tables, traces and findings, and the definitions of the stages that they refer to.
+
+Reports import from :mod:`kdrbench.stages` by way of this module alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdrbench.bench.publish import array_name, read_points
+from kdrbench.bench.stage import Config
+from kdrbench.errors import InputError
+from kdrbench.solvers import Status
+from kdrbench.stages import build_stage, system_of, table_of
+from kdrbench.stages.ikdr.config import is_scaling, rows_of, runs_of, split_of
+from kdrbench.stages.ikdr.controls import controls_of, losing_cells, random_ones
+from kdrbench.stages.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
+from kdrbench.stages.ikdr.fold import Fold, Split, make_fold, make_subset, whole
+from kdrbench.stages.ikdr.scores import Metric
+
+__all__ = [
+    "ALTERNATIVE",
+    "EIGENGAP",
+    "IKDR",
+    "KPCA_FIGURES",
+    "KPCA_TRICK",
+    "LOW_RANK",
+    "NO_KERNEL",
+    "Config",
+    "Fold",
+    "Metric",
+    "Split",
+    "controls_of",
+    "experiments_of",
+    "is_scaling",
+    "losing_cells",
+    "make_fold",
+    "make_subset",
+    "random_ones",
+    "read_arrays",
+    "read_findings",
+    "read_points",
+    "read_runs",
+    "read_traces",
+    "rows_of",
+    "runs_of",
+    "split_of",
+    "stage_table",
+    "system_of",
+    "systems_of",
+    "table_of",
+    "whole",
+]
+IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
+# Words that pandas must not read as numbers.
+_TEXT = ("message", "cores", "test_selected", "kernel")
+
+
+def experiments_of(config: Config, system: str) -> list[str]:
+    """Return the experiments of a system that the configuration runs, in their order."""
+    return [name for name in config["run"] if system_of(config["experiments"][name]) == system]
+
+
+def systems_of(config: Config) -> list[str]:
+    """Return the systems of the experiments that the configuration runs, in their order."""
+    return list(dict.fromkeys(system_of(config["experiments"][name]) for name in config["run"]))
+
+
+def stage_table(runs: pd.DataFrame, name: str, experiment: Config) -> Any:
+    """Return the table that the stage of an experiment's system makes of its runs, or ``None`` if it makes none."""
+    make = getattr(build_stage(system_of(experiment)), "table", None)
+    return None if make is None else make(runs, name, experiment)
+
+
+def read_runs(path: Path) -> pd.DataFrame:
+    """Read a merged table.
+
+    Raises ``InputError`` where there is none.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} is not there: run the workflow first, or name the folder of merged tables")
+    return pd.read_csv(path, keep_default_na=True, dtype=dict.fromkeys(_TEXT, str))
+
+
+def read_traces(runs: pd.DataFrame, folder: Path) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Yield the place in ``runs`` and the points of each run that has left any; each file is read once."""
+    for name, group in runs.reset_index(drop=True).groupby("trace_file", sort=False):
+        points = read_points(folder / str(name))
+        for place, cell, run in _places_and_runs(group):
+            if (cell, run) in points:
+                yield place, points[cell, run]
+
+
+def read_arrays(runs: pd.DataFrame, folder: Path, kind: str) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield the place in ``runs`` and the array ``kind`` of each run that has left it; each file is read once."""
+    for name, group in runs.reset_index(drop=True).groupby("trace_file", sort=False):
+        with np.load((folder / str(name)).with_suffix(".npz"), allow_pickle=False) as arrays:
+            for place, cell, run in _places_and_runs(group):
+                if (key := array_name(cell, kind, run)) in arrays.files:
+                    yield place, arrays[key]
+
+
+def read_findings(runs: pd.DataFrame, folder: Path, kind: str) -> dict[int, NDArray[Any]]:
+    """Return by run what the ``runs`` of one cell found: ``kind`` is ``projection``, ``labels`` or ``given``.
+
+    Failed runs have found nothing, whatever they saw.
+    """
+    ended = runs[runs["status"] != Status.FAILED]
+    numbers = ended["run"].to_list()
+    return {int(numbers[place]): array for place, array in read_arrays(ended, folder, kind)}
+
+
+def _places_and_runs(group: pd.DataFrame) -> Iterator[tuple[int, str, int]]:
+    """Yield the place (the index), the cell and the number of each run."""
+    for place, row in zip(group.index.tolist(), group.to_dict("records"), strict=True):
+        yield place, _cell_of(row), int(row["run"])
+
+
+def _cell_of(row: dict[Any, Any]) -> str:
+    """Return the names below the data set, by which traces and findings name a cell."""
+    return "/".join(str(row[axis]) for axis in ("kernel", "method") if isinstance(row.get(axis), str))

@@ -1,0 +1,122 @@
+"""From runs to cells: mean and spread of one metric over the runs of a cell, whatever the system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.reports.records import Metric, Split
+from kdrbench.reports.tables import numbers
+from kdrbench.reports.tables.timing_warnings import is_untimed, warning_of
+from kdrbench.solvers import Status
+
+Format = Callable[[float, float | None], str]
+COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
+METRICS = ("time_s", "cost", "quality")
+# Endings whose names alone would not be clear.
+_ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
+# Of alternative clustering only.
+NMI_GIVEN = "nmi_given"
+# Of experiments where q follows a rule.
+COMPONENTS = "n_components"
+_ALL = (*METRICS, NMI_GIVEN, COMPONENTS)
+# Quality is printed by what it is.
+FORMATS: dict[str, Format] = {
+    "time_s": numbers.duration,
+    "cost": numbers.quantity,
+    Metric.ACCURACY: numbers.percentage,
+    Metric.ERROR: numbers.percentage,
+    Metric.NMI: numbers.agreement,
+    NMI_GIVEN: numbers.agreement,
+    COMPONENTS: numbers.count,
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One metric of one method on one problem, over all its runs.
+
+    ``mean`` and ``std`` (ddof 0) are over the ``counted`` of ``runs`` that have a number. They are ``None`` if no run
+    has one, and for the time of a cell with unfinished runs, of which only a bound is known. ``note`` says how many
+    runs did not converge, and is empty when all did. ``complete`` is true when every run came to its method's own end
+    and has a number: only such a cell can be compared with a published number. ``warning`` says why a time needs care;
+    a time of runs that shared their cores is printed, but has no mean. ``n_tested`` counts the test samples of the runs
+    that have a number, each once in a cross validation.
+    """
+
+    metric: str
+    mean: float | None
+    std: float | None
+    text: str
+    note: str
+    runs: int
+    counted: int
+    complete: bool
+    warning: str = ""
+    n_tested: int = 0
+
+
+def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, unit: str = "runs") -> Cell:
+    """Return the cell of a column, over the runs that did not fail; ``unit`` is what notes call runs.
+
+    A failed run may have seen good iterates before, but they are no result of the method. One run has no spread to
+    print.
+    """
+    usable = runs[runs["status"] != str(Status.FAILED)].dropna(subset=[column])
+    values, note = usable[column].to_numpy(dtype=float), endings_in_words(runs, unit)
+    if not values.size:
+        return Cell(metric, None, None, "N/A", note, len(runs), 0, complete=False)
+    mean, std = float(np.mean(values)), float(np.std(values))
+    text = shown(mean, std if len(runs) > 1 else None)
+    complete = len(values) == len(runs)
+    return Cell(metric, mean, std, text, note, len(runs), len(values), complete)
+
+
+def endings_in_words(runs: pd.DataFrame, unit: str = "runs") -> str:
+    """Return how many runs did not converge and how they ended, or nothing; of a single run only how."""
+    counts = runs["status"].value_counts()
+    parts = []
+    for status in Status:
+        if status is not Status.CONVERGED and (count := int(counts.get(str(status), 0))):
+            which = f"{count} of {len(runs)} {unit}: " if len(runs) > 1 else ""
+            parts.append(which + _ENDINGS.get(status, status.value.replace("_", " ")))
+    return "; ".join(parts)
+
+
+def bound_of(runs: pd.DataFrame) -> str:
+    """Return what is printed in place of a time that is only bounded, because runs were stopped; or nothing."""
+    there, bound = set(runs["status"]), ""
+    for status, words in (
+        (Status.TIME_LIMIT, "> " + numbers.duration(float(runs["time_limit_s"].max()))),
+        (Status.MEMORY_LIMIT, f"> {runs['memory_limit_mib'].max():g} MiB"),
+        (Status.FAILED, "failed"),
+        (Status.SKIPPED, "> budget"),
+    ):
+        bound = words if str(status) in there else bound
+    return bound
+
+
+def ikdr_cells(runs: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Cell]]:
+    """Return the cells of each (data set, kernel, method), by metric."""
+    groups = runs.groupby(["dataset", "kernel", "method"], sort=False)
+    return {
+        (str(dataset), str(kernel), str(method)): {metric: _ikdr_cell(metric, group) for metric in _ALL}
+        for (dataset, kernel, method), group in groups
+    }
+
+
+def _ikdr_cell(metric: str, group: pd.DataFrame) -> Cell:
+    bound, unit = bound_of(group), "folds" if (group["split"] == Split.FOLDS).all() else "runs"
+    shown = FORMATS[str(group["quality_metric"].iloc[0]) if metric == "quality" else metric]
+    cell = summarise(metric, group, metric, shown, unit=unit)
+    if cell.mean is None or (metric == "time_s" and bound):
+        return replace(cell, mean=None, std=None, text=bound or "N/A", complete=False)
+    cell = replace(cell, complete=cell.complete and not bound)
+    if metric != "time_s":
+        usable = group[group["status"] != str(Status.FAILED)].dropna(subset=[metric])
+        return replace(cell, n_tested=int(usable["n_test"].sum()))
+    cell = replace(cell, warning=warning_of(group))
+    return replace(cell, mean=None, std=None, complete=False) if is_untimed(group) else cell

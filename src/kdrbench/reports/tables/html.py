@@ -1,0 +1,90 @@
+"""A table as one self-contained HTML page, with what a reader should know of the runs behind it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+import pandas as pd
+
+from kdrbench.datasets.card import facts_of
+from kdrbench.datasets.registry import load_registry
+from kdrbench.reports.tables.labels import method_label
+from kdrbench.reports.tables.table import Entry, Table, entries
+from kdrbench.reports.tables.timing_warnings import n_drifted, n_untimed
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page below its table: any of a table, a PNG picture, descriptions of data sets, and paragraphs."""
+
+    title: str
+    table: Table | None = None
+    picture: bytes = b""
+    cards: list[tuple[str, Any]] = field(default_factory=list)
+    paragraphs: list[str] = field(default_factory=list)
+
+
+def render_html(table: Table, sections: Iterable[Section] = ()) -> str:
+    """Return the page: the table, then the sections."""
+    return render("table.html.j2", table=table, sections=list(sections))
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a template of the reports, filled in; words that are given are no markup."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_read_template), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters.update(base64=lambda data: base64.b64encode(data).decode("ascii"))
+    return environment.get_template(template).render(**values)
+
+
+def _read_template(name: str) -> str:
+    return files("kdrbench.reports").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def sections_of_runs(runs: pd.DataFrame) -> list[Section]:
+    """Return what any system's page says of its runs: the data, how the runs ended, where they were made."""
+    registry = load_registry()
+    registered = [registry[name] for name in dict.fromkeys(runs["dataset"]) if name in registry]
+    cards = [(entry.title, facts_of(entry)) for entry in registered]
+    return [
+        Section("The data", cards=cards),
+        Section("How the runs ended", _endings(runs), paragraphs=[provenance(runs)]),
+    ]
+
+
+def _endings(runs: pd.DataFrame) -> Table:
+    axis = "method" if "method" in runs else "learner"
+    statuses = sorted(map(str, runs["status"].unique()))
+    rows = [
+        [Entry(method_label(str(method))), *entries(int((group["status"] == status).sum()) for status in statuses)]
+        for method, group in runs.groupby(axis, sort=False)
+    ]
+    titles = [status.replace("_", " ") for status in statuses]
+    return Table("endings", "How the runs ended", [axis.capitalize(), *titles], [rows])
+
+
+def provenance(runs: pd.DataFrame) -> str:
+    """Return one paragraph on where, with what and within what limits the runs were made."""
+
+    def each(column: str) -> str:
+        values = {f"{value:g}" if isinstance(value, float) else str(value) for value in runs[column].dropna()}
+        return ", ".join(sorted(values)) or "unknown"
+
+    changed = (runs["git_dirty"].astype(str) == "True").any()
+    contaminated = int((runs["contaminated"].astype(str) == "True").sum())
+    return (
+        f"{len(runs)} runs on {each('processor')}, {each('blas_threads')} BLAS thread(s), {each('blas')}; Python "
+        f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
+        f"{each('kdrbench_version')} at commit {each('git_commit')}{', with changes' if changed else ''}. "
+        f"Limits: {each('time_limit_s')} s, "
+        f"{each('memory_limit_mib')} MiB a run. {contaminated} run(s) shared their core with other work; "
+        f"of {n_drifted(runs)} the speed of the cores drifted by more than 10 %; "
+        f"{n_untimed(runs)} did not own their cores."
+    )

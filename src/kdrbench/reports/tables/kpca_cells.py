@@ -1,0 +1,151 @@
+"""From the runs of the KPCA trick to cells: accuracies beside the printed ones, comparisons with the plain learner."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.reports.tables.cells import Cell, summarise
+from kdrbench.reports.tables.labels import VARIANTS, learner_name
+from kdrbench.reports.tables.numbers import share
+from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published
+from kdrbench.reports.tables.significance import SIGNIFICANT, corrected_t_p, holm, signed_rank_p
+from kdrbench.reports.tables.verdicts import Compared
+
+PAPER, SETTING, METRIC = "kpca_trick", "classification", "accuracy"
+PLAIN = "plain"
+# The number of a learner's table in the paper.
+TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
+
+
+@dataclass(frozen=True)
+class KpcaCell(Compared):
+    """One learner in one variant on one data set, over all splits.
+
+    ``test_selected`` is the accuracy of the kernel that is best on the test samples, where all were tried on them.
+    """
+
+    dataset: str
+    learner: str
+    variant: str
+    test_selected: float | None
+
+    @property
+    def printed(self) -> float | None:
+        """The printed mean, if there is one."""
+        return self.published.value if self.published else None
+
+    @property
+    def rounded(self) -> float | None:
+        """Our mean with two digits, as the paper compares."""
+        return None if self.ours.mean is None else round(self.ours.mean, 2)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A variant against the plain learner over the splits both ended on; ``p_holm`` is over one learner's table."""
+
+    dataset: str
+    learner: str
+    variant: str
+    splits: int
+    mean: float
+    p: float
+    p_holm: float
+    p_overlap: float | None
+
+    @property
+    def significant(self) -> int:
+        """1 for better, -1 for worse than the plain learner, 0 where no difference is shown."""
+        return int(np.sign(self.mean)) if self.p_holm <= SIGNIFICANT else 0
+
+
+def table_names(experiment: str, learners: Iterable[str]) -> list[str]:
+    """Return the names of an experiment's tables: one a learner, the tests and the times.
+
+    They begin as the experiment does: those of ``kpca_tables`` are ``kpca_table1`` and so on. A learner that the paper
+    has not has no number.
+    """
+    stem = experiment.removesuffix("_tables")
+    names = [f"table{TABLES[learner]}" if learner in TABLES else re.sub(r"\W+", "_", learner) for learner in learners]
+    return [f"{stem}_{part}" for part in (*names, "tests", "times")]
+
+
+def find_printed(dataset: str, learner: str, variant: str) -> PublishedNumber | None:
+    """Return the number that the paper prints, if there is one."""
+    if learner not in TABLES:
+        return None
+    return find_published(
+        paper=PAPER,
+        table=TABLES[learner],
+        setting=SETTING,
+        dataset=dataset,
+        kernel="" if variant == PLAIN else variant,
+        method=learner_name(learner, variant),
+        metric=METRIC,
+    )
+
+
+def kpca_cells(runs: pd.DataFrame) -> dict[tuple[str, str, str], KpcaCell]:
+    """Return the cells by (data set, learner, variant), in the order of the rows."""
+    groups = runs.groupby(["dataset", "learner", "variant"], sort=False)
+    return {
+        (str(dataset), str(learner), str(variant)): _cell(str(dataset), str(learner), str(variant), group)
+        for (dataset, learner, variant), group in groups
+    }
+
+
+def _cell(dataset: str, learner: str, variant: str, group: pd.DataFrame) -> KpcaCell:
+    tried = [json.loads(text) for text in group["test_selected"].dropna()]
+    # The mean over splits of each kernel, then the best of these.
+    selected = float(np.mean(tried, axis=0).max()) if tried and len(tried) == len(group) else None
+    return KpcaCell(_over_splits(group), find_printed(dataset, learner, variant), dataset, learner, variant, selected)
+
+
+def _over_splits(group: pd.DataFrame) -> Cell:
+    cell = summarise("quality", group, "accuracy", share, unit="splits")
+    return cell if cell.counted else replace(cell, text=str(group["status"].iloc[0]).replace("_", " "))
+
+
+def differences_of(runs: pd.DataFrame, learner: str) -> dict[tuple[str, str], Difference]:
+    """Return each variant of the learner against itself without a kernel, by (data set, variant).
+
+    Wilcoxon's test over splits, by Holm corrected for all comparisons of the learner's table; beside it the t test that
+    allows for overlapping training sets.
+    """
+    of_learner = runs[runs["learner"] == learner]
+    compared: list[tuple[str, str, np.ndarray, float]] = []
+    for dataset, group in of_learner.groupby("dataset", sort=False):
+        wide = group.pivot(index="run", columns="variant", values="accuracy")
+        test_share = float(group["n_test"].iloc[0]) / float(group["n_train"].iloc[0])
+        for variant in (name for name in VARIANTS if name != PLAIN and {name, PLAIN} <= set(wide.columns)):
+            difference = (wide[variant] - wide[PLAIN]).dropna().to_numpy(dtype=float)
+            if difference.size:
+                compared.append((str(dataset), variant, difference, test_share))
+    # In units of rounding: shares of the same samples that differ by the same count are tied.
+    p_values = [signed_rank_p(np.round(difference, 12)) for _, _, difference, _ in compared]
+    corrected = holm(p_values)
+    return {
+        (dataset, variant): Difference(
+            dataset,
+            learner,
+            variant,
+            len(difference),
+            float(difference.mean()),
+            p_values[place],
+            corrected[place],
+            corrected_t_p(difference, test_share),
+        )
+        for place, (dataset, variant, difference, test_share) in enumerate(compared)
+    }
+
+
+def win_draw_lose(pairs: list[tuple[float | None, float | None]]) -> str:
+    """Return how often the first of a pair is above, equal to and below the second; unknown ones do not count."""
+    signs = [int(np.sign(first - second)) for first, second in pairs if first is not None and second is not None]
+    return "/".join(str(signs.count(sign)) for sign in (1, 0, -1))

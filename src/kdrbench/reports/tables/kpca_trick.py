@@ -1,0 +1,223 @@
+"""Tables 1 to 3 of the KPCA trick beside the paper's, tests of whether kernels help, and what choosing one costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+
+from kdrbench.reports.tables.kpca_cells import (
+    PLAIN,
+    TABLES,
+    Difference,
+    KpcaCell,
+    differences_of,
+    kpca_cells,
+    table_names,
+    win_draw_lose,
+)
+from kdrbench.reports.tables.labels import NO_CELL, dataset_label, learner_name
+from kdrbench.reports.tables.table import Entry, Table
+from kdrbench.reports.tables.verdicts import Verdict
+
+# The variants in which the paper chooses a kernel.
+KERNELISED = ("cross_validated", "aligned")
+_SECONDS = ["tuning_cpu_s", "learning_cpu_s"]
+_CENTRED = "centred"
+Cells = dict[tuple[str, str, str], KpcaCell]
+
+
+def kpca_tables(runs: pd.DataFrame, experiment: str) -> list[Table]:
+    """Return all tables that the runs of an experiment give: one a learner, the tests, the times."""
+    cells = kpca_cells(runs)
+    learners = [str(learner) for learner in dict.fromkeys(runs["learner"])]
+    *names, tests, times = table_names(experiment, learners)
+    differences = {learner: differences_of(runs, learner) for learner in learners}
+    tables = [
+        accuracy_table(name, cells, learner, differences[learner])
+        for name, learner in zip(names, learners, strict=True)
+    ]
+    return [*tables, tests_table(tests, differences), times_table(times, runs, learners)]
+
+
+def accuracy_table(table: str, cells: Cells, learner: str, differences: dict[tuple[str, str], Difference]) -> Table:
+    """Return a learner's table: paper, ours and verdict for each variant that the paper has, and what it has not."""
+    datasets = list(dict.fromkeys(dataset for dataset, name, _ in cells if name == learner))
+    printed = [variant for variant in (PLAIN, *KERNELISED) if any((one, learner, variant) in cells for one in datasets)]
+    columns = ["Data set"]
+    for variant in printed:
+        name = learner_name(learner, variant).upper()
+        columns += [f"{name}, paper", name, f"{name}, verdict"]
+    tested = [variant for variant in printed if variant != PLAIN]
+    columns += [f"p, {learner_name(learner, variant).upper()}" for variant in tested]
+    extra = _extra_columns(cells, learner, datasets)
+    lines = [
+        [
+            Entry(dataset_label(dataset)),
+            *(entry for variant in printed for entry in _three(cells, differences, dataset, learner, variant)),
+            *(Entry(_p_text(differences.get((dataset, variant)))) for variant in tested),
+            *(Entry(values.get(dataset, NO_CELL)) for values in extra.values()),
+        ]
+        for dataset in datasets
+    ]
+    empty = len(tested) + len(extra)
+    summary = [
+        _summary_line("Win/draw/lose", printed, empty, lambda variant: _by_means(cells, datasets, learner, variant)),
+        _summary_line("The same, significant", printed, empty, lambda variant: ("", _tested(differences, variant))),
+    ]
+    place = f" (KPCA trick, Table {TABLES[learner]})" if learner in TABLES else ""
+    title = f"{learner.upper()} and its kernel versions: 1-NN accuracy{place}."
+    notes = [*_notes(cells, learner), _verdicts(cells, learner)]
+    return Table(table, title, [*columns, *extra], [lines, summary], notes)
+
+
+def _extra_columns(cells: Cells, learner: str, datasets: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return what the paper's table does not hold, by title and data set; no column without a number."""
+    columns: dict[str, dict[str, str]] = {}
+    centred = {one: cells[one, learner, _CENTRED].ours.text for one in datasets if (one, learner, _CENTRED) in cells}
+    if centred:
+        columns[f"AK{learner.upper()}, centred"] = centred
+    selected = {
+        dataset: f"{cell.test_selected:.2f}"
+        for (dataset, name, _), cell in cells.items()
+        if name == learner and cell.test_selected is not None
+    }
+    if selected:
+        columns["K by test samples"] = selected
+    return columns
+
+
+def _three(
+    cells: Cells, differences: dict[tuple[str, str], Difference], dataset: str, learner: str, variant: str
+) -> list[Entry]:
+    cell = cells.get((dataset, learner, variant))
+    if cell is None:
+        return [Entry(NO_CELL)] * 3
+    difference = differences.get((dataset, variant))
+    better = difference is not None and difference.significant > 0
+    why = cell.published.why if cell.published else ""
+    verdict = "" if cell.verdict is Verdict.NOT_PUBLISHED else str(cell.verdict)
+    return [
+        Entry(cell.paper or NO_CELL),
+        Entry(cell.ours.text, value=cell.ours.mean, spread=cell.ours.std, bold=better, detail=cell.ours.note),
+        Entry(verdict or NO_CELL, detail=why, verdict=verdict),
+    ]
+
+
+def _summary_line(
+    title: str, printed: Sequence[str], empty: int, count: Callable[[str], tuple[str, str]]
+) -> list[Entry]:
+    line = [Entry(title)]
+    for variant in printed:
+        paper, ours = count(variant) if variant != PLAIN else ("", "")
+        line += [Entry(paper), Entry(ours), Entry("")]
+    return line + [Entry("")] * empty
+
+
+def _by_means(cells: Cells, datasets: Sequence[str], learner: str, variant: str) -> tuple[str, str]:
+    """Return wins, draws and losses against the plain learner by means of two digits, printed and ours."""
+    both = [
+        (cells[dataset, learner, variant], cells[dataset, learner, PLAIN])
+        for dataset in datasets
+        if {(dataset, learner, variant), (dataset, learner, PLAIN)} <= set(cells)
+    ]
+    printed = win_draw_lose([(one.printed, other.printed) for one, other in both])
+    return printed, win_draw_lose([(one.rounded, other.rounded) for one, other in both])
+
+
+def _tested(differences: dict[tuple[str, str], Difference], variant: str) -> str:
+    signs: list[tuple[float | None, float | None]] = [
+        (float(one.significant), 0.0) for one in differences.values() if one.variant == variant
+    ]
+    return win_draw_lose(signs)
+
+
+def _p_text(difference: Difference | None) -> str:
+    if difference is None:
+        return NO_CELL
+    return "< 0.001" if difference.p_holm < 0.001 else f"{difference.p_holm:.3f}"
+
+
+def _notes(cells: Cells, learner: str) -> list[str]:
+    unfinished = [
+        f"{dataset_label(cell.dataset)}, {learner_name(learner, cell.variant).upper()}: {cell.ours.note}"
+        for cell in cells.values()
+        if cell.learner == learner and cell.ours.note
+    ]
+    splits = sorted({cell.ours.runs for cell in cells.values() if cell.learner == learner})
+    return [
+        f"Mean and standard deviation over {' or '.join(map(str, splits))} random splits.",
+        "p: Wilcoxon's signed rank test over splits against the plain learner, by Holm corrected for the table; bold: "
+        "better with p < 0.05. Splits of one data set overlap and make these p too small; the table of tests allows "
+        "for that.",
+        "Win/draw/lose compares means of two digits with those of the plain learner.",
+        *(f"{words}." for words in unfinished),
+    ]
+
+
+def _verdicts(cells: Cells, learner: str) -> str:
+    found = Counter(
+        cell.verdict for cell in cells.values() if cell.learner == learner and cell.verdict is not Verdict.NOT_PUBLISHED
+    )
+    parts = ", ".join(f"{count} {verdict}" for verdict, count in found.most_common())
+    return (
+        f"Of {found.total()} printed numbers: {parts}." if found else "The paper prints no number of these data sets."
+    )
+
+
+def tests_table(name: str, differences: dict[str, dict[tuple[str, str], Difference]]) -> Table:
+    """Return every comparison with the plain learner and its p values."""
+    blocks = [[_test_line(one) for one in of_learner.values()] for of_learner in differences.values()]
+    columns = ["Data set", "Method", "Splits", "Mean difference", "p, Wilcoxon", "p, Holm", "p, corrected t"]
+    notes = [
+        "Differences of accuracy to the plain learner on the same splits; bold: better with p < 0.05 by Holm, over the "
+        "comparisons of one learner.",
+        "Corrected t: its variance allows for overlapping training sets (Nadeau and Bengio 2003), far too much where "
+        "most samples are for testing; without Holm.",
+    ]
+    return Table(name, "Do kernels help? Tests over splits.", columns, blocks, notes, n_labels=2)
+
+
+def _test_line(one: Difference) -> list[Entry]:
+    return [
+        Entry(dataset_label(one.dataset)),
+        Entry(learner_name(one.learner, one.variant).upper()),
+        Entry(str(one.splits)),
+        Entry(f"{one.mean:+.4f}", bold=one.significant > 0),
+        Entry(f"{one.p:.2g}"),
+        Entry(f"{one.p_holm:.2g}"),
+        Entry(NO_CELL if one.p_overlap is None else f"{one.p_overlap:.2g}"),
+    ]
+
+
+def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table:
+    """Return CPU seconds of choosing the kernel and of learning with it, a split, and summed over all splits."""
+    methods = [(learner, variant) for learner in learners for variant in KERNELISED]
+    columns = ["Data set"]
+    for learner, variant in methods:
+        method = learner_name(learner, variant).upper()
+        columns += [f"{method}, choosing", f"{method}, learning"]
+    lines = [
+        _times_line(dataset_label(str(dataset)), group.groupby(["learner", "variant"])[_SECONDS].mean(), methods)
+        for dataset, group in runs.groupby("dataset", sort=False)
+    ]
+    last = _times_line("All splits", runs.groupby(["learner", "variant"])[_SECONDS].sum(), methods)
+    notes = [
+        "Mean CPU seconds of a split; the last line is their sum over all. A method is charged for all it would need "
+        "alone: distances, kernels and coordinates that are shared count for every one."
+    ]
+    title = "What choosing the kernel costs, and learning with it."
+    return Table(name, title, [*columns, "Choosing, K / AK"], [lines, [last]], notes)
+
+
+def _times_line(title: str, seconds: pd.DataFrame, methods: Sequence[tuple[str, str]]) -> list[Entry]:
+    """Return the seconds of each method, and the lowest and highest ratio of choosing by validation and alignment."""
+    known = {key: (float(one[_SECONDS[0]]), float(one[_SECONDS[1]])) for key, one in seconds.iterrows()}
+    cells = [Entry(f"{value:.3g}") for key in methods for value in known.get(key, (float("nan"),) * 2)]
+    ratios = [
+        known[learner, "cross_validated"][0] / known[learner, "aligned"][0]
+        for learner in dict.fromkeys(learner for learner, _ in methods)
+        if {(learner, "cross_validated"), (learner, "aligned")} <= set(known)
+    ]
+    return [Entry(title), *cells, Entry(f"{min(ratios):.0f} to {max(ratios):.0f}" if ratios else NO_CELL)]

@@ -1,0 +1,84 @@
+"""Names as tables and figures print them: data sets, kernels, methods with their variants, metrics."""
+
+from __future__ import annotations
+
+from kdrbench.datasets.registry import load_registry
+from kdrbench.reports.records import NO_KERNEL
+
+CONVERGED = "converged"
+_SUFFIX = f"_{CONVERGED}"
+# What a cell shows that no run could fill.
+NO_CELL = "-"
+METRIC_TITLES = {
+    "time_s": "Time",
+    "cost": "Cost",
+    "accuracy": "Accuracy",
+    "nmi": "NMI",
+    "nmi_given": "NMI to given",
+    "n_components": "q",
+    "error": "Training error",
+}
+# Where capital letters alone would not read well.
+_METHODS = {
+    "lda_svm": "LDA + SVM",
+    "pca_svm": "PCA + SVM",
+    "nca_svm": "NCA + SVM",
+    "kernel_pca_svm": "KPCA + SVM",
+    "spectral_clustering": "SC",
+    "pca_spectral_clustering": "PCA + SC",
+}
+_LOW_RANK = {
+    "none": "no constraints",
+    "learned": "all constraints",
+    "burg": "Burg",
+    "von_neumann": "von Neumann",
+    "burg_converged": "Burg, Newton",
+    "von_neumann_converged": "von Neumann, Newton",
+    "definite_boost": "DefiniteBoost, own eigenvalues",
+    "definite_boost_symmetric": "DefiniteBoost, symmetric bound",
+}
+# Prefixes of a learner's name by variant: the paper's three, and alignment of centred kernels.
+VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
+
+
+def dataset_label(name: str) -> str:
+    """Return the data set's name as tables and figures print it; one that is not registered has its name alone."""
+    return load_registry()[name].label if name in load_registry() else name
+
+
+def kernel_label(name: str) -> str:
+    """Return the kernel's name as tables and figures print it; methods without one are baselines."""
+    return "Baselines" if name == NO_KERNEL else name.capitalize().replace("_", " + ")
+
+
+def method_label(name: str) -> str:
+    """Return a solver's or baseline's name as tables and figures print it: ``dg_converged`` is "DG, converged"."""
+    label = method_alone(name)
+    return f"{label}, {CONVERGED}" if is_converged(name) else label
+
+
+def method_alone(name: str) -> str:
+    """Return the name of the method without its variant."""
+    method = name.removesuffix(_SUFFIX)
+    return _METHODS.get(method, method.upper().replace("_", " "))
+
+
+def low_rank_label(method: str) -> str:
+    """Return the name of a method of low-rank kernel learning."""
+    return _LOW_RANK.get(method, method)
+
+
+def learner_name(learner: str, variant: str) -> str:
+    """Return ``klmnn`` for LMNN by cross validation, as the published numbers say."""
+    return VARIANTS[variant] + learner
+
+
+def is_converged(name: str) -> bool:
+    """Return whether the name is that of a converged variant."""
+    return name.endswith(_SUFFIX)
+
+
+def by_method(methods: list[str]) -> list[str]:
+    """Return the methods with their variants side by side."""
+    alone = list(dict.fromkeys(map(method_alone, methods)))
+    return sorted(methods, key=lambda name: (alone.index(method_alone(name)), is_converged(name)))

@@ -1,0 +1,141 @@
+"""Low-rank kernel learning: the numbers in the paper's text beside ours, and all that was measured, as tables.
+
+Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from kdrbench.reports.records import LOW_RANK, Config, experiments_of
+from kdrbench.reports.tables.cells import Cell, summarise
+from kdrbench.reports.tables.labels import low_rank_label
+from kdrbench.reports.tables.numbers import agreement, duration, percentage, whole
+from kdrbench.reports.tables.published_numbers import published_numbers
+from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
+from kdrbench.solvers.status import Status
+
+# What the published numbers are of.
+PAPER = {"paper": "lowrank2006", "table": "text", "setting": "learning"}
+METRIC_LABELS = {
+    "accuracy": "5-NN accuracy",
+    "sweeps_least": "sweeps, fewest constraints",
+    "sweeps_most": "sweeps, most constraints",
+    "sweeps": "sweeps, all numbers of constraints",
+}
+_MEASURED = (
+    *("Method", "Constraints", "Solved", "Sweeps", "KKT residual"),
+    *("5-NN", "NMI, 1 start", "NMI, best of 10", "CPU time"),
+)
+# Methods that can have learned the kernel with no constraints, or with all of them.
+_EXACT = ("burg", "von_neumann")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where our number for a published one comes from: an experiment's runs of a method, and their cell."""
+
+    experiment: str
+    method: str
+    cell: Cell
+
+    @property
+    def label(self) -> str:
+        """The source in words."""
+        return f"{self.experiment}, {low_rank_label(self.method)}"
+
+
+def published_and_sources(runs: pd.DataFrame, config: Config) -> Iterator[tuple[dict[str, str], list[Source]]]:
+    """Yield each number of the paper's text with our numbers for it, from every experiment and method that has one."""
+    for axes in published_numbers(**PAPER):
+        yield axes, list(_sources(axes, runs, config))
+
+
+def _sources(axes: dict[str, str], runs: pd.DataFrame, config: Config) -> Iterator[Source]:
+    wanted = axes["method"]
+    for name in experiments_of(config, LOW_RANK):
+        experiment = config["experiments"][name]
+        # The same data, or their synthetic stand-in.
+        if not any(dataset.startswith(axes["dataset"]) for dataset in experiment["datasets"]):
+            continue
+        counts = _counts(axes, experiment)
+        for method in experiment["methods"]:
+            fits = wanted == method or (wanted == "definite_boost" and method.startswith(wanted))
+            if not fits and not (wanted in ("none", "learned") and method in _EXACT):
+                continue
+            of_method = (runs["experiment"] == name) & (runs["method"] == method)
+            chosen = runs[of_method & runs["n_constraints"].isin(counts)]
+            if len(chosen):
+                yield Source(name, method, _cell(axes["metric"], chosen))
+            if wanted == "none":
+                # Without constraints the method does not matter.
+                break
+
+
+def _counts(axes: dict[str, str], experiment: Config) -> list[int]:
+    """Return the numbers of constraints that a published number refers to."""
+    counts = sorted(experiment["constraints"])
+    some = [count for count in counts if count > 0]
+    by_method = {"none": [count for count in counts if count == 0], "learned": some[-1:]}
+    by_metric = {"sweeps_least": some[:1], "sweeps_most": some[-1:]}
+    return by_method.get(axes["method"], by_metric.get(axes["metric"], some))
+
+
+def _cell(metric: str, runs: pd.DataFrame) -> Cell:
+    """Return mean and spread of a share or of sweeps; sweeps that were used up are a bound and no number."""
+    if metric == "accuracy":
+        cell = summarise("quality", runs, "accuracy", percentage)
+        return replace(cell, note="", complete=True) if cell.counted else cell
+    cell = summarise("sweeps", runs, "sweeps", whole)
+    bound = not runs["status"].isin([str(Status.CONVERGED), str(Status.STALLED)]).all()
+    if not cell.counted:
+        return cell
+    return replace(cell, text=f"> {cell.text}", complete=False) if bound else replace(cell, note="", complete=True)
+
+
+def measured_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
+    """Return a row for each method and number of constraints of an experiment."""
+    rows = []
+    for method in experiment["methods"]:
+        of_method = runs[runs["method"] == method]
+        rows += [(method, _row(method, count, group)) for count, group in of_method.groupby("n_constraints")]
+    return Table(
+        name=name,
+        title=experiment["title"],
+        columns=list(_MEASURED),
+        blocks=list(blocks_by(rows)),
+        notes=[
+            "Means over draws of the constraints; the KKT residual is the largest. Solved: the method's own stopping "
+            "rule holds. CPU time is that of the method alone, with machine code loaded before."
+        ],
+    )
+
+
+def _row(method: str, count: object, group: pd.DataFrame) -> list[Entry]:
+    def mean(column: str) -> float | None:
+        values = group[column].dropna()
+        return float(values.mean()) if len(values) else None
+
+    solved = int((group["status"] == str(Status.CONVERGED)).sum())
+    largest, accuracy, seconds, sweeps = (
+        group["kkt_residual"].max(),
+        mean("accuracy"),
+        mean("cpu_s"),
+        mean("sweeps"),
+    )
+    shares = [mean("nmi_one_start"), mean("nmi_ten_starts")]
+    return entries(
+        [
+            low_rank_label(method),
+            count,
+            f"{solved} of {len(group)}",
+            "" if sweeps is None else f"{sweeps:.0f}",
+            "" if pd.isna(largest) else f"{largest:.1e}",
+            "" if accuracy is None else percentage(accuracy),
+            *("" if share is None else agreement(share) for share in shares),
+            "" if seconds is None else duration(seconds),
+        ]
+    )

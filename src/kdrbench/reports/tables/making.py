@@ -1,0 +1,117 @@
+"""From the name of a table to its files: which runs it shows, who lays it out, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from kdrbench.errors import InputError, unknown_name
+from kdrbench.files import write_text
+from kdrbench.reports.outputs import COMPLEXITY, LOW_RANK_TEXT, PAIRED_TESTS, Report, experiment_tables, tables_of
+from kdrbench.reports.records import (
+    IKDR,
+    KPCA_TRICK,
+    LOW_RANK,
+    Config,
+    controls_of,
+    read_runs,
+    stage_table,
+    system_of,
+)
+from kdrbench.reports.tables.complexity import complexity_table
+from kdrbench.reports.tables.html import Section, render_html, sections_of_runs
+from kdrbench.reports.tables.ikdr import beside_published, compared_cells, ikdr_table
+from kdrbench.reports.tables.kpca_trick import kpca_tables
+from kdrbench.reports.tables.latex import render_latex
+from kdrbench.reports.tables.low_rank import measured_table
+from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
+from kdrbench.reports.tables.published_vs_ours import compare
+from kdrbench.reports.tables.published_vs_ours_page import low_rank_table
+from kdrbench.reports.tables.size_series import size_series
+from kdrbench.reports.tables.table import Entry, Table, entries
+
+# Numbers of the provenance, which a plain table leaves out.
+_NO_RESULTS = ("schema_version", "run", "seed", "wall_s", "memory_mib", "cores", "load", "drift", "blas_threads")
+Page = tuple[Table, list[Section]]
+
+
+def reports_named(name: str, config: Config) -> list[Report]:
+    """Return the table called ``name``, or all tables of the experiment of that name.
+
+    Raises ``InputError`` for a name of neither.
+    """
+    tables = tables_of(config)
+    if name in tables:
+        return [tables[name]]
+    if name in config["run"]:
+        return experiment_tables(config, name) or [Report(name, system_of(config["experiments"][name]), (name,))]
+    raise InputError(unknown_name("table", name, sorted({*tables, *config["run"]})))
+
+
+def make_table(report: Report, config: Config, results: Path) -> Page:
+    """Return a table and the sections below it on its page; ``results`` is the folder of merged tables."""
+    runs = pd.concat([read_runs(results / "merged" / f"{name}.csv") for name in report.experiments], ignore_index=True)
+    makers: dict[str, Callable[[Report, pd.DataFrame, Config], Page]] = {
+        IKDR: _ikdr,
+        KPCA_TRICK: _kpca_trick,
+        LOW_RANK: _low_rank,
+        PAIRED_TESTS: lambda _, runs, __: (paired_table(paired_tests(runs)), []),
+        COMPLEXITY: lambda _, runs, config: (complexity_table(size_series(runs, config)), []),
+        LOW_RANK_TEXT: lambda report, runs, config: (
+            low_rank_table(report.name, compare({LOW_RANK: runs}, config)),
+            [],
+        ),
+    }
+    return makers.get(report.kind, _any)(report, runs, config)
+
+
+def _ikdr(report: Report, runs: pd.DataFrame, config: Config) -> Page:
+    experiment = config["experiments"][report.name]
+    cells = compared_cells(runs, experiment, controls_of(report.name, config))
+    return ikdr_table(report.name, cells, experiment), [beside_published(cells), *sections_of_runs(runs)]
+
+
+def _kpca_trick(report: Report, runs: pd.DataFrame, config: Config) -> Page:
+    tables = {table.name: table for table in kpca_tables(runs, report.experiments[0])}
+    return tables[report.name], sections_of_runs(runs)
+
+
+def _low_rank(report: Report, runs: pd.DataFrame, config: Config) -> Page:
+    return measured_table(report.name, runs, config["experiments"][report.name]), sections_of_runs(runs)
+
+
+def _any(report: Report, runs: pd.DataFrame, config: Config) -> Page:
+    experiment = config["experiments"][report.name]
+    table = stage_table(runs, report.name, experiment) or plain_table(report.name, runs, experiment)
+    return table, sections_of_runs(runs)
+
+
+def plain_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
+    """Return the means of all numeric results by data set and method, for a system without a table of its own."""
+    axes = [column for column in ("dataset", "kernel", "method", "learner", "variant") if column in runs]
+    measured = [
+        column
+        for column in runs.select_dtypes("number").columns
+        if (column not in (*axes, *_NO_RESULTS) and not column.endswith(("_s", "_mib"))) or column == "time_s"
+    ]
+    rows = []
+    for labels, group in runs.groupby(axes, sort=False, dropna=False):
+        means = [float(group[column].mean()) for column in measured]
+        numbers = [Entry("-" if pd.isna(mean) else f"{mean:.4g}", value=mean) for mean in means]
+        rows.append([*entries(labels), Entry(str(len(group))), *numbers])
+    columns = [*(axis.capitalize() for axis in axes), "Runs", *measured]
+    return Table(name, experiment["title"], columns, [rows], ["Means over runs."], n_labels=len(axes))
+
+
+def write_table(table: Table, stem: Path, sections: Iterable[Section] = ()) -> None:
+    """Write ``stem`` as .tex, .html, .csv and .json; each appears whole."""
+    texts = {
+        "tex": render_latex(table),
+        "html": render_html(table, sections),
+        "csv": table.to_csv(),
+        "json": table.to_json(),
+    }
+    for kind, text in texts.items():
+        write_text(stem.parent / f"{stem.name}.{kind}", text)

@@ -1,0 +1,72 @@
+"""Numbers as plain text: means with spread, durations, percentages."""
+
+from __future__ import annotations
+
+import math
+
+PLUS_MINUS = "\u00b1"
+_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+
+
+def duration(mean_s: float, std_s: float | None = None) -> str:
+    """Return seconds in the largest unit not above the mean: ``2.1ms \u00b1 0.3ms``, ``4.5m``, ``-3d``."""
+    if mean_s < 0:
+        return f"-{duration(-mean_s, std_s)}"
+    size, unit = next((pair for pair in _UNITS if mean_s >= pair[0]), _UNITS[-1])
+    text = f"{_significant(mean_s / size, 3)}{unit}"
+    return text if std_s is None else f"{text} {PLUS_MINUS} {_significant(std_s / size, 2)}{unit}"
+
+
+def percentage(mean: float, std: float | None = None) -> str:
+    """Return a share in per cent with one decimal: ``97.2% \u00b1 3.7%``."""
+    text = f"{100 * mean:.1f}%"
+    return text if std is None else f"{text} {PLUS_MINUS} {100 * std:.1f}%"
+
+
+def share(mean: float, std: float | None = None) -> str:
+    """Return a share with two decimals, as the KPCA trick's tables print accuracies: ``0.97 \u00b1 0.02``."""
+    text = f"{mean:.2f}"
+    return text if std is None else f"{text} {PLUS_MINUS} {std:.2f}"
+
+
+def agreement(mean: float, std: float | None = None) -> str:
+    """Return an agreement between 0 and 1 with three decimals: ``0.878``."""
+    text = f"{mean:.3f}"
+    return text if std is None else f"{text} {PLUS_MINUS} {std:.3f}"
+
+
+def count(mean: float, std: float | None = None) -> str:
+    """Return how many, with one decimal where runs differ: ``4``, ``1.9 \u00b1 0.3``."""
+    return f"{mean:.0f}" if not std else f"{mean:.1f} {PLUS_MINUS} {std:.1f}"
+
+
+def whole(mean: float, std: float | None = None) -> str:
+    """Return a large count without decimals: ``354 \u00b1 12``."""
+    return f"{mean:.0f}" if std is None else f"{mean:.0f} {PLUS_MINUS} {std:.0f}"
+
+
+def quantity(mean: float, std: float | None = None) -> str:
+    """Return a number rounded to two digits of its spread: ``-1311 \u00b1 26``, ``(-1.894 \u00b1 0.054)e6``."""
+    exponent = math.floor(math.log10(abs(mean))) if mean else 0
+    power = exponent if exponent >= 6 or exponent < -3 else 0
+    scaled = mean / 10.0**power
+    if std is None:
+        text = _significant(scaled, 5)
+        return f"{text}e{power}" if power else text
+    spread = std / 10.0**power
+    places = max(0, 1 - math.floor(math.log10(spread))) if spread > 0 else max(0, 4 - exponent + power)
+    text = f"{scaled:.{places}f} {PLUS_MINUS} {spread:.{places}f}"
+    return f"({text})e{power}" if power else text
+
+
+def rounded(value: float, digits: int) -> float | None:
+    """Return the number in ``digits`` significant digits; ``None`` for what is not finite."""
+    return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+
+
+def _significant(value: float, digits: int) -> str:
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

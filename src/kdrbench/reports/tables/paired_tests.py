@@ -1,0 +1,145 @@
+"""Whether two methods differ, by pairs: both ran on the same folds from the same data.
+
+For each pair of methods and each metric the differences over runs are tested by Wilcoxon's signed ranks, two-sided
+and exact (every assignment of signs counts). P values are corrected by Holm's step-down rule over all tests of one cell
+(experiment, data set, kernel) and metric: the chance of a single false "differs" in it is at most five per cent. Ten
+folds give no p below 2/1024, so a family of more than 25 tests could find nothing. Folds of a cross validation share
+training rows, so their differences are not independent: a small p is an indication, no proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.reports.records import NO_KERNEL
+from kdrbench.reports.tables.cells import FORMATS, METRICS
+from kdrbench.reports.tables.labels import (
+    METRIC_TITLES,
+    dataset_label,
+    is_converged,
+    kernel_label,
+    method_alone,
+    method_label,
+)
+from kdrbench.reports.tables.numbers import quantity
+from kdrbench.reports.tables.significance import SIGNIFICANT, holm, signed_rank_p
+from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
+from kdrbench.solvers import Status
+
+# Of five pairs even the most extreme signs have p = 1/16.
+FEWEST_PAIRS = 6
+_OURS = "ISM"
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """``difference`` is the median over runs of first minus second, ``p`` uncorrected, ``p_holm`` corrected."""
+
+    experiment: str
+    dataset: str
+    kernel: str
+    metric: str
+    first: str
+    second: str
+    pairs: int
+    mean_first: float
+    mean_second: float
+    difference: float
+    p: float
+    p_holm: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether the methods differ."""
+        return self.p_holm <= SIGNIFICANT
+
+    @property
+    def lower(self) -> str:
+        """The method that is lower, where they differ."""
+        return "" if not self.differs else self.first if self.difference < 0 else self.second
+
+
+def compared(methods: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the pairs worth a test: a method as published and converged, and ISM against each rival of its variant."""
+    pairs = []
+    ordered = sorted(methods, key=lambda name: (method_alone(name) != _OURS, is_converged(name)))
+    for first, second in combinations(ordered, 2):
+        same_method = method_alone(first) == method_alone(second)
+        if same_method or (method_alone(first) == _OURS and is_converged(first) == is_converged(second)):
+            pairs.append((first, second))
+    return pairs
+
+
+def paired_tests(runs: pd.DataFrame, *, pairs: Sequence[tuple[str, str]] | None = None) -> list[PairedTest]:
+    """Return the tests of every experiment, data set, kernel and metric where both methods have six runs or more.
+
+    ``pairs`` are tested, or, if none are named, those of :func:`compared`.
+    """
+    results: list[PairedTest] = []
+    usable = runs[(runs["status"] != str(Status.FAILED)) & (runs["kernel"] != NO_KERNEL)]
+    for metric in METRICS:
+        for (experiment, dataset, kernel), cell in usable.groupby(["experiment", "dataset", "kernel"], sort=False):
+            tests = list(_tests((str(experiment), str(dataset), str(kernel)), cell, metric, pairs))
+            corrected = holm([test.p for test in tests])
+            results += [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
+    return results
+
+
+def _tests(
+    place: tuple[str, str, str], cell: pd.DataFrame, metric: str, pairs: Sequence[tuple[str, str]] | None
+) -> Iterator[PairedTest]:
+    table = cell.pivot_table(index="run", columns="method", values=metric, sort=False)
+    methods = [str(name) for name in table.columns]
+    shown = metric if metric != "quality" else str(cell["quality_metric"].iloc[0])
+    for first, second in compared(methods) if pairs is None else pairs:
+        if not {first, second} <= set(methods):
+            continue
+        both = table[[first, second]].dropna()
+        if len(both) < FEWEST_PAIRS:
+            continue
+        one, other = both[first].to_numpy(), both[second].to_numpy()
+        p = signed_rank_p(one - other)
+        means = float(one.mean()), float(other.mean()), float(np.median(one - other))
+        yield PairedTest(*place, shown, first, second, len(both), *means, p, p)
+
+
+def paired_table(tests: list[PairedTest]) -> Table:
+    """Return one line a test, in blocks by experiment and metric; significant p values in bold."""
+    columns = ["Experiment", "Metric", "Data", "Kernel", "First", "Second", "Pairs", "Mean of first", "Of second"]
+    columns += ["Median difference", "p", "p (Holm)", "Lower"]
+    blocks = list(blocks_by(((test.experiment, test.metric), _row(test)) for test in tests))
+    differing = sum(test.differs for test in tests)
+    return Table(
+        "paired_tests",
+        f"Paired tests: {differing} of {len(tests)} differ.",
+        columns,
+        blocks,
+        [
+            "Wilcoxon's signed ranks over the folds that both methods have, two-sided and exact; p corrected by Holm "
+            f"over the tests of one cell and metric; differing at {SIGNIFICANT:g} (bold). Cells with "
+            f"fewer than {FEWEST_PAIRS} common folds are not tested: no p below {SIGNIFICANT:g} is possible there.",
+            "A stopped run counts with its last iterate and with its limit as time. Folds share training rows, so "
+            "their differences are not independent: a small p is an indication, no proof.",
+        ],
+        n_labels=6,
+    )
+
+
+def _row(test: PairedTest) -> list[Entry]:
+    names = [method_label(test.first), method_label(test.second)]
+    words = [
+        test.experiment,
+        METRIC_TITLES[test.metric],
+        dataset_label(test.dataset),
+        kernel_label(test.kernel),
+        *names,
+    ]
+    shown = FORMATS.get(test.metric, quantity)
+    words += [str(test.pairs), *(shown(value, None) for value in (test.mean_first, test.mean_second, test.difference))]
+    lower = method_label(test.lower) if test.lower else "-"
+    return [*entries([*words, f"{test.p:.2g}"]), Entry(f"{test.p_holm:.2g}", bold=test.differs), Entry(lower)]

@@ -1,0 +1,171 @@
+"""Every published number of the tables that experiments reproduce, beside ours: one list over all systems."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, experiments_of
+from kdrbench.reports.tables.ikdr import compared_cells, published_axes
+from kdrbench.reports.tables.intervals import interval_of
+from kdrbench.reports.tables.kpca_cells import METRIC, PAPER, PLAIN, SETTING, TABLES, kpca_cells
+from kdrbench.reports.tables.labels import VARIANTS
+from kdrbench.reports.tables.low_rank import published_and_sources
+from kdrbench.reports.tables.published_numbers import find_published, paper_label, printed_table, published_numbers
+from kdrbench.reports.tables.verdicts import Compared, Verdict
+
+NO_EXPERIMENT = "no experiment that was run has this cell"
+# What is written where a number differs and readings.toml gives no reason.
+UNEXPLAINED = "no reason is known"
+# What shares are counted of, in the order in which they are printed.
+COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.NOT_RUN)
+Axes = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One published number, the experiment that has its cell, and how ours compares.
+
+    A number of which several experiments have the cell is listed once for each, in the order of the configuration;
+    ``first`` marks the one that counts. ``low`` to ``high`` is the interval of :mod:`.intervals` for our mean.
+    """
+
+    paper: str
+    table: str
+    setting: str
+    dataset: str
+    kernel: str
+    method: str
+    metric: str
+    published: str
+    published_value: float | None
+    ours: str
+    mean: float | None
+    std: float | None
+    low: float | None
+    high: float | None
+    runs: int
+    verdict: Verdict
+    why: str
+    experiment: str
+    first: bool
+
+
+def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]:
+    """Return the published numbers that the experiments of ``run`` have, in print order, system by system.
+
+    ``tables`` are the merged tables by system; a system that is missing is left out.
+    """
+    by_system = {IKDR: _of_ikdr, KPCA_TRICK: _of_kpca_trick, LOW_RANK: _of_low_rank}
+    pairs = [
+        pair
+        for system, pairs_of in by_system.items()
+        if system in tables and experiments_of(config, system)
+        for pair in pairs_of(tables[system], config)
+    ]
+    return [one for axes, ours in pairs for one in _comparisons(axes, ours)]
+
+
+def _of_ikdr(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[tuple[str, Compared]]]]:
+    ours: dict[tuple[str, ...], list[tuple[str, Compared]]] = {}
+    tables: list[dict[str, str]] = []
+    for name in experiments_of(config, IKDR):
+        experiment = config["experiments"][name]
+        table = printed_table(experiment)
+        if table is None:
+            continue
+        if table not in tables:
+            tables.append(table)
+        place = (table["paper"], table["table"], table["setting"])
+        for cell in compared_cells(runs[runs["experiment"] == name], experiment):
+            names = published_axes({"dataset": cell.dataset, "kernel": cell.kernel, "method": cell.method})
+            ours.setdefault((*place, *names.values(), cell.metric), []).append((name, cell))
+    for table in tables:
+        for axes in published_numbers(**table):
+            yield axes, ours.get(tuple(axes.values()), [])
+
+
+def _of_kpca_trick(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[tuple[str, Compared]]]]:
+    groups = [(name, kpca_cells(runs[runs["experiment"] == name])) for name in experiments_of(config, KPCA_TRICK)]
+    for learner, table in TABLES.items():
+        for axes in published_numbers(paper=PAPER, table=table, setting=SETTING):
+            variant = axes["kernel"] or PLAIN
+            if axes["metric"] == METRIC and variant in VARIANTS:
+                key = (axes["dataset"], learner, variant)
+                yield axes, [(name, cells[key]) for name, cells in groups if key in cells]
+
+
+def _of_low_rank(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[tuple[str, Compared]]]]:
+    for axes, sources in published_and_sources(runs, config):
+        yield axes, [(source.label, Compared(source.cell, find_published(**axes))) for source in sources]
+
+
+def _comparisons(axes: Axes, ours: list[tuple[str, Compared]]) -> Iterator[Comparison]:
+    if not ours:
+        yield _comparison(axes, "", None, first=True)
+    for count, (experiment, compared) in enumerate(ours):
+        yield _comparison(axes, experiment, compared, first=count == 0)
+
+
+def _comparison(axes: Axes, experiment: str, compared: Compared | None, *, first: bool) -> Comparison:
+    number, cell = find_published(**axes), compared.ours if compared else None
+    low, high = interval_of(axes["metric"], cell) if cell else (None, None)
+    return Comparison(
+        paper=axes["paper"],
+        table=axes["table"],
+        setting=axes["setting"],
+        dataset=axes["dataset"],
+        kernel=axes["kernel"],
+        method=axes["method"],
+        metric=axes["metric"],
+        published=number.text if number else "",
+        published_value=number.value if number else None,
+        ours=cell.text if cell else "",
+        mean=cell.mean if cell else None,
+        std=cell.std if cell else None,
+        low=low,
+        high=high,
+        runs=cell.runs if cell else 0,
+        verdict=compared.verdict if compared else Verdict.NOT_RUN,
+        why=_why(compared) if compared else NO_EXPERIMENT,
+        experiment=experiment,
+        first=first,
+    )
+
+
+def _why(compared: Compared) -> str:
+    return compared.why or (UNEXPLAINED if compared.verdict is Verdict.DIFFERS else "")
+
+
+def unexplained(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Return the numbers that differ for no reason that is known."""
+    return [one for one in comparisons if one.first and one.why == UNEXPLAINED]
+
+
+def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
+    """Yield how many numbers are reproduced, close and so on: a line for each table, and two for each paper.
+
+    The second is without times, which belong to the machine and the code as much as to the method. A third one says
+    how many differ for no reason that is known, if any do.
+    """
+    counted = [one for one in comparisons if one.first]
+    for paper in dict.fromkeys(one.paper for one in counted):
+        of_paper, name = [one for one in counted if one.paper == paper], paper_label(paper)
+        for table, setting in dict.fromkeys((one.table, one.setting) for one in of_paper):
+            part = [one.verdict for one in of_paper if (one.table, one.setting) == (table, setting)]
+            yield f"{name}, Table {table}, {setting}: {_in_words(part)}"
+        yield f"{name}: {_in_words([one.verdict for one in of_paper])}"
+        results = [one.verdict for one in of_paper if one.metric != "time_s"]
+        yield f"{name}, without times: {_in_words(results)}"
+        if unknown := len(unexplained(of_paper)):
+            yield f"{name}, differ for no reason that is known: {unknown}"
+
+
+def _in_words(verdicts: list[Verdict]) -> str:
+    counts = Counter(verdicts)
+    total = max(1, len(verdicts))
+    parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / total:.0%})" for verdict in COUNTED]
+    return f"{len(verdicts)} numbers: " + ", ".join(parts)

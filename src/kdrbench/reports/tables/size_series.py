@@ -1,0 +1,122 @@
+"""Time against the size of a problem: series of runs in which only n, d or q differs, and the laws they follow.
+
+Runs that were stopped are drawn and counted, and enter no fit: of their time only a bound is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from kdrbench.reports.records import NO_KERNEL, Config, is_scaling
+from kdrbench.reports.tables.cells import COMPLETED
+from kdrbench.reports.tables.power_law import PowerLaw, fit_large, fit_power_law
+from kdrbench.solvers import Status
+
+# Columns of the records and what they count.
+AXES = {"n_train": "samples", "n_features": "features", "n_components": "components"}
+LETTERS = {"n_train": "n", "n_features": "d", "n_components": "q"}
+ALL_PAIRS, FACTORED = "all pairs", "factored"
+_EVALUATIONS = {"panels": ALL_PAIRS, "dense": ALL_PAIRS, "pairwise_sum": ALL_PAIRS, "autograd": ALL_PAIRS}
+_STOPPED = (Status.TIME_LIMIT, Status.MEMORY_LIMIT)
+_FEWEST_SIZES = 3
+
+
+@dataclass(frozen=True)
+class SizeSeries:
+    """The runs of one method in which ``axis`` differs; ``fixed`` holds the two other sizes.
+
+    ``ended`` and ``stopped`` are (size, seconds), ``an_iteration`` (size, seconds of one iteration) of those that
+    ended. ``lost`` counts runs that left no time.
+    """
+
+    axis: str
+    kernel: str
+    evaluation: str
+    fixed: tuple[tuple[str, int], ...]
+    method: str
+    ended: tuple[tuple[float, float], ...]
+    stopped: tuple[tuple[float, float], ...]
+    an_iteration: tuple[tuple[float, float], ...]
+    lost: int
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """What the series of several methods have in common."""
+        return self.axis, self.kernel, self.evaluation, self.fixed
+
+    @property
+    def law(self) -> PowerLaw | None:
+        """The law of whole runs."""
+        return _law(self.axis, self.ended)
+
+    @property
+    def law_of_an_iteration(self) -> PowerLaw | None:
+        """The law of time over iterations, which is what the papers analyse."""
+        return _law(self.axis, self.an_iteration)
+
+
+def _law(axis: str, points: tuple[tuple[float, float], ...]) -> PowerLaw | None:
+    fit = fit_large if axis == "n_train" else fit_power_law
+    return fit([size for size, _ in points], [time for _, time in points])
+
+
+def size_series(runs: pd.DataFrame, config: Config) -> list[SizeSeries]:
+    """Return the series of all scaling experiments in ``runs``: against n first, then d, then q.
+
+    Runs of several experiments belong together where kernel, evaluation and the two other sizes are the same. A series
+    has three sizes at least.
+    """
+    chosen = runs[runs["experiment"].map(is_scaling) & (runs["kernel"] != NO_KERNEL)]
+    evaluations = {name: evaluation_of(config["experiments"][name]) for name in chosen["experiment"].unique()}
+    chosen = chosen.assign(how=chosen["experiment"].map(evaluations))
+    series = [series for axis in AXES for series in _along(axis, chosen)]
+    # What the papers drew comes first.
+    return sorted(series, key=lambda one: (list(AXES).index(one.axis), one.evaluation != ALL_PAIRS))
+
+
+def evaluation_of(experiment: Mapping[str, Any]) -> str:
+    """Return whether the experiment sums over all pairs of samples, as the papers do, or in factors of the kernel."""
+    asked = experiment.get("evaluation", {}).get("evaluator", FACTORED)
+    return _EVALUATIONS.get(asked, str(asked))
+
+
+def _along(axis: str, runs: pd.DataFrame) -> Iterator[SizeSeries]:
+    others = [name for name in AXES if name != axis]
+    for (kernel, how, *sizes), group in runs.groupby(["kernel", "how", *others], sort=False):
+        if group[axis].nunique() < _FEWEST_SIZES:
+            continue
+        fixed = tuple((name, int(str(size))) for name, size in zip(others, sizes, strict=True))
+        for method, of_method in group.groupby("method", sort=False):
+            yield _series(axis, str(kernel), str(how), fixed, str(method), of_method)
+
+
+def _series(
+    axis: str, kernel: str, how: str, fixed: tuple[tuple[str, int], ...], method: str, runs: pd.DataFrame
+) -> SizeSeries:
+    ended = runs[runs["status"].isin([*map(str, COMPLETED)]) & (runs["time_s"] > 0)]
+    stopped = runs[runs["status"].isin([*map(str, _STOPPED)]) & (runs["time_s"] > 0)]
+    iterated = ended[ended["iterations"] > 0]
+    return SizeSeries(
+        axis,
+        kernel,
+        how,
+        fixed,
+        method,
+        _points(ended[axis], ended["time_s"]),
+        _points(stopped[axis], stopped["time_s"]),
+        _points(iterated[axis], iterated["time_s"] / iterated["iterations"]),
+        len(runs) - len(ended) - len(stopped),
+    )
+
+
+def _points(sizes: pd.Series, times: pd.Series) -> tuple[tuple[float, float], ...]:
+    return tuple(sorted((float(size), float(time)) for size, time in zip(sizes, times, strict=True)))
+
+
+def fixed_sizes(series: SizeSeries) -> str:
+    """Return the two sizes that do not differ: ``d = 20, q = 4``."""
+    return ", ".join(f"{LETTERS[name]} = {size}" for name, size in series.fixed)

@@ -1,0 +1,41 @@
+"""Rows of merged tables for runs that never were, for tests of the reports."""
+
+import json
+
+_PROVENANCE = {"wall_s": 0.0, "memory_mib": 0.0, "involuntary_switches": 0, "contaminated": False, "timed": True}
+_PROVENANCE |= {"time_limit_s": 2.0, "memory_limit_mib": 0.0, "budget_s": None, "calibration_before_s": 0.0}
+_PROVENANCE |= {"calibration_after_s": 0.0, "cores": "", "load": 0.0, "started_at": "", "git_dirty": False}
+_PROVENANCE |= {"drift": 0.0, "drifted": False, "blas_threads": 1}
+_WORDS = ("batch_sha256", "definition_sha256", "data_sha256", "kdrbench_version", "python_version", "numpy_version")
+_WORDS += ("scipy_version", "scikit_learn_version", "pymanopt_version", "numba_version", "blas", "processor")
+_WORDS += ("machine", "git_commit", "lock_sha256")
+_COUNTS = ("iterations", "value_calls", "gradient_calls", "hessian_vector_calls", "hessian_calls", "surrogate_calls")
+_COUNTS += ("repeats", "rounds", "n_train", "n_test", "n_features", "n_constant_features", "n_components")
+_NUMBERS = ("time_iqr_s", "feasibility", "stationarity", "curvature", "eigengap", "eigengap_needed", "nmi_given")
+
+
+def _shared(dataset, number, **columns):
+    shared = {"schema_version": 1, "experiment": "e", "dataset": dataset, "run": number, "seed": 0}
+    shared |= {"status": "converged", "message": "", "time_s": 0.02, "cpu_s": 0.0}
+    return shared | _PROVENANCE | dict.fromkeys(_WORDS, "") | columns
+
+
+def run(dataset, method, number, **columns):
+    """A row of IKDR."""
+    row = {"kernel": "gaussian", "method": method, "paradigm": "supervised", "split": "folds", "cost": -1311.0}
+    row |= {"quality_metric": "accuracy", "quality": 0.95, "evaluation": "", "uses_degrees": False}
+    row |= dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_NUMBERS)
+    return _shared(dataset, number, **row, trace_file=f"{dataset}-{method}.jsonl") | columns
+
+
+def kpca_run(**columns):
+    """A row of the KPCA trick's tables."""
+    row = {"learner": "dne", "variant": "plain", "accuracy": 0.9, "kernel": "", "test_selected": "", "n_coordinates": 4}
+    row |= {"tuning_cpu_s": 1.5, "tuning_wall_s": 2.0, "learning_cpu_s": 0.25, "learning_wall_s": 0.5}
+    row |= {"n_train": 100, "n_test": 50, "n_features": 4, "n_folds": 5, "trace_file": "none.jsonl"}
+    return _shared("iris", 0, **row) | columns
+
+
+def trace_line(method, number, *, kernel="gaussian", **point):
+    """A line of a published trace."""
+    return json.dumps({"cell": f"{kernel}/{method}", "run": number} | point) + "\n"

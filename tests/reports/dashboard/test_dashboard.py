@@ -1,0 +1,225 @@
+"""The dashboard's parts, without a browser."""
+
+import gzip
+import json
+import re
+from base64 import b64decode
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page
+from kdrbench.cli import main
+from kdrbench.errors import InputError
+from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, shares_of
+from kdrbench.reports.dashboard.packing import pack
+from kdrbench.reports.dashboard.page import interval, read_parts, sort_key
+from kdrbench.reports.dashboard.quality import checks_of
+from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, run_data
+from kdrbench.reports.tables.published_vs_ours import compare
+from kdrbench.reports.tables.published_vs_ours_page import comparison_csv, comparisons_from_csv
+from report_rows import kpca_run, run
+
+# What the issue allows.
+MOST_BYTES = 8e6
+
+
+@pytest.fixture
+def grid(tmp_path):
+    config = grid_config(["first"])
+    return config, all_runs({"ikdr": grid_runs(config, tmp_path)}), tmp_path
+
+
+def unpacked(html, name):
+    (text,) = re.findall(rf'<script type="text/plain" id="pack-{name}">([^<]*)</script>', html)
+    return gzip.decompress(b64decode(text)).decode()
+
+
+def test_the_page_of_a_full_grid_is_small_enough_and_asks_for_nothing(tmp_path):
+    html = page(tmp_path, ["one", "two"], points=60, datasets=["wine", "cancer", "face", "mnist"], folds=10)
+    data = json.loads(unpacked(html, "data"))
+    assert len(data["runs"]["rows"]) == 2 * 4 * (2 * 8 + 1) * 10
+    assert len(html.encode()) < MOST_BYTES
+    assert not re.findall(r'(?:src|href)="(?!#)', re.sub(r"<script.*?</script>", "", html, flags=re.S))
+    assert "default-src 'none'" in html
+    assert "Plotly" in unpacked(html, "plotly")
+    assert "export{" in unpacked(html, "tables")
+
+
+def test_the_same_grid_gives_the_same_page(tmp_path):
+    first, second = (page(tmp_path, solvers=["ism"], folds=2) for _ in range(2))
+    assert first == second
+    assert pack("words") == pack("words")
+
+
+def test_words_of_records_are_no_markup(tmp_path):
+    html = page(tmp_path)
+    assert "&lt;b&gt;division&lt;/b&gt; by zero" in html
+    assert "<b>division" not in html
+
+
+def test_runs_keep_their_numbers_and_traces_their_ends(grid, tmp_path):
+    config, runs, _ = grid
+    long = all_runs({"ikdr": grid_runs(config, tmp_path / "long", points=1000)})
+    data = run_data(long, tmp_path / "long")
+    json.dumps(data, allow_nan=False)
+    place = data["columns"].index("cost")
+    np.testing.assert_allclose([row[place] for row in data["rows"][:3]], runs["cost"][:3], rtol=1e-7)
+    baseline = int(np.flatnonzero(long["kernel"] == "none")[0])
+    assert data["rows"][baseline][place] is None
+    assert data["traces"][baseline] is None
+    lines = (tmp_path / "long" / long["trace_file"][1]).read_text().splitlines()
+    of_fold = [point for point in map(json.loads, lines) if point["run"] == 1]
+    times, costs, _ = data["traces"][1]
+    assert POINTS_OF_A_TRACE / 2 < len(times) <= POINTS_OF_A_TRACE
+    for shown, exact in ((0, of_fold[0]), (-1, of_fold[-1])):
+        assert (times[shown], costs[shown]) == pytest.approx((exact["time_s"], exact["cost"]), rel=5e-4)
+    named = [name for group in data["groups"].values() for name in group]
+    assert len(named) == len(set(named))
+    assert {"git_commit", "data_sha256", "blas"} <= set(data["groups"]["Provenance"])
+
+
+def test_bars_count_all_and_add_up(grid):
+    config, runs, _ = grid
+    (first, *_) = endings = endings_of(runs)
+    assert (first.title, first.total) == ("All runs", len(runs))
+    assert {share.name: share.count for share in first.shares}["failed"] == 2 * 2
+    verdicts = shares_of(compare({"ikdr": runs}, config))
+    assert verdicts[0].title == "NeurIPS 2019"
+    for bar in [*endings, *verdicts]:
+        assert sum(share.count for share in bar.shares) == bar.total
+        assert sum(share.percent for share in bar.shares) == pytest.approx(100)
+
+
+def test_checks_name_the_runs_that_went_wrong(grid):
+    config, runs, _ = grid
+    found = {check.name: check for check in checks_of(runs.drop(index=[0, 1]).reset_index(drop=True), config)}
+    (missing,) = found["missing"].findings
+    assert (missing.subject, missing.words) == ("ISM, Wine, Gaussian", "2 of 3 runs")
+    assert {finding.words for finding in found["failed"].findings} == {"<b>division</b> by zero"}
+    (first, *_) = found["limited"].findings
+    assert first.subject == "GM, Wine, Gaussian kernel, run 0"
+    # The place is that in the table of runs that was given: two are missing before it.
+    assert first.run == 3 * 3 - 2
+    assert len(found["contaminated"].findings) == len(runs) // 3 - 1
+    assert not found["changed"].findings
+    # No control was run.
+    assert [found[name].asked for name in ("drifted", "control", "contaminated")] == [True, False, True]
+
+
+def test_drift_that_was_not_measured_is_unknown(grid):
+    config, runs, _ = grid
+    (check,) = [check for check in checks_of(runs.drop(columns="drifted"), config) if check.name == "drifted"]
+    assert not check.asked
+
+
+def test_drift_is_listed_where_it_was_measured(grid):
+    config, runs, _ = grid
+    runs["drifted"] = [True] + [False] * (len(runs) - 1)
+    (check,) = [check for check in checks_of(runs, config) if check.name == "drifted"]
+    assert [finding.run for finding in check.findings] == [0]
+
+
+def test_what_loses_to_random_is_listed():
+    rows = [
+        run("wine", "chance", 0, cost=-5.0, quality=0.6),
+        run("wine", "ism", 0, cost=-9.0, quality=0.9),
+        run("wine", "dg", 0, cost=-4.0, quality=0.7),
+    ]
+    config = grid_config(["e"], solvers=["ism", "dg", "chance"])
+    config["solvers"]["chance"] = {"method": "start_alone", "start": "random"}
+    (check,) = [check for check in checks_of(all_runs({"ikdr": pd.DataFrame(rows)}), config) if check.name == "control"]
+    assert check.asked
+    assert [(finding.subject, finding.words) for finding in check.findings] == [
+        ("DG, Wine, Gaussian", "cost -4, chance -5")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("2.1ms \u00b1 0.3ms", 2.1e-3),
+        ("4.5m", 270.0),
+        ("> 3d", 259200.0),
+        ("97.2% \u00b1 3.7%", 97.2),
+        ("(-1.5 \u00b1 0.1)e6", -1.5e6),
+        ("-1311 \u00b1 26", -1311.0),
+        ("1e-7", 1e-7),
+        ("3 of 4", 3.0),
+        ("12 digits", 12.0),
+        ("failed", 1e300),
+        ("N/A", 1e300),
+    ],
+)
+def test_cells_are_sorted_by_what_they_say(text, number):
+    assert sort_key(text) == pytest.approx(number)
+
+
+def test_intervals_are_printed_in_the_numbers_unit(grid):
+    config, runs, _ = grid
+    shown = {one.metric: interval(one) for one in compare({"ikdr": runs}, config) if one.low is not None}
+    assert re.fullmatch(r"-?[\d.]+m?s to [\d.]+m?s", shown["time_s"])
+    assert re.fullmatch(r"-?[\d.]+% to [\d.]+%", shown["accuracy"])
+    assert re.fullmatch(r"-[\d.]+ to -[\d.]+", shown["cost"])
+
+
+def test_the_list_of_published_numbers_survives_its_file(grid):
+    config, runs, _ = grid
+    comparisons = compare({"ikdr": runs}, config)
+    assert comparisons_from_csv(comparison_csv(comparisons)) == comparisons
+    assert {one.low is None for one in comparisons} == {True, False}
+    with pytest.raises(InputError, match=r"a list of published numbers has the columns paper, table, .*; got a, b"):
+        comparisons_from_csv("a,b\n1,2\n")
+
+
+def test_runs_of_every_system_are_counted_listed_and_named(grid):
+    config, runs, folder = grid
+    learned = pd.DataFrame([kpca_run(experiment="second", status="failed", message="no")])
+    (folder / "none.jsonl").touch()
+    every_run = all_runs({"ikdr": runs.drop(columns="system"), "kpca_trick": learned})
+    counts = dict(counts_of(every_run))
+    assert (counts["runs"], counts["experiments"]) == (len(runs) + 1, 2)
+    assert counts["kernels"] == 2
+    (failed,) = [check for check in checks_of(every_run, config) if check.name == "failed"]
+    assert (failed.findings[-1].subject, failed.findings[-1].run) == ("DNE, Iris, run 0", len(runs))
+    data = run_data(every_run, folder)
+    json.dumps(data, allow_nan=False)
+    assert data["names"][-1] == ["Iris", "", "DNE"]
+    assert data["traces"][-1] is None
+
+
+def test_claims_are_counted_by_paper():
+    all_claims, paper = claims_of([a_claim(), a_claim() | {"verdict": "undecided"}])
+    assert (all_claims.title, all_claims.total, paper.title) == ("All claims", 2, "NeurIPS 2019")
+    assert [share.count for share in paper.shares] == [1, 0, 1]
+    assert claims_of([]) == []
+
+
+def test_parts_are_recognised_by_their_keys(tmp_path):
+    (tmp_path / "chart.json").write_text(bar_chart().to_json())
+    (tmp_path / "table.json").write_text(extra_table().to_json())
+    parts = read_parts([tmp_path / "table.json", tmp_path / "chart.json"])
+    assert (parts.charts, parts.tables, parts.claims) == ([bar_chart()], [extra_table()], [])
+    (tmp_path / "claims.json").write_text(json.dumps([a_claim()]))
+    assert read_parts([tmp_path / "claims.json"]).claims == [a_claim()]
+    (tmp_path / "other.json").write_text('{"b": 1, "a": 2}')
+    with pytest.raises(
+        InputError, match=r"other\.json is neither a chart \(panels\) .* nor a list of claims; it has: a, b"
+    ):
+        read_parts([tmp_path / "other.json"])
+
+
+def test_the_command_writes_the_page(grid):
+    config, runs, folder = grid
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "sizes.json").write_text(bar_chart().to_json())
+    runs.drop(columns="system").to_csv(folder / "ikdr.csv", index=False)
+    words = ["dashboard", folder / "sizes.json", "--config", folder / "config.json", "--results", folder]
+    (folder / "published.csv").write_text(comparison_csv(compare({"ikdr": runs}, config)))
+    (folder / "traces").symlink_to(folder)
+    words += ["--store", folder, "--published", folder / "published.csv", "--out", folder / "dashboard.html"]
+    done = CliRunner().invoke(main, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+    assert "What is big." in (folder / "dashboard.html").read_text()

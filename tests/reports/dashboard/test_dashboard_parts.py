@@ -1,0 +1,67 @@
+"""Parts of the dashboard's page: shares in words, the list of figures, panels without runs."""
+
+from dataclasses import fields
+
+import pytest
+
+from kdrbench.reports.dashboard.contents import Line, contents_of
+from kdrbench.reports.dashboard.overview import percent_label
+from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
+from kdrbench.reports.figures.draw_matplotlib import draw
+from kdrbench.reports.figures.draw_plotly import plotly_panels
+from kdrbench.reports.tables.published_vs_ours import Comparison
+from kdrbench.reports.tables.published_vs_ours_page import labels_of
+
+
+@pytest.mark.parametrize(
+    ("percent", "words"),
+    [(0, "0 %"), (0.157, "< 1 %"), (1, "1 %"), (33.3, "33 %"), (99.0, "99 %"), (99.8, "> 99 %"), (100, "100 %")],
+)
+def test_a_share_of_something_is_never_nothing_and_a_part_never_all(percent, words):
+    assert percent_label(percent) == words
+
+
+def titled(name, title):
+    return Chart(name, title, "C.", [])
+
+
+def test_figures_of_an_experiment_are_in_one_line_of_the_contents():
+    charts = [
+        titled("a", "Cost: T: x."),
+        titled("b", "Alone: in this."),
+        titled("c", "Samples: T: x."),
+        titled("d", "D"),
+    ]
+    assert contents_of(charts) == [
+        Line("T: x.", [("Cost", "a"), ("Samples", "c")]),
+        Line("", [("Alone: in this.", "b")]),
+        Line("", [("D", "d")]),
+    ]
+
+
+def test_a_panel_without_points_says_so_on_paper_and_on_the_screen():
+    axes = Axis("time", Scale.LOG, "s"), Axis("cost", Scale.LOG)
+    full, empty = Panel("full", *axes, [Series("a", [1.0], [1.0])]), Panel("empty", *axes, [Series("a", [], [])])
+    chart = Chart("c", "C", "C.", [full, empty], 2)
+    assert [[text.get_text() for text in axes.texts] for axes in draw(chart).axes] == [[], [NOTHING]]
+    shown, said = plotly_panels(chart)
+    assert "annotations" not in shown["layout"]
+    assert [one["text"] for one in said["layout"]["annotations"]] == [NOTHING]
+    assert said["layout"]["xaxis"] == {"visible": False}
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("neurips2019", "wine", "gaussian+polynomial", "ism"), ("Wine", "Gaussian + polynomial", "ISM")),
+        (("ismplus", "cancer", "gaussian", "ism2018"), ("Cancer", "Gaussian", "ISM 2018")),
+        (("ismplus", "wine", "", "none"), ("Wine", "-", "no reduction")),
+        (("kpca_trick", "yeast", "aligned", "aknca"), ("Yeast", "Aligned", "AKNCA")),
+        (("lowrank2006", "digits", "linear", "none"), ("Digits", "Linear", "no constraints")),
+        (("lowrank2006", "gyrb", "identity", "von_neumann"), ("gyrB", "Identity", "von Neumann")),
+    ],
+)
+def test_the_list_of_published_numbers_names_things_as_the_tables_do(names, words):
+    axes = dict(zip(("paper", "dataset", "kernel", "method"), names, strict=True))
+    blank = dict.fromkeys([field.name for field in fields(Comparison)], "")
+    assert labels_of(Comparison(**blank | axes)) == words

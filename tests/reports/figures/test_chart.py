@@ -1,0 +1,107 @@
+"""Charts: the same numbers on paper, on the screen and in the file beside them."""
+
+import itertools
+import json
+import math
+
+import pytest
+from matplotlib.colors import to_hex
+
+from kdrbench.errors import InputError
+from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.figures.draw_matplotlib import draw, write_chart
+
+
+def chart():
+    time = Axis("time", Scale.LOG, "s")
+    folds = Series("ISM", [1e-3, 1e-2], [2.0, 1.0], Mark.STEPS, Symbol.CROSS, faint=True)
+    median = Series("ISM", [1e-3, 1e-2], [2.0, math.nan], Mark.STEPS, lower=[1.0, 1.0], upper=[3.0, 3.0])
+    rival = Series("DG", [1e-3, 1e-1], [4.0, 5.0], Mark.POINTS, colour=1, words=["first", "second"])
+    bars = [Series(name, ["wine", "face"], [1.0, 2.0], Mark.BARS, colour=place) for place, name in enumerate("ab")]
+    return Chart(
+        "cost",
+        "Cost against time",
+        "Median over folds.",
+        [
+            Panel("Wine", time, Axis("cost", Scale.LOG), [folds, median, rival]),
+            Panel("Bars", Axis("set", Scale.NAMES), Axis("size", unit="MiB"), bars),
+            Panel("Sizes", Axis("n", Scale.LOG2), Axis("time", Scale.LOG2, "s"), [rival]),
+        ],
+        columns=2,
+    )
+
+
+def test_a_chart_survives_its_file_with_what_is_not_a_number(tmp_path):
+    write_chart(chart(), tmp_path / "cost")
+    text = (tmp_path / "cost.json").read_text()
+    again = Chart.from_json(text)
+    assert "NaN" not in text
+    assert json.loads(text)["panels"][0]["series"][1]["y"] == [2.0, None]
+    assert math.isnan(again.panels[0].series[1].y[1])
+    assert again.to_json() == chart().to_json()
+    assert again.panels[1].series == chart().panels[1].series
+
+
+def test_pictures_have_the_same_bytes_on_every_run(tmp_path):
+    for name in ("one", "two"):
+        write_chart(chart(), tmp_path / name)
+    for kind in ("pdf", "png"):
+        assert (tmp_path / f"one.{kind}").read_bytes() == (tmp_path / f"two.{kind}").read_bytes()
+    assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_drawing_shows_the_points_the_scales_and_each_name_once():
+    figure = draw(chart())
+    first, second, third, empty = figure.axes
+    assert [line.get_color() for line in first.lines] == [COLOURS[0], COLOURS[0], COLOURS[1]]
+    assert list(first.lines[2].get_ydata()) == [4.0, 5.0]
+    assert (first.get_xscale(), first.get_yscale()) == ("log", "log")
+    assert len(first.collections) == 1  # the band
+    assert [bar.get_height() for bar in second.patches] == [1.0, 2.0, 1.0, 2.0]
+    assert to_hex(second.patches[2].get_facecolor()).upper() == COLOURS[1]
+    assert second.get_ylabel() == "size [MiB]"
+    assert third.get_xaxis().get_transform().base == 2
+    assert not empty.axison
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["ISM", "DG", "a", "b"]
+
+
+def test_series_of_unequal_parts_are_refused():
+    with pytest.raises(InputError, match=r"series 'ISM' has parts of \[1, 2\] points; they must be equally long"):
+        Series("ISM", [1.0, 2.0], [1.0])
+
+
+def test_a_chart_without_panels_says_why():
+    (axes,) = draw(Chart("n", "T", "No run has left what this figure shows.", [])).axes
+    assert axes.get_title() == "No run has left what this figure shows."
+
+
+def test_long_names_of_bars_are_slanted_and_short_ones_are_not():
+    for names, rotation in ((["a", "b"], 0), (["alcohol", "malic acid", "alcalinity of ash", "magnesium"], 55)):
+        bars = Series("one", names, [1.0] * len(names), Mark.BARS)
+        (axes,) = draw(Chart("n", "T", "C", [Panel("P", Axis("", Scale.NAMES), Axis("y"), [bars])])).axes
+        assert {label.get_rotation() for label in axes.get_xticklabels()} == {rotation}
+
+
+@pytest.mark.parametrize("span", [(0.0217, 0.041), (0.0065, 0.0085), (0.005, 0.04), (0.001, 9.0)])
+def test_labels_of_an_axis_of_time_do_not_run_into_each_other(span):
+    line = Series("a", list(span), [1.0, 2.0])
+    figure = draw(Chart("n", "T", "C", [Panel("P", Axis("time", Scale.LOG, "s"), Axis("y"), [line])]))
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    low, high = axes.get_xlim()
+    shown = [label for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high and label.get_text()]
+    boxes = [label.get_window_extent() for label in shown]
+    assert len(boxes) >= 2
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+def test_the_legend_shows_a_line_where_a_later_panel_has_but_the_mark_of_a_stopped_run():
+    size, time = Axis("n", Scale.LOG2), Axis("time", Scale.LOG2, "s")
+    line = Series("GM", [1.0, 2.0], [1.0, 4.0])
+    stopped = Series("GM", [4.0], [60.0], Mark.POINTS, Symbol.CROSS)
+    rival = Series("ISM", [1.0, 2.0], [0.1, 0.2], colour=1)
+    panels = [Panel("all", size, time, [line, stopped, rival]), Panel("large", size, time, [stopped, rival])]
+    (legend,) = draw(Chart("scaling", "T.", "C.", panels)).legends
+    shown = {text.get_text(): handle for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)}
+    assert shown["GM"].get_linestyle() == "-"

@@ -1,0 +1,114 @@
+"""Charts for the screen: the same numbers, colours and scales as on paper; colours for all readers."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+from dashboard_grid import bar_chart
+from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
+
+
+def chart(*series, x=None, y=None):
+    panel = Panel("P", x or Axis("time", Scale.LOG, "s"), y or Axis("cost", Scale.LOG), list(series))
+    return Chart("c", "C", "A caption.", [panel])
+
+
+def test_lines_steps_points_and_what_is_not_a_number():
+    line = Series("a", [1.0, 2.0], [3.0, math.nan], line=Line.DASHED)
+    steps = Series("b", [1.0, 2.0], [1.0, 1.23456789], Mark.STEPS, faint=True, colour=1, group="g")
+    points = Series("d", [1.0], [1.0], Mark.POINTS, Symbol.CROSS, colour=2, words=["a < %{b}"])
+    (panel,) = plotly_panels(chart(line, steps, points))
+    first, second, third = panel["data"]
+    assert (first["y"], first["mode"], first["line"]["dash"]) == ([3.0, None], "lines", "dash")
+    assert (second["line"]["shape"], second["legendgroup"], second["y"]) == ("hv", "g", [1.0, 1.23457])
+    assert second["line"]["width"] < first["line"]["width"]
+    assert (third["mode"], third["marker"]["symbol"], third["text"]) == ("markers", "x-thin", ["a &lt; % {b}"])
+    assert [trace["line"]["color"] for trace in panel["data"]] == list(COLOURS[:3])
+    json.dumps(panel, allow_nan=False)
+
+
+def test_bands_are_filled_between_their_edges_and_switched_with_their_line():
+    (panel,) = plotly_panels(chart(Series("a", [1.0, 2.0], [2.0, 2.0], lower=[1.0, 1.0], upper=[3.0, 4.0])))
+    lower, upper, line = panel["data"]
+    assert (lower["y"], upper["y"], line["y"]) == ([1.0, 1.0], [3.0, 4.0], [2.0, 2.0])
+    assert (upper["fill"], upper["fillcolor"]) == ("tonexty", "rgba(0,114,178,0.18)")
+    assert {trace["legendgroup"] for trace in panel["data"]} == {"a"}
+
+
+def test_bars_have_their_spread_as_distances():
+    bars = Series("a", ["x", "y"], [1.0, 2.0], Mark.BARS, lower=[0.5, 1.0], upper=[1.25, 4.0])
+    (panel,) = plotly_panels(chart(bars, x=Axis("data", Scale.NAMES), y=Axis("size", unit="MiB")))
+    (trace,) = panel["data"]
+    assert (trace["error_y"]["array"], trace["error_y"]["arrayminus"]) == ([0.25, 2.0], [0.5, 1.0])
+    assert panel["layout"]["xaxis"]["type"] == "category"
+    assert panel["layout"]["yaxis"]["title"]["text"] == "size [MiB]"
+
+
+def test_axes_have_the_charts_scales():
+    (panel,) = plotly_panels(chart(Series("a", [2.0, 64.0], [0.5, 1.0]), x=Axis("n", Scale.LOG2)))
+    assert panel["layout"]["xaxis"]["type"] == panel["layout"]["yaxis"]["type"] == "log"
+    assert panel["layout"]["xaxis"]["tickvals"] == [2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
+    (wide,) = plotly_panels(chart(Series("a", [1.0, 2.0**40], [1.0, 1.0]), x=Axis("n", Scale.LOG2)))
+    assert len(wide["layout"]["xaxis"]["tickvals"]) <= 9
+    (none,) = plotly_panels(chart(Series("a", [], []), x=Axis("n", Scale.LOG2)))
+    assert "tickvals" not in none["layout"]["xaxis"]
+
+
+@pytest.mark.parametrize(("last", "ticks"), [(0.005, None), (0.05, "D2"), (0.9, "D2"), (90.0, None)])
+def test_times_over_few_decades_are_labelled_at_one_two_and_five_with_their_unit(last, ticks):
+    (panel,) = plotly_panels(chart(Series("a", [0.001, last], [1.0, 1.0])))
+    axis = panel["layout"]["xaxis"]
+    assert axis.get("dtick") == ticks
+    # Ten milliseconds, not 0.01s.
+    assert (axis["exponentformat"], axis["minexponent"], axis["ticksuffix"]) == ("SI", 1, "s")
+
+
+def test_the_legend_shows_each_key_as_its_first_clear_series():
+    faint = Series("fold 0", [1.0], [1.0], faint=True, group="a")
+    clear = Series("median", [1.0], [1.0], line=Line.DASHED, group="a")
+    entries = legend_of(chart(faint, clear, Series("b", [1.0], [1.0], colour=1)))
+    assert [(entry.key, entry.line) for entry in entries] == [("a", Line.DASHED), ("b", Line.SOLID)]
+    assert [entry.mark for entry in legend_of(bar_chart())] == [Mark.BARS, Mark.BARS, Mark.LINE, Mark.POINTS]
+
+
+# Machado, Oliveira and Fernandes 2009, of linear RGB, at full severity.
+VISION = {
+    "all cones": np.eye(3),
+    "no red cones": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "no green cones": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+}
+# A difference of 2.3 in CIELAB can just be seen side by side (Mahy et al. 1994). Lines of a plot are thin and apart:
+# six times that.
+LEAST_DISTANCE = 14.0
+SRGB_TO_XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
+WHITE = SRGB_TO_XYZ.sum(axis=1)
+
+
+def lab(hue, vision):
+    channels = np.array([int(hue[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    x, y, z = np.cbrt(np.maximum(SRGB_TO_XYZ @ np.clip(vision @ linear, 0, 1) / WHITE, 0.008856))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("vision", VISION)
+def test_colour_blind_readers_can_tell_the_colours_apart(vision):
+    for first, second in itertools.combinations([*COLOURS, "#FFFFFF"], 2):
+        distance = np.linalg.norm(lab(first, VISION[vision]) - lab(second, VISION[vision]))
+        assert distance > LEAST_DISTANCE, f"{first} and {second}: {distance:.1f}"
+
+
+def test_the_measure_of_distance_finds_what_cannot_be_told_apart():
+    red, green = "#904040", "#407040"
+    assert np.linalg.norm(lab(red, VISION["all cones"]) - lab(green, VISION["all cones"])) > 3 * LEAST_DISTANCE
+    assert np.linalg.norm(lab(red, VISION["no green cones"]) - lab(green, VISION["no green cones"])) < LEAST_DISTANCE

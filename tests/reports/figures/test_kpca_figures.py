@@ -1,0 +1,149 @@
+"""Figures 2 to 5 of the KPCA trick, drawn from rows and arrays as their stage leaves them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.cli import main
+from kdrbench.datasets import load_dataset, save_prepared
+from kdrbench.kernels import Polynomial
+from kdrbench.reports.figures.chart import Chart
+from kdrbench.reports.figures.kpca_planes import figure_2, figure_3
+from kdrbench.reports.figures.kpca_tricks import figure_4, figure_5
+from kdrbench.stages.kpca_figures import compute
+from kdrbench.stages.kpca_figures.trick_comparison import draw_halves, solve_both
+
+IRIS = load_dataset("iris")
+
+
+def row(dataset, method, number=0, **columns):
+    return {"dataset": dataset, "method": method, "run": number, "condition": None, "disagreement": None} | columns
+
+
+def made_sets():
+    """Rows and arrays of Figure 2."""
+    rows, arrays = [], {}
+    for name in ("disc-and-ring", "cone"):
+        features, labels = compute.made_samples(name, 400, 0)
+        arrays[name] = {"features": features[200:], "labels": labels[200:]}
+        for one in compute.leading_of(features, labels, 200, ["nca", "lmnn", "dne"]):
+            shares = {"varied": "degree", "value": one.degree, "accuracy": one.accuracy, "n_train": 200, "n_test": 200}
+            rows.append(row(name, one.learner, **shares))
+            arrays[name][f"coordinates_{one.learner}_{one.degree}"] = one.coordinates
+    return pd.DataFrame(rows), arrays
+
+
+def planes():
+    """Rows and arrays of Figure 3."""
+    found = compute.planes_of(IRIS, 100, 0)
+    tricks, (primal, dual) = found.tricks, found.predictions
+    sizes = {"n_train": len(found.halves.train), "n_test": len(found.halves.test)}
+    ours = {"condition": tricks.condition, "disagreement": tricks.disagreement}
+    rows = [row("iris", "kpca", **sizes), row("iris", tricks.method, **(ours | sizes))]
+    arrays = {"labels": found.halves.test_labels, "predictions_kpca": primal, "predictions_kernel": dual}
+    for name, (train, test) in (("kpca", tricks.kpca), ("kernel", tricks.kernel)):
+        arrays |= {f"train_{name}": train, f"test_{name}": test}
+    return pd.DataFrame(rows), {"iris": arrays}
+
+
+def rows_of(settings, draws):
+    """Rows of Figures 4 and 5."""
+    rows = []
+    for setting in settings:
+        for draw in range(draws):
+            halves, tricks = compute.tricks_of(IRIS, setting, draw, 0)
+            common = {"varied": setting.varied, "value": setting.value, "n_train": len(halves.train)}
+            rows.append(row("iris", "kpca", draw, accuracy=tricks[0].accuracies(halves)[0], **common))
+            for one in tricks:
+                numbers = {"condition": one.condition, "disagreement": one.disagreement}
+                numbers["accuracy"] = one.accuracies(halves)[1]
+                rows.append(row("iris", one.method, draw, **(common | numbers)))
+    return pd.DataFrame(rows)
+
+
+def test_figure_2_shows_plain_learners_fail_and_kernels_succeed():
+    chart = figure_2("kpca_figure2", *made_sets())
+    assert len(chart.panels) == 2 * 4
+    learned = [panel.title for place, panel in enumerate(chart.panels) if place % 4]
+    assert [title.split(" ")[0] for title in learned] == ["NCA", "LMNN", "DNE"] * 2
+    for title in learned:
+        plain, kernel = (float(word.strip(",%")) for word in title.split(" ")[1::2])
+        assert plain <= 85
+        assert kernel >= 95
+    assert sum(len(series.x) for series in chart.panels[0].series) == 200
+    assert Chart.from_json(chart.to_json()) == chart
+
+
+def test_figure_3_shows_every_test_sample_with_its_prediction_in_both_planes():
+    chart = figure_3("kpca_figure3", *planes(), {"iris": IRIS.class_names})
+    first, second = chart.panels
+    for panel in chart.panels:
+        *predicted, wrong = panel.series
+        assert [series.label for series in predicted] == [f"predicted {name}" for name in IRIS.class_names]
+        assert sum(len(series.x) for series in predicted) == 50
+        assert panel.title.endswith(f"accuracy {1 - len(wrong.x) / 50:.3f}")
+    for one, other in zip(first.series, second.series, strict=True):
+        # Distances agree to condition times rounding, and signs of coordinates are fixed.
+        np.testing.assert_allclose(one.x, other.x, atol=1e-4)
+        np.testing.assert_allclose(one.y, other.y, atol=1e-4)
+    assert "50 test samples" in chart.caption
+
+
+def test_figure_4_has_both_tricks_over_degree_n_and_k():
+    chart = figure_4("kpca_figure4", rows_of(compute.settings_of(40), draws=2))
+    assert [panel.title for panel in chart.panels] == ["Iris: over degree", "Iris: over n", "Iris: over k"]
+    assert [panel.series[0].x for panel in chart.panels][1] == ["10", "20", "30", "40"]
+    for panel in chart.panels:
+        primal, dual, qz = panel.series
+        assert (primal.label, dual.label, qz.label) == ("KPCA trick", "kernel trick", "by QZ")
+        # Within a handful of test samples: where distances agree, so do predictions, but for ties.
+        np.testing.assert_allclose(primal.y, dual.y, atol=0.05)
+        for low, mean, high in zip(primal.lower, primal.y, primal.upper, strict=True):
+            assert low <= mean + 1e-12
+            assert mean <= high + 1e-12
+    halves = draw_halves(IRIS, 40, 0, 0), draw_halves(IRIS, 40, 1, 0)
+    shares = [
+        next(solve_both(*half.grams(Polynomial(2)), half.train_labels, 3, None)).accuracies(half)[0] for half in halves
+    ]
+    assert chart.panels[0].series[0].y[1] == pytest.approx(np.mean(shares))
+    assert "mean of 2 random draws" in chart.caption
+    assert "n = 40 training samples" in chart.caption
+
+
+def test_figure_5_has_the_condition_number_beside_the_disagreement():
+    chart = figure_5("kpca_figure5", rows_of(compute.all_settings_of(40, 4), draws=1))
+    accuracies, distances = chart.panels
+    by_label = {series.label: series for series in distances.series}
+    assert list(by_label) == ["Iris, exact", "Iris, ridge 1e-10", "Iris, QZ"]
+    exact, ridge, qz = by_label.values()
+    # Every setting once exactly or with a ridge, and once by QZ.
+    assert len(exact.x) + len(ridge.x) == len(qz.x) == 5 + 4 + 5 + 7
+    regular = [disagreement for condition, disagreement in zip(exact.x, exact.y, strict=True) if condition < 1e6]
+    assert regular
+    assert max(regular) < 1e-6
+    assert max(qz.y) > 0.1
+    assert accuracies.series[-1].label == "equal"
+    assert len(accuracies.series[2].x) == len(qz.x)
+
+
+def test_the_command_finds_arrays_of_the_first_run_and_the_names_of_classes(tmp_path):
+    runs, arrays = planes()
+    runs = runs.assign(experiment="third", trace_file="third/iris/kdne/0-0.jsonl")
+    config = {"run": ["third"], "experiments": {"third": {"system": "kpca_figures", "figure": 3, "datasets": ["iris"]}}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    for folder in ("merged", "data", "findings/third/iris/kdne"):
+        (tmp_path / folder).mkdir(parents=True)
+    runs.to_csv(tmp_path / "merged" / "third.csv", index=False)
+    stored = {f"kdne/{name}_0": array for name, array in arrays["iris"].items()}
+    # Arrays of another run are not drawn.
+    stored |= {f"kdne/{name}_1": array[:1] for name, array in arrays["iris"].items()}
+    np.savez(tmp_path / "findings/third/iris/kdne/0-0.npz", **stored)
+    save_prepared(IRIS, tmp_path / "data/iris.npz")
+    folders = ["--config", tmp_path / "config.json", "--results", tmp_path, "--store", tmp_path]
+    done = CliRunner().invoke(main, list(map(str, ["figure", "third", *folders, "--out", tmp_path / "third"])))
+    assert done.exit_code == 0, done.output
+    drawn = Chart.from_json((tmp_path / "third.json").read_text())
+    assert drawn.panels == figure_3("third", runs, arrays, {"iris": IRIS.class_names}).panels

@@ -1,0 +1,97 @@
+"""Performance profiles from made-up traces, with what each solver needs known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdrbench.reports.figures.chart import Scale
+from kdrbench.reports.figures.draw_matplotlib import draw
+from kdrbench.reports.figures.performance_profile import performance_profile, profile
+from report_rows import run, trace_line
+
+
+def test_the_profile_is_dolan_and_mores():
+    needed = pd.DataFrame({"a": [1.0, 2.0, 3.0, np.inf], "b": [2.0, 1.0, np.inf, np.inf]})
+    # Ratios: a 1, 2, 1, unsolved; b 2, 1, unsolved, unsolved.
+    assert profile(needed) == {"a": ([1.0, 2.0], [0.5, 0.75]), "b": ([1.0, 2.0], [0.25, 0.5])}
+
+
+def test_all_profiles_end_at_the_same_factor():
+    needed = pd.DataFrame({"fast": [1.0, 1.0], "slow": [5.0, 30.0]})
+    assert profile(needed) == {"fast": ([1.0, 30.0], [1.0, 1.0]), "slow": ([1.0, 5.0, 30.0], [0.0, 0.5, 1.0])}
+
+
+def test_nothing_solved_is_a_profile_of_zeros():
+    assert profile(pd.DataFrame({"a": [np.inf], "b": [np.inf]})) == {"a": ([1.0], [0.0]), "b": ([1.0], [0.0])}
+
+
+# Seconds, calls and cost; the best is -100, so -99.5 is within 1e-2 of it and not within 1e-4.
+TRACES = {
+    ("wine", "ism", 0): [(0.001, 0, -90.0), (0.002, 1, -99.5), (0.01, 4, -100.0)],
+    ("wine", "dg", 0): [(0.001, 0, -10.0), (0.008, 10, -99.5), (0.02, 20, -99.6)],
+    ("wine", "ism", 1): [(0.003, 0, -99.9), (0.006, 1, -100.0)],
+    ("wine", "dg", 1): [(0.003, 2, -100.0), (0.004, 3, -50.0)],
+    ("iris", "ism", 0): [(0.001, None, -7.0)],
+    ("iris", "dg", 0): [(0.004, None, -7.0)],
+}
+
+
+@pytest.fixture
+def traces(tmp_path):
+    for dataset, solver in dict.fromkeys(key[:2] for key in TRACES):
+        lines = [
+            trace_line(solver, fold, time_s=time_s, calls=calls, cost=cost)
+            for (of, by, fold), points in TRACES.items()
+            if (of, by) == (dataset, solver)
+            for time_s, calls, cost in points
+        ]
+        (tmp_path / f"{dataset}-{solver}.jsonl").write_text("".join(lines))
+    return tmp_path
+
+
+def panels(runs, traces):
+    return {panel.title: panel for panel in performance_profile(pd.DataFrame(runs), traces).panels}
+
+
+RUNS = [run(*key) for key in TRACES]
+
+
+def test_problems_are_solved_when_the_cost_is_near_the_best_of_all(traces):
+    found = panels(RUNS, traces)
+    assert list(found) == [
+        "time to within 0.01 of the best, 3 problems",
+        "time to within 0.0001 of the best, 3 problems",
+        "oracle calls to within 0.01 of the best, 2 problems",
+        "oracle calls to within 0.0001 of the best, 2 problems",
+    ]
+    rough, fine, rough_calls, fine_calls = (
+        {series.key: (series.x, series.y) for series in panel.series} for panel in found.values()
+    )
+    # Times to 1e-2: 0.002 and 0.008, 0.003 and 0.003, 0.001 and 0.004.
+    assert rough == {"ISM": ([1, 4], [1.0, 1.0]), "DG": ([1, 4], [1 / 3, 1.0])}
+    # To 1e-4: 0.01 and never, 0.006 and 0.003, 0.001 and 0.004.
+    assert fine == {"ISM": ([1, 2, 4], [2 / 3, 1.0, 1.0]), "DG": ([1, 4], [1 / 3, 2 / 3])}
+    # Calls to 1e-2: 1 and 10, the start (counted as one) and 2.
+    assert rough_calls == {"ISM": ([1, 10], [1.0, 1.0]), "DG": ([1, 2, 10], [0.0, 0.5, 1.0])}
+    # To 1e-4: 4 and never, 1 and 2.
+    assert fine_calls == {"ISM": ([1, 2], [1.0, 1.0]), "DG": ([1, 2], [0.0, 0.5])}
+    assert all(panel.x.scale is Scale.LOG for panel in found.values())
+
+
+def test_failed_runs_solve_nothing_and_baselines_do_not_compete(traces):
+    runs = [one | {"status": "failed"} if one["method"] == "ism" else one for one in RUNS]
+    runs.append(run("wine", "svm", 0, kernel="none"))
+    first = next(iter(panels(runs, traces).values()))
+    assert {series.key: series.y for series in first.series} == {"ISM": [0.0], "DG": [1.0]}
+
+
+def test_the_solvers_that_ran_together_most_often_are_compared(traces):
+    # Another experiment has one solver on many problems, and a third solver on one problem of the two others.
+    alone = [run("wine", "ism", 0, experiment=f"alone{place}") for place in range(3)]
+    third = [run("wine", "dg", 0, experiment="few"), run("wine", "ism", 0, experiment="few")]
+    third.append(run("wine", "sm", 0, experiment="few", trace_file="wine-dg.jsonl"))
+    chart = performance_profile(pd.DataFrame([*alone, *RUNS, *third]), traces)
+    assert {series.key for series in chart.panels[0].series} == {"ISM", "DG"}
+    assert chart.panels[0].title.endswith("4 problems")
+    assert "Compared are 2 solvers on the 4 problems that all of them ran" in " ".join(chart.caption.split())
+    assert len(draw(chart).axes) == 4

@@ -1,0 +1,199 @@
+"""What is said of learned projections: weights, angles, samples projected; from projections that are known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdrbench.datasets import Dataset, load_dataset, save_prepared
+from kdrbench.reports.figures.chart import Mark, Symbol
+from kdrbench.reports.figures.draw_matplotlib import draw
+from kdrbench.reports.figures.loadings import loadings
+from kdrbench.reports.figures.projections import (
+    angles_between,
+    angles_of_chance,
+    feature_weights,
+    principal_angles,
+    shown_solver,
+)
+from kdrbench.reports.figures.scatter import principal_coordinates, scatter
+from kdrbench.reports.records import make_fold, read_findings
+from report_rows import run
+
+EXPERIMENT = {
+    "title": "T.",
+    "paradigm": "supervised",
+    "datasets": ["wine"],
+    "kernels": ["gaussian"],
+    "solvers": ["ism", "ism_converged"],
+    "folds": 10,
+}
+
+
+def plane(angle, n_features=5):
+    """A space of the first axis and one that turns from the second to the third."""
+    projection = np.zeros((n_features, 2))
+    projection[0, 0] = 1.0
+    projection[1:3, 1] = np.cos(np.radians(angle)), np.sin(np.radians(angle))
+    return projection
+
+
+def turned(projection, angle):
+    c, s = np.cos(angle), np.sin(angle)
+    return projection @ np.array([[c, -s], [s, c]])
+
+
+def kept(folder, projections, **more):
+    """Write what a batch would have found."""
+    arrays = {f"projection_{fold}": projection for fold, projection in projections.items()} | more
+    arrays = {f"gaussian/ism_converged/{name}": array for name, array in arrays.items()}
+    np.savez(folder / "wine-ism_converged.npz", **arrays)
+
+
+def runs(folds, **columns):
+    return pd.DataFrame([run("wine", "ism_converged", fold, **columns) for fold in folds])
+
+
+def test_weights_and_angles_do_not_depend_on_the_rotation():
+    first, second = turned(plane(0.0), 0.3), turned(plane(30.0), 1.1)
+    np.testing.assert_allclose(feature_weights(first), [1, 1, 0, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(feature_weights(second), [1, np.sqrt(0.75), 0.5, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(principal_angles(first, second), [0.0, 30.0], atol=1e-6)
+    np.testing.assert_allclose(principal_angles(second, first), [0.0, 30.0], atol=1e-6)
+
+
+def test_spaces_of_different_dimensions_have_the_angles_of_the_smaller():
+    line = np.zeros((5, 1))
+    line[1:3, 0] = np.cos(np.radians(30.0)), np.sin(np.radians(30.0))
+    for pair in ((plane(0.0), line), (line, plane(0.0))):
+        np.testing.assert_allclose(principal_angles(*pair), [30.0], atol=1e-6)
+    # The smallest angle of each pair, where one of three has one column: with each of the planes, and of these.
+    np.testing.assert_allclose(angles_between([plane(0.0), line, plane(40.0)]), [[30.0], [0.0], [10.0]], atol=1e-6)
+
+
+@pytest.mark.parametrize("angle", [1e-9, 1e-3, 44.0, 46.0, 90.0])
+def test_angles_are_exact_from_tiny_to_right(angle):
+    # A cosine in double precision cannot tell 1e-9 degrees from none: it is 1 - 1.5e-22.
+    found = principal_angles(turned(plane(0.0), 0.2), plane(angle))[1]
+    assert found == pytest.approx(angle, rel=1e-5, abs=1e-13)
+
+
+def test_each_pair_of_folds_has_its_angles():
+    angles = angles_between([plane(0.0), plane(10.0), plane(40.0)])
+    np.testing.assert_allclose(angles[:, 1], [10.0, 40.0, 30.0], atol=1e-6)
+
+
+def test_random_lines_in_the_plane_are_half_a_right_angle_apart():
+    # Angles of random lines in the plane are uniform on [0, 90]; the median of 100 has standard error 90 / (2 * 10).
+    assert angles_of_chance(2, 1)[0] == pytest.approx(45.0, abs=4 * 4.5)
+    np.testing.assert_array_equal(angles_of_chance(6, 2), angles_of_chance(6, 2))
+
+
+def test_findings_are_those_of_runs_that_did_not_fail(tmp_path):
+    kept(tmp_path, {0: plane(0.0), 1: plane(5.0), 2: plane(9.0)}, labels_1=np.array([1, 0]))
+    some = pd.concat([runs([0, 1]), runs([2], status="failed"), runs([3])])
+    assert sorted(read_findings(some, tmp_path, "projection")) == [0, 1]
+    np.testing.assert_array_equal(read_findings(some, tmp_path, "labels")[1], [1, 0])
+
+
+def test_converged_ism_is_shown_where_it_ran():
+    assert shown_solver(EXPERIMENT) == "ism_converged"
+    assert shown_solver({"solvers": ["dg", "ism"]}) == "dg"
+
+
+@pytest.fixture
+def data(tmp_path):
+    save_prepared(load_dataset("wine"), tmp_path / "wine.npz")
+    return tmp_path
+
+
+def test_loadings_have_means_and_ranges_over_folds_heaviest_first(tmp_path, data):
+    kept(tmp_path, {0: turned(plane(0.0, 13), 0.4), 1: plane(30.0, 13), 2: plane(60.0, 13)})
+    chart = loadings(runs([0, 1, 2]), tmp_path, data, "e", EXPERIMENT)
+    weights, angles = chart.panels
+    (bars,) = weights.series
+    cosines = np.cos(np.radians([0, 30, 60]))
+    assert bars.mark is Mark.BARS
+    assert bars.x[:3] == ["alcohol", "malic acid", "ash"]
+    sines = np.sin(np.radians([0, 30, 60]))
+    np.testing.assert_allclose(bars.y[:4], [1, cosines.mean(), sines.mean(), 0], atol=1e-12)
+    np.testing.assert_allclose(bars.lower[1:3], [0.5, 0.0], atol=1e-12)
+    np.testing.assert_allclose(bars.upper[1:3], [1.0, np.sin(np.radians(60))], atol=1e-12)
+    assert len(bars.x) == 13
+    found, chance = angles.series
+    # Pairs are 30, 60 and 30 degrees apart.
+    np.testing.assert_allclose((found.lower[1], found.y[1], found.upper[1]), (30, 30, 60), atol=1e-6)
+    np.testing.assert_allclose(found.y[0], 0.0, atol=1e-6)
+    np.testing.assert_array_equal(chance.y, angles_of_chance(13, 2))
+    names = [text.get_text() for text in draw(chart).axes[0].get_xticklabels()]
+    assert names[0] == "alcohol"
+
+
+def test_one_run_has_no_stability_to_show(tmp_path, data):
+    kept(tmp_path, {0: plane(0.0, 13)})
+    assert loadings(runs([0]), tmp_path, data, "e", EXPERIMENT) is None
+
+
+def test_principal_coordinates_spread_the_most_and_have_a_fixed_sign():
+    rng = np.random.default_rng(0)
+    train = rng.standard_normal((50, 3)) * [1.0, 5.0, 3.0] + 7.0
+    flat, other, shares = principal_coordinates(train, train[:4])
+    np.testing.assert_allclose(flat.mean(axis=0), 0.0, atol=1e-12)
+    variances = np.sort(np.linalg.eigvalsh(np.cov(train.T)))[::-1]
+    np.testing.assert_allclose(flat.var(axis=0, ddof=1), variances[:2], rtol=1e-12)
+    np.testing.assert_allclose(shares, variances[:2] / variances.sum(), rtol=1e-12)
+    np.testing.assert_allclose(other, flat[:4], atol=1e-12)
+    # The second column spreads the most, and the axis points along it, however the projection is rotated.
+    assert np.corrcoef(flat[:, 0], train[:, 1])[0, 1] > 0.99
+
+
+def test_scatter_shows_training_and_test_samples_of_each_class(tmp_path, data):
+    kept(tmp_path, {3: plane(0.0, 13), 4: plane(10.0, 13)})
+    chart = scatter(runs([3, 4]), tmp_path, data, "e", EXPERIMENT, 0)
+    (panel,) = chart.panels
+    fold = make_fold(load_dataset("wine"), 3, 10, 0)
+    count = {(series.key, series.label): len(series.x) for series in panel.series}
+    assert count == {
+        (f"class {code + 1}", part): int((labels == code).sum())
+        for code in range(3)
+        for part, labels in (("training", fold.train_labels), ("test", fold.test_labels))
+    }
+    assert all(series.faint == (series.label == "training") for series in panel.series)
+    # On this plane the projection keeps the first two features; centred, so that distances are those.
+    train, _, _ = principal_coordinates(fold.train_features[:, :2], fold.test_features[:, :2])
+    first = next(series for series in panel.series if series.key == "class 1")
+    np.testing.assert_allclose(np.column_stack([first.x, first.y]), train[fold.train_labels == 0], atol=1e-12)
+    assert len(draw(chart).legends[0].get_texts()) == 3
+
+
+def test_alternative_clusters_are_coloured_and_what_was_given_has_symbols(tmp_path, data):
+    found, given = np.arange(178) % 2, np.arange(178) // 89
+    kept(tmp_path, {0: plane(0.0, 13)}, labels_0=found, given_0=given)
+    experiment = EXPERIMENT | {"paradigm": "alternative", "split": "none"}
+    del experiment["folds"]
+    (panel,) = scatter(runs([0], split="none"), tmp_path, data, "e", experiment, 0).panels
+    assert [(series.key, series.symbol, len(series.x), series.faint) for series in panel.series] == [
+        ("cluster 1", Symbol.DOT, 45, False),
+        ("cluster 1", Symbol.SQUARE, 44, False),
+        ("cluster 2", Symbol.DOT, 44, False),
+        ("cluster 2", Symbol.SQUARE, 45, False),
+    ]
+
+
+def test_of_many_samples_every_so_many_are_drawn(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.arange(2000) % 9
+    many = Dataset("wine", rng.standard_normal((2000, 13)), labels, ("f",) * 13, tuple("abcdefghi"))
+    save_prepared(many, tmp_path / "wine.npz")
+    kept(tmp_path, {0: plane(0.0, 13)})
+    experiment = {key: value for key, value in EXPERIMENT.items() if key != "folds"} | {"split": "none"}
+    (panel,) = scatter(runs([0], split="none"), tmp_path, tmp_path, "e", experiment, 0).panels
+    assert sum(len(series.x) for series in panel.series) == 500
+    # The eighth class has the first one's colour and another symbol.
+    by_class = {series.key: series for series in panel.series}
+    assert by_class["class 8"].hue == by_class["class 1"].hue
+    assert (by_class["class 1"].symbol, by_class["class 8"].symbol) == (Symbol.DOT, Symbol.SQUARE)
+
+
+def test_without_projections_there_is_no_scatter(tmp_path, data):
+    kept(tmp_path, {})
+    assert scatter(runs([0]), tmp_path, data, "e", EXPERIMENT, 0) is None

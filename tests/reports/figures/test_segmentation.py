@@ -1,0 +1,134 @@
+"""Pictures of alternative clusters, from an image of four colours and from faces of two greys."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from kdrbench.datasets import Dataset, save_prepared
+from kdrbench.datasets.picture import picture_bytes
+from kdrbench.datasets.registry import load_registry
+from kdrbench.errors import DataError
+from kdrbench.reports.figures.chart import Chart
+from kdrbench.reports.figures.draw_matplotlib import draw
+from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
+from kdrbench.reports.figures.picture import from_png
+from kdrbench.reports.figures.segmentation import has_pictures, mean_faces, segmentation, segmented
+from report_rows import run
+
+# Rows of pixels; the distinct colours in lexicographic order are blue, dark red, red, white.
+BLUE, DARK, RED, WHITE = [0, 0, 200], [100, 0, 0], [200, 0, 0], [250, 250, 250]
+PIXELS = np.array([[RED, RED, RED, DARK], [WHITE, BLUE, BLUE, WHITE]], dtype=np.uint8)
+GIVEN, FOUND = np.array([1, 1, 1, 0]), np.array([0, 1, 1, 0])
+EXPERIMENT = {
+    "title": "T.",
+    "paradigm": "alternative",
+    "datasets": ["flower", "four-gaussians", "face"],
+    "kernels": ["gaussian"],
+    "solvers": ["ism"],
+}
+
+
+def colours():
+    samples = np.array([BLUE, DARK, RED, WHITE], dtype=float)
+    return Dataset("flower", samples, np.zeros(0, dtype=np.int64), ("r", "g", "b"), ())
+
+
+# What the names of its arrays begin with.
+CELL = "gaussian/ism/"
+
+
+def faces():
+    images = np.repeat([[10.0], [20.0], [90.0]], 960, axis=1)
+    images[0, 5] = 250.0
+    return Dataset("face", images, np.array([0, 1, 0]), tuple(map(str, range(960))), ("x", "y"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    Image.fromarray(PIXELS).save(tmp_path / "flower.png")
+    save_prepared(colours(), tmp_path / "flower.npz")
+    save_prepared(faces(), tmp_path / "face.npz")
+    np.savez(tmp_path / "flower-ism.npz", **{f"{CELL}labels_0": FOUND, f"{CELL}given_0": GIVEN})
+    np.savez(
+        tmp_path / "face-ism.npz", **{f"{CELL}labels_0": np.array([0, 0, 1]), f"{CELL}given_0": np.array([0, 1, 0])}
+    )
+    np.savez(tmp_path / "four-gaussians-ism.npz", **{f"{CELL}labels_0": FOUND, f"{CELL}given_0": GIVEN})
+    return tmp_path
+
+
+def test_pixels_are_painted_with_the_mean_colour_of_their_cluster(folder):
+    image, given, found = segmented(folder / "flower.png", colours(), GIVEN, FOUND)
+    np.testing.assert_array_equal(from_png(image.picture), PIXELS)
+    # Of pixels: three are red, one dark, two blue.
+    mixed = [(3 * 200 + 100) // 6 + 1, 0, round(2 * 200 / 6)]
+    np.testing.assert_array_equal(from_png(given.picture), [[mixed] * 4, [WHITE, mixed, mixed, WHITE]])
+    reddish, bluish = [175, 0, 0], [125, 125, 225]
+    np.testing.assert_array_equal(from_png(found.picture), [[reddish] * 4, [bluish] * 4])
+
+
+def test_an_image_that_is_not_the_data_sets_is_refused(folder):
+    other = Dataset("flower", colours().features + 1.0, np.zeros(0, dtype=np.int64), ("r", "g", "b"), ())
+    with pytest.raises(DataError, match=r"flower.png does not have the colours of data set 'flower'; delete it"):
+        segmented(folder / "flower.png", other, GIVEN, FOUND)
+
+
+def test_faces_of_a_cluster_are_averaged_upright_and_all_brightened_alike():
+    first, second = mean_faces(faces(), np.array([0, 0, 1]))
+    assert (first.title, second.title) == ("alternative 1, n = 2", "alternative 2, n = 1")
+    pixels = from_png(first.picture)
+    assert pixels.shape == (30, 32)
+    # Pixels run along the rows: the sixth is in the first row. It has 135, the brightest of both means.
+    assert (pixels[0, 5], pixels[5, 0]) == (255, round(15 * 255 / 135))
+    assert (from_png(second.picture) == round(90 * 255 / 135)).all()
+
+
+@pytest.fixture
+def runs():
+    return pd.DataFrame(
+        [
+            run("flower", "ism", 0, nmi_given=0.0066, quality=None),
+            run("face", "ism", 0, nmi_given=0.05, quality=0.44),
+            run("four-gaussians", "ism", 0, nmi_given=0.0, quality=1.0),
+        ]
+    )
+
+
+def test_each_set_has_a_row_that_says_how_the_clusters_agree(folder, runs):
+    chart = segmentation(runs, folder, folder, "e", EXPERIMENT)
+    assert [(row[0].heading, len(row)) for row in chart.rows] == [
+        ("Flower: NMI to the given labelling 0.007", 3),
+        ("Face: NMI to the given labelling 0.050, to the one sought 0.440", 2),
+    ]
+    assert (chart.name, chart.columns, Chart.from_json(chart.to_json())) == ("e_segmentation", 3, chart)
+    # A failed run has no picture, and that is not an error.
+    assert segmentation(runs.assign(status="failed"), folder, folder, "e", EXPERIMENT) is None
+
+
+def test_paper_shows_the_pixels_as_they_are(folder, runs):
+    figure = draw(segmentation(runs, folder, folder, "e", EXPERIMENT))
+    shown = [axes.images[0] for axes in figure.axes if axes.images]
+    assert [image.get_array().shape for image in shown] == [(2, 4, 3)] * 3 + [(30, 32)] * 2
+    np.testing.assert_array_equal(shown[0].get_array(), PIXELS)
+    # Greys are not stretched: the means of two clusters can be compared.
+    assert {image.get_clim() for image in shown[3:]} == {(0, 255)}
+    assert [part.get_suptitle()[:6] for part in figure.subfigs] == ["Flower", "Face: "]
+
+
+def test_the_screen_shows_the_same_pictures(folder, runs):
+    chart = segmentation(runs, folder, folder, "e", EXPERIMENT)
+    panels = plotly_panels(chart)
+    assert [panel["data"][0]["source"] for panel in panels] == [
+        f"data:image/png;base64,{panel.picture}" for panel in chart.panels
+    ]
+    assert {panel["layout"]["yaxis"]["autorange"] for panel in panels} == {"reversed"}
+    assert legend_of(chart) == []
+
+
+def test_which_sets_have_pictures():
+    assert [name for name, entry in load_registry().items() if has_pictures(entry)] == ["face", "flower", "flower-106"]
+
+
+def test_only_an_image_can_be_fetched_as_one():
+    with pytest.raises(DataError, match="data set 'wine' is no image of which the colours are the samples"):
+        picture_bytes("wine")

@@ -1,0 +1,104 @@
+"""How methods style: one way each, in every figure, whatever else is drawn there."""
+
+import itertools
+
+import pandas as pd
+import pytest
+
+from kdrbench.reports.figures.chart import COLOURS, Line, Mark, Symbol
+from kdrbench.reports.figures.cost_against_time import cost_against_time
+from kdrbench.reports.figures.performance_profile import performance_profile
+from kdrbench.reports.figures.scaling import scaling_chart
+from kdrbench.reports.figures.styles import Style, kernel_colours, styles_of
+from kdrbench.reports.tables.size_series import SizeSeries
+from report_rows import run, trace_line
+
+PUBLISHED = [
+    *("ism", "dg", "sm", "gm", "cg", "ism_2018", "ism_10"),
+    *("random", "first_axes", "principal_axes", "discriminant_axes", "shuffled_labels"),
+]
+LOW_RANK = ["burg", "von_neumann", "definite_boost", "definite_boost_symmetric"]
+
+
+def both(names):
+    return [variant for name in names for variant in (name, f"{name}_converged")]
+
+
+@pytest.mark.parametrize("names", [PUBLISHED, LOW_RANK], ids=["solvers", "low_rank"])
+def test_no_two_methods_look_alike_with_or_without_marks(names):
+    styles = styles_of(both(names))
+    lines = {(style.colour, style.line) for style in styles.values()}
+    marks = {(style.colour, style.symbol) for style in styles.values()}
+    assert len(lines) == len(marks) == len(styles) == 2 * len(names)
+    assert all(style.symbol not in {Symbol.NONE, Symbol.CROSS} for style in styles.values())
+
+
+def test_a_method_looks_the_same_whatever_stands_beside_it():
+    alone = {name: styles_of([name])[name] for name in both(PUBLISHED)}
+    assert styles_of(reversed(both(PUBLISHED))) == alone
+    assert alone["ism"] == Style(0, Line.SOLID, Symbol.DOT)
+    assert alone["ism_converged"] == Style(0, Line.DASHED, Symbol.SQUARE)
+
+
+def test_the_four_solvers_of_the_papers_differ_in_colour_and_have_solid_lines():
+    styles = styles_of(["ism", "dg", "sm", "gm", "cg", "ism_2018"])
+    assert len({style.colour for style in styles.values()}) == 6
+    assert {style.line for style in styles.values()} == {Line.SOLID}
+
+
+def test_own_solvers_take_what_is_left_and_one_more_changes_none_of_them():
+    own = [f"mine_{number}" for number in range(9)]
+    styles = styles_of([*PUBLISHED, *own])
+    assert len({(style.colour, style.line) for style in styles.values()}) == len(PUBLISHED) + 9 == 3 * len(COLOURS)
+    for count in range(10):
+        assert styles_of([*own[:count], *PUBLISHED]).items() <= styles.items()
+    # A converged variant has its method's colour, even where the method itself is not defined.
+    assert styles_of(["mine_0_converged"])["mine_0_converged"].colour == styles["mine_0"].colour
+    assert styles_of([*own, "mine_9"])["mine_9"] == styles["mine_0"]
+
+
+def test_kernels_have_colours_of_their_own():
+    known = ["gaussian", "polynomial", "linear", "squared", "multiquadric", "gaussian_polynomial"]
+    colours = kernel_colours(known)
+    assert len(set(colours.values())) == 6
+    assert kernel_colours(["linear", "gaussian"]) == {name: colours[name] for name in ("linear", "gaussian")}
+    mine = kernel_colours(["mine", "gaussian", "yours"])
+    assert len(set(mine.values())) == 3
+    # Black is for random spaces.
+    assert COLOURS.index("#000000") not in {*colours.values(), *mine.values()}
+
+
+def traced(folder, solvers):
+    for solver in solvers:
+        (folder / f"wine-{solver}.jsonl").write_text(
+            trace_line(solver, 0, time_s=0.5, cost=-1.0, calls=2, stationarity=0.1)
+        )
+    return pd.DataFrame(
+        [run("wine", solver, 0, experiment="e", trace_file=f"wine-{solver}.jsonl") for solver in solvers]
+    )
+
+
+def test_all_figures_draw_a_solver_alike(tmp_path):
+    solvers = ["mine", "gm", "ism_converged", "ism"]
+    defined = ["ism", "gm", "other", "mine"]
+    styles = styles_of([*defined, *solvers])
+    runs = traced(tmp_path, solvers)
+    experiment = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": solvers}
+    points = ((1.0, 1.0), (2.0, 2.0), (4.0, 4.0))
+    sizes = [SizeSeries("n_train", "linear", "pairs", (), name, points, (), points, 0) for name in solvers]
+    charts = [
+        cost_against_time(runs, tmp_path, "e", experiment, defined=defined),
+        performance_profile(runs, tmp_path, defined),
+        scaling_chart(sizes, defined),
+    ]
+    titles = {"MINE": "mine", "GM": "gm", "ISM, converged": "ism_converged", "ISM": "ism"}
+    for chart, panel in itertools.chain.from_iterable(zip(itertools.repeat(chart), chart.panels) for chart in charts):
+        found = {}
+        for series in panel.series:
+            name = titles[series.key.split(" (")[0]]
+            assert series.colour == styles[name].colour, (chart.name, series.key)
+            if series.mark is not Mark.POINTS and not series.faint:
+                found[name] = series.line
+            elif series.mark is Mark.POINTS:
+                assert series.symbol is styles[name].symbol
+        assert found == {name: styles[name].line for name in solvers}, chart.name

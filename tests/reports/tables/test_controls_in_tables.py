@@ -1,0 +1,85 @@
+"""Controls are in the tables and are never the best: a random projection takes no time at all."""
+
+import json
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from dashboard_grid import page
+from kdrbench.commands.tables import table
+from kdrbench.reports.records import controls_of
+from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
+from report_rows import run
+
+EXPERIMENT = {
+    "title": "A table.",
+    "paradigm": "supervised",
+    "datasets": ["wine"],
+    "kernels": ["gaussian"],
+    "solvers": ["ism", "random", "dg"],
+    "start": "random",
+}
+CONFIG = {
+    "run": ["e"],
+    "experiments": {"e": EXPERIMENT},
+    "solvers": {
+        "ism": {"method": "ism"},
+        "dg": {"method": "dimension_growth"},
+        "random": {"method": "start_alone"},
+        "shuffled_labels": {"method": "shuffled_labels"},
+    },
+}
+# The control is the quickest, the cheapest and the most accurate.
+RUNS = pd.DataFrame(
+    [
+        run("wine", "ism", 0, time_s=1.0, cost=-2.0, quality=0.8),
+        run("wine", "dg", 0, time_s=2.0, cost=-1.0, quality=0.9),
+        run("wine", "random", 0, time_s=1e-6, cost=-3.0, quality=1.0),
+    ]
+)
+
+
+def best(cells):
+    return {(row.metric, row.method) for row in cells if row.best}
+
+
+def test_the_controls_of_an_experiment_are_those_it_runs():
+    assert controls_of("e", CONFIG) == {"random"}
+
+
+def test_a_control_is_not_the_best_and_the_next_one_is():
+    assert best(compared_cells(RUNS, EXPERIMENT)) == {(name, "random") for name in ("time_s", "cost", "accuracy")}
+    cells = compared_cells(RUNS, EXPERIMENT, {"random"})
+    assert best(cells) == {("time_s", "ism"), ("cost", "ism"), ("accuracy", "dg")}
+    assert {row.method for row in cells if row.control} == {"random"}
+
+
+@pytest.mark.parametrize("controls", [(), ("random",)])
+def test_the_table_says_so_where_there_is_one(controls):
+    legend = ikdr_table("e", compared_cells(RUNS, EXPERIMENT, controls), EXPERIMENT).notes[0]
+    assert ("Controls do not compete." in legend) == bool(controls)
+
+
+def test_the_command_knows_the_controls_of_the_frozen_configuration(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    (tmp_path / "merged").mkdir()
+    RUNS.to_csv(tmp_path / "merged" / "e.csv", index=False)
+    options = {"config": "config.json", "results": "", "out": ""}
+    words = [word for name, file in options.items() for word in (f"--{name}", str(tmp_path / file))]
+    CliRunner().invoke(table, ["e", *words], catch_exceptions=False)
+    tex = (tmp_path / "e.tex").read_text()
+    assert r"\textbf{1s}" in tex
+    assert r"\textbf{1us}" not in tex
+    assert "1us" in tex
+
+
+def test_no_control_is_bold_in_the_dashboard(tmp_path):
+    solvers = ["ism", "ism_converged", "random"]
+    more = {"random": {"method": "start_alone", "start": "random"}}
+    shown = page(tmp_path, solvers=solvers, datasets=("wine",), folds=1, defined=more, quickest="random")
+    cells = shown.split('id="table-first"')[1].split("</article>")[0].split("<tbody>")[1]
+    times = cells.split("<tr>")[1].split("<td")[2:]
+    assert [("<strong>" in cell) for cell in times[:3]].count(True) == 1
+    assert "<strong>" not in times[2]
+    assert "<strong>" not in times[5]

@@ -1,0 +1,301 @@
+"""Tables from made-up runs whose cells are known by hand."""
+
+import dataclasses
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdrbench.errors import InputError
+from kdrbench.reports.figures.chart import Mark, Symbol
+from kdrbench.reports.figures.cost_against_time import cost_against_time
+from kdrbench.reports.figures.draw_matplotlib import draw, render
+from kdrbench.reports.tables.cells import Cell, ikdr_cells
+from kdrbench.reports.tables.html import render_html, sections_of_runs
+from kdrbench.reports.tables.ikdr import beside_published, compared_cells, ikdr_table
+from kdrbench.reports.tables.latex import TexError, compile_pdf, escape, render_latex
+from kdrbench.reports.tables.published_numbers import PublishedNumber
+from kdrbench.reports.tables.verdicts import Verdict, verdict_for
+from report_rows import run, trace_line
+
+
+def laid_out(experiment, runs=None):
+    return ikdr_table("e", compared_cells(RUNS if runs is None else runs, experiment), experiment)
+
+
+def groups_of(table):
+    return [[(group.title, group.width) for group in line] for line in table.groups]
+
+
+EXPERIMENT = {
+    "title": "A table of 100% & more_or_less.",
+    "published": {"paper": "neurips2019", "table": "4", "setting": "supervised"},
+    "datasets": ["wine", "wdbc"],
+    "kernels": ["gaussian"],
+    "solvers": ["ism", "dg", "sm"],
+}
+
+RUNS = pd.DataFrame(
+    [
+        run("wine", "ism", 0, time_s=0.010, cost=-1300.0, quality=1.0),
+        run("wine", "ism", 1, time_s=0.030, cost=-1320.0, quality=0.9),
+        run("wine", "dg", 0, status="time_limit", time_s=2.0, cost=-1200.0),
+        run("wine", "dg", 1, time_s=1.0, cost=-1210.0),
+        run("wine", "sm", 0, status="failed", time_s=None, cost=None, quality=None),
+        run("wine", "sm", 1, status="failed", time_s=None, cost=None, quality=None),
+        run("wdbc", "ism", 0, cost=-15000.0),
+        run("wdbc", "dg", 0, status="memory_limit", memory_limit_mib=256.0, cost=None, quality=None),
+    ]
+)
+
+
+@pytest.fixture
+def cells():
+    return {(row.dataset, row.method, row.metric): row for row in compared_cells(RUNS, EXPERIMENT)}
+
+
+def test_cells_are_means_and_population_spreads():
+    cell = ikdr_cells(RUNS)["wine", "gaussian", "ism"]["cost"]
+    assert (cell.mean, cell.std, cell.text, cell.counted) == (-1310.0, 10.0, "-1310 \u00b1 10", 2)
+
+
+def test_every_cell_is_there_in_order(cells):
+    assert list(cells)[:4] == [
+        ("wine", "ism", "time_s"),
+        ("wine", "dg", "time_s"),
+        ("wine", "sm", "time_s"),
+        ("wine", "ism", "cost"),
+    ]
+    assert len(cells) == 2 * 3 * 3
+
+
+def test_runs_that_did_not_end_are_named(cells):
+    assert cells["wine", "dg", "time_s"].ours.text == "> 2s"
+    assert cells["wine", "dg", "time_s"].why.startswith("1 of 2 folds: time limit")
+    assert cells["wine", "dg", "cost"].ours.text == "-1205.0 \u00b1 5.0"
+    assert cells["wine", "sm", "time_s"].ours.text == "failed"
+    assert cells["wine", "sm", "cost"].ours.text == "failed"
+    assert cells["wdbc", "dg", "time_s"].ours.text == "> 256 MiB"
+    assert cells["wdbc", "sm", "cost"].ours.text == "not run"
+
+
+def test_paper_ours_verdict(cells):
+    row = cells["wine", "ism", "cost"]
+    assert (row.paper, row.verdict, row.why) == ("-1311\u00b126", Verdict.REPRODUCED, "")
+    assert cells["wine", "dg", "cost"].verdict is Verdict.NOT_RUN
+    assert cells["wdbc", "ism", "cost"].verdict is Verdict.NOT_PUBLISHED
+
+
+def test_the_best_are_marked_and_bounds_never_are(cells):
+    best = {key for key, row in cells.items() if row.best}
+    assert ("wine", "ism", "time_s") in best
+    assert ("wine", "dg", "time_s") not in best
+    # Equal means print the same and are both best.
+    assert {("wine", "ism", "accuracy"), ("wine", "dg", "accuracy")} <= best
+    assert ("wine", "dg", "cost") not in best
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "std", "ours", "spread", "verdict"),
+    [
+        # Two standard errors of the difference over 16 folds: 2 sqrt(3^2 + 4^2) / 4 = 2.5.
+        ("cost", -100.0, 3.0, -102.4, 4.0, Verdict.REPRODUCED),
+        ("cost", -100.0, 3.0, -102.6, 4.0, Verdict.CLOSE),
+        ("cost", -100.0, 2.0, -106.0, 1.0, Verdict.DIFFERS),
+        ("quality", 0.90, None, 0.94, 0.0, Verdict.CLOSE),
+        ("quality", 0.90, None, 0.96, 0.0, Verdict.DIFFERS),
+        ("time_s", 1.0, None, 2.9, 0.1, Verdict.CLOSE),
+        ("time_s", 1.0, None, 0.3, 0.1, Verdict.DIFFERS),
+    ],
+)
+def test_verdicts(metric, value, std, ours, spread, verdict):
+    assert verdict_for(PublishedNumber("", "ok", value, std, ""), cell(metric, ours, spread)) is verdict
+
+
+def cell(metric, mean, std, *, complete=True):
+    return Cell(metric, mean, std, "", "", 16, 16, complete)
+
+
+def test_verdict_without_a_number_of_either_side():
+    ours = cell("cost", -1.0, 0.0)
+    assert verdict_for(None, ours) is Verdict.NOT_PUBLISHED
+    assert verdict_for(PublishedNumber("N/A", "not_available", None, None, ""), ours) is Verdict.NOT_PUBLISHED
+    number = PublishedNumber("1", "ok", 1.0, None, "")
+    assert verdict_for(number, dataclasses.replace(ours, mean=None)) is Verdict.NOT_RUN
+    assert verdict_for(number, cell("cost", 1.0, 0.0, complete=False)) is Verdict.NOT_RUN
+
+
+def test_a_time_where_the_paper_prints_a_bound_differs():
+    bound = PublishedNumber(">3d", "time_limit", 259200.0, None, "")
+    assert verdict_for(bound, cell("time_s", 5.0, 0.1)) is Verdict.DIFFERS
+    assert verdict_for(bound, cell("time_s", None, None, complete=False)) is Verdict.NOT_RUN
+
+
+def test_means_over_fewer_runs_do_not_compete_and_failed_runs_do_not_count():
+    runs = pd.DataFrame(
+        [
+            run("wine", "ism", 0),
+            run("wine", "ism", 1),
+            run("wine", "dg", 0, cost=-9999.0),
+            run("wine", "dg", 1, cost=-9e9, status="failed"),
+            run("wine", "sm", 0, status="max_iterations"),
+            run("wine", "sm", 1, status="stalled"),
+        ]
+    )
+    rows = {(row.method, row.metric): row for row in compared_cells(runs, EXPERIMENT | {"datasets": ["wine"]})}
+    failing = rows["dg", "cost"]
+    assert (failing.ours.mean, failing.ours.counted, failing.ours.runs, failing.best) == (-9999.0, 1, 2, False)
+    assert failing.verdict is Verdict.NOT_RUN
+    assert rows["ism", "cost"].best
+    assert rows["sm", "cost"].ours.note == "1 of 2 folds: stalled; 1 of 2 folds: max iterations"
+    assert rows["sm", "time_s"].ours.text == "20ms \u00b1 0ms"
+
+
+def test_an_unknown_published_table_is_named():
+    with pytest.raises(InputError, match="no published numbers of neurips2020, 4, supervised; known: ismplus, 5"):
+        compared_cells(RUNS, EXPERIMENT | {"published": EXPERIMENT["published"] | {"paper": "neurips2020"}})
+
+
+def test_latex_has_every_cell_bold_best_and_daggers():
+    table = render_latex(laid_out(EXPERIMENT))
+    assert r"A table of 100\% \& more\_or\_less." in table
+    assert r"Wine & Time & \textbf{20ms $\pm$ 10ms} & $>$ 2s$^\dagger$ & failed$^\dagger$ \\" in table
+    assert r"& Cost & \textbf{$-$1310 $\pm$ 10} & $-$1205.0 $\pm$ 5.0$^\dagger$ &" in table
+    assert len([line for line in table.splitlines() if re.match(r"(Wine|WDBC)? & (Time|Cost|Accuracy) &", line)]) == 6
+
+
+WITH_VARIANTS = EXPERIMENT | {"kernels": ["gaussian", "linear"], "solvers": ["ism", "dg", "ism_converged"]}
+
+
+def test_converged_variants_stand_in_a_group_of_their_own():
+    made = laid_out(WITH_VARIANTS)
+    assert groups_of(made)[1] == 2 * [("as published", 2), ("converged", 1)]
+    table = render_latex(made)
+    titles = r"&  & \multicolumn{2}{c}{as published} & \multicolumn{1}{c}{converged} & \multicolumn{2}{c}{as published}"
+    assert titles in table
+    assert r"\cmidrule(lr){3-4}\cmidrule(lr){5-5}\cmidrule(lr){6-7}\cmidrule(lr){8-8}" in table
+    assert r"Data & Metric & ISM & DG & ISM & ISM & DG & ISM \\" in table
+    page = render_html(made, [beside_published(compared_cells(RUNS, WITH_VARIANTS))])
+    assert page.count('<th class="group" colspan="2">as published</th>') == 2
+    assert "<td>ISM, converged</td>" in page
+    # There is no second line of groups where there is one variant only.
+    assert groups_of(laid_out(EXPERIMENT)) == [[("Gaussian", 3)]]
+    assert laid_out(EXPERIMENT | {"solvers": ["dg_converged"]}).columns == ["Data", "Metric", "DG, converged"]
+
+
+def test_only_published_variants_have_published_numbers():
+    rows = compared_cells(RUNS, WITH_VARIANTS)
+    papers = {(row.dataset, row.kernel, row.method): row.paper for row in rows if row.metric == "cost"}
+    assert papers["wine", "gaussian", "dg"] == "-1201\u00b125"
+    assert papers["wine", "gaussian", "ism_converged"] == ""
+
+
+def test_latex_escapes_what_is_special():
+    assert escape("50% of a_b & {c} $1 #2 ~ ^ \\ -1") == (
+        r"50\% of a\_b \& \{c\} \$1 \#2 \textasciitilde{} \textasciicircum{} \textbackslash{} -1"
+    )
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="SKIPPED LOUDLY: no pdflatex on the PATH")
+def test_latex_compiles_to_a_page_that_shows_the_cells(tmp_path):
+    compile_pdf(render_latex(laid_out(EXPERIMENT)), tmp_path / "table.pdf")
+    assert (tmp_path / "table.pdf").read_bytes().startswith(b"%PDF")
+    if shutil.which("pdftotext"):
+        shown = subprocess.run(["pdftotext", "-layout", tmp_path / "table.pdf", "-"], capture_output=True, text=True)
+        assert "20ms \u00b1 10ms" in shown.stdout
+        assert "failed" in shown.stdout
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="SKIPPED LOUDLY: no pdflatex on the PATH")
+def test_tex_errors_are_shown(tmp_path):
+    with pytest.raises(TexError, match="pdflatex failed: ! Undefined control sequence"):
+        compile_pdf(r"\nosuchcommand", tmp_path / "table.pdf")
+    assert not (tmp_path / "table.pdf").exists()
+
+
+def test_a_missing_tex_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(TexError, match="pdflatex is not on the PATH; install a TeX"):
+        compile_pdf("x", tmp_path / "table.pdf")
+
+
+def test_the_page_shows_table_published_numbers_and_reasons_and_asks_no_other_host():
+    beside = beside_published(compared_cells(RUNS, EXPERIMENT))
+    page = render_html(laid_out(EXPERIMENT), [beside, *sections_of_runs(RUNS)])
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
+    assert cells.count("> 2s") + cells.count("&gt; 2s") == 1
+    assert "-1310 \u00b1 10" in cells
+    assert "-1311\u00b126" in cells
+    assert '<span class="verdict reproduced">reproduced</span>' in cells
+    assert "A table of 100% &amp; more_or_less." in page
+    # Remarks on cells, and a description of each data set.
+    assert page.count("<details>") == 1 + 2
+    assert "178 samples, 13 features" in page
+    assert not re.findall(r'(?:src|href)="(?!data:)', page)
+
+
+def test_csv_holds_paper_ours_and_verdict():
+    lines = laid_out(EXPERIMENT).to_csv().splitlines()
+    assert lines[0] == "dataset,kernel,method,metric,paper,ours,verdict,why,mean,std,runs,counted,best"
+    assert "wine,gaussian,ism,cost,-1311\u00b126,-1310 \u00b1 10,reproduced,,-1310.0,10.0,2,2,True" in lines
+
+
+def write_traces(folder, runs=RUNS):
+    for name, solver in runs.groupby("trace_file")["method"].first().items():
+        points = [(0, 0.0, -900.0), (0, 0.01, -1000.0), (0, 0.02, -990.0), (0, 0.04, -1200.0)]
+        if name.startswith("wine"):
+            points.append((1, 0.01, -1000.0))
+        lines = [trace_line(solver, fold, time_s=time, cost=cost, stationarity=0.1) for fold, time, cost in points]
+        (folder / name).write_text("".join(lines))
+
+
+def test_figure_shows_each_solver_and_falls_to_the_best_cost(tmp_path):
+    write_traces(tmp_path)
+    figure = draw(cost_against_time(RUNS, tmp_path, "e", EXPERIMENT))
+    assert [axes.get_title() for axes in figure.axes] == ["Wine, Gaussian kernel", "WDBC, Gaussian kernel"]
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    # Both runs of SM failed.
+    assert legend == ["ISM", "DG"]
+    first_fold = figure.axes[0].lines[0]
+    np.testing.assert_allclose(first_fold.get_xdata(), [0.01, 0.02, 0.04])
+    # Best is -1200: the curve is (cost - best)/|best| of the lowest cost so far, floored at rounding.
+    np.testing.assert_allclose(first_fold.get_ydata(), [1 / 6, 1 / 6, 1e-12])
+
+
+def test_variants_of_a_method_share_its_colour_and_the_converged_one_is_dashed(tmp_path):
+    runs = RUNS.replace({"method": {"sm": "ism_converged"}}).replace({"status": {"failed": "converged"}})
+    write_traces(tmp_path, runs)
+    experiment = EXPERIMENT | {"solvers": ["ism", "dg", "ism_converged"]}
+    figure = draw(cost_against_time(runs, tmp_path, "e", experiment))
+    legend = figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["ISM", "ISM, converged", "DG"]
+    plain, converged, other = legend.get_lines()
+    assert plain.get_color() == converged.get_color() != other.get_color()
+    assert (plain.get_linestyle(), converged.get_linestyle(), other.get_linestyle()) == ("-", "--", "-")
+
+
+def test_ends_of_runs_say_how_and_long_curves_keep_both_ends(tmp_path):
+    write_traces(tmp_path)
+    steps = [trace_line("dg", 0, time_s=(place + 1) / 1000, cost=-place) for place in range(5000)]
+    (tmp_path / "wine-dg.jsonl").write_text("".join(steps))
+    first = cost_against_time(RUNS, tmp_path, "e", EXPERIMENT).panels[0]
+    fold, *ends, median = [series for series in first.series if series.key == "DG"]
+    assert [(end.symbol, end.x, end.words) for end in ends] == [(Symbol.CROSS, [5.0], ["run 0: time limit"])]
+    assert [series.mark for series in (fold, median)] == [Mark.STEPS, Mark.STEPS]
+    for series, most in ((fold, 60), (median, 200)):
+        assert (series.x[0], series.x[-1]) == (0.001, 5.0)
+        assert most / 2 < len(series.x) <= most
+        # Every point that is shown is one of the curve: 4999 is the best.
+        np.testing.assert_allclose(series.y, [max(1e-12, (5000 - 1000 * x) / 4999) for x in series.x], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["pdf", "png"])
+def test_figures_are_the_same_on_every_run(tmp_path, kind):
+    write_traces(tmp_path)
+    first, second = (render(draw(cost_against_time(RUNS, tmp_path, "e", EXPERIMENT)), kind) for _ in range(2))
+    assert first == second
+    assert b"CreationDate" not in first
+    assert first.startswith({"pdf": b"%PDF", "png": b"\x89PNG"}[kind])

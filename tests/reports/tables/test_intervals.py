@@ -1,0 +1,31 @@
+"""Intervals of means: within 0 to 1 for shares."""
+
+import pytest
+from scipy import stats
+
+from kdrbench.reports.tables.cells import Cell
+from kdrbench.reports.tables.intervals import interval_of, wilson
+
+
+def cell(metric, mean, std, counted=10, n_tested=0):
+    return Cell(metric, mean, std, "", "", counted, counted, complete=True, n_tested=n_tested)
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 20), (19, 20), (20, 20), (137, 178)])
+def test_accuracies_have_wilsons_interval(right, n):
+    expected = stats.binomtest(right, n).proportion_ci(0.95, method="wilson")
+    assert wilson(right / n, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert interval_of("accuracy", cell("quality", right / n, 0.0, n_tested=n)) == wilson(right / n, n)
+
+
+def test_other_shares_are_cut_at_one_and_costs_are_not():
+    low, high = interval_of("nmi", cell("quality", 0.99, 0.05))
+    half = stats.t.ppf(0.975, 9) * 0.05 / 3.0
+    assert (low, high) == (pytest.approx(0.99 - half), 1.0)
+    assert interval_of("cost", cell("cost", 0.99, 0.05)) == pytest.approx((0.99 - half, 0.99 + half))
+    assert interval_of("nmi", cell("quality", 0.01, 0.05))[0] == 0.0
+
+
+def test_one_run_has_no_interval():
+    assert interval_of("cost", cell("cost", 1.0, 0.0, counted=1)) == (None, None)
+    assert interval_of("accuracy", Cell("quality", None, None, "", "", 2, 0, complete=False)) == (None, None)

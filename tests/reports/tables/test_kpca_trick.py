@@ -1,0 +1,151 @@
+import csv
+import json
+
+import pandas as pd
+import pytest
+
+from kdrbench.reports.records import read_runs
+from kdrbench.reports.tables.kpca_cells import differences_of, kpca_cells, win_draw_lose
+from kdrbench.reports.tables.kpca_trick import kpca_tables
+from kdrbench.reports.tables.latex import render_latex
+from kdrbench.reports.tables.published_vs_ours import compare
+from kdrbench.reports.tables.verdicts import Verdict
+from report_rows import kpca_run
+
+# Of the paper NCA draws on Iris by cross validation and loses by alignment; of these rows it draws and wins.
+CONFIG = {"run": ["e"], "experiments": {"e": {"system": "kpca_trick"}}}
+ACCURACIES = {
+    "plain": [0.90, 0.92],
+    "cross_validated": [0.90, 0.92],
+    "aligned": [0.94, 0.98],
+    "centred": [0.97, 0.97],
+}
+
+
+def rows_of(tmp_path, records):
+    path = tmp_path / "kpca_trick.csv"
+    pd.DataFrame(records).to_csv(path, index=False)
+    return read_runs(path)
+
+
+def records(accuracies=ACCURACIES, learner="nca", dataset="iris", **changes):
+    return [
+        kpca_run(dataset=dataset, learner=learner, variant=variant, run=number, accuracy=value, **changes)
+        for variant, values in accuracies.items()
+        for number, value in enumerate(values)
+    ]
+
+
+def tables_of(runs):
+    return kpca_tables(runs, "kpca_tables")
+
+
+def lines_of(table):
+    return list(csv.DictReader(table.to_csv().splitlines()))
+
+
+def test_a_table_puts_ours_beside_the_printed_numbers(tmp_path):
+    table = tables_of(rows_of(tmp_path, records()))[0]
+    assert table.name == "kpca_table1"
+    iris, means, significant = lines_of(table)
+    assert (iris["Data set"], iris["NCA, paper"], iris["NCA"]) == ("Iris", "0.96 \u00b1 0.03", "0.91 \u00b1 0.01")
+    assert [iris[f"{name}NCA, verdict"] for name in ("", "K", "AK")] == ["close", "close", "reproduced"]
+    assert (iris["p, KNCA"], iris["p, AKNCA"], iris["AKNCA, centred"]) == ("1.000", "1.000", "0.97 \u00b1 0.00")
+    assert "K by test samples" not in iris
+    assert [means[name] for name in ("KNCA, paper", "KNCA", "AKNCA, paper", "AKNCA")] == [
+        "0/1/0",
+        "0/1/0",
+        "0/0/1",
+        "1/0/0",
+    ]
+    assert [significant[name] for name in ("KNCA", "AKNCA")] == ["0/1/0", "0/1/0"]
+    assert table.notes[-1] == "Of 3 printed numbers: 2 close, 1 reproduced."
+    assert "0.96 $\\pm$ 0.03 & 0.91 $\\pm$ 0.01 & close" in render_latex(table)
+
+
+def test_what_is_better_beyond_chance_is_bold_and_counted(tmp_path):
+    splits = 12
+    accuracies = {"plain": [0.5] * splits, "cross_validated": [0.4] * splits}
+    accuracies["aligned"] = [0.6 + 0.001 * split for split in range(splits)]
+    rows = rows_of(tmp_path, records(accuracies))
+    found = differences_of(rows, "nca")
+    # Twelve equal signs: 2 / 2^12; two comparisons.
+    assert found["iris", "aligned"].p == pytest.approx(2 / 2**12)
+    assert found["iris", "aligned"].p_holm == pytest.approx(2 * 2 / 2**12)
+    assert (found["iris", "aligned"].significant, found["iris", "cross_validated"].significant) == (1, -1)
+    table, tests, _ = tables_of(rows)
+    line = dict(zip(table.columns, table.rows[0], strict=True))
+    assert (line["AKNCA"].bold, line["KNCA"].bold, line["NCA"].bold) == (True, False, False)
+    assert lines_of(table)[-1]["AKNCA"] == "1/0/0"
+    assert lines_of(table)[-1]["KNCA"] == "0/0/1"
+    assert [line["Mean difference"] for line in lines_of(tests)] == ["-0.1000", "+0.1055"]
+
+
+def test_choosing_by_the_test_samples_is_a_column_where_it_was_tried(tmp_path):
+    tried = [[0.1, 0.8, 0.3], [0.3, 0.8, 0.1]]
+    made = [
+        kpca_run(learner="nca", variant="cross_validated", run=split, test_selected=json.dumps(values))
+        for split, values in enumerate(tried)
+    ]
+    made += records(dataset="glass")
+    iris, glass, *_ = lines_of(tables_of(rows_of(tmp_path, made))[0])
+    # Kernel by kernel the mean over splits, then the best: not the mean of each split's best.
+    assert (iris["K by test samples"], glass["K by test samples"]) == ("0.80", "-")
+    swapped = [[0.1, 0.8, 0.3], [0.8, 0.3, 0.1]]
+    made = [
+        kpca_run(variant="cross_validated", run=split, test_selected=json.dumps(values))
+        for split, values in enumerate(swapped)
+    ]
+    assert kpca_cells(rows_of(tmp_path, made))["iris", "dne", "cross_validated"].test_selected == pytest.approx(0.55)
+
+
+def test_failed_splits_are_said_and_nothing_of_them_is_compared(tmp_path):
+    made = records({"plain": [0.95, 0.97, 0.96], "aligned": [0.95, 0.97]})
+    made.append(kpca_run(learner="nca", variant="aligned", run=2, status="failed", accuracy=None, message="no"))
+    made += [kpca_run(learner="nca", variant="cross_validated", run=0, status="time_limit", accuracy=None)]
+    rows = rows_of(tmp_path, made)
+    cells = kpca_cells(rows)
+    assert cells["iris", "nca", "aligned"].ours.note == "1 of 3 splits: failed"
+    assert cells["iris", "nca", "aligned"].verdict is Verdict.NOT_RUN
+    assert cells["iris", "nca", "cross_validated"].ours.text == "time limit"
+    assert differences_of(rows, "nca")["iris", "aligned"].splits == 2
+    table = tables_of(rows)[0]
+    assert "Iris, AKNCA: 1 of 3 splits: failed." in table.notes
+    assert lines_of(table)[0]["KNCA"] == "time limit"
+
+
+def test_times_of_choosing_stand_apart_with_their_sums_and_ratio(tmp_path):
+    made = records({"cross_validated": [0.9, 0.9]}, tuning_cpu_s=30.0) + records(
+        {"aligned": [0.9, 0.9]}, tuning_cpu_s=0.5
+    )
+    iris, total = lines_of(tables_of(rows_of(tmp_path, made))[-1])
+    assert (iris["KNCA, choosing"], iris["KNCA, learning"], iris["AKNCA, choosing"]) == ("30", "0.25", "0.5")
+    assert (total["KNCA, choosing"], total["AKNCA, choosing"], total["Choosing, K / AK"]) == ("60", "1", "60 to 60")
+
+
+def test_a_learner_of_ones_own_has_a_table_without_printed_numbers(tmp_path):
+    table = tables_of(rows_of(tmp_path, records(learner="own.py:Axes")))[0]
+    assert table.name == "kpca_own_py_Axes"
+    assert lines_of(table)[0]["OWN.PY:AXES, paper"] == "-"
+    assert table.notes[-1] == "The paper prints no number of these data sets."
+
+
+def test_every_printed_number_is_in_the_list_once(tmp_path):
+    found = compare({"kpca_trick": rows_of(tmp_path, records())}, CONFIG)
+    assert len(found) == 90
+    (iris,) = [one for one in found if (one.table, one.dataset, one.method) == ("1", "iris", "aknca")]
+    assert (iris.published, iris.ours, iris.verdict, iris.runs) == (
+        "0.95 \u00b1 0.03",
+        "0.96 \u00b1 0.02",
+        "reproduced",
+        2,
+    )
+    assert iris.low < iris.mean < iris.high
+    assert (iris.experiment, iris.first) == ("e", True)
+    others = [one for one in found if one.dataset != "iris" or one.table != "1"]
+    assert {one.verdict for one in others} == {Verdict.NOT_RUN}
+    assert len(others) == 87
+
+
+def test_wins_draws_and_losses():
+    assert win_draw_lose([(0.9, 0.8), (0.8, 0.8), (0.7, 0.8), (None, 0.8), (0.7, None)]) == "1/1/1"

@@ -1,0 +1,196 @@
+"""The paper's text beside ours, and the figures, from made-up rows."""
+
+import csv
+import io
+import json
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.cli import main
+from kdrbench.reports.figures.chart import Mark, Scale, Symbol
+from kdrbench.reports.figures.low_rank import low_rank_chart
+from kdrbench.reports.tables.low_rank import measured_table
+from kdrbench.reports.tables.published_vs_ours import compare
+from kdrbench.reports.tables.published_vs_ours_page import low_rank_table
+from kdrbench.reports.tables.verdicts import Verdict
+from report_rows import kpca_run
+
+CONFIG = {
+    "run": ["digits", "gyrb"],
+    "low_rank_methods": {"burg": {}, "von_neumann": {}, "definite_boost": {}},
+    "experiments": {
+        "digits": {
+            "title": "Digits.",
+            "system": "low_rank",
+            "datasets": ["digits"],
+            "constraints": [0, 20, 200],
+            "methods": ["burg", "von_neumann"],
+        },
+        "gyrb": {
+            "title": "Stand-in.",
+            "system": "low_rank",
+            "datasets": ["gyrb-standin"],
+            "constraints": [50, 100],
+            "methods": ["von_neumann", "definite_boost"],
+        },
+        "unused": {
+            "title": "U.",
+            "system": "low_rank",
+            "datasets": ["digits"],
+            "constraints": [1, 2],
+            "methods": ["burg"],
+        },
+    },
+}
+
+
+def row(task, method, count, run, **columns):
+    return {
+        "experiment": task,
+        "method": method,
+        "n_constraints": count,
+        "run": run,
+        "status": "converged",
+        "accuracy": 0.94,
+        "nmi_one_start": 0.5,
+        "nmi_ten_starts": 0.6,
+        "sweeps": 10,
+        "kkt_residual": 1e-4,
+        "cpu_s": 0.002,
+    } | columns
+
+
+ROWS = pd.DataFrame(
+    [
+        row("digits", "burg", 0, 0, sweeps=0),
+        row("digits", "burg", 0, 1, sweeps=0, accuracy=0.95),
+        row("digits", "burg", 20, 0, sweeps=17),
+        row("digits", "burg", 20, 1, sweeps=18),
+        row("digits", "burg", 200, 0, sweeps=500, accuracy=0.98),
+        row("digits", "burg", 200, 1, sweeps=501, accuracy=0.99),
+        row("digits", "von_neumann", 20, 0, sweeps=100),
+        row("digits", "von_neumann", 200, 0, sweeps=100, status="failed", accuracy=None),
+        row("gyrb", "von_neumann", 50, 0, sweeps=10),
+        row("gyrb", "von_neumann", 100, 0, sweeps=12),
+        row("gyrb", "definite_boost", 50, 0, sweeps=30),
+        row("gyrb", "definite_boost", 100, 0, sweeps=4000, status="max_iterations"),
+        row("unused", "burg", 1, 0),
+    ]
+)
+
+
+@pytest.fixture
+def comparisons():
+    return compare({"low_rank": ROWS}, CONFIG)
+
+
+def found(comparisons, dataset, method, metric):
+    return [one for one in comparisons if (one.dataset, one.method, one.metric) == (dataset, method, metric)]
+
+
+def test_every_number_of_the_text_is_beside_ours_with_a_verdict(comparisons):
+    (none,) = found(comparisons, "digits", "none", "accuracy")
+    assert (none.published, none.ours, none.verdict) == ("94%", "94.5% \u00b1 0.5%", Verdict.REPRODUCED)
+    burg, neumann = found(comparisons, "digits", "learned", "accuracy")
+    assert (burg.published_value, burg.mean, burg.verdict) == (0.97, pytest.approx(0.985), Verdict.CLOSE)
+    assert (burg.first, neumann.first) == (True, False)
+    assert (neumann.verdict, neumann.ours) == (Verdict.NOT_RUN, "N/A")
+    (least,) = found(comparisons, "digits", "burg", "sweeps_least")
+    assert (least.mean, least.verdict) == (17.5, Verdict.REPRODUCED)
+    (most,) = found(comparisons, "digits", "burg", "sweeps_most")
+    assert (most.mean, most.verdict) == (500.5, Verdict.CLOSE)
+    (differing,) = found(comparisons, "digits", "von_neumann", "sweeps_least")
+    assert (differing.mean, differing.verdict) == (100, Verdict.DIFFERS)
+    assert "the paper does not say which" in none.why
+
+
+def test_sweeps_that_were_used_up_are_a_bound(comparisons):
+    (boost,) = found(comparisons, "gyrb", "definite_boost", "sweeps")
+    assert (boost.ours, boost.verdict) == ("> 2015 \u00b1 1985", Verdict.NOT_RUN)
+    assert "1 of 2 runs: max iterations" in boost.why
+    assert "a synthetic stand-in, which reproduces nothing" in boost.why
+    (neumann,) = found(comparisons, "gyrb", "von_neumann", "sweeps")
+    assert (neumann.mean, neumann.runs, neumann.verdict) == (11, 2, Verdict.REPRODUCED)
+
+
+def test_nothing_is_listed_where_nothing_is_run():
+    assert compare({"low_rank": ROWS}, CONFIG | {"run": []}) == []
+
+
+def test_numbers_of_other_data_are_listed_as_not_run():
+    comparisons = compare({"low_rank": ROWS}, CONFIG | {"run": ["gyrb"]})
+    digits = [one for one in comparisons if one.dataset == "digits"]
+    assert len(digits) == 6
+    assert {one.verdict for one in digits} == {Verdict.NOT_RUN}
+    assert all(one.why.startswith("no experiment that was run") for one in digits)
+
+
+def test_the_tables_hold_the_text_and_all_cells(comparisons):
+    lines = list(csv.DictReader(io.StringIO(low_rank_table("text", comparisons).to_csv())))
+    assert len(lines) == len(comparisons) == 9
+    assert lines[0]["Number"] == "5-NN accuracy"
+    assert lines[0]["Paper"] == "94%"
+    assert lines[0]["Ours from"] == "digits, Burg"
+    of_digits = ROWS[ROWS["experiment"] == "digits"]
+    table = measured_table("digits", of_digits, CONFIG["experiments"]["digits"])
+    measured = list(csv.DictReader(io.StringIO(table.to_csv())))
+    assert [(line["Method"], line["Constraints"], line["Solved"]) for line in measured][:3] == [
+        ("Burg", "0", "2 of 2"),
+        ("Burg", "20", "2 of 2"),
+        ("Burg", "200", "2 of 2"),
+    ]
+    assert measured[4]["Solved"] == "0 of 1"
+    assert measured[4]["5-NN"] == ""
+
+
+def chart_of(name):
+    runs = ROWS[ROWS["experiment"] == name]
+    return low_rank_chart(name, runs, CONFIG["experiments"][name], CONFIG["low_rank_methods"])
+
+
+def test_the_figure_has_a_panel_a_quantity_and_marks_what_did_not_end():
+    chart = chart_of("gyrb")
+    assert [panel.y.title for panel in chart.panels] == ["accuracy", "NMI", "NMI", "sweeps"]
+    sweeps = chart.panels[3]
+    assert sweeps.y.scale is Scale.LOG
+    neumann, boost, crosses = sweeps.series
+    assert (neumann.x, neumann.y) == ([50, 100], [10, 12])
+    assert (boost.y, boost.lower, boost.upper) == ([30, 4000], [30, 4000], [30, 4000])
+    assert (crosses.x, crosses.y, crosses.mark, crosses.symbol) == ([100], [4000], Mark.POINTS, Symbol.CROSS)
+    assert crosses.key == boost.key == "DefiniteBoost, own eigenvalues"
+    assert neumann.colour != boost.colour
+
+
+def test_no_constraints_have_no_place_on_the_axis_of_sweeps():
+    chart = chart_of("digits")
+    burg = chart.panels[3].series[0]
+    assert burg.x == [20, 200]
+    assert (burg.lower[0], burg.y[0], burg.upper[0]) == (17.25, 17.5, 17.75)
+    assert chart.panels[0].series[0].x == [0, 20, 200]
+
+
+def test_the_commands_write_tables_a_figure_and_the_list_of_published_numbers(tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(CONFIG))
+    (tmp_path / "merged").mkdir()
+    full = ROWS.assign(**{name: value for name, value in kpca_run(dataset="digits").items() if name not in ROWS})
+    full.to_csv(tmp_path / "low_rank.csv", index=False)
+    for name, group in full.groupby("experiment"):
+        group.to_csv(tmp_path / "merged" / f"{name}.csv", index=False)
+    common = ["--config", str(config), "--results", str(tmp_path), "--out"]
+    for words in (
+        ["table", "digits", *common, str(tmp_path)],
+        ["table", "low_rank_text", *common, str(tmp_path)],
+        ["figure", "digits", *common, str(tmp_path / "digits")],
+        ["published-vs-ours", *common, str(tmp_path / "list")],
+    ):
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 0, done.output
+    assert "Low-rank kernels 2006, Table text, learning: 8 numbers: " in done.output
+    assert "94%" in (tmp_path / "low_rank_text.tex").read_text().replace("\\", "")
+    assert "von Neumann" in (tmp_path / "digits.html").read_text()
+    assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / "list.csv").open() as stream:
+        assert [row["paper"] for row in csv.DictReader(stream)] == ["lowrank2006"] * 9

@@ -1,0 +1,61 @@
+import pytest
+
+from kdrbench.reports.tables.numbers import agreement, count, duration, percentage, quantity, rounded
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "text"),
+    [
+        (0.00257, 0.00044, "2.57ms \u00b1 0.44ms"),
+        (0.02, None, "20ms"),
+        (1.0, 0.0, "1s \u00b1 0s"),
+        (7.94, 2.91, "7.94s \u00b1 2.9s"),
+        (90.0, 3.0, "1.5m \u00b1 0.05m"),
+        (259200, None, "3d"),
+        (7200, None, "2h"),
+        (3e-7, None, "0.3us"),
+        (-0.0123, None, "-12.3ms"),
+        (0.0, None, "0us"),
+    ],
+)
+def test_durations(mean, std, text):
+    assert duration(mean, std) == text
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "text"),
+    [
+        (-1310.74, 25.8, "-1311 \u00b1 26"),
+        (-114707.3, 2700.4, "-114707 \u00b1 2700"),
+        (-1.8942e6, 5.37e4, "(-1.894 \u00b1 0.054)e6"),
+        (-27.34, 0.41, "-27.34 \u00b1 0.41"),
+        (-39.082, None, "-39.082"),
+        (-2340614.85, None, "-2.3406e6"),
+        (-27.4, 0.0, "-27.400 \u00b1 0.000"),
+        (0.0, 0.0, "0.0000 \u00b1 0.0000"),
+    ],
+)
+def test_quantities(mean, std, text):
+    assert quantity(mean, std) == text
+
+
+def test_percentages():
+    assert percentage(0.972, 0.037) == "97.2% \u00b1 3.7%"
+    assert percentage(1.0) == "100.0%"
+
+
+def test_agreements():
+    assert agreement(0.8784, 0.01) == "0.878 \u00b1 0.010"
+    assert agreement(1.0) == "1.000"
+
+
+def test_counts_have_a_decimal_only_where_they_differ():
+    assert count(4.0) == "4"
+    assert count(4.0, 0.0) == "4"
+    assert count(1.9, 0.3) == "1.9 \u00b1 0.3"
+
+
+def test_numbers_keep_their_digits_and_what_is_not_finite_is_a_gap():
+    assert rounded(1234.5678, 3) == 1230.0
+    assert rounded(-0.00012345, 2) == -0.00012
+    assert [rounded(value, 3) for value in (float("nan"), float("inf"))] == [None, None]

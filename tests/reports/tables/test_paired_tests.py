@@ -1,0 +1,117 @@
+"""Wilcoxon over folds, corrected by Holm."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from kdrbench.reports.tables.paired_tests import compared, paired_table, paired_tests
+from kdrbench.reports.tables.significance import holm, signed_rank_p
+from report_rows import run
+
+FOLDS = range(10)
+
+
+def runs(**costs):
+    """One run a fold for each solver: ``costs`` holds a list of ten, or one number for all folds."""
+    rows = []
+    for solver, given in costs.items():
+        values = given if isinstance(given, list) else [given] * 10
+        rows += [run("wine", solver, fold, cost=values[fold], time_s=1.0) for fold in FOLDS]
+    return pd.DataFrame(rows)
+
+
+def cost_tests(frame):
+    return {(test.first, test.second): test for test in paired_tests(frame) if test.metric == "cost"}
+
+
+def p_by_enumeration(differences):
+    """All assignments of signs to the ranks, written out."""
+    given = np.array([value for value in differences if value])
+    ranks = stats.rankdata(np.abs(given))
+    middle = ranks.sum() / 2
+    sums = [
+        sum(rank for rank, sign in zip(ranks, signs, strict=True) if sign)
+        for signs in itertools.product((0, 1), repeat=len(ranks))
+    ]
+    seen = abs(ranks[given > 0].sum() - middle)
+    return np.mean([abs(value - middle) >= seen - 1e-9 for value in sums])
+
+
+@pytest.mark.parametrize(
+    "differences", [[1, 2, 3, 4, 5, 6], [1, -2, 3, 4, 5, 6, -0.5], [1, 1, 1, -1, 2, 2, 0], [-3, -3, -3, -3, -3, 1]]
+)
+def test_p_is_that_of_all_signs_ties_and_zeros_included(differences):
+    assert signed_rank_p(differences) == pytest.approx(p_by_enumeration(differences), abs=1e-12)
+
+
+def test_p_of_equal_methods_and_of_one_pair_is_one_and_many_pairs_are_exact_too():
+    assert signed_rank_p([0.0] * 10) == signed_rank_p([]) == signed_rank_p([0.0, 0.3]) == 1.0
+    differences = np.random.default_rng(0).standard_normal(40) + 0.4
+    assert signed_rank_p(differences) == pytest.approx(stats.wilcoxon(differences, method="exact").pvalue, rel=1e-9)
+    # All signs equal: one of 2^40 choices on either side.
+    assert signed_rank_p(np.arange(1.0, 41.0)) == pytest.approx(2.0**-39)
+
+
+def test_holm_multiplies_from_the_smallest_and_never_falls():
+    # 4 * 0.01; 3 * 0.02 = 0.06; 2 * 0.025 = 0.05, raised to 0.06; 1 * 0.9.
+    assert holm([0.025, 0.9, 0.01, 0.02]) == pytest.approx([0.06, 0.9, 0.04, 0.06])
+    assert holm([0.5, 0.6]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_variants_and_rivals_of_one_kind_are_compared():
+    pairs = compared(["dg", "ism", "dg_converged", "ism_converged", "ism_2018"])
+    assert set(pairs) == {
+        ("ism", "dg"),
+        ("ism", "ism_2018"),
+        ("ism", "ism_converged"),
+        ("ism_converged", "dg_converged"),
+        ("dg", "dg_converged"),
+    }
+
+
+def test_a_rival_that_is_higher_on_every_fold_differs():
+    higher = [-1300.0 + fold for fold in FOLDS]
+    tests = cost_tests(runs(ism=[-1311.0] * 10, dg=higher, sm=-1311.0))
+    # Ten equal signs: 2 of 1024; the second test of the cell is 1.
+    assert tests["ism", "dg"].p == pytest.approx(2 / 1024)
+    assert tests["ism", "dg"].p_holm == pytest.approx(4 / 1024)
+    assert tests["ism", "dg"].lower == "ism"
+    assert tests["ism", "dg"].difference == pytest.approx(-15.5)
+    assert (tests["ism", "sm"].p, tests["ism", "sm"].lower) == (1.0, "")
+
+
+def test_few_folds_failed_runs_and_baselines_are_not_tested():
+    frame = runs(ism=-1.0, dg=-2.0, svm=None)
+    frame.loc[frame["method"] == "svm", "kernel"] = "none"
+    assert cost_tests(frame[frame["run"] < 5]) == {}
+    frame.loc[(frame["method"] == "dg") & (frame["run"] >= 5), "status"] = "failed"
+    assert cost_tests(frame) == {}
+    assert paired_tests(frame.iloc[:0]) == []
+
+
+def test_the_table_has_a_line_for_each_test():
+    tests = paired_tests(runs(ism=-1311.0, dg=[-1300.0 + fold for fold in FOLDS]))
+    table = paired_table(tests)
+    assert len(table.rows) == len(tests) == 3
+    assert table.title == "Paired tests: 1 of 3 differ."
+    (line,) = [line for line in table.rows if line[1].text == "Cost"]
+    assert [entry.text for entry in line[2:7]] == ["Wine", "Gaussian", "ISM", "DG", "10"]
+    assert [entry.text for entry in line[7:10]] == ["-1311", "-1295.5", "-15.5"]
+    assert (line[-2].bold, line[-1].text) == (True, "ISM")
+    # As the tables print them, with their units.
+    shown = {line[1].text: line[7].text for line in table.rows}
+    assert (shown["Time"], shown["Accuracy"]) == ("1s", "95.0%")
+
+
+def test_each_cell_is_a_family_of_its_own():
+    frames = [runs(ism=[-1311.0] * 10, dg=[-1300.0 + fold for fold in FOLDS]) for _ in range(30)]
+    for number, frame in enumerate(frames):
+        frame["experiment"] = f"e{number % 3}"
+        frame["kernel"] = f"k{number}"
+    tests = [test for test in paired_tests(pd.concat(frames)) if test.metric == "cost"]
+    assert len(tests) == 30
+    assert {test.p_holm for test in tests} == {2 / 1024}

@@ -1,0 +1,91 @@
+import csv
+import hashlib
+import tomllib
+from collections import Counter
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from kdrbench.reports.tables.published_numbers import find_published, published_numbers
+
+TEXT = files("kdrbench.reports.tables").joinpath("published.csv").read_text(encoding="utf-8")
+ROWS = list(csv.DictReader(TEXT.splitlines()))
+TEXT_ROWS = list(
+    csv.DictReader(
+        files("kdrbench.reports.tables").joinpath("published_lowrank.csv").read_text(encoding="utf-8").splitlines()
+    )
+)
+shared = Path(__file__).resolve().parents[3] / "shared" / "published" / "published.csv"
+
+
+def test_every_number_of_every_table_is_there():
+    per_table = Counter((row["paper"], row["table"]) for row in ROWS)
+    assert per_table == {
+        # settings x data sets x kernels x methods x metrics
+        ("neurips2019", "4"): 2 * 4 * 2 * 4 * 3,
+        ("neurips2019", "5"): 56,
+        ("ismplus", "5"): 96,
+        ("ismplus", "6"): 84,
+        ("kpca_trick", "1"): 30,
+        ("kpca_trick", "2"): 30,
+        ("kpca_trick", "3"): 30,
+    }
+
+
+def test_table_4_has_no_hole():
+    for setting, quality in (("supervised", "accuracy"), ("unsupervised", "nmi")):
+        for dataset in ("wine", "cancer", "face", "mnist"):
+            for kernel in ("gaussian", "polynomial"):
+                for method in ("ism", "dg", "sm", "gm"):
+                    for metric in ("time_s", "cost", quality):
+                        axes = {"setting": setting, "dataset": dataset, "kernel": kernel, "method": method}
+                        number = find_published(paper="neurips2019", table="4", metric=metric, **axes)
+                        assert number is not None
+                        assert (number.value is None) == (number.status == "not_available")
+
+
+def test_no_number_stands_twice():
+    axes = [tuple(list(row.values())[:7]) for row in ROWS]
+    assert len(set(axes)) == len(axes)
+
+
+@pytest.mark.skipif(not shared.exists(), reason="SKIPPED LOUDLY: no shared folder beside the checkout to compare with")
+def test_the_packaged_copy_is_the_shared_file():
+    assert hashlib.sha256(TEXT.encode()).hexdigest() == hashlib.sha256(shared.read_bytes()).hexdigest()
+
+
+def published(dataset, kernel, method, metric):
+    axes = {"paper": "neurips2019", "table": "4", "setting": "supervised"}
+    return find_published(**axes, dataset=dataset, kernel=kernel, method=method, metric=metric)
+
+
+def test_numbers_come_in_our_units():
+    number = published("cancer", "polynomial", "ism", "cost")
+    assert (number.value, number.std, number.text) == (-1.894e6, 47e3, "-1894\u00b147")
+    assert "printed in thousands" in number.why
+    assert published("cancer", "gaussian", "ism", "cost").value == -32249
+    assert published("wine", "gaussian", "gm", "time_s").value == 1008.0
+    assert published("mnist", "gaussian", "dg", "time_s").status == "time_limit"
+    assert published("iris", "gaussian", "ism", "cost") is None
+
+
+def test_every_reading_holds_for_some_printed_number():
+    text = files("kdrbench.reports.tables").joinpath("readings.toml").read_text(encoding="utf-8")
+    readings = tomllib.loads(text)["reading"]
+    assert len(readings) > 20
+    for reading in readings:
+        place = {name: value for name, value in reading.items() if name not in ("scale", "why")}
+        assert any(all(row[name] == value for name, value in place.items()) for row in [*ROWS, *TEXT_ROWS]), place
+        assert reading["why"]
+
+
+def test_cells_in_which_nothing_is_printed_are_no_numbers():
+    table = {"paper": "ismplus", "table": "6", "setting": "unsupervised"}
+    numbers = published_numbers(**table)
+    assert {axes["method"] for axes in numbers if axes["metric"] == "cost"} == {"ism", "ism2018", "dg", "sm", "gm"}
+    assert {axes["method"] for axes in numbers} >= {"pca", "none"}
+    # A printed bound is one.
+    bound = {"setting": "supervised", "dataset": "mnist", "kernel": "gaussian", "method": "dg", "metric": "time_s"}
+    four = published_numbers(paper="neurips2019", table="4", setting="supervised")
+    assert {"paper": "neurips2019", "table": "4", **bound} in four

@@ -1,0 +1,233 @@
+"""Every published number beside ours, and how many are met, from made-up runs."""
+
+import csv
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from configs import whole_config
+from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
+from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
+from kdrbench.reports.tables.published_vs_ours import (
+    NO_EXPERIMENT,
+    UNEXPLAINED,
+    compare,
+    shares,
+    unexplained,
+)
+from kdrbench.reports.tables.published_vs_ours_page import comparison_csv, comparison_html
+from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict, verdict_for
+from report_rows import run
+
+TABLE_6 = {"paper": "ismplus", "table": "6", "setting": "unsupervised"}
+TABLE_5 = {"paper": "ismplus", "table": "5", "setting": "supervised"}
+
+
+def experiment(published, **changes):
+    return {
+        "title": "A table.",
+        "published": published,
+        "paradigm": published["setting"],
+        "datasets": ["wine", "cancer-137"],
+        "kernels": ["gaussian"],
+        "solvers": ["ism", "ism_2018"],
+        "split": "none",
+    } | changes
+
+
+def clustering(dataset, solver, **columns):
+    return run(dataset, solver, 0, experiment="six", quality_metric="nmi", split="none", **columns)
+
+
+def with_error(solver, **columns):
+    return run("cancer-137", solver, 0, experiment="five", quality_metric="error", split="none", **columns)
+
+
+CONFIG = {
+    "run": ["six", "five", "again"],
+    "experiments": {
+        "six": experiment(TABLE_6, baselines=["spectral_clustering"]),
+        "five": experiment(TABLE_5),
+        "again": experiment(TABLE_6, datasets=["wine"]),
+        "unpublished": {key: value for key, value in experiment(TABLE_6).items() if key != "published"},
+        "not_run": experiment({"paper": "neurips2019", "table": "5", "setting": "supervised"}),
+    },
+}
+RUNS = pd.DataFrame(
+    [
+        clustering("wine", "ism", time_s=0.0004, cost=-39.082, quality=0.8784),
+        clustering("wine", "ism_2018", time_s=4.0, cost=-38.0, quality=0.7),
+        clustering("wine", "spectral_clustering", kernel="none", cost=None, quality=0.8349),
+        clustering("cancer-137", "ism", cost=-33.299, quality=0.862, status="time_limit"),
+        with_error("ism", cost=-1645.719, quality=2 / 137),
+        with_error("ism_2018", cost=-1645.719, quality=4 / 137),
+        run("wine", "ism", 0, experiment="again", quality_metric="nmi", split="none", cost=-39.9, quality=0.9),
+    ]
+)
+
+
+@pytest.fixture
+def comparisons():
+    return compare({"ikdr": RUNS}, CONFIG)
+
+
+def found(comparisons, table, *axes, experiment=None):
+    (one,) = [
+        one
+        for one in comparisons
+        if (one.table, one.dataset, one.method, one.metric) == (table, *axes)
+        and (one.first if experiment is None else one.experiment == experiment)
+    ]
+    return one
+
+
+def test_every_number_of_the_tables_named_is_listed_once_and_counts_once(comparisons):
+    printed = [*published_numbers(**TABLE_6), *published_numbers(**TABLE_5)]
+    # A third of the rows of baselines is a cost that is not printed.
+    assert len(printed) == (84 - 4 * 2) + (96 - 4 * 3)
+    assert [(one.table, one.dataset, one.kernel, one.method, one.metric) for one in comparisons if one.first] == [
+        tuple(axes[name] for name in ("table", "dataset", "kernel", "method", "metric")) for axes in printed
+    ]
+    again = [one for one in comparisons if not one.first]
+    # The second experiment has both solvers' three numbers on Wine.
+    assert len(again) == 6
+    assert {one.experiment for one in again} == {"again"}
+
+
+def test_ours_have_the_names_that_the_papers_use(comparisons):
+    cost = found(comparisons, "6", "wine", "ism", "cost")
+    assert (cost.published, cost.ours, cost.verdict, cost.experiment) == ("-39.1", "-39.082", "reproduced", "six")
+    assert (cost.mean, cost.runs) == (-39.082, 1)
+    assert found(comparisons, "6", "wine", "ism", "nmi").verdict is Verdict.REPRODUCED
+    assert found(comparisons, "6", "wine", "none", "nmi").ours == "0.835"
+    assert found(comparisons, "6", "wine", "ism2018", "cost").verdict is Verdict.CLOSE
+    assert found(comparisons, "6", "wine", "ism2018", "nmi").verdict is Verdict.DIFFERS
+    # Of the 137 samples that the papers call Cancer.
+    error = found(comparisons, "5", "cancer", "ism", "error")
+    assert (error.published, error.ours, error.verdict) == ("1.5%", "1.5%", "reproduced")
+    assert found(comparisons, "5", "cancer", "ism2018", "error").verdict is Verdict.CLOSE
+    assert found(comparisons, "6", "wine", "ism", "cost", experiment="again").verdict is Verdict.CLOSE
+
+
+def test_what_no_experiment_has_or_no_run_finished_is_not_run(comparisons):
+    gm = found(comparisons, "6", "wine", "gm", "cost")
+    assert (gm.ours, gm.verdict, gm.why, gm.experiment) == ("", "not run", NO_EXPERIMENT, "")
+    limited = found(comparisons, "6", "cancer", "ism", "time_s")
+    assert (limited.ours, limited.verdict) == ("> 2s", "not run")
+    assert limited.why.startswith("time limit")
+    assert found(comparisons, "5", "wine", "ism", "cost").ours == "not run"
+
+
+def test_a_mean_over_several_runs_has_an_interval_and_one_run_has_none(comparisons):
+    assert found(comparisons, "6", "wine", "ism", "cost").low is None
+    several = [1.0, 2.0, 4.0, 9.0]
+    runs = pd.DataFrame(
+        [
+            run("wine", "ism", fold, experiment="six", quality_metric="nmi", split="subsets", cost=cost)
+            for fold, cost in enumerate(several)
+        ]
+    )
+    one = found(compare({"ikdr": runs}, CONFIG), "6", "wine", "ism", "cost")
+    interval = stats.t.interval(0.95, 3, loc=np.mean(several), scale=stats.sem(several))
+    assert (one.low, one.high) == pytest.approx(interval, rel=1e-12)
+
+
+def test_shares_count_each_number_once(comparisons):
+    lines = list(shares(comparisons))
+    assert lines[0].startswith("ISM+, Table 6, unsupervised: 76 numbers: ")
+    assert lines[1].startswith("ISM+, Table 5, supervised: 84 numbers: ")
+    assert lines[2].startswith("ISM+: 160 numbers: ")
+    counts = {verdict: sum(one.verdict is verdict for one in comparisons if one.first) for verdict in Verdict}
+    assert f"{counts[Verdict.REPRODUCED]} reproduced ({counts[Verdict.REPRODUCED] / 160:.0%}), " in lines[2]
+    assert sum(counts.values()) == 160
+    # Of 76 and 84 numbers, 28 and 32 are times.
+    assert lines[3].startswith("ISM+, without times: 100 numbers: ")
+    assert len(lines) == 5
+
+
+def test_a_number_that_differs_for_no_known_reason_is_listed_as_such():
+    # The NMI of ISM 2018 on Wine differs, and readings.toml has nothing to say of it.
+    comparisons = compare({"ikdr": RUNS}, CONFIG)
+    one = found(comparisons, "6", "wine", "ism2018", "nmi")
+    assert (one.verdict, one.why) == (Verdict.DIFFERS, UNEXPLAINED)
+    assert one in unexplained(comparisons)
+    known = len([one for one in comparisons if one.first and one.why == UNEXPLAINED])
+    assert f"ISM+, differ for no reason that is known: {known}" in shares(comparisons)
+    assert comparison_html(comparisons).count(f"<strong>{UNEXPLAINED}</strong>") == known
+    # What is reproduced needs no reason.
+    assert found(comparisons, "6", "wine", "ism", "cost").why == ""
+
+
+def test_csv_and_page_hold_every_line(comparisons):
+    rows = list(csv.DictReader(io.StringIO(comparison_csv(comparisons))))
+    assert len(rows) == len(comparisons)
+    cost = next(row for row in rows if row["metric"] == "cost")
+    assert (cost["published"], cost["published_value"]) == ("-39.1", "-39.1")
+    assert (cost["ours"], cost["verdict"], cost["first"]) == ("-39.082", "reproduced", "True")
+    page = comparison_html(comparisons)
+    assert page.count("<tr>") == len(comparisons) + 1
+    assert VERDICT_RULES in page
+    assert "ISM+: 160 numbers" in page
+    # In the words of the tables.
+    words = ("ISM+", "6", "unsupervised", "Wine", "Gaussian", "ISM", "Cost")
+    assert "".join(f"<td>{word}</td>" for word in words) in page
+
+
+def test_the_projects_experiments_have_a_cell_for_every_published_number():
+    config = whole_config()
+    missing = [one for one in compare({"ikdr": RUNS[:0]}, config) if one.why == NO_EXPERIMENT]
+    assert missing == []
+    assert {one.paper for one in compare({"ikdr": RUNS[:0]}, config)} == {"neurips2019", "ismplus"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "rounding"),
+    [
+        ("-39.1", -39.1, 0.05),
+        ("-1311\u00b126", -1311.0, 0.5),
+        ("-1894\u00b147", -1.894e6, 500.0),
+        ("97.2%\u00b13.7%", 0.972, 0.0005),
+        ("0%", 0.0, 0.005),
+        ("0.88", 0.88, 0.005),
+        ("16.8m\u00b13.4s", 1008.0, 3.0),
+        ("0.02s", 0.02, 0.005),
+        ("N/A", None, 0.0),
+        ("", 1.0, 0.0),
+    ],
+)
+def test_printed_numbers_mean_what_rounds_to_them(text, value, rounding):
+    assert PublishedNumber(text, "ok", value, None, "").rounding == pytest.approx(rounding, rel=1e-12)
+
+
+def test_a_number_within_the_rounding_is_reproduced():
+    number = find_published(**TABLE_6, dataset="wine", kernel="gaussian", method="ism", metric="cost")
+    cells = {}
+    for cost in (-39.05, -39.15, -39.16):
+        runs = pd.DataFrame([clustering("wine", "ism", cost=cost)])
+        rows = compared_cells(runs, CONFIG["experiments"]["six"])
+        cells[cost] = next(row.ours for row in rows if (row.method, row.metric) == ("ism", "cost"))
+    assert [verdict_for(number, cell) for cell in cells.values()] == ["reproduced", "reproduced", "close"]
+
+
+def test_errors_are_best_when_low_agreements_when_high_and_one_run_has_no_spread():
+    cells = compared_cells(RUNS[RUNS["experiment"] == "five"], CONFIG["experiments"]["five"])
+    best = {(row.method, row.metric) for row in cells if row.best and row.dataset == "cancer-137"}
+    assert ("ism", "error") in best
+    assert ("ism_2018", "error") not in best
+    six = CONFIG["experiments"]["six"]
+    cells = compared_cells(RUNS[RUNS["experiment"] == "six"], six)
+    by_axes = {(row.dataset, row.method, row.metric): row for row in cells}
+    assert by_axes["wine", "ism", "nmi"].best
+    assert not by_axes["wine", "ism_2018", "nmi"].best
+    assert by_axes["wine", "ism", "nmi"].ours.text == "0.878"
+    assert by_axes["wine", "ism", "cost"].ours.text == "-39.082"
+    assert by_axes["cancer-137", "ism", "cost"].ours.note == "time limit"
+    assert ikdr_table("six", cells, six).notes[0].startswith("One run on all rows")
+    assert (
+        ikdr_table("six", cells, six | {"split": "subsets"})
+        .notes[0]
+        .startswith("Mean \u00b1 standard deviation over random")
+    )

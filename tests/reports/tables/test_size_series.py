@@ -1,0 +1,118 @@
+"""Series of sizes and the power laws fitted to them, from made-up runs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from kdrbench.reports.figures.chart import Mark, Symbol
+from kdrbench.reports.figures.draw_matplotlib import write_chart
+from kdrbench.reports.figures.scaling import scaling_chart
+from kdrbench.reports.records import is_scaling
+from kdrbench.reports.tables.complexity import complexity_table
+from kdrbench.reports.tables.power_law import fit_large, fit_power_law
+from kdrbench.reports.tables.size_series import ALL_PAIRS, FACTORED, size_series
+from report_rows import run
+
+CONFIG = {
+    "experiments": {
+        "scaling": {"evaluation": {"evaluator": "panels"}},
+        "scaling_d": {"evaluation": {"evaluator": "panels"}},
+        "scaling_factored": {},
+    }
+}
+
+
+def sized(n, method="ism", time_s=None, experiment="scaling", d=20, q=4, **columns):
+    seconds = (n / 1000) ** 2 if time_s is None else time_s
+    sizes = {"n_train": n, "n_features": d, "n_components": q, "iterations": 4}
+    return run(f"scaling-{n}", method, 0, experiment=experiment, time_s=seconds, **(sizes | columns))
+
+
+def series_of(*rows):
+    return size_series(pd.DataFrame(rows), CONFIG)
+
+
+def test_a_power_law_is_found_with_the_interval_of_its_slope():
+    sizes, noise = [1.0, 2.0, 4.0, 8.0, 16.0], np.array([0.1, -0.2, 0.05, 0.1, -0.05])
+    times = 3.0 * np.array(sizes) ** 1.5 * 2.0**noise
+    law = fit_power_law(sizes, list(times))
+    x = np.log2(sizes)
+    slope, level = np.polyfit(x, np.log2(times), 1)
+    residual = np.log2(times) - slope * x - level
+    error = np.sqrt(residual @ residual / 3 / ((x - x.mean()) ** 2).sum())
+    assert law.exponent == pytest.approx(slope, rel=1e-12)
+    assert law.high - law.exponent == pytest.approx(stats.t.ppf(0.975, 3) * error, rel=1e-10)
+    assert law.low == pytest.approx(2 * slope - law.high, rel=1e-12)
+    assert law.at(4.0) == pytest.approx(2.0 ** (level + 2 * slope), rel=1e-12)
+
+
+def test_two_sizes_or_times_of_zero_make_no_law():
+    assert fit_power_law([1.0, 2.0, 2.0], [1.0, 2.0, 3.0]) is None
+    assert fit_power_law([1.0, 2.0, 4.0], [1.0, 2.0, 0.0]) is None
+
+
+def test_small_sizes_are_left_out_where_there_are_large_ones():
+    sizes = [125.0, 250.0, 500.0, 1000.0, 2000.0, 4000.0]
+    times = [1.0, 1.0, 1.0, 1.0, 4.0, 16.0]
+    assert fit_large(sizes, times).exponent == pytest.approx(2.0)
+    assert fit_large(sizes[:5], times[:5]).smallest == 125.0
+
+
+def test_stopped_and_failed_runs_enter_no_fit():
+    rows = [sized(n) for n in (1000, 2000, 4000)]
+    rows += [sized(8000, time_s=5.0, status="time_limit"), sized(16000, time_s=None, status="failed")]
+    (one,) = series_of(*rows)
+    assert one.law.exponent == pytest.approx(2.0)
+    assert one.law_of_an_iteration.exponent == pytest.approx(2.0)
+    assert (one.stopped, one.lost) == (((8000.0, 5.0),), 1)
+
+
+def test_series_are_told_apart_by_what_else_differs():
+    rows = [sized(n, experiment=name) for n in (500, 1000, 2000) for name in ("scaling", "scaling_factored")]
+    rows += [sized(1000, d=d, experiment="scaling_d") for d in (40, 80)]
+    rows += [sized(n, experiment="table4_supervised") for n in (1, 2, 3)]
+    found = [(one.axis, one.evaluation, one.fixed) for one in series_of(*rows)]
+    assert found == [
+        ("n_train", ALL_PAIRS, (("n_features", 20), ("n_components", 4))),
+        ("n_train", FACTORED, (("n_features", 20), ("n_components", 4))),
+        # 1000 samples with 20 features are a run of `scaling`.
+        ("n_features", ALL_PAIRS, (("n_train", 1000), ("n_components", 4))),
+    ]
+    assert is_scaling("demo_scaling")
+    assert not is_scaling("table4_supervised")
+
+
+def test_the_figure_has_a_law_dots_and_crosses_in_one_entry_of_the_legend():
+    rows = [sized(n) for n in (1000, 2000, 4000)] + [sized(8000, time_s=5.0, status="time_limit")]
+    rows += [sized(n, method="dg", time_s=n * 1e-3) for n in (1000, 2000)] + [sized(4000, method="dg", status="failed")]
+    chart = scaling_chart(series_of(*rows))
+    (panel,) = chart.panels
+    drawn = [(part.group, part.mark, part.symbol, len(part.x)) for part in panel.series]
+    assert drawn == [
+        ("ISM (2.00)", Mark.LINE, Symbol.NONE, 2),
+        ("ISM (2.00)", Mark.POINTS, Symbol.DOT, 3),
+        ("ISM (2.00)", Mark.POINTS, Symbol.CROSS, 1),
+        ("DG (-)", Mark.POINTS, Symbol.DOT, 2),
+    ]
+    assert panel.series[0].y == pytest.approx([1.0, 16.0])
+    assert panel.series[2].words == ["ISM, n = 8000: 5 s, stopped at its limit"]
+    assert "lower bounds and enter no fit" in chart.caption
+
+
+def test_the_table_holds_exponents_with_intervals_beside_what_is_expected():
+    rows = [sized(n) for n in (1000, 2000, 4000)] + [sized(8000, status="time_limit")]
+    table = complexity_table(series_of(*rows, *(sized(1000, q=q) for q in (2, 8))))
+    lines = [[entry.text for entry in line] for line in table.rows]
+    assert lines[0][:8] == ["n, all pairs", "d = 20, q = 4", "ISM", "1000 to 8000", "3", "1", "2.00", "2.00 to 2.00"]
+    assert lines[0][-1] == "2"
+    assert lines[1][0] == "q, all pairs"
+    assert lines[1][6] == "0.00"
+
+
+def test_without_a_series_figure_and_table_say_so(tmp_path):
+    chart = scaling_chart(series_of(sized(500), sized(1000)))
+    assert [panel.title for panel in chart.panels] == ["no series of three sizes was run"]
+    write_chart(chart, tmp_path / "scaling")
+    assert (tmp_path / "scaling.png").stat().st_size > 1000
+    assert complexity_table([]).rows == []

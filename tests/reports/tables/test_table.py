@@ -1,0 +1,78 @@
+"""Tables of words: the same lines in every form."""
+
+import csv
+import io
+import shutil
+
+import pytest
+
+from kdrbench.errors import InputError
+from kdrbench.reports.tables.latex import compile_pdf, number, render_latex
+from kdrbench.reports.tables.making import write_table
+from kdrbench.reports.tables.table import Entry, Group, Table
+
+
+def table():
+    blocks = [
+        [[Entry("wine_2 & more"), Entry("-1.5", bold=True, detail="10 folds")]],
+        [[Entry("<face>"), Entry("98.1% \u00b1 0.2%")]],
+    ]
+    return Table("sizes", "Sizes of 100 % of the sets.", ["Set", "Size"], blocks, ["\u2020: stopped."])
+
+
+def test_every_form_holds_every_word(tmp_path):
+    write_table(table(), tmp_path / "sizes")
+    lines = list(csv.reader(io.StringIO((tmp_path / "sizes.csv").read_text())))
+    assert lines == [["Set", "Size"], ["wine_2 & more", "-1.5"], ["<face>", "98.1% \u00b1 0.2%"]]
+    page = (tmp_path / "sizes.html").read_text()
+    assert "&lt;face&gt;" in page
+    assert '<td class="number" title="10 folds"><strong>-1.5</strong></td>' in page
+    assert "\u2020: stopped." in page
+    assert Table.from_json((tmp_path / "sizes.json").read_text()) == table()
+    tex = (tmp_path / "sizes.tex").read_text()
+    assert r"wine\_2 \& more & \textbf{$-$1.5} \\" in tex
+    assert tex.count(r"\midrule") == 2
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="SKIPPED LOUDLY: no pdflatex")
+def test_tex_sets_it(tmp_path):
+    compile_pdf(render_latex(table()), tmp_path / "sizes.pdf")
+    assert (tmp_path / "sizes.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_lines_of_another_width_are_refused():
+    with pytest.raises(InputError, match=r"table 'sizes' has 2 columns; this row has 1: alone"):
+        Table("sizes", "", ["Set", "Size"], [[[Entry("alone")]]])
+
+
+def test_groups_cover_the_columns_of_numbers():
+    row = [Entry("wine"), Entry("1"), Entry("2")]
+    groups = [[Group("Gaussian", 1), Group("", 1)]]
+    grouped = Table("sizes", "", ["Set", "A", "B"], [[row, row]], groups=groups)
+    assert Table.from_json(grouped.to_json()) == grouped
+    tex = render_latex(grouped)
+    assert r" & \multicolumn{1}{c}{Gaussian} & \multicolumn{1}{c}{} \\" in tex
+    # The label of a block is printed once.
+    assert tex.count("wine & 1 & 2") == 1
+    with pytest.raises(InputError, match="has 2 columns of numbers; its groups have 1"):
+        Table("sizes", "", ["Set", "A", "B"], [[row]], groups=[[Group("Gaussian", 1)]])
+
+
+def test_csv_holds_the_listed_cells_where_there_are_some():
+    listed = [{"set": "wine", "mean": 0.1}, {"set": "car", "mean": None}]
+    made = Table("sizes", "", ["Set"], [[[Entry("Wine")]]], listed=listed)
+    assert made.to_csv() == "set,mean\nwine,0.1\ncar,\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "tex"),
+    [
+        ("-1311 \u00b1 26", r"$-$1311 $\pm$ 26"),
+        ("(-1.894 \u00b1 0.054)e6", r"($-$1.894 $\pm$ 0.054)$\times 10^{6}$"),
+        ("3.0e-04", r"3.0$\times 10^{-4}$"),
+        ("-0.89 to -0.5", r"$-$0.89 to $-$0.5"),
+        ("PCA-2 and 1-NN", "PCA-2 and 1-NN"),
+    ],
+)
+def test_numbers_have_minus_signs_and_powers_in_latex(words, tex):
+    assert number(words) == tex

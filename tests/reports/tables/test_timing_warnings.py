@@ -1,0 +1,70 @@
+"""Times that need care, from made-up runs."""
+
+import pandas as pd
+
+from kdrbench.reports.tables.html import render_html, sections_of_runs
+from kdrbench.reports.tables.ikdr import beside_published, compared_cells, ikdr_table
+from kdrbench.reports.tables.latex import render_latex
+from report_rows import run
+
+EXPERIMENT = {
+    "title": "Times.",
+    "published": {"paper": "neurips2019", "table": "4", "setting": "supervised"},
+    "datasets": ["wine"],
+    "kernels": ["gaussian"],
+    "solvers": ["ism", "dg", "sm"],
+}
+
+
+def laid_out(*changes):
+    runs = pd.DataFrame([run("wine", solver, fold, **columns) for solver, fold, columns in changes])
+    cells = compared_cells(runs, EXPERIMENT)
+    table = ikdr_table("e", cells, EXPERIMENT)
+    page = render_html(table, [beside_published(cells), *sections_of_runs(runs)])
+    return {(row.method, row.metric): row for row in cells}, table, page
+
+
+DRIFTED = {"drift": -0.234, "drifted": True}
+
+
+def test_times_on_drifting_cores_are_marked_and_counted():
+    cells, table, page = laid_out(("ism", 0, DRIFTED), ("ism", 1, {}), ("dg", 0, {}), ("sm", 0, {}))
+    time = cells["ism", "time_s"]
+    assert time.ours.warning == "the speed of the cores drifted in 1 of 2 run(s), by up to 23%"
+    assert time.ours.warning in time.why
+    assert time.ours.mean is not None
+    assert {key for key, row in cells.items() if row.ours.warning} == {("ism", "time_s")}
+    said = "in 1 of 3 times the speed of the cores drifted by more than 10 %"
+    assert table.notes[-1] == f"\u2021 Times to be taken with care: {said}."
+    assert page.count("<sup>\u2021</sup>") == 1
+    assert f"\u2021 Times to be taken with care: {said}." in page
+    assert "of 1 the speed of the cores drifted" in page
+    latex = render_latex(table)
+    assert latex.count(r"$^\ddagger$") == 2
+    assert "20ms" in latex
+
+
+def test_times_of_untimed_runs_are_shown_and_compared_with_nothing():
+    cells, table, page = laid_out(("ism", 0, {"timed": False, "drifted": None, "drift": None}), ("dg", 0, {}))
+    time = cells["ism", "time_s"]
+    assert time.ours.text == "20ms"
+    assert (time.ours.mean, time.best, time.verdict) == (None, False, "not run")
+    assert cells["dg", "time_s"].best
+    assert cells["ism", "cost"].ours.mean == -1311.0
+    assert "times of runs that shared their cores, not comparable" in table.notes[-1]
+    assert "1 did not own their cores" in page
+
+
+def test_good_times_have_no_warning():
+    _, table, page = laid_out(("ism", 0, {}), ("dg", 0, {}))
+    assert len(table.notes) == 1
+    assert "\u2021" not in page + render_latex(table)
+
+
+def test_runs_without_budget_are_printed_in_the_papers_notation():
+    nothing = {"status": "skipped", "time_s": None, "cost": None, "quality": None}
+    cells, table, _ = laid_out(("ism", 0, {}), ("ism", 1, nothing), ("dg", 0, nothing))
+    assert [cells[key].ours.text for key in (("ism", "time_s"), ("dg", "time_s"), ("dg", "cost"))] == ["> budget"] * 3
+    assert cells["ism", "cost"].ours.text == "-1311.0 \u00b1 0.0"
+    assert cells["ism", "cost"].ours.complete is False
+    assert table.remarks[0].endswith("1 of 2 folds: not run, the budget of the grid was used up")
