@@ -6,11 +6,13 @@ import pytest
 from helpers import Watcher, random_projection, random_samples, small_problem
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import IterationMonitor, Status, build_solver, curvature, make_start, model, solve
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest_curvature
 from kdrbench.solvers.geometry.preconditioner import IsmPreconditioner
 from kdrbench.solvers.geometry.stiefel import outside
+from kdrbench.solvers.safeguarded import quadratic_model
 from kdrbench.solvers.safeguarded.finish import NewtonSearch
 from kdrbench.solvers.safeguarded.quadratic_model import FormedModel
 
@@ -144,7 +146,7 @@ def test_riemannian_hessian_agrees_with_differences_of_the_gradient(kernel):
 def no_hessian_is_formed(monkeypatch):
     monkeypatch.setattr(curvature, "DENSE_DIMENSION", 0)
     monkeypatch.setattr(curvature, "_AFFORDABLE_DIMENSION", 0)
-    monkeypatch.setattr(model, "DENSE_DIMENSION", 0)
+    monkeypatch.setattr(quadratic_model, "DENSE_DIMENSION", 0)
 
 
 def wide_problem():
@@ -168,7 +170,7 @@ def test_both_models_lead_to_one_optimum(monkeypatch):
     problem, start = wide_problem()
     formed = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
     assert formed.counters["hessian"] > 0
-    monkeypatch.setattr(model, "DENSE_DIMENSION", 0)
+    monkeypatch.setattr(quadratic_model, "DENSE_DIMENSION", 0)
     products = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
     assert products.counters["hessian_vector"] > 0
     assert problem.value(products.projection) == pytest.approx(problem.value(formed.projection), rel=1e-10)
