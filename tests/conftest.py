@@ -15,7 +15,7 @@ if _beside.is_dir():
     os.environ.setdefault("KDRBENCH_MIRROR", str(_beside))
 
 
-@pytest.fixture(params=range(5), ids=lambda number: f"permutation {number}")
+@pytest.fixture(params=range(5), ids=lambda number: f"permutation{number}")
 def permutation(request):
     """Five orders of rows and features, of which the first is that in which they are drawn."""
     import numerics

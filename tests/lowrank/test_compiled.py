@@ -175,7 +175,7 @@ def test_auto_leaves_short_solves_and_large_ranks_to_numpy():
     assert loop.load("auto", 16, Progress(projections=1000)) is loop.load(True, 65, Progress()) is not None
 
 
-def test_a_long_solve_goes_over_to_machine_code_and_to_the_same_kernel(monkeypatch):
+def test_a_long_solve_goes_over_to_machine_code_and_to_the_same_kernel(monkeypatch, permutation):
     factor, constraints = feasible_problem(1, full_rank=True, senses=("=",))
     monkeypatch.setattr(burg, "_COMPILED", replace(burg._COMPILED, pays_after=3 * len(constraints)))
     plain = learn_kernel(factor, constraints, stopping=TIGHT, compiled=False)

@@ -42,7 +42,7 @@ def test_the_correction_maps_w_to_the_gradient_and_is_symmetric():
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("seed", range(4))
-def test_no_accepted_step_decreases_f_and_fixed_points_are_isms(kernel, seed):
+def test_no_accepted_step_decreases_f_and_fixed_points_are_isms(kernel, seed, permutation):
     features, labels = random_samples(n_samples=80, n_features=10, seed=seed)
     problem = DenseProblem(TraceObjective(features, KERNELS[kernel], supervised_gamma(labels)))
     start = make_start("random", problem, 3, np.random.default_rng(seed))

@@ -44,7 +44,7 @@ def hard_problem(definition, seed, *, noise):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("noise", [False, True], ids=["classes", "noise"])
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_monotone_stationary_certified_and_never_worse_than_plain_ism(name, noise, seed):
+def test_monotone_stationary_certified_and_never_worse_than_plain_ism(name, noise, seed, permutation):
     problem = hard_problem(DEFINITIONS[name], seed, noise=noise)
     start = make_start("surrogate", problem, 3, np.random.default_rng(0))
     watcher = Watcher(problem)
@@ -62,7 +62,7 @@ def test_monotone_stationary_certified_and_never_worse_than_plain_ism(name, nois
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_higher_accuracy_on_request(name):
+def test_higher_accuracy_on_request(name, permutation):
     problem = hard_problem(DEFINITIONS[name], 0, noise=False)
     start = make_start("surrogate", problem, 3, np.random.default_rng(0))
     result = solve(build_solver({"method": "ism_safeguarded", "tolerance": 1e-10}), problem, start, IterationMonitor())
@@ -71,7 +71,7 @@ def test_higher_accuracy_on_request(name):
 
 
 @pytest.mark.parametrize("factor", [1e-16, 1e-8, 1e8])
-def test_a_scaled_kernel_has_the_same_solution(factor):
+def test_a_scaled_kernel_has_the_same_solution(factor, permutation):
     for seed in range(2):
         solutions = []
         for weight in (1.0, factor):
@@ -128,7 +128,7 @@ def hessian_by_differences(problem, projection):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "multiquadric"])
-def test_riemannian_hessian_agrees_with_differences_of_the_gradient(kernel):
+def test_riemannian_hessian_agrees_with_differences_of_the_gradient(kernel, permutation):
     problem, projection = small_problem(kernel), random_projection()
     hessian = hessian_of(problem, projection)
     size = np.abs(hessian).max()
@@ -166,7 +166,7 @@ def test_without_a_formed_hessian_the_same_is_found(no_hessian_is_formed):
     assert certificate.curvature * scale == pytest.approx(smallest, abs=1e-5 * scale)
 
 
-def test_both_models_lead_to_one_optimum(monkeypatch):
+def test_both_models_lead_to_one_optimum(monkeypatch, permutation):
     problem, start = wide_problem()
     formed = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
     assert formed.counters["hessian"] > 0
@@ -182,7 +182,7 @@ def tangents_at(projection, kernel="gaussian"):
 
 
 @pytest.mark.parametrize("radius", [1e-3, 0.1, 10.0])
-def test_the_formed_model_is_minimised_to_optimality(radius):
+def test_the_formed_model_is_minimised_to_optimality(radius, permutation):
     tangents = tangents_at(random_projection())
     slope, hessian = -tangents.fold(tangents.gradient), tangents.hessian
     step = FormedModel(tangents).minimise(radius)
