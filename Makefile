@@ -7,7 +7,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test lint types unit docs test-oldest picture pictures rulegraph bench lock lock-oldest clean
+.PHONY: demo test lint types unit docs test-oldest test-processors picture pictures rulegraph bench lock lock-oldest clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -40,6 +40,11 @@ test-oldest:
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps .
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n 2 --dist loadscope $(addprefix tests/,$(LIBRARY))
 LIBRARY := kernels problems lowrank evaluation solvers paradigms metric_learning estimators baselines
+
+# The library's tests with the rounding of other processors, or those that PROCESSORS_TESTS names.
+PROCESSORS_TESTS ?= $(addprefix tests/,$(LIBRARY))
+test-processors: $(READY)
+	python tests/processors.py $(PROCESSORS_TESTS)
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'

@@ -2,6 +2,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 # Shared helpers are importable from every test folder.
 sys.path.insert(0, str(Path(__file__).parent))
 # The problems of the robustness table are the benchmark's.
@@ -11,3 +13,13 @@ sys.path.insert(1, str(Path(__file__).parents[1] / "benchmarks"))
 _beside = Path(__file__).resolve().parents[2] / "shared" / "datasets"
 if _beside.is_dir():
     os.environ.setdefault("KDRBENCH_MIRROR", str(_beside))
+
+
+@pytest.fixture(params=range(5), ids=lambda number: f"permutation{number}")
+def permutation(request):
+    """Five orders of rows and features, of which the first is that in which they are drawn."""
+    import numerics
+
+    numerics.use_permutation(request.param)
+    yield request.param
+    numerics.use_permutation(0)

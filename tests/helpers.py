@@ -10,6 +10,7 @@ from kdrbench.datasets import Standardiser
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, Polynomial, Squared
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor
+from numerics import feature_order, in_order
 
 KERNELS = {
     "linear": Linear(),
@@ -37,12 +38,12 @@ def random_samples(seed=0, n_samples=40, n_features=6, n_classes=3):
     rng = np.random.default_rng(seed)
     labels = np.arange(n_samples) % n_classes
     features = rng.standard_normal((n_samples, n_features)) + 0.7 * labels[:, None]
-    return features - features.mean(axis=0), labels
+    return in_order(features - features.mean(axis=0), labels)
 
 
 def random_projection(seed=1, n_features=6, n_components=2):
     rng = np.random.default_rng(seed)
-    return np.linalg.qr(rng.standard_normal((n_features, n_components)))[0]
+    return np.linalg.qr(rng.standard_normal((n_features, n_components)))[0][feature_order(n_features)]
 
 
 def small_problem(kernel="gaussian", **options):

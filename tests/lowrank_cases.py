@@ -5,6 +5,7 @@ from scipy.linalg import logm, null_space
 from scipy.optimize import minimize
 
 from kdrbench.lowrank import Stopping, diagonal, join, relative_distances, similarities, squared_distances
+from numerics import constraints_in_order
 
 TIGHT = Stopping(tolerance=1e-9, kkt_tolerance=1e-9, max_sweeps=50_000)
 SLACKEN = {"<=": 0.3, ">=": -0.3, "=": 0.0}
@@ -25,7 +26,7 @@ def feasible_problem(seed, *, full_rank, senses=("<=", ">=", "="), n_constraints
         value = build(n, given, "=", 0.0).values(other)[0]
         sense = senses[rng.integers(len(senses))]
         parts.append(build(n, given, sense, value + SLACKEN[sense] * abs(value)))
-    return factor, join(*parts)
+    return constraints_in_order(factor, join(*parts))
 
 
 def dense_matrices(constraints):

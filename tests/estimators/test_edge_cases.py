@@ -9,7 +9,8 @@ from helpers import random_samples
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.kernels import Pairing, Polynomial, Squared, UserKernel
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import Status, stiefel
+from kdrbench.solvers import Status
+from kdrbench.solvers.geometry import stiefel
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors
 
 KERNELS = ["linear", "squared", "polynomial", "gaussian", "multiquadric", "rbf_relative"]

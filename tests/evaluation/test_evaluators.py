@@ -302,7 +302,7 @@ def test_one_problem_switches_with_the_number_of_components():
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Polynomial(degree=3, scale=0.5)])
-def test_the_evaluator_does_not_change_the_solution(kernel):
+def test_the_evaluator_does_not_change_the_solution(kernel, permutation):
     objective, solutions = objective_of(500, kernel), []
     names = ["dense", "panels"] + (["factored"] if isinstance(kernel, Polynomial) else [])
     for name in names:

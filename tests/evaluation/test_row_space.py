@@ -60,7 +60,7 @@ def test_values_gradients_and_products_are_the_same(case, kernel):
 @pytest.mark.parametrize("solver", ["ism", "ism_safeguarded"])
 @pytest.mark.parametrize("kernel", [Gaussian(10.0), Polynomial(degree=3, scale=0.02)])
 @pytest.mark.parametrize("case", DATA)
-def test_solutions_are_those_in_all_coordinates(case, kernel, solver, monkeypatch):
+def test_solutions_are_those_in_all_coordinates(case, kernel, solver, monkeypatch, permutation):
     features, labels = wide(case)
     problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
     start = make_start("surrogate", problem, 2, np.random.default_rng(0))

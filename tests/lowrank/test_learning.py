@@ -21,6 +21,7 @@ from kdrbench.lowrank import (
     squared_distances,
 )
 from lowrank_cases import TIGHT, feasible_problem
+from numerics import constraints_in_order
 
 RNG = np.random.default_rng(0)
 FACTOR = RNG.standard_normal((6, 3))
@@ -52,11 +53,13 @@ def test_many_constraints_in_a_small_range_have_no_solution_and_end(divergence, 
 
 
 @pytest.mark.parametrize(("divergence", "solver"), BOTH)
-def test_far_solutions_are_not_taken_for_none(divergence, solver):
-    learned = learn_kernel(
-        FACTOR, squared_distances(6, [(0, 1)], "=", 1e9), divergence=divergence, solver=solver, stopping=TIGHT
-    )
+def test_far_solutions_are_not_taken_for_none(divergence, solver, permutation):
+    factor, far = constraints_in_order(FACTOR, squared_distances(6, [(0, 1)], "=", 1e9))
+    # Burg's dual gives 1 / v of a value v as a difference from the 1 / v0 of K0, to 1e-16 / v0: v to 1e-16 v / v0.
+    reachable = 100 * np.finfo(float).eps * 1e9 / far.values(factor)[0]
+    learned = learn_kernel(factor, far, divergence=divergence, solver=solver, stopping=Stopping(1e-9, reachable))
     assert learned.outcome is Outcome.CONVERGED
+    assert far.values(learned.factor)[0] == pytest.approx(1e9, rel=2 * reachable)
 
 
 def test_running_out_of_sweeps_is_said():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import KERNELS, random_projection, random_samples
-from kdrbench.evaluation import DenseProblem, Evaluation, PanelProblem, build_problem
+from kdrbench.evaluation import DenseProblem, Evaluation, LowRankProblem, PanelProblem, build_problem
 from kdrbench.kernels import Gaussian, Multiquadric, Polynomial, RelativeGaussian
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
@@ -14,6 +14,7 @@ from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, relative_stationarity
 from kdrbench.solvers.safeguarded.approach import accelerate, approach, corrected
 from kdrbench.solvers.safeguarded.correction import approach_through
+from numerics import in_order
 
 
 def classes(n_samples, n_features, seed=0):
@@ -41,7 +42,7 @@ def test_the_correction_maps_w_to_the_gradient_and_is_symmetric():
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("seed", range(4))
-def test_no_accepted_step_decreases_f_and_fixed_points_are_isms(kernel, seed):
+def test_no_accepted_step_decreases_f_and_fixed_points_are_isms(kernel, seed, permutation):
     features, labels = random_samples(n_samples=80, n_features=10, seed=seed)
     problem = DenseProblem(TraceObjective(features, KERNELS[kernel], supervised_gamma(labels)))
     start = make_start("random", problem, 3, np.random.default_rng(seed))
@@ -199,15 +200,25 @@ def test_corrections_of_a_rough_problem_need_few_exact_gradients(kernel):
     assert found.value == pytest.approx(exact.value(found.point), rel=1e-12)
 
 
-def test_frozen_factors_change_smoothly():
-    features, labels = classes(2100, 12)
-    problem = build_problem(
-        TraceObjective(features, Gaussian(4.0), supervised_gamma(labels)), Evaluation(tolerance=1e-2)
-    )
+def second_differences(problem, point, direction, step):
+    """|g(W + tZ) - 2 g(W) + g(W - tZ)| / t^2 of the gradient g."""
+    ahead, here, behind = (problem.gradient(point + sign * step * direction) for sign in (1, 0, -1))
+    return np.linalg.norm(ahead - 2 * here + behind) / step**2
+
+
+def test_frozen_factors_change_smoothly(permutation):
+    features, labels = in_order(*classes(2100, 12))
+    # The tolerance is below that of single precision, so that sums are in double.
+    problem = LowRankProblem(TraceObjective(features, Gaussian(2.0), supervised_gamma(labels)), tolerance=9e-6)
     point, direction = (random_projection(seed=seed, n_features=12, n_components=3) for seed in (1, 2))
     frozen = problem.frozen(point)
     assert frozen.counters is problem.counters
-    np.testing.assert_array_equal(frozen.gradient(point), problem.gradient(point))
-    # Second differences are of second order only where nothing jumps.
-    ahead, here, behind = (frozen.gradient(point + step * direction) for step in (1e-4, 0.0, -1e-4))
-    assert np.abs(ahead - 2 * here + behind).max() <= 1e-5 * np.abs(ahead - behind).max() + 1e-6 * np.abs(here).max()
+    gradient = problem.gradient(point)
+    np.testing.assert_allclose(frozen.gradient(point), gradient, rtol=0, atol=1e-12 * np.abs(gradient).max())
+    # Over t^2, second differences err by t^2 and by rounding, 1e-16 |g| / t^2: below 1e-3 of 6e5 at both steps, for
+    # |g| of 1e5. A jump of the order of the tolerance is 1 / t^2 of it, many times 6e5 at the short step.
+    steps = 1e-3, 1e-4
+    smooth = [second_differences(frozen, point, direction, step) for step in steps]
+    jumping = [second_differences(problem, point, direction, step) for step in steps]
+    assert smooth[1] == pytest.approx(smooth[0], rel=1e-2)
+    assert jumping[1] > 1.5 * smooth[1]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kdrbench.solvers import stiefel
+from kdrbench.solvers.geometry import stiefel
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors
 
 

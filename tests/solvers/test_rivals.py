@@ -75,7 +75,7 @@ def optm_steps(problem, point, count):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_published_sm_is_the_authors_search(kernel, seed):
+def test_published_sm_is_the_authors_search(kernel, seed, permutation):
     problem = small_problem(kernel)
     result, iterates = recorded(problem, seed, method="stiefel_cayley", variant="published")
     assert result.status is Status.CONVERGED
@@ -85,16 +85,19 @@ def test_published_sm_is_the_authors_search(kernel, seed):
         np.testing.assert_allclose(mine, reference, atol=1e-7)
 
 
-def optm_ends(problem, iterates):
-    """Which of the published criteria hold after the last of these iterates."""
+def optm_ends(problem, iterates, share):
+    """Which of the published criteria hold after the last of these iterates, with ``share`` of each threshold.
+
+    Costs round at 1e-15 of themselves, a thousandth of the smallest threshold.
+    """
     costs = [-problem.value(point) for point in iterates]
     sizes = [np.linalg.norm(b - a) / np.sqrt(len(a)) for a, b in pairwise(iterates)]
     gains = [abs(b - a) / (abs(a) + 1) for a, b in pairwise(costs)]
     slope = np.linalg.norm(tangent(problem, iterates[-1]))
-    ends = {"the gradient's norm is below 1e-06"} if slope < 1e-6 else set()
-    if sizes and sizes[-1] < 1e-6 and gains[-1] < 1e-12:
+    ends = {"the gradient's norm is below 1e-06"} if slope < share * 1e-6 else set()
+    if sizes and sizes[-1] < share * 1e-6 and gains[-1] < share * 1e-12:
         ends.add("W and its cost settled")
-    if sizes and np.mean(sizes[-5:]) < 1e-5 and np.mean(gains[-5:]) < 1e-11:
+    if sizes and np.mean(sizes[-5:]) < share * 1e-5 and np.mean(gains[-5:]) < share * 1e-11:
         ends.add("W and its cost settled in the mean of 5 steps")
     return ends
 
@@ -108,11 +111,12 @@ def test_published_sm_stops_by_the_authors_criteria_and_not_before():
             for seed in range(4):
                 result, iterates = recorded(problem, seed, method="stiefel_cayley", variant="published")
                 assert result.status is Status.CONVERGED
-                assert result.message in optm_ends(problem, iterates)
+                assert result.message in optm_ends(problem, iterates, 1.01)
                 for last in range(1, len(iterates)):
-                    assert not optm_ends(problem, iterates[:last])
+                    assert not optm_ends(problem, iterates[:last], 0.99)
                 seen.add(result.message)
-    assert len(seen) == 3
+    # One run of forty ends by the mean of 5 steps, which rounding may change: the next test is of each threshold.
+    assert len(seen) >= 2
 
 
 def small_kernel(kernel):
@@ -219,23 +223,28 @@ def published_growth(problem, start):
     return found
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_published_dg_is_the_papers_growth(kernel, seed):
-    problem = small_problem(kernel, n_features=8)
+def assert_published_growth(problem, seed):
+    """Near the maximum along a circle rounding of F decides on steps, for it hides what their squares change.
+
+    With F rounded at 1e-15 of itself, that is 3e-8 of a unit column where the curvature is F, and 1e-6 where it is less
+    by a factor of a thousand.
+    """
     result, _ = recorded(problem, seed, n_components=3, method="dimension_growth", variant="published")
     start = make_start("random", problem, 3, np.random.default_rng(seed))
-    np.testing.assert_allclose(result.projection, published_growth(problem, start), atol=1e-8)
+    np.testing.assert_allclose(result.projection, published_growth(problem, start), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_published_dg_is_the_papers_growth(kernel, seed, permutation):
+    assert_published_growth(small_problem(kernel, n_features=8), seed)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_published_dg_tries_long_steps_again_each_time(seed):
     # Where F has many maxima along a circle, a step that was cut short says nothing of the next one.
     features, labels = random_samples(n_features=8)
-    problem = supervised_problem(features, labels, Gaussian(0.3))
-    result, _ = recorded(problem, seed, n_components=3, method="dimension_growth", variant="published")
-    start = make_start("random", problem, 3, np.random.default_rng(seed))
-    np.testing.assert_allclose(result.projection, published_growth(problem, start), atol=1e-6)
+    assert_published_growth(supervised_problem(features, labels, Gaussian(0.3)), seed)
 
 
 class GrowthSpy:
@@ -396,10 +405,14 @@ def test_conjugate_gradients_that_stall_say_so_and_how_far_they_came():
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_ism_of_2018_has_isms_iterates(kernel):
+def test_ism_of_2018_has_isms_iterates(kernel, permutation):
     problem = small_problem(kernel)
     result, iterates = recorded(problem, method="ism_2018")
     expected, others = recorded(small_problem(kernel), method="ism")
+    # No change of eigenvalues is so near to the rule's .01 that rounding would decide the number of iterations.
+    leading = np.array([np.linalg.eigvalsh(problem.fresh().surrogate(point))[-2:] for point in others[:-1]])
+    changes = np.linalg.norm(np.diff(leading, axis=0), axis=1) / np.linalg.norm(leading[:-1], axis=1)
+    assert np.abs(changes / 0.01 - 1).min() > 1e-6
     assert (result.status, result.iterations, result.message) == (
         expected.status,
         expected.iterations,

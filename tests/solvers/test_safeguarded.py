@@ -6,11 +6,13 @@ import pytest
 from helpers import Watcher, random_projection, random_samples, small_problem
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import IterationMonitor, Status, build_solver, curvature, make_start, model, solve
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest_curvature
 from kdrbench.solvers.geometry.preconditioner import IsmPreconditioner
 from kdrbench.solvers.geometry.stiefel import outside
+from kdrbench.solvers.safeguarded import quadratic_model
 from kdrbench.solvers.safeguarded.finish import NewtonSearch
 from kdrbench.solvers.safeguarded.quadratic_model import FormedModel
 
@@ -42,7 +44,7 @@ def hard_problem(definition, seed, *, noise):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("noise", [False, True], ids=["classes", "noise"])
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_monotone_stationary_certified_and_never_worse_than_plain_ism(name, noise, seed):
+def test_monotone_stationary_certified_and_never_worse_than_plain_ism(name, noise, seed, permutation):
     problem = hard_problem(DEFINITIONS[name], seed, noise=noise)
     start = make_start("surrogate", problem, 3, np.random.default_rng(0))
     watcher = Watcher(problem)
@@ -60,7 +62,7 @@ def test_monotone_stationary_certified_and_never_worse_than_plain_ism(name, nois
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_higher_accuracy_on_request(name):
+def test_higher_accuracy_on_request(name, permutation):
     problem = hard_problem(DEFINITIONS[name], 0, noise=False)
     start = make_start("surrogate", problem, 3, np.random.default_rng(0))
     result = solve(build_solver({"method": "ism_safeguarded", "tolerance": 1e-10}), problem, start, IterationMonitor())
@@ -69,7 +71,7 @@ def test_higher_accuracy_on_request(name):
 
 
 @pytest.mark.parametrize("factor", [1e-16, 1e-8, 1e8])
-def test_a_scaled_kernel_has_the_same_solution(factor):
+def test_a_scaled_kernel_has_the_same_solution(factor, permutation):
     for seed in range(2):
         solutions = []
         for weight in (1.0, factor):
@@ -126,7 +128,7 @@ def hessian_by_differences(problem, projection):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "multiquadric"])
-def test_riemannian_hessian_agrees_with_differences_of_the_gradient(kernel):
+def test_riemannian_hessian_agrees_with_differences_of_the_gradient(kernel, permutation):
     problem, projection = small_problem(kernel), random_projection()
     hessian = hessian_of(problem, projection)
     size = np.abs(hessian).max()
@@ -144,7 +146,7 @@ def test_riemannian_hessian_agrees_with_differences_of_the_gradient(kernel):
 def no_hessian_is_formed(monkeypatch):
     monkeypatch.setattr(curvature, "DENSE_DIMENSION", 0)
     monkeypatch.setattr(curvature, "_AFFORDABLE_DIMENSION", 0)
-    monkeypatch.setattr(model, "DENSE_DIMENSION", 0)
+    monkeypatch.setattr(quadratic_model, "DENSE_DIMENSION", 0)
 
 
 def wide_problem():
@@ -164,11 +166,11 @@ def test_without_a_formed_hessian_the_same_is_found(no_hessian_is_formed):
     assert certificate.curvature * scale == pytest.approx(smallest, abs=1e-5 * scale)
 
 
-def test_both_models_lead_to_one_optimum(monkeypatch):
+def test_both_models_lead_to_one_optimum(monkeypatch, permutation):
     problem, start = wide_problem()
     formed = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
     assert formed.counters["hessian"] > 0
-    monkeypatch.setattr(model, "DENSE_DIMENSION", 0)
+    monkeypatch.setattr(quadratic_model, "DENSE_DIMENSION", 0)
     products = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
     assert products.counters["hessian_vector"] > 0
     assert problem.value(products.projection) == pytest.approx(problem.value(formed.projection), rel=1e-10)
@@ -180,7 +182,7 @@ def tangents_at(projection, kernel="gaussian"):
 
 
 @pytest.mark.parametrize("radius", [1e-3, 0.1, 10.0])
-def test_the_formed_model_is_minimised_to_optimality(radius):
+def test_the_formed_model_is_minimised_to_optimality(radius, permutation):
     tangents = tangents_at(random_projection())
     slope, hessian = -tangents.fold(tangents.gradient), tangents.hessian
     step = FormedModel(tangents).minimise(radius)
