@@ -331,7 +331,7 @@ class Killer(MonitorProxy):
         self.plan = plan
 
     def keep_going(self, iterate):
-        going, note = super().keep_going(iterate), Path(os.environ["KILLED_NOTE"])
+        going, note = self._monitor.keep_going(iterate), Path(os.environ["KILLED_NOTE"])
         if self.iterations == self.plan.at and not note.exists():
             note.touch()
             me = psutil.Process()

@@ -13,10 +13,15 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import Gaussian, Pairing, UserKernel
 from kdrbench.paradigms import supervised_problem
-from kdrbench.problems.geometry import riemannian_gradient
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve, stiefel_cayley
 from kdrbench.solvers.geometry.cayley_curve import CayleyCurve
-from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, relative_stationarity, subspace_turn
+from kdrbench.solvers.geometry.stiefel import (
+    feasibility_error,
+    orthonormalised,
+    relative_stationarity,
+    riemannian_gradient,
+    subspace_turn,
+)
 
 KERNELS = ["gaussian", "polynomial", "linear", "squared", "multiquadric"]
 

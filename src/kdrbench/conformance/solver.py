@@ -78,8 +78,8 @@ def solver_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
         Check(
             "feasibility",
             lambda: _feasible(build()),
-            "orthonormalise each iterate, for instance by kdrbench.solvers.geometry.stiefel.orthonormalised, and return "
-            "Outcome(projection, Status..., message)",
+            "orthonormalise each iterate, for instance by kdrbench.solvers.geometry.stiefel.orthonormalised, and "
+            "return Outcome(projection, Status..., message)",
         ),
         Check(
             "limits",

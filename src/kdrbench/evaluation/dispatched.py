@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.evaluation.automatic import AutomaticProblem
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.cost_model import ROUGH_SAMPLES, ROUGH_TOLERANCE, Plan, largest_rank, plan
+from kdrbench.evaluation.cost_model import APPROXIMATION_SAMPLES, APPROXIMATION_TOLERANCE, Plan, largest_rank, plan
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
@@ -27,6 +28,22 @@ from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective
 
 # A low-rank factor gets so near in stationarity, measured as a share of its tolerance; single precision so near.
 _FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
+_Arguments = ParamSpec("_Arguments")
+_Answer = TypeVar("_Answer")
+
+
+def _answered_at(
+    oracle: Callable[Concatenate[Evaluator, FloatArray, _Arguments], _Answer],
+) -> Callable[Concatenate[DispatchedProblem, FloatArray, _Arguments], _Answer]:
+    """Return the oracle of a dispatched problem: the same call to the evaluator that answers at W."""
+
+    @wraps(oracle)
+    def dispatched(
+        self: DispatchedProblem, projection: FloatArray, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
+    ) -> _Answer:
+        return oracle(self.evaluator(projection), projection, *args, **kwargs)
+
+    return dispatched
 
 
 class DispatchedProblem:
@@ -90,22 +107,23 @@ class DispatchedProblem:
             return _FACTOR_ACCURACY * self.evaluation.tolerance
         return _SINGLE_ACCURACY if chosen.single_precision else 0.0
 
-    def rough(self, n_components: int) -> DispatchedProblem | None:
+    def approximation(self, n_components: int) -> DispatchedProblem | None:
         """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap."""
-        few = len(self.objective.features) < ROUGH_SAMPLES
+        few = len(self.objective.features) < APPROXIMATION_SAMPLES
         if few or self.evaluation.tolerance > 0.0 or self.plan(n_components).evaluator != "panels":
             return None
-        nearby = DispatchedProblem(self.objective, replace(self.evaluation, tolerance=ROUGH_TOLERANCE))
+        nearby = DispatchedProblem(self.objective, replace(self.evaluation, tolerance=APPROXIMATION_TOLERANCE))
         nearby.counters, nearby.report = self.counters, self.report
         self._before = nearby
         return nearby
 
-    def frozen(self, projection: FloatArray) -> Problem:
+    def linearised_at(self, projection: FloatArray) -> Problem:
         """Return the problem with all choices made as at W, sharing the counters: its oracles change smoothly."""
-        return self.evaluator(projection).frozen(projection)
+        evaluator = self.evaluator(projection)
+        return evaluator.linearised_at(projection) if isinstance(evaluator, LowRankProblem) else evaluator
 
-    def thinned(self, n_samples: int) -> DispatchedProblem | None:
-        """Return the problem of some ``n_samples`` samples, in equal shares of all classes; ``None`` if there are less.
+    def subsampled(self, n_samples: int) -> DispatchedProblem | None:
+        """Return the problem of ``n_samples`` samples, equal shares of all classes; ``None`` if there are fewer.
 
         Its F is about (n_samples / n)^2 of this one's. Its calls are counted apart.
         """
@@ -116,11 +134,11 @@ class DispatchedProblem:
         order = np.arange(gamma.n_samples) if gamma.codes is None else np.argsort(gamma.codes, kind="stable")
         chosen = np.sort(order[np.linspace(0, len(order) - 1, n_samples).round().astype(int)])
         codes = None if gamma.codes is None else np.unique(gamma.codes[chosen], return_inverse=True)[1].astype(np.int64)
-        fewer = FactoredGamma(gamma.factor[chosen], gamma.weights, gamma.zero_diagonal, codes)
+        gamma = FactoredGamma(gamma.factor[chosen], gamma.weights, gamma.zero_diagonal, codes)
         kernel = _restricted(objective.kernel, chosen)
-        thinned = DispatchedProblem(TraceObjective(objective.features[chosen], kernel, fewer), self.evaluation)
-        thinned.report = self.report
-        return thinned
+        fewer = DispatchedProblem(TraceObjective(objective.features[chosen], kernel, gamma), self.evaluation)
+        fewer.report = self.report
+        return fewer
 
     def in_row_space(self, projection: FloatArray) -> tuple[DispatchedProblem, RowSpace] | None:
         """Return the problem in coordinates of the row space that span W, sharing the counters, and those."""
@@ -183,37 +201,16 @@ class DispatchedProblem:
         }
         return makers[chosen.evaluator](self.objective)
 
-    def value(self, projection: FloatArray) -> float:
-        """Return F(W)."""
-        return self.evaluator(projection).value(projection)
-
-    def gradient(self, projection: FloatArray) -> FloatArray:
-        """Return 2 Phi(W) W, d x q."""
-        return self.evaluator(projection).gradient(projection)
-
-    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        """Return F(W) and its gradient."""
-        return self.evaluator(projection).value_and_gradient(projection)
-
-    def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W applied to Z, d x q."""
-        return self.evaluator(projection).hessian_vector(projection, direction)
-
-    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq."""
-        return self.evaluator(projection).hessian(projection, basis)
-
-    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
-        """Return (I - WW') grad F, d x q."""
-        return self.evaluator(projection).riemannian_gradient(projection)
-
-    def surrogate(self, projection: FloatArray) -> FloatArray:
-        """Return Phi(W), d x d."""
-        return self.evaluator(projection).surrogate(projection)
-
     def initial_surrogate(self) -> FloatArray:
         """Return Phi_0."""
         return self._made(self.plan(1)).initial_surrogate()
+
+    value = _answered_at(Evaluator.value)
+    gradient = _answered_at(Evaluator.gradient)
+    value_and_gradient = _answered_at(Evaluator.value_and_gradient)
+    hessian_vector = _answered_at(Evaluator.hessian_vector)
+    hessian = _answered_at(Evaluator.hessian)
+    surrogate = _answered_at(Evaluator.surrogate)
 
 
 def build_problem(

@@ -63,12 +63,12 @@ class LowRankProblem(PairSums):
         """Return the rank m of the factor at W."""
         return int(self._at(projection).factor.shape[1])
 
-    def frozen(self, projection: FloatArray) -> LowRankProblem:
+    def linearised_at(self, projection: FloatArray) -> LowRankProblem:
         """Return the problem whose factors have the pivots of W everywhere, and so change smoothly; counters shared."""
         twin = self.fresh()
         twin.counters, twin.report = self.counters, self.report
         twin._pivots = self._at(projection).pivots
-        # Two factors at a time are too many: who is frozen is asked from here on.
+        # Only one factor is held at a time: from here on the twin is called.
         self._forget()
         return twin
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import PassStoppedError, Problem
+from kdrbench.problems import PassStoppedError, Problem, explanation_of, is_approximable
 from kdrbench.solvers.geometry.stiefel import feasibility_error
-from kdrbench.solvers.monitor import KeepsCounters, LatestIterate, Monitor
+from kdrbench.solvers.monitor import Monitor, SolveMonitor
 from kdrbench.solvers.status import Status
 
 __all__ = ["Outcome", "Solver", "SolverResult", "Status", "TracePoint", "solve"]
@@ -86,16 +86,17 @@ def solve(
     monitor.begin()
     first = start() if callable(start) else start
     check_projection("start", first, problem.n_features)
-    counting = KeepsCounters(monitor, problem.counters)
-    counting.restore()
-    watched = LatestIterate(counting)
-    problem.report = watched.progress
+    tracked = SolveMonitor(monitor, problem.counters)
+    tracked.restore_counters()
+    if is_approximable(problem):
+        problem.report = monitor.progress
     try:
-        outcome = solver.run(problem, first, watched)
+        outcome = solver.run(problem, first, cast(Monitor, tracked))
     except PassStoppedError:
-        outcome = Outcome(watched.latest(first), monitor.stop_status, monitor.stop_message)
+        outcome = Outcome(tracked.latest(first), monitor.stop_status, monitor.stop_message)
     finally:
-        problem.report = None
+        if is_approximable(problem):
+            problem.report = None
     monitor.end()
     if not isinstance(outcome.status, Status):
         raise InputError(f"{type(solver).__name__} ended with status {outcome.status!r}; allowed: {', '.join(Status)}")
@@ -108,7 +109,7 @@ def solve(
         counters=asdict(problem.counters),
         trace=tuple(TracePoint(*point) for point in monitor.trace),
         message=outcome.message,
-        evaluation=problem.explain(first.shape[1]),
+        evaluation=explanation_of(problem, first.shape[1]),
     )
 
 

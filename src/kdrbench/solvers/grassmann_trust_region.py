@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
+from kdrbench.problems import Problem, evaluated_as
 from kdrbench.solvers.base import Outcome
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
@@ -62,6 +62,6 @@ class GrassmannTrustRegion:
         most = min(self.max_iterations, _PUBLISHED_ITERATIONS) if published else self.max_iterations
         rule = gradient_below(_PUBLISHED_NORM) if published else stationary_to(self.tolerance)
         if published or self.derivatives == "autograd":
-            problem = problem.evaluated("autograd")
+            problem = evaluated_as("autograd", problem)
         optimizer = TrustRegions(max_iterations=most, max_time=math.inf, min_gradient_norm=0.0, verbosity=0)
         return run_on_grassmann(optimizer, most, problem, start, monitor, rule)

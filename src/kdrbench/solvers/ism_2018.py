@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
+from kdrbench.problems import Problem, evaluated_as
 from kdrbench.solvers.base import Outcome
 from kdrbench.solvers.ism import IterativeSpectralMethod
 from kdrbench.solvers.monitor import Monitor
@@ -27,7 +27,7 @@ class PairwiseSumISM:
 
     tolerance: float = 0.01
     max_iterations: int = 200
-    requires: ClassVar[frozenset[str]] = frozenset({"evaluated"})
+    requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
@@ -36,4 +36,4 @@ class PairwiseSumISM:
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
         """Iterate from ``start``."""
         ism = IterativeSpectralMethod(self.tolerance, self.max_iterations)
-        return ism.run(problem.evaluated("pairwise_sum"), start, monitor)
+        return ism.run(evaluated_as("pairwise_sum", problem), start, monitor)

@@ -114,69 +114,28 @@ class IterationMonitor:
 
 
 class MonitorProxy:
-    """Hands everything on to another monitor; subclasses change or note what passes."""
+    """Passes every use on to another monitor, except what a subclass defines."""
 
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
-        self.iterations = monitor.iterations
 
-    @property
-    def trace(self) -> Sequence[tuple[float, float, float]]:
-        """The monitor's trace."""
-        return self._monitor.trace
-
-    @property
-    def stop_status(self) -> Status:
-        """The monitor's status."""
-        return self._monitor.stop_status
-
-    @property
-    def stop_message(self) -> str:
-        """The monitor's message."""
-        return self._monitor.stop_message
-
-    def begin(self) -> None:
-        """Hand on."""
-        self._monitor.begin()
-
-    def keep_going(self, iterate: Iterate) -> bool:
-        """Hand on."""
-        going = self._monitor.keep_going(iterate)
-        self.iterations = self._monitor.iterations
-        return going
-
-    def progress(self, share: float) -> bool:
-        """Hand on."""
-        return self._monitor.progress(share)
-
-    @property
-    def resumed(self) -> State | None:
-        """The monitor's state."""
-        return self._monitor.resumed
-
-    def checkpoint(self, state: Callable[[], State]) -> None:
-        """Hand on."""
-        self._monitor.checkpoint(state)
-
-    def end(self) -> None:
-        """Hand on."""
-        self._monitor.end()
-
-    def accept(self, projection: FloatArray) -> None:
-        """Hand on."""
-        self._monitor.accept(projection)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._monitor, name)
 
 
-class LatestIterate(MonitorProxy):
-    """Remembers the last iterate from which the solver was allowed to go on."""
+class SolveMonitor(MonitorProxy):
+    """Remembers the last iterate that the solver was allowed to go on from, and keeps oracle calls in checkpoints."""
 
-    def __init__(self, monitor: Monitor) -> None:
+    _NAME = "oracle_calls"
+
+    def __init__(self, monitor: Monitor, counters: Counters) -> None:
         super().__init__(monitor)
+        self._counters = counters
         self._latest: Iterate | None = None
 
     def keep_going(self, iterate: Iterate) -> bool:
-        """Remember the iterate, and hand on."""
-        going = super().keep_going(iterate)
+        """Remember the iterate, if the solver may go on from it."""
+        going = self._monitor.keep_going(iterate)
         if going:
             self._latest = iterate
         return going
@@ -187,23 +146,13 @@ class LatestIterate(MonitorProxy):
             return otherwise
         return self._latest() if callable(self._latest) else self._latest
 
-
-class KeepsCounters(MonitorProxy):
-    """Lets the numbers of oracle calls go with a solver's state."""
-
-    _NAME = "oracle_calls"
-
-    def __init__(self, monitor: Monitor, counters: Counters) -> None:
-        super().__init__(monitor)
-        self._counters = counters
-
     def checkpoint(self, state: Callable[[], State]) -> None:
         """Add the calls so far to the state."""
         calls = np.array([getattr(self._counters, field.name) for field in fields(self._counters)])
-        super().checkpoint(lambda: {**state(), self._NAME: calls})
+        self._monitor.checkpoint(lambda: {**state(), self._NAME: calls})
 
-    def restore(self) -> None:
-        """Count on from the state that the solver goes on from, if there is one."""
-        if (kept := self.resumed) is not None:
-            for field, calls in zip(fields(self._counters), kept[self._NAME], strict=True):
+    def restore_counters(self) -> None:
+        """Continue the counts of an interrupted run, if the monitor has its state."""
+        if (state := self._monitor.resumed) is not None:
+            for field, calls in zip(fields(self._counters), state[self._NAME], strict=True):
                 setattr(self._counters, field.name, int(calls))

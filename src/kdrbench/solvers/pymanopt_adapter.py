@@ -14,9 +14,13 @@ import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import PassStoppedError, Problem
-from kdrbench.problems.geometry import riemannian_gradient
 from kdrbench.solvers.base import Outcome, Status
-from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, relative_stationarity
+from kdrbench.solvers.geometry.stiefel import (
+    feasibility_error,
+    orthonormalised,
+    relative_stationarity,
+    riemannian_gradient,
+)
 from kdrbench.solvers.monitor import Monitor
 
 # Given W and the Euclidean gradient, says why the search is over; empty where it is not.

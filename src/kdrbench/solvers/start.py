@@ -8,12 +8,12 @@ import numpy as np
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
+from kdrbench.problems import Problem, in_row_space
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, with_fixed_signs
 
 
 def _from_surrogate(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
-    found = problem.in_row_space(np.zeros((problem.n_features, n_components)))
+    found = in_row_space(problem, np.zeros((problem.n_features, n_components)))
     if found is None:
         return leading_eigenvectors(problem.initial_surrogate(), n_components)[1]
     smaller, space = found

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
+from kdrbench.problems import Problem, in_row_space
 from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 
@@ -58,7 +58,7 @@ def certify(problem: Problem, projection: FloatArray) -> Certificate:
     It costs one surrogate, one gradient and one Hessian, or up to some hundreds of Hessian-vector products where
     the tangent space has more than a few hundred dimensions.
     """
-    found = problem.in_row_space(projection)
+    found = in_row_space(problem, projection)
     if found is not None:
         problem, projection = found[0], found[1].lower(projection)
     gradient = problem.gradient(projection)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobpcg
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
+from kdrbench.problems import ApproximableProblem, Problem, approximation_of, hessian_of
 from kdrbench.solvers.geometry.preconditioner import IsmPreconditioner
 from kdrbench.solvers.geometry.stiefel import outside
 
@@ -38,11 +38,15 @@ _MOST_RESTARTS = 10
 
 @dataclass(frozen=True)
 class Tangents:
-    """The tangent space at W (``point``) with the Hessian of E there; ``gradient`` is that of F at W."""
+    """The tangent space at W (``point``) with the Hessian of E there; ``gradient`` is that of F at W.
+
+    ``coarse`` is the approximation that the smallest eigenvalue is sought with; by default the one ``problem`` offers.
+    """
 
     problem: Problem
     point: FloatArray
     gradient: FloatArray
+    coarse: ApproximableProblem | None = None
 
     @property
     def dimension(self) -> int:
@@ -50,12 +54,16 @@ class Tangents:
         n_features, n_components = self.point.shape
         return int((n_features - n_components) * n_components)
 
+    @cached_property
+    def approximation(self) -> ApproximableProblem | None:
+        """A cheaper problem nearby, where this one is costly."""
+        return self.coarse or approximation_of(self.problem, self.point.shape[1])
+
     def nearby(self) -> Tangents | None:
         """Return the same tangents with a Hessian from some of the samples, where this one is costly."""
-        rough = self.problem.rough(self.point.shape[1])
-        if rough is None:
+        if self.approximation is None:
             return None
-        problem = rough.thinned(_SOME_SAMPLES) or rough
+        problem = self.approximation.subsampled(_SOME_SAMPLES) or self.approximation
         return Tangents(problem, self.point, problem.gradient(self.point))
 
     @cached_property
@@ -87,7 +95,7 @@ class Tangents:
         """Hess E as a symmetric matrix in coordinates."""
         inner = self.point.T @ self.gradient
         own = np.kron(np.eye(self.complement.shape[1]), 0.5 * (inner + inner.T))
-        result: FloatArray = own - self.problem.hessian(self.point, self.complement)
+        result: FloatArray = own - hessian_of(self.problem, self.point, self.complement)
         return result
 
     def apply(self, columns: FloatArray) -> FloatArray:
@@ -130,7 +138,7 @@ def largest_turn(tangents: Tangents, surrogate: FloatArray) -> float:
     """
     if tangents.dimension == 0:
         return -np.inf
-    if tangents.dimension > DENSE_DIMENSION and tangents.problem.rough(tangents.point.shape[1]) is not None:
+    if tangents.dimension > DENSE_DIMENSION and tangents.approximation is not None:
         return float("nan")
     inner = tangents.point.T @ surrogate @ tangents.point
     outer = tangents.complement.T @ surrogate @ tangents.complement

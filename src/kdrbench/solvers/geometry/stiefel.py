@@ -8,7 +8,6 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems.geometry import riemannian_gradient
 
 # Eigenvalues this close, relative to the norm of the matrix, are one.
 _TIE = 1e-10
@@ -44,6 +43,14 @@ def outside(basis: FloatArray, columns: FloatArray) -> FloatArray:
 def subspace_turn(first: FloatArray, second: FloatArray) -> float:
     """Return the sine of the largest principal angle between the subspaces of two orthonormal d x q arrays."""
     return float(np.linalg.norm(outside(first, second), 2))
+
+
+def riemannian_gradient(projection: FloatArray, gradient: FloatArray) -> FloatArray:
+    """Return (I - WW') G, the gradient on the Grassmann manifold (Euclidean metric), given the Euclidean one.
+
+    F depends on W only through WW', so W'G is symmetric and this is the Stiefel gradient as well.
+    """
+    return outside(projection, gradient)
 
 
 def relative_stationarity(projection: FloatArray, gradient: FloatArray) -> float:
