@@ -28,7 +28,7 @@ import yaml
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.plan import Batch, Bundle
 from kdrbench.datasets import load_dataset, save_prepared
-from kdrbench.solvers import Outcome, Status
+from kdrbench.solvers import SolverOutcome, Status
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 5
@@ -41,12 +41,11 @@ class ReturnsItsStart:
     """The quickest solver there is."""
 
     requires: ClassVar[frozenset[str]] = frozenset()
-    version: ClassVar[int] = 1
 
     def run(self, problem, start, monitor):
         """Return the start."""
         monitor.keep_going(start)
-        return Outcome(start, Status.CONVERGED, "nothing to do")
+        return SolverOutcome(start, Status.CONVERGED, "nothing to do")
 
 
 def main() -> None:

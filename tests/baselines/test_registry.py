@@ -22,8 +22,7 @@ from kdrbench.errors import InputError
         ({"method": "no_such:Thing"}, "baseline method 'no_such:Thing' cannot be loaded: .*is it on the PYTHONPATH?"),
         (
             {"method": "misbehaving:Sleeps"},
-            "'misbehaving:Sleeps' must be a dataclass of its options with task, version and imports; "
-            "it lacks task, imports",
+            "'misbehaving:Sleeps' must be a dataclass of its options with task and imports; it lacks task, imports",
         ),
         ({"method": "misbehaving:NoBaseline"}, "'misbehaving:NoBaseline' must be a dataclass .*; it is no dataclass"),
         ({"method": "misbehaving:CannotFit"}, "has task 'classification'; .*, with a method fit, or clus"),

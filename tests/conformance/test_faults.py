@@ -9,13 +9,13 @@ from own_methods import DATA, KERNEL, LEARNER, SOLVER, write_all
 FIRST = "        projection = start\n"
 NEVER_ASKS = SOLVER.replace(
     """            if not monitor.keep_going(projection):
-                return Outcome(projection, monitor.stop_status, monitor.stop_message)
+                return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
 """,
     "",
 )
 NO_ANSWER = SOLVER.replace(
     """            if not monitor.keep_going(projection):
-                return Outcome(projection, monitor.stop_status, monitor.stop_message)
+                return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
 """,
     "            monitor.keep_going(projection)\n",
 )
@@ -31,7 +31,6 @@ from kdrbench.baselines import BaselineTask
 @dataclass(frozen=True)
 class Guess:
     task: ClassVar[BaselineTask] = BaselineTask.CLASSIFICATION
-    version: ClassVar[int] = 1
     imports: ClassVar[tuple[str, ...]] = ()
 
     def fit(self, features, labels, n_components, rng):
@@ -63,7 +62,6 @@ def changed(text, old, new):
 SOLVER_FAULTS = [
     ("API", ("requires:", "needs:"), "it lacks requires", "docs/extending.md"),
     ("API", ("@dataclass(frozen=True)", "@dataclass"), "can be changed", "write @dataclass.frozen=True."),
-    ("API", ("int] = 1", 'int] = "1"'), "version is '1'", "version: ClassVar"),
     ("API", ('{"surrogate"}', '{"third"}'), "needs the oracle third", "oracles are value, gradient"),
     (
         "API",
@@ -73,10 +71,15 @@ SOLVER_FAULTS = [
     ),
     ("API", ("step: float = 0.5", "step: float"), "__init__.. missing 1 required|do.* not take", "extending"),
     ("feasibility", ("].copy()", "].copy() * 2"), "iterate 1 is not orthonormal", "orthonormalise"),
-    ("feasibility", ('Outcome(projection, Status.CONVERGED, "five steps")', "projection"), "AttributeError", "Outcome"),
-    ("feasibility", ('"five steps"', '""'), "the outcome has no message", "say in words"),
+    (
+        "feasibility",
+        ('SolverOutcome(projection, Status.CONVERGED, "five steps")', "projection"),
+        "AttributeError",
+        "SolverOutcome",
+    ),
+    ("feasibility", ('"five steps"', '""'), "the outcome has no message", "say why it ended"),
     ("feasibility", ("Status.CONVERGED", '"fine"'), "ended with status 'fine'; allowed: converged", "Status"),
-    ("feasibility", ("range(5)", "range(1 // 0)"), r"ZeroDivisionError: .* .line 18 of plugin.py.", "orthonormal"),
+    ("feasibility", ("range(5)", "range(1 // 0)"), r"ZeroDivisionError: .* .line 17 of plugin.py.", "orthonormal"),
     (
         "limits",
         (FIRST, FIRST + "        monitor.keep_going(start)\n" * 6),
@@ -119,7 +122,7 @@ SOLVER_FAULTS = [
 @pytest.mark.parametrize(("name", "edit", "fault", "mend"), SOLVER_FAULTS)
 def test_solvers(tmp_path, name, edit, fault, mend):
     text = (
-        changed(SOLVER, "int] = 1\n", "int] = 1\n    monotone: ClassVar[bool] = True\n")
+        changed(SOLVER, "step: float = 0.5\n", "step: float = 0.5\n    monotone: ClassVar[bool] = True\n")
         if name == "monotone"
         else SOLVER
     )
@@ -284,5 +287,5 @@ def test_only_a_solver_that_says_it_is_monotone_is_asked(tmp_path):
     path = tmp_path / "plugin.py"
     path.write_text(SOLVER)
     assert "monotone" not in [one.check for one in check(Subject("solver", str(path)))]
-    path.write_text(changed(SOLVER, "int] = 1\n", "int] = 1\n    monotone: ClassVar[bool] = True\n"))
+    path.write_text(changed(SOLVER, "step: float = 0.5\n", "step: float = 0.5\n    monotone: ClassVar[bool] = True\n"))
     assert "monotone" in [one.check for one in check(Subject("solver", str(path)))]

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kdrbench.estimators import LowRankKernelLearner
 from kdrbench.kernels import Gaussian, gram_matrix
-from kdrbench.lowrank import Outcome, join, similarities, squared_distances
+from kdrbench.lowrank import LowRankStatus, join, similarities, squared_distances
 
 X, Y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
@@ -35,7 +35,7 @@ def test_scikit_learns_own_checks(estimator, check):
 @pytest.mark.parametrize("options", [{}, {"n_components": 5}, {"kernel": "gaussian", "n_components": 20}])
 def test_training_samples_are_mapped_to_the_factor(options, divergence):
     model = LowRankKernelLearner(divergence=divergence, random_state=0, **options).fit(X, Y)
-    assert model.result_.outcome is Outcome.CONVERGED
+    assert model.result_.status is LowRankStatus.CONVERGED
     np.testing.assert_allclose(model.transform(X), model.result_.factor, atol=1e-8)
     assert model.transform(X).shape == (178, options.get("n_components", 13))
 

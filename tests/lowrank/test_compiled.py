@@ -11,7 +11,7 @@ import pytest
 from kdrbench.errors import InputError
 from kdrbench.lowrank import (
     DIVERGENCES,
-    Outcome,
+    LowRankStatus,
     Stopping,
     burg,
     constraints_from_labels,
@@ -48,7 +48,7 @@ def assert_same(plain, compiled):
     size = np.abs(plain.kernel).max()
     np.testing.assert_allclose(compiled.kernel, plain.kernel, rtol=0, atol=1e-10 * size)
     np.testing.assert_allclose(compiled.duals, plain.duals, rtol=0, atol=1e-10 * np.abs(plain.duals).max())
-    for counted in ("outcome", "sweeps", "projections", "changes"):
+    for counted in ("status", "sweeps", "projections", "changes"):
         assert getattr(compiled, counted) == getattr(plain, counted), counted
 
 
@@ -116,7 +116,7 @@ def test_sets_without_a_solution_end_in_machine_code_too(divergence):
     factor = np.random.default_rng(0).standard_normal((6, 3))
     constraints = squared_distances(6, [(0, 1), (1, 2), (0, 2)], ["<=", "<=", ">="], [0.1, 0.1, 4.0])
     learned = learn_kernel(factor, constraints, divergence=divergence, compiled=True)
-    assert learned.outcome is Outcome.INFEASIBLE
+    assert learned.status is LowRankStatus.INFEASIBLE
     assert learned.conflicting == (0, 1, 2)
     assert learned.compiled_sweeps > 0
 

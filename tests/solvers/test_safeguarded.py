@@ -13,6 +13,7 @@ from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest
 from kdrbench.solvers.geometry.preconditioner import IsmPreconditioner
 from kdrbench.solvers.geometry.stiefel import outside
 from kdrbench.solvers.safeguarded import quadratic_model
+from kdrbench.solvers.safeguarded.escape import escape
 from kdrbench.solvers.safeguarded.finish import NewtonSearch
 from kdrbench.solvers.safeguarded.quadratic_model import FormedModel
 
@@ -215,7 +216,7 @@ def test_a_saddle_is_left():
     search = NewtonSearch(problem, saddle, problem.value(saddle))
     assert search.stationarity < 1e-10
     assert certify(problem, saddle).curvature < 0
-    assert search.escape()
+    assert escape(search)
     assert search.value > problem.value(saddle)
 
 

@@ -44,7 +44,6 @@ class SupportVectorMachine:
 
     penalty: float = 1.0
     task: ClassVar[BaselineTask] = BaselineTask.CLASSIFICATION
-    version: ClassVar[int] = 1
     imports: ClassVar[tuple[str, ...]] = ("sklearn.pipeline", "sklearn.svm")
 
     def __post_init__(self) -> None:
@@ -158,7 +157,6 @@ class LinearDiscriminant:
     """
 
     task: ClassVar[BaselineTask] = BaselineTask.CLASSIFICATION
-    version: ClassVar[int] = 1
     imports: ClassVar[tuple[str, ...]] = ("sklearn.discriminant_analysis",)
 
     def fit(

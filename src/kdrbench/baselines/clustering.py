@@ -31,7 +31,6 @@ class SpectralClustering:
 
     centred: bool = True
     task: ClassVar[BaselineTask] = BaselineTask.CLUSTERING
-    version: ClassVar[int] = 1
     imports: ClassVar[tuple[str, ...]] = ("sklearn.cluster",)
 
     def cluster(

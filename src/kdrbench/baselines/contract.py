@@ -25,14 +25,12 @@ class BaselineTask(StrEnum):
 
 
 class Baseline(Protocol):
-    """What every baseline says of itself.
+    """What every baseline declares.
 
-    ``version`` is raised when a change of the source can change results; ``imports`` names the modules that it
-    loads when it is first used, so that a clock need not see them loaded.
+    ``imports`` names the modules that a baseline loads when it is first used. So loading can be kept off the clock.
     """
 
     task: ClassVar[BaselineTask]
-    version: ClassVar[int]
     imports: ClassVar[tuple[str, ...]]
 
 

@@ -154,7 +154,7 @@ class Grid:
             "kernel_definition": dict(self.config["kernels"][kernel]),
             "solver": solver,
             "solver_definition": method,
-            "solver_version": found.version,
+            "solver_version": getattr(found, "version", 1),
             "start": definition.get("start", experiment["start"]),
             "evaluation": dict(experiment.get("evaluation", {})),
             **self._sources(
@@ -174,7 +174,7 @@ class Grid:
             "kernel_definition": {},
             "solver": baseline,
             "solver_definition": definition,
-            "solver_version": found.version,
+            "solver_version": getattr(found, "version", 1),
             "start": "",
             "evaluation": {},
             **self._sources(type(found).__module__, "kdrbench.bench.baseline_job", "kdrbench.bench.outcome"),

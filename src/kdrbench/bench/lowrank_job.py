@@ -25,14 +25,14 @@ from kdrbench.bench.parts import (
 from kdrbench.bench.rows import append_rows
 from kdrbench.bench.seeds import rng_of
 from kdrbench.datasets import Dataset
-from kdrbench.lowrank import Outcome
+from kdrbench.lowrank import LowRankStatus
 from kdrbench.solvers.status import Status
 
 _STATUS = {
-    Outcome.CONVERGED: Status.CONVERGED,
-    Outcome.INFEASIBLE: Status.STALLED,
-    Outcome.STALLED: Status.STALLED,
-    Outcome.MAX_SWEEPS: Status.MAX_ITERATIONS,
+    LowRankStatus.CONVERGED: Status.CONVERGED,
+    LowRankStatus.INFEASIBLE: Status.STALLED,
+    LowRankStatus.STALLED: Status.STALLED,
+    LowRankStatus.MAX_SWEEPS: Status.MAX_ITERATIONS,
 }
 _COUNTED = ("sweeps", "projections", "changes", "trace_evaluations", "compiled_sweeps")
 _CERTIFICATES = ("dual_change", "kkt_residual", "largest_violation", "divergence", "duality_gap")
@@ -112,8 +112,8 @@ def _learned(batch: LowrankBatch, task: LowrankTask, count: int, number: int, co
     except Exception as error:
         return {"status": str(Status.FAILED), "message": f"{type(error).__name__}: {error}"}
     return {
-        "status": str(_STATUS[found.outcome]),
-        "outcome": str(found.outcome),
+        "status": str(_STATUS[found.status]),
+        "outcome": str(found.status),
         "message": found.message,
         **quality,
         **{name: getattr(found, name) for name in _COUNTED},

@@ -10,9 +10,10 @@ from typing import ClassVar
 class LowrankRecord:
     """One kernel learned from one draw of constraints; ``None`` where it left no such number.
 
-    ``outcome`` is the method's own word (:class:`kdrbench.lowrank.Outcome`), ``status`` the bench's: ``stalled`` for a
-    set recognised to have no solution. ``accuracy`` is that of 5-NN by one 50/50 split, each half being tested once;
-    ``nmi_one_start`` and ``nmi_ten_starts`` are those of kernel k-means from one start and of the best of ten.
+    ``outcome`` is the method's own word (:class:`kdrbench.lowrank.LowRankStatus`), ``status`` the bench's: ``stalled``
+    for a set recognised to have no solution. ``accuracy`` is that of 5-NN by one 50/50 split, each half
+    being tested once; ``nmi_one_start`` and ``nmi_ten_starts`` are those of kernel k-means from one start and of the
+    best of ten.
     ``time_s`` and ``cpu_s`` count the method alone; ``compile_s`` is what its job had spent before on loading machine
     code, or making it, and ``compiled_sweeps`` says how many sweeps were machine code. ``run_wall_s`` and
     ``memory_mib`` are those of the process that made all numbers of constraints of the run.

@@ -11,7 +11,7 @@ import numpy as np
 from kdrbench.conformance.common import Arrays, Case, check_options, check_signature, common_checks
 from kdrbench.conformance.findings import Check, Fault
 from kdrbench.conformance.samples import features_and_labels, some_projection
-from kdrbench.errors import InputError, is_whole
+from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import supervised_problem
@@ -79,7 +79,7 @@ def solver_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
             "feasibility",
             lambda: _feasible(build()),
             "orthonormalise each iterate, for instance by kdrbench.solvers.geometry.stiefel.orthonormalised, and "
-            "return Outcome(projection, Status..., message)",
+            "return SolverOutcome(projection, Status..., message)",
         ),
         Check(
             "limits",
@@ -101,8 +101,6 @@ def _claims(build: Callable[[], Solver]) -> bool:
 
 def _check_api(solver: Solver) -> None:
     check_options(type(solver))
-    if not is_whole(solver.version):
-        raise Fault(f"version is {solver.version!r}", "write version: ClassVar[int] = 1, and raise it with the method")
     if not isinstance(solver.requires, frozenset | set) or not all(isinstance(name, str) for name in solver.requires):
         raise Fault(
             f"requires is {solver.requires!r}",
@@ -120,7 +118,7 @@ def _feasible(solver: Solver) -> None:
         for n_components in (1, 2, 6):
             result = _solved(solver, definition, n_components)[0]
             if not isinstance(result.message, str) or not result.message:
-                raise Fault("the outcome has no message", "say in words why it ended: Outcome(W, status, 'settled')")
+                raise Fault("the outcome has no message", "say why it ended: SolverOutcome(W, status, 'settled')")
 
 
 def _obeys(solver: Solver) -> None:
@@ -149,7 +147,7 @@ def _obeys(solver: Solver) -> None:
         if result.status is not watch.stop_status:
             raise Fault(
                 f"it was told to stop and says it ended as {str(result.status)!r}",
-                "return Outcome(projection, monitor.stop_status, monitor.stop_message)",
+                "return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)",
             )
 
 

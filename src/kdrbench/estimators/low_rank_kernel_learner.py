@@ -19,7 +19,7 @@ from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kern
 from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
 from kdrbench.lowrank import (
     Constraints,
-    Outcome,
+    LowRankStatus,
     Stopping,
     constraints_from_labels,
     factor_of,
@@ -69,7 +69,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     factor_map_ : ndarray of shape (r0, r)
         Maps rows of K0's factor to those of G; for the linear kernel without ``n_components``, features to G.
     result_ :
-        :class:`kdrbench.lowrank.LearnedKernel`, with outcome, duals, certificates.
+        :class:`kdrbench.lowrank.LearnedKernel`, with status, duals, certificates.
     constraints_ :
         The constraints used.
     n_iter_ : int
@@ -152,8 +152,8 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         )
         self.n_iter_ = self.result_.sweeps
         self.factor_map_ = self.result_.factor_map
-        if self.result_.outcome is not Outcome.CONVERGED:
-            message = f"{self.solver} ended as {self.result_.outcome}: {self.result_.message}"
+        if self.result_.status is not LowRankStatus.CONVERGED:
+            message = f"{self.solver} ended as {self.result_.status}: {self.result_.message}"
             warnings.warn(message, ConvergenceWarning, 2)
         return self
 

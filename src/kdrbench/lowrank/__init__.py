@@ -16,7 +16,7 @@ from kdrbench.lowrank.definite_boost import definite_boost
 from kdrbench.lowrank.isometry import centred_factor, isometry_constraints
 from kdrbench.lowrank.kernel_kmeans import kernel_kmeans, kmeans_on_factor
 from kdrbench.lowrank.learn import DIVERGENCES, SOLVERS, learn_kernel
-from kdrbench.lowrank.result import LearnedKernel, Outcome, Stopping
+from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Stopping
 from kdrbench.lowrank.sampling import constraints_from_labels, draw_pairs
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "SOLVERS",
     "Constraints",
     "LearnedKernel",
-    "Outcome",
+    "LowRankStatus",
     "Sense",
     "Stopping",
     "centred_factor",

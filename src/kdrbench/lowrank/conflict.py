@@ -14,7 +14,7 @@ import numpy as np
 from kdrbench.lowrank.burg import Burg
 from kdrbench.lowrank.newton import newton
 from kdrbench.lowrank.reduced import ReducedProblem
-from kdrbench.lowrank.result import Outcome, Progress, Stopping
+from kdrbench.lowrank.result import LowRankStatus, Progress, Stopping
 
 # A step costs m^3.
 _MOST_CONSTRAINTS = 2000
@@ -36,7 +36,7 @@ def search_conflict(problem: ReducedProblem, max_steps: int, progress: Progress)
     )
     search = Progress()
     stopping = Stopping(tolerance=1e-3, kkt_tolerance=1e-3, max_sweeps=max_steps)
-    _, outcome = newton(Burg(scaled), stopping, search)
+    _, status = newton(Burg(scaled), stopping, search)
     progress.trace_bound = max(progress.trace_bound, search.trace_bound)
     progress.conflicting = search.conflicting
-    return outcome is Outcome.INFEASIBLE
+    return status is LowRankStatus.INFEASIBLE

@@ -50,7 +50,7 @@ def nearest_correlation(
     """Return the K in the range of ``kernel`` (or of its best approximation of that ``rank``) with K_ii = 1.
 
     It has the least divergence from ``kernel``. With rank r and n samples there may be none: n equations stand against
-    r (r + 1) / 2 unknowns, and the ``outcome`` says so. Raises ``InputError`` as :func:`factor_of`.
+    r (r + 1) / 2 unknowns, and the ``status`` says so. Raises ``InputError`` as :func:`factor_of`.
     """
     factor = factor_of(kernel, rank)
     constraints = diagonal(len(factor), np.arange(len(factor)), "=", 1.0)

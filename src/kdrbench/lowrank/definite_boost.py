@@ -26,7 +26,7 @@ from kdrbench.lowrank.constraints import Constraints
 from kdrbench.lowrank.learn import checked_factor
 from kdrbench.lowrank.newton import change_of
 from kdrbench.lowrank.reduced import ReducedProblem, reduce_problem
-from kdrbench.lowrank.result import LearnedKernel, Outcome, Progress, Stopping
+from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
 from kdrbench.lowrank.spectrum import spectrum_of
 from kdrbench.lowrank.trace_step import Projection, projection_step
 
@@ -59,16 +59,16 @@ def definite_boost(
         )
     stopping, progress = stopping or Stopping(), Progress()
     run = _Run(problem, step)
-    outcome = Outcome.MAX_SWEEPS
+    status = LowRankStatus.MAX_SWEEPS
     while progress.sweeps < stopping.max_sweeps:
         before = run.duals.copy()
         run.sweep(progress)
         progress.sweeps += 1
         progress.dual_change = change_of(run.duals, before)
         if progress.dual_change < stopping.tolerance and run.residual()[0] <= stopping.kkt_tolerance:
-            outcome = Outcome.CONVERGED
+            status = LowRankStatus.CONVERGED
             break
-    return run.collected(start, size, constraints, outcome, progress)
+    return run.collected(start, size, constraints, status, progress)
 
 
 class _Run:
@@ -138,7 +138,7 @@ class _Run:
         return float(np.abs(moved - relative).max()), max(0.0, float(missed.max()))
 
     def collected(
-        self, start: FloatArray, size: float, constraints: Constraints, outcome: Outcome, progress: Progress
+        self, start: FloatArray, size: float, constraints: Constraints, status: LowRankStatus, progress: Progress
     ) -> LearnedKernel:
         """Return the kernel, its state made anew from the duals; ``start`` is the factor given, divided by ``size``."""
         problem, started = self._problem, np.log(self._problem.spectrum)
@@ -154,7 +154,7 @@ class _Run:
             factor=start @ factor_map,
             factor_map=factor_map / size,
             duals=duals,
-            outcome=outcome,
+            status=status,
             message=f"KKT residual {residual:.1e}, largest violation {violation:.1e} after {progress.sweeps} sweeps",
             sweeps=progress.sweeps,
             projections=progress.projections,

@@ -17,7 +17,7 @@ from kdrbench.lowrank.divergence import Divergence, kkt_residual, values_of
 from kdrbench.lowrank.inner_loop import check_compiled
 from kdrbench.lowrank.newton import newton
 from kdrbench.lowrank.reduced import ReducedProblem, reduce_problem
-from kdrbench.lowrank.result import LearnedKernel, Outcome, Progress, Stopping
+from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
 from kdrbench.lowrank.von_neumann import VonNeumann
 
 DIVERGENCES: dict[str, type[Burg] | type[VonNeumann]] = {"burg": Burg, "von_neumann": VonNeumann}
@@ -64,7 +64,7 @@ def learn_kernel(
     Returns
     -------
     LearnedKernel
-        Look at ``outcome`` and ``message``: nothing is raised or warned for a set of constraints without a solution.
+        Look at ``status`` and ``message``: nothing is raised or warned for a set of constraints without a solution.
 
     Raises
     ------
@@ -96,10 +96,12 @@ def learn_kernel(
     problem = reduce_problem(start, constraints, orthonormal=kind.orthonormal, slack=float(slack))
     chosen: Divergence = kind(problem, compiled)
     progress = Progress()
-    duals, outcome = SOLVERS[solver](chosen, stopping or Stopping(), progress)
-    if outcome in (Outcome.STALLED, Outcome.MAX_SWEEPS) and search_conflict(problem, _SEARCH_STEPS, progress):
-        outcome = Outcome.INFEASIBLE
-    return _collected(start, constraints, chosen, duals, outcome, progress)
+    duals, status = SOLVERS[solver](chosen, stopping or Stopping(), progress)
+    if status in (LowRankStatus.STALLED, LowRankStatus.MAX_SWEEPS) and search_conflict(
+        problem, _SEARCH_STEPS, progress
+    ):
+        status = LowRankStatus.INFEASIBLE
+    return _collected(start, constraints, chosen, duals, status, progress)
 
 
 def checked_factor(factor: ArrayLike, constraints: Constraints) -> FloatArray:
@@ -121,7 +123,7 @@ def _collected(
     constraints: Constraints,
     divergence: Divergence,
     duals: FloatArray,
-    outcome: Outcome,
+    status: LowRankStatus,
     progress: Progress,
 ) -> LearnedKernel:
     """Return the kernel that the duals give, with its certificates."""
@@ -129,7 +131,7 @@ def _collected(
     state = divergence.at(duals)
     if state is None:
         # Only reached by duals that have grown beyond rounding; the start is then all that can be said of.
-        duals, outcome = np.zeros_like(duals), outcome if outcome is Outcome.INFEASIBLE else Outcome.STALLED
+        duals, status = np.zeros_like(duals), status if status is LowRankStatus.INFEASIBLE else LowRankStatus.STALLED
         state = divergence.at(duals)
     if state is None:
         raise InputError("the factor's entries are too large or too small for its kernel's logarithm; scale it")
@@ -142,8 +144,8 @@ def _collected(
         factor=start @ factor_map,
         factor_map=factor_map,
         duals=all_duals,
-        outcome=outcome,
-        message=_message(outcome, constraints, problem, progress, residual, violation),
+        status=status,
+        message=_message(status, constraints, problem, progress, residual, violation),
         sweeps=progress.sweeps,
         projections=progress.projections,
         changes=progress.changes,
@@ -160,7 +162,7 @@ def _collected(
 
 
 def _message(
-    outcome: Outcome,
+    status: LowRankStatus,
     constraints: Constraints,
     problem: ReducedProblem,
     progress: Progress,
@@ -168,7 +170,7 @@ def _message(
     violation: float,
 ) -> str:
     found = f"KKT residual {residual:.1e}, largest violation {violation:.1e} after {progress.sweeps} sweeps"
-    if outcome is Outcome.INFEASIBLE:
+    if status is LowRankStatus.INFEASIBLE:
         named = "; ".join(constraints.describe(number) for number in progress.conflicting[:5])
         more = f" and {len(progress.conflicting) - 5} more" if len(progress.conflicting) > 5 else ""
         says = (
@@ -178,8 +180,8 @@ def _message(
             "there is most likely none"
         )
         return f"{says}; in conflict: {named}{more}. Relax or leave out some of them, or set a finite slack; {found}"
-    if outcome is Outcome.CONVERGED:
+    if status is LowRankStatus.CONVERGED:
         return f"{found}; {len(constraints) - len(problem)} constraints hold for every kernel of the range"
     if violation > 1e-3 and problem.slack == math.inf:
         found += "; the constraints may have no solution, or only singular ones: relax some, or set a finite slack"
-    return f"{found}; raise max_sweeps, or try solver='newton'" if outcome is Outcome.MAX_SWEEPS else found
+    return f"{found}; raise max_sweeps, or try solver='newton'" if status is LowRankStatus.MAX_SWEEPS else found

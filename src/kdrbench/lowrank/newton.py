@@ -17,7 +17,7 @@ from scipy.linalg import solve
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.divergence import Divergence, State, kkt_residual, values_of
 from kdrbench.lowrank.feasibility import in_conflict, out_of_reach, trace_bound
-from kdrbench.lowrank.result import Outcome, Progress, Stopping
+from kdrbench.lowrank.result import LowRankStatus, Progress, Stopping
 
 _ENOUGH = 1e-4
 _LENGTHS = tuple(0.5**power for power in range(14))
@@ -33,14 +33,14 @@ _SWEPT = 20
 _EXACT = 1e-12
 
 
-def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tuple[FloatArray, Outcome]:
+def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tuple[FloatArray, LowRankStatus]:
     """Return duals and how it ended; ``progress`` is kept up to date."""
     problem = divergence.problem
     duals = np.zeros(len(problem))
     state = divergence.at(duals)
     if not len(problem) or state is None:
         progress.dual_change = 0.0
-        return duals, Outcome.CONVERGED
+        return duals, LowRankStatus.CONVERGED
     progress.dual_change = np.inf
     while True:
         values = values_of(problem, state)
@@ -48,17 +48,17 @@ def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
         if residual <= stopping.kkt_tolerance and (
             progress.dual_change < stopping.tolerance or residual <= _EXACT or not duals.any()
         ):
-            return duals, Outcome.CONVERGED
+            return duals, LowRankStatus.CONVERGED
         progress.trace_bound = max(progress.trace_bound, trace_bound(problem, duals))
         if problem.slack == np.inf and out_of_reach(problem, progress.trace_bound):
             progress.conflicting = in_conflict(problem, duals)
-            return duals, Outcome.INFEASIBLE
+            return duals, LowRankStatus.INFEASIBLE
         if progress.sweeps >= stopping.max_sweeps:
-            return duals, Outcome.MAX_SWEEPS
+            return duals, LowRankStatus.MAX_SWEEPS
         gradient = divergence.bounds(duals) - values
         moved = _step(divergence, duals, state, gradient)
         if moved is None:
-            return duals, Outcome.CONVERGED if residual <= stopping.kkt_tolerance else Outcome.STALLED
+            return duals, LowRankStatus.CONVERGED if residual <= stopping.kkt_tolerance else LowRankStatus.STALLED
         progress.sweeps += 1
         progress.projections += len(problem)
         progress.changes += len(problem)

@@ -10,7 +10,7 @@ from kdrbench.errors import InputError, is_number, is_whole
 from kdrbench.kernels.family import FloatArray
 
 
-class Outcome(StrEnum):
+class LowRankStatus(StrEnum):
     """How learning ended."""
 
     CONVERGED = "converged"
@@ -66,7 +66,7 @@ class LearnedKernel:
     factor: FloatArray
     factor_map: FloatArray
     duals: FloatArray
-    outcome: Outcome
+    status: LowRankStatus
     message: str
     sweeps: int
     projections: int

@@ -15,7 +15,7 @@ from kdrbench.solvers.geometry.stiefel import feasibility_error
 from kdrbench.solvers.monitor import Monitor, SolveMonitor
 from kdrbench.solvers.status import Status
 
-__all__ = ["Outcome", "Solver", "SolverResult", "Status", "TracePoint", "solve"]
+__all__ = ["Solver", "SolverOutcome", "SolverResult", "Status", "TracePoint", "solve"]
 
 # Rounding of a few hundred orthogonalisations stays far below this; a larger error is a solver's fault.
 FEASIBILITY_BOUND = 1e-10
@@ -29,7 +29,7 @@ class TracePoint(NamedTuple):
     stationarity: float
 
 
-class Outcome(NamedTuple):
+class SolverOutcome(NamedTuple):
     """What a solver hands back; ``message`` says in words why it ended."""
 
     projection: FloatArray
@@ -56,15 +56,13 @@ class SolverResult:
 class Solver(Protocol):
     """A method with its options; ``requires`` names the oracles it calls.
 
-    ``version`` is raised when a change of the method's source can change its results. A class may also say
-    ``monotone = True``, that F never falls, which `kdrbench check` then holds it to; ``control = True``, that it does
-    not try to solve anything; and ``imports``, the modules that it loads when it is first used.
+    A class may also set ``monotone = True``: F never falls, which `kdrbench check` then verifies. ``control = True``
+    says that it does not try to maximise F; ``imports`` names the modules that it loads when it is first used.
     """
 
     requires: ClassVar[frozenset[str]]
-    version: ClassVar[int]
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Maximise from ``start``, looping as ``while monitor.keep_going(W)``."""
         ...
 
@@ -93,7 +91,7 @@ def solve(
     try:
         outcome = solver.run(problem, first, cast(Monitor, tracked))
     except PassStoppedError:
-        outcome = Outcome(tracked.latest(first), monitor.stop_status, monitor.stop_message)
+        outcome = SolverOutcome(tracked.latest(first), monitor.stop_status, monitor.stop_message)
     finally:
         if is_approximable(problem):
             problem.report = None

@@ -18,7 +18,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
-from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.base import SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, outside
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import require_positive
@@ -32,10 +32,9 @@ class StartAlone:
     """The start, as it is."""
 
     requires: ClassVar[frozenset[str]] = frozenset()
-    version: ClassVar[int] = 1
     control: ClassVar[bool] = True
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Return ``start``."""
         return _told(start, monitor, "the start, unchanged")
 
@@ -45,13 +44,12 @@ class PrincipalAxes:
     """The q leading principal axes of the samples."""
 
     requires: ClassVar[frozenset[str]] = frozenset()
-    version: ClassVar[int] = 1
     control: ClassVar[bool] = True
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Return the axes."""
         if not monitor.keep_going(start):
-            return Outcome(start, monitor.stop_status, monitor.stop_message)
+            return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
         covariance = _scatter(_objective_of(problem).features)
         return _told(leading_eigenvectors(covariance, start.shape[1])[1], monitor, "principal axes")
 
@@ -64,13 +62,12 @@ class DiscriminantAxes:
     """
 
     requires: ClassVar[frozenset[str]] = frozenset()
-    version: ClassVar[int] = 1
     control: ClassVar[bool] = True
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Return the axes."""
         if not monitor.keep_going(start):
-            return Outcome(start, monitor.stop_status, monitor.stop_message)
+            return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
         objective = _objective_of(problem)
         if objective.gamma.codes is None:
             raise InputError("discriminant axes need one label a sample; this problem has none: choose principal_axes")
@@ -89,13 +86,12 @@ class ShuffledLabels:
     seed: int = 0
     max_iterations: int = 20
     requires: ClassVar[frozenset[str]] = frozenset()
-    version: ClassVar[int] = 1
     control: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_positive(max_iterations=self.max_iterations)
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate on the shuffled problem."""
         objective = _objective_of(problem)
         order = np.random.default_rng(self.seed).permutation(objective.gamma.n_samples)
@@ -103,16 +99,16 @@ class ShuffledLabels:
         projection = start
         for _ in range(self.max_iterations):
             if not monitor.keep_going(projection):
-                return Outcome(projection, monitor.stop_status, monitor.stop_message)
+                return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
             projection = leading_eigenvectors(shuffled.surrogate(projection), start.shape[1])[1]
         return _told(projection, monitor, f"{self.max_iterations} iterations on shuffled labels")
 
 
-def _told(projection: FloatArray, monitor: Monitor, message: str) -> Outcome:
+def _told(projection: FloatArray, monitor: Monitor, message: str) -> SolverOutcome:
     """Show the projection to the monitor, as every iterate is shown, and return it."""
     if not monitor.keep_going(projection):
-        return Outcome(projection, monitor.stop_status, monitor.stop_message)
-    return Outcome(projection, Status.CONVERGED, message)
+        return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
+    return SolverOutcome(projection, Status.CONVERGED, message)
 
 
 def _objective_of(problem: Problem) -> TraceObjective:

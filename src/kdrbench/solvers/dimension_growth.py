@@ -41,7 +41,7 @@ import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.base import SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside
 from kdrbench.solvers.monitor import Monitor, State
 from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
@@ -95,13 +95,12 @@ class DimensionGrowth:
     max_iterations: int = 1000
     variant: str = "converged"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
-    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
         require_one_of("variant", self.variant, VARIANTS)
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Grow the projection to the number of columns of ``start``."""
         rule = _RULES[self.variant]
         growth = _Growth(problem, start, rule, monitor.resumed)
@@ -115,14 +114,16 @@ class DimensionGrowth:
             else:
                 iterate = partial(_completed, column.grown(), start)
                 if not monitor.keep_going(iterate):
-                    return Outcome(iterate(), monitor.stop_status, monitor.stop_message)
+                    return SolverOutcome(iterate(), monitor.stop_status, monitor.stop_message)
                 if column.step():
                     growth.steps += 1
                 elif rule.ends_with_its_search:
                     growth.end_column()
                 else:
                     growth.end_column(Status.STALLED, "no step increases F along column {}")
-        return Outcome(growth.found, growth.status, "; ".join(growth.unsettled) or rule.end.format(self.tolerance))
+        return SolverOutcome(
+            growth.found, growth.status, "; ".join(growth.unsettled) or rule.end.format(self.tolerance)
+        )
 
 
 class _Growth:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import Outcome
+from kdrbench.solvers.base import SolverOutcome
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import require_positive
 from kdrbench.solvers.pymanopt_adapter import run_on_grassmann, stationary_to
@@ -29,12 +29,11 @@ class GrassmannConjugateGradient:
     max_iterations: int = 10_000
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Run pymanopt from ``start`` until it is stationary."""
         from pymanopt.optimizers import ConjugateGradient
 

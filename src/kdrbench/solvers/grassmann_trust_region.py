@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem, evaluated_as
-from kdrbench.solvers.base import Outcome
+from kdrbench.solvers.base import SolverOutcome
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
 from kdrbench.solvers.pymanopt_adapter import gradient_below, run_on_grassmann, stationary_to
@@ -47,14 +47,13 @@ class GrassmannTrustRegion:
     derivatives: str = "analytic"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector"})
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
         require_one_of("variant", self.variant, VARIANTS)
         require_one_of("derivatives", self.derivatives, ("analytic", "autograd"))
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Run pymanopt from ``start`` until its rule is met."""
         from pymanopt.optimizers import TrustRegions
 

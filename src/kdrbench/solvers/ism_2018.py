@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem, evaluated_as
-from kdrbench.solvers.base import Outcome
+from kdrbench.solvers.base import SolverOutcome
 from kdrbench.solvers.ism import IterativeSpectralMethod
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import require_positive
@@ -28,12 +28,11 @@ class PairwiseSumISM:
     tolerance: float = 0.01
     max_iterations: int = 200
     requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate from ``start``."""
         ism = IterativeSpectralMethod(self.tolerance, self.max_iterations)
         return ism.run(evaluated_as("pairwise_sum", problem), start, monitor)

@@ -24,7 +24,7 @@ CONTROLS: dict[str, str] = {
     "shuffled_labels": "kdrbench.solvers.controls:ShuffledLabels",
     "start_alone": "kdrbench.solvers.controls:StartAlone",
 }
-CONTRACT = ("requires", "version", "run")
+CONTRACT = ("requires", "run")
 
 
 def build_solver(definition: Mapping[str, Any]) -> Solver:

@@ -40,7 +40,7 @@ import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.base import SolverOutcome, Status
 from kdrbench.solvers.geometry.cayley_curve import CayleyCurve
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
@@ -72,13 +72,12 @@ class StiefelCayley:
     max_iterations: int = 10_000
     variant: str = "converged"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
         require_one_of("variant", self.variant, VARIANTS)
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Search from ``start``."""
         rule = _RULES[self.variant]
         search = _Search(problem, start, rule)
@@ -86,13 +85,13 @@ class StiefelCayley:
         while not (reason := rule.settled(search, self.tolerance)):
             if search.steps == most_steps:
                 message = f"stationarity was {search.stationarity:.1e} after {search.steps} steps"
-                return Outcome(search.point, Status.MAX_ITERATIONS, message)
+                return SolverOutcome(search.point, Status.MAX_ITERATIONS, message)
             if not monitor.keep_going(search.point):
-                return Outcome(search.point, monitor.stop_status, monitor.stop_message)
+                return SolverOutcome(search.point, monitor.stop_status, monitor.stop_message)
             if not search.step():
                 message = f"no step length decreases the cost; stationarity is {search.stationarity:.1e}"
-                return Outcome(search.point, Status.STALLED, message)
-        return Outcome(search.point, Status.CONVERGED, reason)
+                return SolverOutcome(search.point, Status.STALLED, message)
+        return SolverOutcome(search.point, Status.CONVERGED, reason)
 
 
 class _Search:

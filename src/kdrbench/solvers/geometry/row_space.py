@@ -7,13 +7,13 @@ from typing import cast
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem, in_row_space
-from kdrbench.solvers.base import Outcome
+from kdrbench.solvers.base import SolverOutcome
 from kdrbench.solvers.monitor import Iterate, Monitor, MonitorProxy
 
-Run = Callable[[Problem, FloatArray, Monitor], Outcome]
+Run = Callable[[Problem, FloatArray, Monitor], SolverOutcome]
 
 
-def run_in_row_space(run: Run, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+def run_in_row_space(run: Run, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
     """Return what ``run`` finds, in fewer coordinates where that is worth it; the monitor sees W all the same."""
     found = in_row_space(problem, start)
     if found is None:

@@ -25,7 +25,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, approximation_of
-from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.base import SolverOutcome, Status
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.row_space import run_in_row_space
 from kdrbench.solvers.monitor import Monitor
@@ -54,20 +54,19 @@ class SafeguardedISM:
     max_exploration: int = 200
     max_iterations: int = 1000
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
-    version: ClassVar[int] = 3
     monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_positive(**asdict(self))
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Explore, approach, finish and escape from ``start``."""
         return run_in_row_space(self._solve, problem, start, monitor)
 
-    def _solve(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def _solve(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         n_features, n_components = start.shape
         if n_features == n_components:
-            return Outcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
+            return SolverOutcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
         approximation = approximation_of(problem, n_components)
         if approximation is not None:
             try:
@@ -79,7 +78,7 @@ class SafeguardedISM:
 
     def _solve_from(
         self, problem: Problem, approximation: ApproximableProblem | None, start: FloatArray, monitor: Monitor
-    ) -> Outcome:
+    ) -> SolverOutcome:
         n_features, n_components = start.shape
         explored = explore(
             approximation or problem,
@@ -89,7 +88,7 @@ class SafeguardedISM:
             max_steps=self.max_exploration,
         )
         if explored is None:
-            return Outcome(start, monitor.stop_status, monitor.stop_message)
+            return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
         point, value, surrogate = explored
         # Below its accuracy, the stationarity of a problem means nothing.
         tolerance = max(self.tolerance, accuracy_of(problem, n_components))
@@ -107,20 +106,20 @@ class SafeguardedISM:
             point, value, gradient = search.point, search.value, search.gradient
         return self._finish(NewtonSearch(problem, point, value, gradient), tolerance, monitor, self.max_iterations)
 
-    def _finish(self, search: NewtonSearch, tolerance: float, monitor: Monitor, max_steps: int) -> Outcome:
+    def _finish(self, search: NewtonSearch, tolerance: float, monitor: Monitor, max_steps: int) -> SolverOutcome:
         """Take Newton steps, and escape from saddles, until the tolerances are met."""
         for _ in range(max_steps):
             if not monitor.keep_going(search.point):
-                return Outcome(search.point, monitor.stop_status, monitor.stop_message)
+                return SolverOutcome(search.point, monitor.stop_status, monitor.stop_message)
             if search.stationarity > tolerance:
                 if not search.step() and search.stationarity > tolerance:
                     message = f"no step increases F beyond rounding; stationarity is {search.stationarity:.1e}"
-                    return Outcome(search.point, Status.STALLED, message)
+                    return SolverOutcome(search.point, Status.STALLED, message)
             elif search.curvature() >= -self.curvature_tolerance or not escape(search):
                 message = f"relative stationarity at most {tolerance:g}, no direction of ascent found"
-                return Outcome(search.point, Status.CONVERGED, message)
+                return SolverOutcome(search.point, Status.CONVERGED, message)
         message = f"stationarity was {search.stationarity:.1e} after {max_steps} steps"
-        return Outcome(search.point, Status.MAX_ITERATIONS, message)
+        return SolverOutcome(search.point, Status.MAX_ITERATIONS, message)
 
 
 def _approached(
