@@ -185,7 +185,7 @@ def test_low_rank_factors_are_for_gaussians_and_a_tolerance():
     with pytest.raises(InputError, match="low-rank factors are for Gaussian kernels, not for Polynomial"):
         build_problem(objective_of(100, Polynomial()), Evaluation(evaluator="low_rank", tolerance=1e-3))
     for tolerance in (0.0, 1.0, float("nan")):
-        with pytest.raises(InputError, match="must lie between 0 and 1"):
+        with pytest.raises(InputError, match="must be a number > 0 and < 1"):
             LowRankProblem(objective_of(100, Gaussian(1.0)), tolerance)
     # Nobody gets an approximation unasked.
     assert plan(objective_of(3000, Gaussian(1.0)), 2).evaluator == "panels"

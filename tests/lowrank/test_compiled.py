@@ -19,7 +19,7 @@ from kdrbench.lowrank import (
     learn_kernel,
     squared_distances,
 )
-from kdrbench.lowrank.inner_loop import InnerLoop
+from kdrbench.lowrank.compiled import InnerLoop
 from kdrbench.lowrank.result import Progress
 from lowrank_cases import TIGHT, feasible_problem
 

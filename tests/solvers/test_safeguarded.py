@@ -9,8 +9,7 @@ from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import certify
-from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest_curvature
-from kdrbench.solvers.geometry.preconditioner import IsmPreconditioner
+from kdrbench.solvers.geometry.curvature import IsmPreconditioner, Tangents, largest_turn, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import outside
 from kdrbench.solvers.safeguarded import quadratic_model
 from kdrbench.solvers.safeguarded.escape import escape

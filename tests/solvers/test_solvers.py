@@ -145,7 +145,7 @@ def test_unknown_methods_and_options_are_named():
         InputError, match="option of solver method 'ism': 'tol'; allowed: max_iterations, test, tolerance, variant"
     ):
         build_solver({"method": "ism", "tol": 1})
-    with pytest.raises(InputError, match=r"max_iterations must be of type int, got 1.5"):
+    with pytest.raises(InputError, match=r"max_iterations must be an integer >= 1, got 1.5"):
         build_solver({"method": "ism", "max_iterations": 1.5})
     with pytest.raises(InputError, match="'no_such_module:Solver' cannot be loaded: No module named"):
         build_solver({"method": "no_such_module:Solver"})

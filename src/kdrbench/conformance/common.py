@@ -9,12 +9,61 @@ import pickle
 import random
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.conformance.findings import Check, Fault
+from kdrbench.kernels.family import FloatArray
+
+
+class Fault(Exception):  # noqa: N818 - it is what is found, not an error of the check
+    """What is wrong with a plug-in, and how to mend it."""
+
+    def __init__(self, what: str, mend: str) -> None:
+        super().__init__(what)
+        self.what, self.mend = what, mend
+
+
+class Check(NamedTuple):
+    """One question; ``ask`` raises :class:`Fault` or anything else where the answer is no.
+
+    ``mend`` says what to do where it raises something else, or does not end.
+    """
+
+    name: str
+    ask: Callable[[], None]
+    mend: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The answer to one check; ``fault`` and ``mend`` are empty where all is well."""
+
+    check: str
+    fault: str = ""
+    mend: str = ""
+
+    def __str__(self) -> str:
+        """Return the finding as lines for a terminal."""
+        return f"{self.check}: {self.fault}\n    {self.mend}" if self.fault else f"{self.check}: well"
+
+
+N_SAMPLES, N_FEATURES, N_CLASSES = 40, 6, 3
+
+
+def features_and_labels() -> tuple[FloatArray, NDArray[np.int64]]:
+    """Return three overlapping classes of 40 samples, centred, and their codes; the same every time."""
+    labels = np.arange(N_SAMPLES) % N_CLASSES
+    features = np.random.default_rng(0).standard_normal((N_SAMPLES, N_FEATURES)) + 0.7 * labels[:, None]
+    return features - features.mean(axis=0), labels
+
+
+def some_projection(n_features: int, n_components: int) -> FloatArray:
+    """Return an orthonormal array that is no stationary point of anything; the same every time."""
+    columns = np.random.default_rng(1).standard_normal((n_features, n_components))
+    return np.ascontiguousarray(np.linalg.qr(columns)[0])
+
 
 Arrays = tuple[NDArray[Any], ...]
 

@@ -7,9 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from kdrbench.conformance.common import Arrays, Case, check_options, common_checks
-from kdrbench.conformance.findings import Check, Fault
-from kdrbench.conformance.samples import features_and_labels, some_projection
+from kdrbench.conformance.common import (
+    Arrays,
+    Case,
+    Check,
+    Fault,
+    check_options,
+    common_checks,
+    features_and_labels,
+    some_projection,
+)
 from kdrbench.kernels import FAMILIES, Kernel, Pairing, build_kernel, check_definition
 from kdrbench.kernels.family import FloatArray, pairing_values
 from kdrbench.kernels.registry import CONTRACT

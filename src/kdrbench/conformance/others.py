@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 
 from kdrbench.baselines import BaselineTask, build_baseline
-from kdrbench.conformance.common import Arrays, Case, check_options, check_signature, common_checks
-from kdrbench.conformance.findings import Check, Fault
-from kdrbench.conformance.samples import N_CLASSES, features_and_labels
+from kdrbench.conformance.common import (
+    N_CLASSES,
+    Arrays,
+    Case,
+    Check,
+    Fault,
+    check_options,
+    check_signature,
+    common_checks,
+    features_and_labels,
+)
 from kdrbench.datasets import Dataset, load_dataset, load_own, load_registry
 from kdrbench.datasets.own import CONTRACT as OF_DATA
 from kdrbench.methods import build_method, load_method

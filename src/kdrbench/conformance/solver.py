@@ -8,9 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from kdrbench.conformance.common import Arrays, Case, check_options, check_signature, common_checks
-from kdrbench.conformance.findings import Check, Fault
-from kdrbench.conformance.samples import features_and_labels, some_projection
+from kdrbench.conformance.common import (
+    Arrays,
+    Case,
+    Check,
+    Fault,
+    check_options,
+    check_signature,
+    common_checks,
+    features_and_labels,
+    some_projection,
+)
 from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray

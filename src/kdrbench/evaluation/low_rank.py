@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError, is_number
+from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
 from kdrbench.evaluation.bounded_factor import Factor, kernel_values, pivoted_cholesky
 from kdrbench.evaluation.hessian import curvature_form
@@ -31,6 +31,7 @@ from kdrbench.evaluation.pairs import single_precision_features
 from kdrbench.evaluation.weights import GammaSums, weighted_gram
 from kdrbench.kernels import Gaussian, Pairing, terms_of
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import FRACTION, check_value
 from kdrbench.problems import TraceObjective
 
 
@@ -46,8 +47,7 @@ class LowRankProblem(PairSums):
     ) -> None:
         if not isinstance(objective.kernel, Gaussian):
             raise InputError(f"low-rank factors are for Gaussian kernels, not for {objective.kernel!r}")
-        if not is_number(tolerance) or not 0.0 < tolerance < 1.0:
-            raise InputError(f"the tolerance of a low-rank factor must lie between 0 and 1, got {tolerance!r}")
+        check_value("the tolerance of a low-rank factor", tolerance, FRACTION)
         self._sums, self._threads, self._max_rank = GammaSums(objective.gamma, threads), threads, max_rank
         # Of the sums; the factor itself is always made in float64.
         single = tolerance >= SINGLE_PRECISION

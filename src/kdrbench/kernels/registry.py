@@ -10,10 +10,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from kdrbench.errors import InputError, TooFewSamplesError, is_whole, unknown_name
-from kdrbench.kernels.alignment import aligned_weights
+from kdrbench.errors import InputError, TooFewSamplesError
 from kdrbench.kernels.bandwidth import median_distance, neighbour_distances
-from kdrbench.kernels.combination import Combination, Term
+from kdrbench.kernels.combination import Combination, Term, aligned_weights
 from kdrbench.kernels.family import (
     FloatArray,
     Gaussian,
@@ -25,6 +24,7 @@ from kdrbench.kernels.family import (
 )
 from kdrbench.kernels.relative import RelativeGaussian
 from kdrbench.methods import build_method, is_own, load_method, unknown_method
+from kdrbench.parameters import COUNT, Instance, check_names, check_value
 
 # What a kernel's class must have.
 CONTRACT = ("pairing", "value", "derivative", "second_derivative")
@@ -59,8 +59,7 @@ def _gaussian(options: Definition, samples: Samples) -> Kernel:
 
 def _rbf_relative(options: Definition, samples: Samples) -> Kernel:
     neighbour = options["neighbour"]
-    if not is_whole(neighbour) or neighbour < 1:
-        raise InputError(f"kernel option neighbour must be an integer >= 1, got {neighbour!r}")
+    check_value("kernel option neighbour", neighbour, COUNT)
     return RelativeGaussian(neighbour_distances(samples.features, int(neighbour)))
 
 
@@ -117,9 +116,8 @@ def check_definition(definition: Definition) -> None:
         if not isinstance(family, str) or family not in FAMILIES:
             raise InputError(unknown_method("kernel", "kernel family", family, FAMILIES))
         options = FAMILIES[family].defaults
-        for option in definition:
-            if option != "family" and option not in options:
-                raise InputError(unknown_name(f"option of kernel family {family!r}:", option, sorted(options)))
+        given = (option for option in definition if option != "family")
+        check_names(f"option of kernel family {family!r}:", given, sorted(options))
     # Samples with a positive median distance give every data-dependent option a value, unless it wants more of them.
     probe = np.arange(16.0).reshape(16, 1)
     with suppress(TooFewSamplesError):
@@ -190,7 +188,6 @@ def _build_own(definition: Definition, samples: Samples) -> Kernel:
 
 
 def _number(name: str, value: object, otherwise: str | None = None) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        words = f"a number or {otherwise}" if otherwise else "a number"
-        raise InputError(f"kernel option {name} must be {words}, got {value!r}")
-    return float(value)
+    words = f"a number or {otherwise}" if otherwise else "a number"
+    check_value(f"kernel option {name}", value, Instance((Real,), words))
+    return float(cast("float", value))

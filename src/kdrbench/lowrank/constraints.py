@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, vstack
 
-from kdrbench.errors import InputError, is_whole, unknown_name
+from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, check_value
 
 IntArray = NDArray[np.int64]
 # An eigenvalue of A below this share of the largest one is rounding.
@@ -202,8 +203,7 @@ def _build(
 
 
 def _indices(n_samples: int, given: ArrayLike, width: int, what: str) -> list[IntArray]:
-    if not is_whole(n_samples) or n_samples < 1:
-        raise InputError(f"n_samples must be a positive integer, got {n_samples!r}")
+    check_value("n_samples", n_samples, COUNT)
     array = np.asarray(given)
     if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iu":
         raise InputError(f"{what} must be integers in an m x {width} array, got {array.dtype} of shape {array.shape}")

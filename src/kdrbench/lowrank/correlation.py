@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdrbench.errors import InputError, is_number, is_whole
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import diagonal
 from kdrbench.lowrank.learn import learn_kernel
 from kdrbench.lowrank.result import LearnedKernel, Stopping
+from kdrbench.parameters import POSITIVE, check_value, optional, whole
 
 
 def factor_of(kernel: ArrayLike, rank: int | None = None) -> FloatArray:
@@ -33,8 +34,7 @@ def factor_of(kernel: ArrayLike, rank: int | None = None) -> FloatArray:
     if values[0] < -1e-6 * len(given) * np.abs(given).max():
         raise InputError(f"the kernel is not positive semidefinite: its smallest eigenvalue is {values[0]:g}")
     found = int((values > len(given) * np.finfo(float).eps * values[-1]).sum())
-    if rank is not None and (not is_whole(rank) or not 1 <= rank <= found):
-        raise InputError(f"rank must be an integer between 1 and the kernel's rank {found}, got {rank!r}")
+    check_value("rank", rank, optional(whole(1, found, f"the kernel's rank {found}")))
     kept = slice(None, -(rank or found) - 1, -1)
     return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
 
@@ -69,8 +69,7 @@ def higham_correlation(kernel: ArrayLike, *, tolerance: float = 1e-8, max_rounds
     start = np.asarray(kernel, dtype=np.float64)
     if start.ndim != 2 or not np.array_equal(start, start.T) or not np.isfinite(start).all():
         raise InputError(f"the matrix must be symmetric and finite, got shape {start.shape}")
-    if not is_number(tolerance) or tolerance <= 0:
-        raise InputError(f"tolerance must be a positive number, got {tolerance!r}")
+    check_value("tolerance", tolerance, POSITIVE)
     matrix: FloatArray = start.copy()
     correction = np.zeros_like(start)
     for _ in range(max_rounds):

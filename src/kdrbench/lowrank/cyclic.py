@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.lowrank.conflict import search_conflict
 from kdrbench.lowrank.divergence import Divergence, kkt_residual, values_of
-from kdrbench.lowrank.feasibility import in_conflict, out_of_reach, trace_bound
-from kdrbench.lowrank.newton import change_of
+from kdrbench.lowrank.newton import change_of, search_conflict
+from kdrbench.lowrank.reduced import in_conflict, out_of_reach, trace_bound
 from kdrbench.lowrank.result import LowRankStatus, Progress, Stopping
 
 # After this many sweeps, and at every doubling, growing duals are looked at.

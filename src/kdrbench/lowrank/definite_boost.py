@@ -20,7 +20,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import Constraints
 from kdrbench.lowrank.learn import checked_factor
@@ -29,6 +29,7 @@ from kdrbench.lowrank.reduced import ReducedProblem, reduce_problem
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
 from kdrbench.lowrank.spectrum import spectrum_of
 from kdrbench.lowrank.trace_step import Projection, projection_step
+from kdrbench.parameters import OneOf, check_value
 
 STEPS = ("own_range", "symmetric", "exact")
 
@@ -45,8 +46,7 @@ def definite_boost(
 
     Raises ``InputError`` as :func:`learn_kernel`, for constraints of rank two, and for bounds out of reach.
     """
-    if step not in STEPS:
-        raise InputError(unknown_name("step", step, list(STEPS)))
+    check_value("step", step, OneOf(tuple(STEPS)))
     start = checked_factor(factor, constraints)
     size = float(np.linalg.norm(start))
     start = start / size

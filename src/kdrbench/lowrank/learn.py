@@ -7,18 +7,17 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.burg import Burg
-from kdrbench.lowrank.conflict import search_conflict
 from kdrbench.lowrank.constraints import Constraints
 from kdrbench.lowrank.cyclic import cyclic
 from kdrbench.lowrank.divergence import Divergence, kkt_residual, values_of
-from kdrbench.lowrank.inner_loop import check_compiled
-from kdrbench.lowrank.newton import newton
+from kdrbench.lowrank.newton import newton, search_conflict
 from kdrbench.lowrank.reduced import ReducedProblem, reduce_problem
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
 from kdrbench.lowrank.von_neumann import VonNeumann
+from kdrbench.parameters import POSITIVE_OR_INFINITE, OneOf, check_value
 
 DIVERGENCES: dict[str, type[Burg] | type[VonNeumann]] = {"burg": Burg, "von_neumann": VonNeumann}
 # What an end without a solution is worth finding out why.
@@ -59,7 +58,7 @@ def learn_kernel(
         metric learning does for Burg.
     compiled : True, False or "auto"
         Whether sweeps of projections are machine code, which needs numba; results are those of numpy up to rounding.
-        ``auto``: in long solves, where numba is installed. See :mod:`kdrbench.lowrank.inner_loop`.
+        ``auto``: in long solves, where numba is installed. See :mod:`kdrbench.lowrank.compiled`.
 
     Returns
     -------
@@ -85,13 +84,10 @@ def learn_kernel(
     [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
     """
     start = checked_factor(factor, constraints)
-    if divergence not in DIVERGENCES:
-        raise InputError(unknown_name("divergence", divergence, sorted(DIVERGENCES)))
-    if solver not in SOLVERS:
-        raise InputError(unknown_name("solver", solver, sorted(SOLVERS)))
-    if isinstance(slack, bool) or not isinstance(slack, int | float) or not slack > 0:
-        raise InputError(f"slack must be a positive number or inf, got {slack!r}")
-    check_compiled(compiled)
+    check_value("divergence", divergence, OneOf(tuple(sorted(DIVERGENCES))))
+    check_value("solver", solver, OneOf(tuple(sorted(SOLVERS))))
+    check_value("slack", slack, POSITIVE_OR_INFINITE)
+    check_value("compiled", compiled, OneOf((True, False, "auto")))
     kind = DIVERGENCES[divergence]
     problem = reduce_problem(start, constraints, orthonormal=kind.orthonormal, slack=float(slack))
     chosen: Divergence = kind(problem, compiled)

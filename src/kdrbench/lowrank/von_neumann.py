@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.lowrank.compiled import InnerLoop
 from kdrbench.lowrank.divergence import State
-from kdrbench.lowrank.inner_loop import InnerLoop
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
 from kdrbench.lowrank.spectrum import divided_differences

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from kdrbench.errors import InputError, is_number
+from kdrbench.errors import InputError
 from kdrbench.kernels.combination import Combination, terms_of
 from kdrbench.kernels.family import FloatArray, Gaussian, Kernel, Pairing
+from kdrbench.parameters import POSITIVE, check_value
 
 # k(left, right) for rows of features (m x D, n x D): m x n.
 KernelFunction = Callable[[FloatArray, FloatArray], FloatArray]
@@ -23,8 +24,7 @@ def scaled_gaussian(sigma: float, n_features: int) -> Gaussian:
 
     Raises ``InputError`` unless sigma is a finite number > 0.
     """
-    if not is_number(sigma) or sigma <= 0:
-        raise InputError(f"sigma must be a finite number > 0, got {sigma!r}")
+    check_value("sigma", sigma, POSITIVE)
     return Gaussian(float(sigma) * float(np.sqrt(n_features)))
 
 

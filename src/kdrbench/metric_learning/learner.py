@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError, is_whole
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray, nearest_among
 
@@ -55,12 +55,6 @@ def class_codes(labels: NDArray[np.generic]) -> IntArray:
     if len(names) < 2:
         raise InputError(f"a metric is learned from at least 2 classes; got {len(names)}: {names.tolist()}")
     return np.asarray(codes, dtype=np.intp)
-
-
-def check_count(name: str, value: object) -> None:
-    """Raise ``InputError`` unless it is an integer >= 1."""
-    if not is_whole(value) or value < 1:  # type: ignore[operator]
-        raise InputError(f"{name} must be an integer >= 1, got {value!r}")
 
 
 def target_neighbours(squared: FloatArray, codes: IntArray, n_neighbours: int) -> list[IntArray]:

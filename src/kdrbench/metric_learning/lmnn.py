@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import check_count, checked_classes, inverse_scale
+from kdrbench.metric_learning.learner import checked_classes, inverse_scale
 from kdrbench.metric_learning.lmnn_objective import LMNNObjective, lmnn_objective
+from kdrbench.parameters import COUNT, check_value
 
 # Widths of the smoothed hinge, each started where the one before ended: the first is the margin itself.
 _SMOOTHINGS = 10.0 ** -np.arange(0.0, 9.0)
@@ -41,7 +42,7 @@ class LMNN:
 
     def descend(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[FloatArray, int]:
         """Return A and the iterations taken."""
-        check_count("max_iterations", self.max_iterations)
+        check_value("max_iterations", self.max_iterations, COUNT)
         objective, scale = self.scaled_objective(features, labels)
         projection, iterations = descend(objective, np.eye(features.shape[1]), self.max_iterations)
         return scale * projection, iterations

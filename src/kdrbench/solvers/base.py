@@ -10,6 +10,7 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import OneOf
 from kdrbench.problems import PassStoppedError, Problem, explanation_of, is_approximable
 from kdrbench.solvers.geometry.stiefel import feasibility_error
 from kdrbench.solvers.monitor import Monitor, SolveMonitor
@@ -17,6 +18,8 @@ from kdrbench.solvers.status import Status
 
 __all__ = ["Solver", "SolverOutcome", "SolverResult", "Status", "TracePoint", "solve"]
 
+# Of a rival: best effort to a common accuracy, or the defaults of its paper or its authors' code.
+VARIANTS = OneOf(("converged", "published"))
 # Rounding of a few hundred orthogonalisations stays far below this; a larger error is a solver's fault.
 FEASIBILITY_BOUND = 1e-10
 

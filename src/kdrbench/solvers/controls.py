@@ -8,7 +8,7 @@ identity`` the first axes. ``principal_axes`` and ``discriminant_axes`` look at 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, check_parameters
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
 from kdrbench.solvers.base import SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, outside
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.options import require_positive
 
 # Share of the mean variance that is added to within-class covariances: constant features have none.
 _RIDGE = 1e-8
@@ -84,12 +84,12 @@ class ShuffledLabels:
     """Plain ISM on the same samples with the rows of Gamma permuted; ``seed`` draws the permutation."""
 
     seed: int = 0
-    max_iterations: int = 20
+    max_iterations: Annotated[int, COUNT] = 20
     requires: ClassVar[frozenset[str]] = frozenset()
     control: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_positive(max_iterations=self.max_iterations)
+        check_parameters(self, "solver option")
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate on the shuffled problem."""

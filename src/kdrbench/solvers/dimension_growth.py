@@ -35,16 +35,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, POSITIVE, check_parameters
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import SolverOutcome, Status
+from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside
 from kdrbench.solvers.monitor import Monitor, State
-from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
 
 _SUFFICIENT_INCREASE = 1e-4
 _BACKTRACK = 0.5
@@ -91,14 +91,13 @@ _RULES = {
 class DimensionGrowth:
     """DG with at most ``max_iterations`` steps a column; ``tolerance`` is that of the converged variant."""
 
-    tolerance: float = 1e-6
-    max_iterations: int = 1000
-    variant: str = "converged"
+    tolerance: Annotated[float, POSITIVE] = 1e-6
+    max_iterations: Annotated[int, COUNT] = 1000
+    variant: Annotated[str, VARIANTS] = "converged"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
 
     def __post_init__(self) -> None:
-        require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
-        require_one_of("variant", self.variant, VARIANTS)
+        check_parameters(self, "solver option")
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Grow the projection to the number of columns of ``start``."""

@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters
 from kdrbench.problems import Problem, evaluated_as
-from kdrbench.solvers.base import SolverOutcome
+from kdrbench.solvers.base import VARIANTS, SolverOutcome
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
 from kdrbench.solvers.pymanopt_adapter import gradient_below, run_on_grassmann, stationary_to
 
 _PUBLISHED_NORM = 1e-6
@@ -41,17 +41,15 @@ class GrassmannTrustRegion:
     ``tolerance`` and ``derivatives`` are those of the converged variant.
     """
 
-    tolerance: float = 1e-6
-    max_iterations: int = 1000
-    variant: str = "converged"
-    derivatives: str = "analytic"
+    tolerance: Annotated[float, POSITIVE] = 1e-6
+    max_iterations: Annotated[int, COUNT] = 1000
+    variant: Annotated[str, VARIANTS] = "converged"
+    derivatives: Annotated[str, OneOf(("analytic", "autograd"))] = "analytic"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector"})
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
 
     def __post_init__(self) -> None:
-        require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
-        require_one_of("variant", self.variant, VARIANTS)
-        require_one_of("derivatives", self.derivatives, ("analytic", "autograd"))
+        check_parameters(self, "solver option")
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Run pymanopt from ``start`` until its rule is met."""

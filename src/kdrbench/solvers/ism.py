@@ -20,17 +20,17 @@ Source: NeurIPS 2019, Algorithm 1; delta = 0.01 in its section 5.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import SolverOutcome, Status
 from kdrbench.solvers.geometry.row_space import run_in_row_space
 from kdrbench.solvers.geometry.stiefel import eigenvalues_settled, leading_eigenvectors, subspace_turn
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.options import require_one_of, require_positive
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,14 @@ class IterativeSpectralMethod:
     ``variant`` is ``iterated``, or ``published`` for the papers' polynomial runs.
     """
 
-    tolerance: float = 0.01
-    max_iterations: int = 200
-    test: str = "eigenvalues"
-    variant: str = "iterated"
+    tolerance: Annotated[float, POSITIVE] = 0.01
+    max_iterations: Annotated[int, COUNT] = 200
+    test: Annotated[str, OneOf(("eigenvalues", "angles"))] = "eigenvalues"
+    variant: Annotated[str, OneOf(("iterated", "published"))] = "iterated"
     requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
 
     def __post_init__(self) -> None:
-        require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
-        require_one_of("test", self.test, ("eigenvalues", "angles"))
-        require_one_of("variant", self.variant, ("iterated", "published"))
+        check_parameters(self, "solver option")
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate from ``start``."""

@@ -34,16 +34,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, POSITIVE, check_parameters
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import SolverOutcome, Status
-from kdrbench.solvers.geometry.cayley_curve import CayleyCurve
+from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
+from kdrbench.solvers.geometry.stiefel import CayleyCurve
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
 
 _SUFFICIENT_DECREASE = 1e-4
 _BACKTRACK = 0.1
@@ -68,14 +68,13 @@ class _Rule:
 class StiefelCayley:
     """Curvilinear search of at most ``max_iterations`` steps; ``tolerance`` is that of the converged variant."""
 
-    tolerance: float = 1e-6
-    max_iterations: int = 10_000
-    variant: str = "converged"
+    tolerance: Annotated[float, POSITIVE] = 1e-6
+    max_iterations: Annotated[int, COUNT] = 10_000
+    variant: Annotated[str, VARIANTS] = "converged"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
 
     def __post_init__(self) -> None:
-        require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
-        require_one_of("variant", self.variant, VARIANTS)
+        check_parameters(self, "solver option")
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Search from ``start``."""

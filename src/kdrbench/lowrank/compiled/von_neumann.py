@@ -1,7 +1,7 @@
 """A sweep of von Neumann projections in machine code.
 
 What :mod:`kdrbench.lowrank.trace_step` does, with eigenvalues of diag(d) + alpha ww' from the secular equation
-(:mod:`kdrbench.lowrank.secular`) at every rank. Constraints of rank two are left to numpy: full eigenproblems cost as
+(:mod:`kdrbench.lowrank.spectrum`) at every rank. Constraints of rank two are left to numpy: full eigenproblems cost as
 much in machine code.
 """
 

@@ -1,4 +1,7 @@
-"""Geometry of the Stiefel manifold {W : W'W = I} that solvers and certificates share."""
+"""Geometry of the Stiefel manifold {W : W'W = I} that solvers and certificates share.
+
+The Cayley transform as a curve on the Stiefel manifold, by its low-rank form.
+"""
 
 from __future__ import annotations
 
@@ -187,3 +190,28 @@ def with_fixed_signs(columns: FloatArray) -> FloatArray:
     places = np.abs(columns).argmax(axis=0)
     signs = np.where(columns[places, np.arange(columns.shape[1])] < 0, -1.0, 1.0)
     return np.ascontiguousarray(columns * signs)
+
+
+_ROUNDING = 1e-13
+
+
+class CayleyCurve:
+    """Y(tau) = W - tau U (I + tau/2 V'U)^-1 V'W through W with Y'(0) = -A W; U = [G, W], V = [W, -G], A = UV'.
+
+    A point further than 1e-13 off the manifold is orthonormalised.
+
+    Source: Wen and Yin, Mathematical Programming 142, 2013, Lemma 4.
+    """
+
+    def __init__(self, point: FloatArray, gradient: FloatArray) -> None:
+        self._point, self._identity = point, np.eye(2 * point.shape[1])
+        self._left = np.hstack([gradient, point])
+        right = np.hstack([point, -gradient])
+        self._inner = right.T @ self._left
+        self._image = right.T @ point
+
+    def at(self, tau: float) -> FloatArray:
+        """Return the feasible point Y(tau)."""
+        system = self._identity + 0.5 * tau * self._inner
+        point = self._point - tau * (self._left @ np.linalg.solve(system, self._image))
+        return orthonormalised(point) if feasibility_error(point) > _ROUNDING else point

@@ -17,19 +17,19 @@ Source: exploration is Algorithm 1 of NeurIPS 2019; the rest is ours.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, POSITIVE, check_parameters
 from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, approximation_of
 from kdrbench.solvers.base import SolverOutcome, Status
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.row_space import run_in_row_space
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.options import require_positive
 from kdrbench.solvers.safeguarded.approach import Approach, approach
 from kdrbench.solvers.safeguarded.correction import approach_through
 from kdrbench.solvers.safeguarded.escape import escape
@@ -48,16 +48,16 @@ class SafeguardedISM:
     ``exploration_tolerance`` is the papers' delta, ``max_exploration`` and ``max_iterations`` cap steps 1 and 3.
     """
 
-    tolerance: float = 1e-6
-    curvature_tolerance: float = 1e-6
-    exploration_tolerance: float = 0.01
-    max_exploration: int = 200
-    max_iterations: int = 1000
+    tolerance: Annotated[float, POSITIVE] = 1e-6
+    curvature_tolerance: Annotated[float, POSITIVE] = 1e-6
+    exploration_tolerance: Annotated[float, POSITIVE] = 0.01
+    max_exploration: Annotated[int, COUNT] = 200
+    max_iterations: Annotated[int, COUNT] = 1000
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
     monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_positive(**asdict(self))
+        check_parameters(self, "solver option")
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Explore, approach, finish and escape from ``start``."""
