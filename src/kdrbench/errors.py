@@ -2,7 +2,7 @@
 
 
 class KdrbenchError(Exception):
-    """Base of every error whose message tells a user what was given, what is allowed and what to do."""
+    """Base of every error whose message says what was given, what is allowed and what to do."""
 
 
 class InputError(KdrbenchError, ValueError):

@@ -1,6 +1,6 @@
 """Methods by name: a registered name or one's own (see :mod:`kdrbench.plugins`), and options, become a dataclass.
 
-A method's module is imported when it is first asked for.
+A method's module is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def build_method(
     """Return the method of this ``kind`` (a word for messages) that ``definition`` names, with its options.
 
     ``registered`` maps names to ``module:Class``; ``contract`` names the attributes that each class must have; ``key``
-    is that of the definition under which the name stands.
+    is the key of the definition that holds the name.
 
     Raises ``InputError`` for an unknown method or option, a value of the wrong type, or a class that does not keep
     the contract.

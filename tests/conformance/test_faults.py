@@ -1,4 +1,4 @@
-"""Each check catches a plug-in that breaks what it is about, and says how to mend it."""
+"""Each check catches a plug-in that breaks what it is about, and says what to do."""
 
 import pytest
 
@@ -83,10 +83,15 @@ SOLVER_FAULTS = [
     (
         "limits",
         (FIRST, FIRST + "        monitor.keep_going(start)\n" * 6),
-        "goes on after keep_going",
+        "continues after keep_going",
         "leave the loop",
     ),
-    ("limits", ("monitor.stop_status", "Status.CONVERGED"), "told to stop and says it ended as 'converged'", "stop_st"),
+    (
+        "limits",
+        ("monitor.stop_status", "Status.CONVERGED"),
+        "the monitor stopped it, and its status is 'converged'",
+        "stop_st",
+    ),
     ("determinism", ("].copy()", "].copy() * np.random.choice([-1.0, 1.0])"), "global generator|second time", "rng"),
     ("inputs", (FIRST, "        start[:] = start[:, ::-1].copy()\n" + FIRST), "it changes array 1", "work on a copy"),
     ("global state", (FIRST, FIRST + "        np.random.rand()\n"), "changes numpy.random", "generator of your own"),
@@ -119,8 +124,8 @@ SOLVER_FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "edit", "fault", "mend"), SOLVER_FAULTS)
-def test_solvers(tmp_path, name, edit, fault, mend):
+@pytest.mark.parametrize(("name", "edit", "fault", "advice"), SOLVER_FAULTS)
+def test_solvers(tmp_path, name, edit, fault, advice):
     text = (
         changed(SOLVER, "step: float = 0.5\n", "step: float = 0.5\n    monotone: ClassVar[bool] = True\n")
         if name == "monotone"
@@ -130,8 +135,8 @@ def test_solvers(tmp_path, name, edit, fault, mend):
     assert name in found
     with pytest.raises(AssertionError, match=fault):
         raise AssertionError(found[name].fault)
-    with pytest.raises(AssertionError, match=mend):
-        raise AssertionError(found[name].mend)
+    with pytest.raises(AssertionError, match=advice):
+        raise AssertionError(found[name].advice)
 
 
 def test_a_solver_that_asks_nobody_has_no_limits(tmp_path):
@@ -140,7 +145,9 @@ def test_a_solver_that_asks_nobody_has_no_limits(tmp_path):
 
 
 def test_a_solver_that_asks_and_does_not_listen(tmp_path):
-    assert faults(tmp_path, "solver", NO_ANSWER)["limits"].fault.startswith("it goes on after keep_going has answered")
+    assert faults(tmp_path, "solver", NO_ANSWER)["limits"].fault.startswith(
+        "it continues after keep_going has answered"
+    )
     silent = NO_ANSWER.replace("            monitor.keep_going(projection)\n", "").replace(
         FIRST, FIRST + "        monitor.keep_going(start)\n"
     )
@@ -189,14 +196,14 @@ KERNEL_FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "edit", "fault", "mend"), KERNEL_FAULTS)
-def test_kernels(tmp_path, name, edit, fault, mend):
+@pytest.mark.parametrize(("name", "edit", "fault", "advice"), KERNEL_FAULTS)
+def test_kernels(tmp_path, name, edit, fault, advice):
     found = faults(tmp_path, "kernel", changed(KERNEL, *edit))
     assert name in found
     with pytest.raises(AssertionError, match=fault):
         raise AssertionError(found[name].fault)
-    with pytest.raises(AssertionError, match=mend):
-        raise AssertionError(found[name].mend)
+    with pytest.raises(AssertionError, match=advice):
+        raise AssertionError(found[name].advice)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +256,7 @@ def test_learners_data_and_baselines(tmp_path, kind, text, name, edit, fault):
     assert name in found
     with pytest.raises(AssertionError, match=fault):
         raise AssertionError(found[name].fault)
-    assert found[name].mend
+    assert found[name].advice
 
 
 def test_a_sound_baseline(tmp_path):

@@ -1,4 +1,4 @@
-"""Baselines by name; a baseline's module is imported when it is first asked for."""
+"""Baselines by name; a baseline's module is imported when it is first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a plug-in keeps its contract, said in words, with how to mend it."""
+"""Whether a plug-in keeps its contract: each fault with advice."""
 
 from kdrbench.conformance.check import check
 from kdrbench.conformance.common import Finding

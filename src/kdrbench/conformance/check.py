@@ -39,18 +39,18 @@ def ask_apart(check: Check, time_limit_s: float) -> Finding:
         End.SIGNALLED: f"it ended the process by signal {ending.code}",
         End.EXITED: f"it ended the process with exit code {ending.code}",
     }
-    return Finding(check.name, words[ending.end], check.mend)
+    return Finding(check.name, words[ending.end], check.advice)
 
 
 def _ask(check: Check, answer: Path) -> None:
     try:
         check.ask()
     except Fault as fault:
-        said = (fault.what, fault.mend)
+        said = (fault.what, fault.advice)
     except KdrbenchError as error:
-        said = (str(error), check.mend)
+        said = (str(error), check.advice)
     except Exception as error:
-        said = (f"it raised {type(error).__name__}: {error}{_place_of(error)}", check.mend)
+        said = (f"it raised {type(error).__name__}: {error}{_place_of(error)}", check.advice)
     else:
         said = ("", "")
     answer.write_text(json.dumps(said), encoding="utf-8")

@@ -74,7 +74,7 @@ def _betas(kernel: Kernel) -> FloatArray:
 def _values(kernel: Kernel) -> None:
     for name, function in _functions(kernel).items():
         beta = _betas(kernel)
-        # A value that is not finite shall be told by where it is.
+        # A value that is not finite is reported with its place.
         with np.errstate(all="ignore"):
             found = np.asarray(function(beta))
         if not np.array_equal(beta, _betas(kernel)):

@@ -30,7 +30,7 @@ from kdrbench.solvers.monitor import Iterate
 
 KERNELS: tuple[dict[str, Any], ...] = ({"family": "gaussian"}, {"family": "polynomial"})
 _MOST_ITERATIONS = 10_000
-# Oracle calls, and questions, after the solver was told to stop: each phase of a method may ask once, none may go on.
+# Oracle calls, and questions, after the monitor said stop: each phase of a method may ask once, none may continue.
 _FEW_CALLS = 2
 # Oracle calls between two questions: a line search takes some tens of them.
 _MANY_CALLS = 100
@@ -39,14 +39,14 @@ _ROUNDING = 1e-10
 
 
 class Watch(IterationMonitor):
-    """Looks at every iterate as a referee does, and at what a solver does once it was told to stop."""
+    """Evaluates every iterate as a referee does, and counts what a solver does after it should have stopped."""
 
     def __init__(self, problem: Problem, max_iterations: int = _MOST_ITERATIONS) -> None:
         super().__init__(max_iterations)
         self.problem, self.referee = problem, problem.fresh()
         self.values: list[float] = []
         self.asked = self.asked_again = 0
-        self.calls_when_told: int | None = None
+        self.calls_at_stop: int | None = None
         self._calls_before = self._longest = 0
 
     def keep_going(self, iterate: Iterate) -> bool:
@@ -56,10 +56,10 @@ class Watch(IterationMonitor):
         self.values.append(self.referee.value(projection))
         self.asked += 1
         self._longest, self._calls_before = self.longest_stretch, self.calls
-        self.asked_again += self.calls_when_told is not None
+        self.asked_again += self.calls_at_stop is not None
         going = super().keep_going(iterate)
-        if not going and self.calls_when_told is None:
-            self.calls_when_told = self.calls
+        if not going and self.calls_at_stop is None:
+            self.calls_at_stop = self.calls
         return going
 
     @property
@@ -140,21 +140,21 @@ def _obeys(solver: Solver) -> None:
                 "it never asks monitor.keep_going, so no limit can stop it and no trace is kept",
                 "loop as `while monitor.keep_going(projection):`",
             )
-        if watch.calls_when_told is None:
+        if watch.calls_at_stop is None:
             continue
         if watch.asked_again > _FEW_CALLS:
             raise Fault(
-                f"it goes on after keep_going has answered false, and asked {watch.asked_again} more time(s)",
+                f"it continues after keep_going has answered false, and asked {watch.asked_again} more time(s)",
                 "leave the loop at the first false, and return the iterate you have",
             )
-        if watch.calls - watch.calls_when_told > _FEW_CALLS:
+        if watch.calls - watch.calls_at_stop > _FEW_CALLS:
             raise Fault(
-                f"it calls oracles {watch.calls - watch.calls_when_told} times after keep_going has answered false",
+                f"it calls oracles {watch.calls - watch.calls_at_stop} times after keep_going has answered false",
                 "return at once: whatever is done now is beyond the limit",
             )
         if result.status is not watch.stop_status:
             raise Fault(
-                f"it was told to stop and says it ended as {str(result.status)!r}",
+                f"the monitor stopped it, and its status is {str(result.status)!r}",
                 "return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)",
             )
 

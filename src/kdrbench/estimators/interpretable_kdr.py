@@ -206,7 +206,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if self.paradigm == "unsupervised" or (y is None and self.paradigm in ("semi_supervised", "alternative")):
             return validate_data(self, X, **options), None
         if self.paradigm == "semi_supervised":
-            # NaN stands for no score, so scores are checked where they are used.
+            # NaN means no score, so scores are checked where they are used.
             return validate_data(self, X, **options), y
         features, known = validate_data(
             self, X, y, multi_output=np.asarray(y).ndim == 2, y_numeric=continuous, **options

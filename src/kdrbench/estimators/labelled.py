@@ -86,8 +86,8 @@ class TransformerMap:
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         """Return A (D x d) for ``features`` (n x D); ``InputError`` where the transformer is not affine."""
         fitted = clone(self.transformer).fit(features, labels)
-        given = np.vstack([np.eye(features.shape[1]), np.zeros((1, features.shape[1]))])
-        values = np.asarray(fitted.transform(given), dtype=np.float64)
+        probes = np.vstack([np.eye(features.shape[1]), np.zeros((1, features.shape[1]))])
+        values = np.asarray(fitted.transform(probes), dtype=np.float64)
         learned: FloatArray = values[:-1] - values[-1]
         mapped = np.asarray(fitted.transform(features), dtype=np.float64)
         error = np.abs(features @ learned + values[-1] - mapped).max()

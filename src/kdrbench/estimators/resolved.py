@@ -70,8 +70,8 @@ def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
             f"start must be a name or an array of real numbers like components_, {n_components} x {n_features}; "
             f"got {rows.dtype} of shape {rows.shape}"
         )
-    given = rows.T.astype(np.float64)
-    if feasibility_error(given) <= _SINGLE_PRECISION:
-        given = orthonormalised(given)
-    check_projection("start", given, n_features, n_components)
-    return given
+    projection = rows.T.astype(np.float64)
+    if feasibility_error(projection) <= _SINGLE_PRECISION:
+        projection = orthonormalised(projection)
+    check_projection("start", projection, n_features, n_components)
+    return projection

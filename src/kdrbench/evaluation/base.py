@@ -151,9 +151,9 @@ class PairSums(Evaluator):
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         moved, q = self._features @ basis.astype(self._features.dtype, copy=False), projection.shape[1]
         form = self._curvature_form(projection, moved)
-        own = 2.0 * self._quadratic(projection, moved)
+        slope_part = 2.0 * self._quadratic(projection, moved)
         for a in range(q):
-            form[:, a, :, a] += own
+            form[:, a, :, a] += slope_part
         flat = form.reshape(basis.shape[1] * q, -1)
         return 0.5 * (flat + flat.T)
 

@@ -9,10 +9,10 @@
 | autograd | F as a formula, its derivatives by autograd; no surrogate | several times dense | n^2 |
 | pairwise_sum | a loop over pairs of samples | n^2 d^2, and n^2 steps of Python | n^2 |
 
-The last two are never chosen, only asked for: by rivals that are defined by them, and as oracles of the others. The
+The last two are never chosen, only requested: by rivals that are defined by them, and as oracles of the others. The
 first three are exact up to rounding, unless a tolerance allows single precision. ``low_rank`` is chosen only where a
 tolerance > 0 is given; its rank m is as large as the kernel and the tolerance make it, and panels take over where it
-would grow beyond a share of n. c stands for making and weighing one kernel value or one feature, measured in
+would grow beyond a share of n. c is the cost of making and weighing one kernel value or one feature, measured in
 multiplications; there are m = C(q + p - 1, p - 1) features for degree p and k classes, or as many factors of Gamma
 where it has no classes. Threads have sums of their own, and few monomials are held.
 """
@@ -102,7 +102,7 @@ def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | 
     large = n_samples >= APPROXIMATION_SAMPLES
     if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and large and few_groups:
         return Plan("low_rank", f"{n_samples} samples; a Gaussian to {asked.tolerance:g} of the trace of its matrix")
-    # Panels make Gamma anew from its factors at each call: not worth it where these are nearly as large.
+    # Panels compute Gamma from its factors at each call: not worth it where these are nearly as large.
     small = n_samples <= _DENSE_SAMPLES or rank > n_samples // 4
     if small and _fits(sizes.mib("dense"), asked):
         general = Plan("dense", f"{n_samples} samples")

@@ -56,14 +56,14 @@ class DispatchedProblem:
         self.counters = Counters()
         self.report: Report | None = None
         self.objective, self.evaluation = objective, evaluation
-        # By name, and whether it was asked for by that name: the options may then differ.
+        # By name, and whether it was requested by that name: the options may then differ.
         self._shared: dict[tuple[str, bool], Evaluator] = {}
         self._own: dict[str, Evaluator] = {}
         self._factor_too_large = False
-        # Who was asked last in this one's place, and in what words, or before it: results say so.
+        # The problem that answered last instead of this one, with a prefix for the explanation, or before it.
         self._in_its_place: tuple[str, DispatchedProblem] | None = None
         self._before: DispatchedProblem | None = None
-        # The row space, once it has been asked for.
+        # The row space, once it has been computed.
         self._row_space: list[RowSpace | None] = []
 
     def fresh(self) -> DispatchedProblem:
@@ -84,8 +84,8 @@ class DispatchedProblem:
     def explain(self, n_components: int) -> str:
         """Say in one sentence how projections to ``n_components`` are evaluated, and why."""
         if self._in_its_place is not None:
-            words, other = self._in_its_place
-            return words + other.explain(n_components)
+            prefix, other = self._in_its_place
+            return prefix + other.explain(n_components)
         chosen = str(self._panels() if self._factor_too_large else self.plan(n_components))
         return chosen if self._before is None else f"{chosen}; approached through {self._before.explain(n_components)}"
 
@@ -159,7 +159,7 @@ class DispatchedProblem:
         return self._row_space[0]
 
     def evaluator(self, projection: FloatArray) -> Evaluator:
-        """Return who answers calls at W."""
+        """Return the evaluator that answers calls at W."""
         self._in_its_place = None
         if projection.ndim != 2 or len(projection) != self.n_features:
             raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
@@ -173,7 +173,7 @@ class DispatchedProblem:
         return self._made(chosen)
 
     def _panels(self) -> Plan:
-        """Return what stands in for factors that grow too large."""
+        """Return the plan that replaces factors that grow too large."""
         return Plan("panels", "a factor to the tolerance would be too large", self.evaluation.single_precision)
 
     def _made(self, chosen: Plan) -> Evaluator:
@@ -183,9 +183,9 @@ class DispatchedProblem:
             if key not in self._shared:
                 self._shared[key] = self._make(chosen)
             self._own[name] = self._shared[key].fresh()
-        made = self._own[name]
-        made.counters, made.report = self.counters, self.report
-        return made
+        evaluator = self._own[name]
+        evaluator.counters, evaluator.report = self.counters, self.report
+        return evaluator
 
     def _make(self, chosen: Plan) -> Evaluator:
         asked, single = self.evaluation, chosen.single_precision

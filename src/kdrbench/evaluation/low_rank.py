@@ -5,10 +5,10 @@ bandwidth is not small against their spread. A pivoted Cholesky factor B (n x m)
 
     K - BB' positive semi-definite,   trace(K - BB') <= tolerance * n
 
-stands for K; f' and f'' of a Gaussian are multiples of f. Sums with Gamma * BB' are those of :mod:`.weights`, so
+replaces K; f' and f'' of a Gaussian are multiples of f. Sums with Gamma * BB' are those of :mod:`.weights`, so
 value, gradient, products and surrogate cost O(n m d) instead of O(n^2 d). Each is near the exact one to the order of
 the tolerance; the approximate gradient is not quite the derivative of the approximate F, so no solver gets closer than
-that. How near a solution is, one gradient of an exact evaluator at that W tells.
+that. One gradient of an exact evaluator at a solution measures how near it is.
 
 Source: :mod:`.bounded_factor` for the factor.
 """
@@ -100,10 +100,10 @@ class LowRankProblem(PairSums):
         samples = self._at(projection).samples
         n, q = samples.shape
         # (C * dbeta) V for V = (P, 1), dbeta_ij = own_i + own_j - 2 sum_a (p_ia r_ja + r_ia p_ja).
-        own = 2.0 * np.einsum("ij,ij->i", samples, moved)[:, None]
+        squares_change = 2.0 * np.einsum("ij,ij->i", samples, moved)[:, None]
         targets = np.hstack([samples, np.ones((n, 1))])
-        through = self._curved(projection, np.hstack([targets, own * targets]))
-        turned: FloatArray = own * through[:, : q + 1] + through[:, q + 1 :]
+        through = self._curved(projection, np.hstack([targets, squares_change * targets]))
+        turned: FloatArray = squares_change * through[:, : q + 1] + through[:, q + 1 :]
         # One after the other: each takes q (q + 1) columns.
         for part, other in ((moved, samples), (samples, moved)):
             crossed = (part[:, :, None] * targets[:, None, :]).reshape(n, -1)
@@ -137,10 +137,10 @@ class LowRankProblem(PairSums):
             return kernel_values(terms, samples[pivots], samples)
 
         largest = self._max_rank or n_samples
-        found = pivoted_cholesky(rows, np.ones(n_samples), self.tolerance, largest, self._pivots)
-        if found is None:
+        factor = pivoted_cholesky(rows, np.ones(n_samples), self.tolerance, largest, self._pivots)
+        if factor is None:
             raise InputError("the kernel is not finite on these samples: scale the features")
-        return found._replace(columns=np.ascontiguousarray(found.columns, dtype=self._dtype))
+        return factor._replace(columns=np.ascontiguousarray(factor.columns, dtype=self._dtype))
 
     def _at(self, projection: FloatArray) -> _Point:
         if self._point is None or not np.array_equal(self._point.projection, projection):

@@ -4,7 +4,7 @@
 
     F(W) = sum_ij Gamma_ij sum_t mu_t f_t(beta_ij)
 
-with n x n arrays. The kernels' f stand here a second time, in autograd's numpy, and no derivative is written down: so
+with n x n arrays. The kernels' f are written here a second time, in autograd's numpy, without any derivative: so
 this is an oracle of the derivatives of all other evaluators. Products with the Hessian at one W share the recorded
 gradient, which holds some ten arrays of n x n.
 
@@ -48,7 +48,7 @@ from kdrbench.kernels import (
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 
-# What autograd works on is an array to it and a box of its own to everybody else.
+# An autograd tracing wrapper.
 _Traced = Any
 _ALLOWED = (Linear, Squared, Polynomial, Gaussian, Multiquadric)
 

@@ -79,7 +79,7 @@ def _combination(options: Definition, samples: Samples) -> Combination:
         raise InputError(f"combination option members must be a list of kernel definitions, got {members!r}")
     if rule not in ("given", "alignment"):
         raise InputError(f"combination option weights must be 'given' or 'alignment', got {rule!r}")
-    given = [_number("weight", member.get("weight", 1.0)) for member in members]
+    weights = [_number("weight", member.get("weight", 1.0)) for member in members]
     if rule == "alignment" and any("weight" in member for member in members):
         raise InputError("combination: members have no weight of their own where weights is 'alignment'")
     definitions = [{key: value for key, value in member.items() if key != "weight"} for member in members]
@@ -94,8 +94,8 @@ def _combination(options: Definition, samples: Samples) -> Combination:
     if rule == "alignment" and not samples.checking:
         if samples.target is None:
             raise InputError("combination weights by alignment need labels, which only supervised learning has")
-        given = aligned_weights(kernels, samples.features, samples.target).tolist()
-    return Combination(tuple(Term(weight, kernel) for weight, kernel in zip(given, kernels, strict=True)))
+        weights = aligned_weights(kernels, samples.features, samples.target).tolist()
+    return Combination(tuple(Term(weight, kernel) for weight, kernel in zip(weights, kernels, strict=True)))
 
 
 FAMILIES: dict[str, Family] = {
@@ -116,8 +116,8 @@ def check_definition(definition: Definition) -> None:
         if not isinstance(family, str) or family not in FAMILIES:
             raise InputError(unknown_method("kernel", "kernel family", family, FAMILIES))
         options = FAMILIES[family].defaults
-        given = (option for option in definition if option != "family")
-        check_names(f"option of kernel family {family!r}:", given, sorted(options))
+        named = (option for option in definition if option != "family")
+        check_names(f"option of kernel family {family!r}:", named, sorted(options))
     # Samples with a positive median distance give every data-dependent option a value, unless it wants more of them.
     probe = np.arange(16.0).reshape(16, 1)
     with suppress(TooFewSamplesError):
@@ -127,10 +127,10 @@ def check_definition(definition: Definition) -> None:
 def own_modules(definition: Definition) -> list[str]:
     """Return the modules of the user's own families in a definition, for what must know the code it depends on."""
     members = [member for member in definition.get("members", ()) if isinstance(member, Mapping)]
-    found = [module for member in members for module in own_modules(member)]
+    modules = [module for member in members for module in own_modules(member)]
     if is_own("kernel", definition.get("family"), FAMILIES):
-        found.append(load_method("kernel", definition["family"], {}, CONTRACT).__module__)
-    return found
+        modules.append(load_method("kernel", definition["family"], {}, CONTRACT).__module__)
+    return modules
 
 
 def build_kernel(
@@ -188,6 +188,6 @@ def _build_own(definition: Definition, samples: Samples) -> Kernel:
 
 
 def _number(name: str, value: object, otherwise: str | None = None) -> float:
-    words = f"a number or {otherwise}" if otherwise else "a number"
-    check_value(f"kernel option {name}", value, Instance((Real,), words))
+    allowed = f"a number or {otherwise}" if otherwise else "a number"
+    check_value(f"kernel option {name}", value, Instance((Real,), allowed))
     return float(cast("float", value))

@@ -26,7 +26,7 @@ _RANK = 1e-12
 
 
 class Sense(StrEnum):
-    """How tr(K A) stands to its bound."""
+    """The relation of tr(K A) to its bound."""
 
     AT_MOST = "<="
     AT_LEAST = ">="
@@ -176,8 +176,8 @@ def rank_two(matrices: ArrayLike, senses: str | Sequence[str], bounds: ArrayLike
         owner.append(np.full(len(kept), number))
     names = tuple(f"tr(KA) of matrix {number}" for number in range(m))
     rows = csr_array(np.concatenate(vectors))
-    told, bound = _senses(senses, m), _bounds(bounds, m)
-    return Constraints(rows, np.concatenate(signs), np.concatenate(owner), told, bound, names)
+    relations, bound = _senses(senses, m), _bounds(bounds, m)
+    return Constraints(rows, np.concatenate(signs), np.concatenate(owner), relations, bound, names)
 
 
 _Term = tuple[IntArray, float, IntArray, float]
@@ -198,8 +198,8 @@ def _build(
     starts = np.arange(0, 2 * m * width + 1, 2)
     vectors = csr_array((entries, columns, starts), shape=(m * width, n_samples))
     vectors.sum_duplicates()
-    told, bound = _senses(senses, m), _bounds(bounds, m)
-    return Constraints(vectors, np.tile(signs, m), np.repeat(np.arange(m), width), told, bound, names)
+    relations, bound = _senses(senses, m), _bounds(bounds, m)
+    return Constraints(vectors, np.tile(signs, m), np.repeat(np.arange(m), width), relations, bound, names)
 
 
 def _indices(n_samples: int, given: ArrayLike, width: int, what: str) -> list[IntArray]:

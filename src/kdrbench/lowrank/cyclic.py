@@ -14,7 +14,7 @@ from kdrbench.lowrank.newton import change_of, search_conflict
 from kdrbench.lowrank.reduced import in_conflict, out_of_reach, trace_bound
 from kdrbench.lowrank.result import LowRankStatus, Progress, Stopping
 
-# After this many sweeps, and at every doubling, growing duals are looked at.
+# After this many sweeps, and at every doubling, the growth of duals is tested.
 _PATIENCE = 100
 
 
@@ -36,7 +36,7 @@ def cyclic(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
         due = progress.sweeps == checkpoint
         if progress.dual_change >= stopping.tolerance and not due:
             continue
-        # The state is made anew from the duals: what rounding has added to it is gone, and stationarity is exact.
+        # Computing the state from the duals again removes accumulated rounding; stationarity is then exact.
         fresh = divergence.at(duals)
         if fresh is None:
             return duals, LowRankStatus.STALLED

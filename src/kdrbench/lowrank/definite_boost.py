@@ -140,7 +140,7 @@ class _Run:
     def collected(
         self, start: FloatArray, size: float, constraints: Constraints, status: LowRankStatus, progress: Progress
     ) -> LearnedKernel:
-        """Return the kernel, its state made anew from the duals; ``start`` is the factor given, divided by ``size``."""
+        """Return the kernel, its state computed again from the duals; ``start`` is the factor divided by ``size``."""
         problem, started = self._problem, np.log(self._problem.spectrum)
         self._logs, self._basis = np.linalg.eigh(np.diag(started) + problem.combination(self.duals))
         partition = self._normalise()

@@ -165,7 +165,7 @@ def _message(
     residual: float,
     violation: float,
 ) -> str:
-    found = f"KKT residual {residual:.1e}, largest violation {violation:.1e} after {progress.sweeps} sweeps"
+    evidence = f"KKT residual {residual:.1e}, largest violation {violation:.1e} after {progress.sweeps} sweeps"
     if status is LowRankStatus.INFEASIBLE:
         named = "; ".join(constraints.describe(number) for number in progress.conflicting[:5])
         more = f" and {len(progress.conflicting) - 5} more" if len(progress.conflicting) > 5 else ""
@@ -175,9 +175,9 @@ def _message(
             else f"any kernel that meets the constraints has at least {progress.trace_bound:.1e} times K0's trace, so "
             "there is most likely none"
         )
-        return f"{says}; in conflict: {named}{more}. Relax or leave out some of them, or set a finite slack; {found}"
+        return f"{says}; in conflict: {named}{more}. Relax or leave out some of them, or set a finite slack; {evidence}"
     if status is LowRankStatus.CONVERGED:
-        return f"{found}; {len(constraints) - len(problem)} constraints hold for every kernel of the range"
+        return f"{evidence}; {len(constraints) - len(problem)} constraints hold for every kernel of the range"
     if violation > 1e-3 and problem.slack == math.inf:
-        found += "; the constraints may have no solution, or only singular ones: relax some, or set a finite slack"
-    return f"{found}; raise max_sweeps, or try solver='newton'" if status is LowRankStatus.MAX_SWEEPS else found
+        evidence += "; the constraints may have no solution, or only singular ones: relax some, or set a finite slack"
+    return f"{evidence}; raise max_sweeps, or try solver='newton'" if status is LowRankStatus.MAX_SWEEPS else evidence

@@ -170,7 +170,7 @@ def _assembled(
 
 # Relative rounding of sums and eigenvalues of matrices of some hundred rows.
 _ROUNDING = 1e-14
-# Traces so many times what the bounds ask for are taken to say that there is no solution.
+# A trace bound this many times larger than the constraints' bounds means that there is no solution.
 _BEYOND = 1e6
 # Duals below this share of the largest, in the units of their constraints, play no part in a conflict.
 _SHARE = 1e-3
@@ -183,7 +183,7 @@ def trace_bound(problem: ReducedProblem, duals: FloatArray) -> float:
     root = np.sqrt(problem.spectrum)
     weights = np.repeat(np.abs(duals), np.diff(problem.starts))
     total = float(weights @ np.sum((problem.vectors * root) ** 2, axis=1))
-    # Both sides are rounded against the bound, which so holds in spite of large duals that cancel.
+    # Both sides are rounded against the bound, so it holds although large duals cancel.
     gain = float(duals @ problem.bounds) - _ROUNDING * float(np.abs(duals) @ np.abs(problem.bounds))
     if not gain > 0:
         return 0.0

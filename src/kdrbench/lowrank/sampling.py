@@ -25,7 +25,7 @@ from kdrbench.parameters import FRACTION, check_value, whole
 def draw_pairs(n_samples: int, n_pairs: int, rng: np.random.Generator) -> IntArray:
     """Return ``n_pairs`` different pairs (i, j), i < j, drawn without replacement, m x 2.
 
-    Raises ``InputError`` when there are not so many.
+    Raises ``InputError`` when there are fewer pairs.
     """
     if not whole(1, n_samples * (n_samples - 1) // 2).allows(n_pairs):
         raise InputError(
@@ -53,7 +53,7 @@ def constraints_from_labels(
 
     ``n_constraints`` different pairs are drawn uniformly; with d the squared distance of a pair in K0 = G0 G0'
     (``factor``: G0), one class asks for at most (1 - change) d, different classes for at least (1 + change) d. Pairs at
-    distance 0 are left out, since no kernel in the range of K0 tells them apart.
+    distance 0 are left out, since no kernel in the range of K0 separates them.
 
     Source: Kulis, Sustik, Dhillon, ICML 2006, Section 6, on the digits, with ``change`` = 0.25.
 

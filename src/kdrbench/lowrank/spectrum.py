@@ -31,7 +31,7 @@ def secular_differences(poles: FloatArray, squares: FloatArray, rho: float) -> t
     ``poles``: d, ascending and distinct; ``squares``: w_j^2 > 0; ``rho`` > 0.
     """
     k = len(poles)
-    # The last root is below d_k + rho |w|^2, which stands for a pole without weight.
+    # The last root is below d_k + rho |w|^2, which acts as a pole without weight.
     ends = np.append(poles, poles[-1] + rho * float(squares.sum()))
     gaps = np.diff(ends)
     weights = rho * squares

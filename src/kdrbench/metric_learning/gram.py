@@ -47,7 +47,7 @@ class SamplePairs:
         """Return what kernels of this pairing are functions of, m x n; not to be written to."""
         if pairing not in self._beta:
             if pairing is Pairing.DIFFERENCE:
-                # From differences, not from products: a pair has the same distance in whatever array it stands, and
+                # From differences, not from products: a pair has the same distance in whatever array it is, and
                 # far from zero no digits are lost, which wide Gaussians would need.
                 self._beta[pairing] = cdist(self._left, self._right, "sqeuclidean")
             else:
@@ -64,7 +64,7 @@ class SamplePairs:
         """Return K_ij = k(left_i, right_j), m x n, or with ``up_to_constant`` one that centring makes equal to it.
 
         For Gaussians that is K - 1, from expm1: a wide one is 1 - 1e-6 or so everywhere, and subtracting the means of
-        such a K would leave few digits of what tells the samples apart.
+        such a K would leave few digits of the samples' differences.
 
         Raises ``InputError`` for a function whose values are not a finite m x n array.
         """

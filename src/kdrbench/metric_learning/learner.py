@@ -84,7 +84,7 @@ def inverse_scale(features: FloatArray) -> float:
     # The mean over pairs is twice the variance, with n - 1.
     largest = float(np.abs(centred).max(initial=0.0))
     if largest <= 1e-14 * float(np.abs(features).max(initial=0.0)):
-        raise InputError(f"all {len(features)} samples coincide; no metric tells them apart")
+        raise InputError(f"all {len(features)} samples coincide; no metric can separate them")
     mean_square = 2.0 * float(np.square(centred / largest).sum()) / (len(features) - 1)
     return float(1.0 / (largest * np.sqrt(mean_square)))
 

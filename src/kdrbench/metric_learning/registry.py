@@ -29,8 +29,8 @@ def build_learner(learner: object, options: Mapping[str, Any] | None = None) -> 
     """
     if isinstance(learner, str):
         if learner in LEARNERS:
-            given = _checked(learner, {} if options is None else options)
-            return LEARNERS[learner](**given)
+            checked = _checked(learner, {} if options is None else options)
+            return LEARNERS[learner](**checked)
         return _build_own(learner, {} if options is None else options)
     if isinstance(learner, type) or not callable(getattr(learner, "fit", None)):
         raise InputError(f"a learner must be one of {', '.join(LEARNERS)} or an object with fit; got {learner!r}")

@@ -64,7 +64,7 @@ class Guidance:
 
 @dataclass(frozen=True)
 class FirstStep:
-    """U of the unprojected kernel (n x k), and whether its D exists and is asked for: the same for every start of W."""
+    """U of the unprojected kernel (n x k), and whether its D exists and is requested: the same for every start of W."""
 
     embedding: FloatArray
     uses_degrees: bool
@@ -84,9 +84,9 @@ class Round:
 class Clustering:
     """The outcome of an alternation.
 
-    ``labels`` are k-means clusters of the rows of ``embedding`` (n x k), made when they are first asked for.
+    ``labels`` are k-means clusters of the rows of ``embedding`` (n x k), computed when they are first used.
     ``problem`` is the one that W solved last (with U and D of the round before), ``result`` the solver's result on it.
-    ``uses_degrees`` is false where D^-1/2 did not exist or was not asked for.
+    ``uses_degrees`` is false where D^-1/2 did not exist or was not requested.
     """
 
     projection: FloatArray

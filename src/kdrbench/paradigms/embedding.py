@@ -17,11 +17,11 @@ from kdrbench.evaluation.gram import DenseGram, HollowGram
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, require_finite, with_fixed_signs
 
-# Columns beyond those wanted: they carry the eigenvectors that stand next, whose distance sets the pace.
+# Columns beyond those wanted: they carry the next eigenvectors, whose distance sets the pace.
 _GUARD = 6
 # The space is cut back to its best columns when it holds this many blocks.
 _MOST_BLOCKS = 6
-# Where the wanted eigenvalues end in a tie or a continuum no number of products tells its vectors apart.
+# Where the wanted eigenvalues end in a tie or a continuum no number of products separates its vectors.
 _MOST_PRODUCTS = 60
 # Guesses may span eigenvectors that are not the largest: random columns need some products to show those.
 _LEAST_PRODUCTS = 3
@@ -125,9 +125,9 @@ class Degrees:
 
     def scaling(self, gram: HollowGram) -> FloatArray | None:
         """Return that of the next kernel matrix, or ``None``."""
-        found = degree_scaling(gram) if self.in_use else None
-        self.in_use = found is not None
-        return found
+        scaling_found = degree_scaling(gram) if self.in_use else None
+        self.in_use = scaling_found is not None
+        return scaling_found
 
 
 def spectral_embedding(

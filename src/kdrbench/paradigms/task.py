@@ -114,7 +114,7 @@ class ClusteringTask:
 
     def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
         """Alternate."""
-        found = self.alternation.run(
+        clustering = self.alternation.run(
             self.features,
             kernel,
             solver,
@@ -124,16 +124,16 @@ class ClusteringTask:
             evaluation=self.evaluation,
             first=self._first_step(kernel),
         )
-        iterations = sum(round_.iterations for round_ in found.rounds)
+        iterations = sum(round_.iterations for round_ in clustering.rounds)
         return Learned(
-            found.projection,
-            found.objective,
-            found.status,
-            found.message,
+            clustering.projection,
+            clustering.objective,
+            clustering.status,
+            clustering.message,
             iterations,
-            found.problem,
-            found.result,
-            found,
+            clustering.problem,
+            clustering.result,
+            clustering,
         )
 
     def _first_step(self, kernel: Kernel | Combination) -> FirstStep:

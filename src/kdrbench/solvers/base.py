@@ -77,8 +77,8 @@ def solve(
 
     ``start`` is an orthonormal d x q array, or a function that makes one (its cost is then inside the
     monitored time). The monitor decides when to stop beyond the solver's own rule: between iterates, and inside
-    long passes over the data, after which the last iterate is the result. A solver that keeps checkpoints goes on from
-    the monitor's, as if it had never been interrupted.
+    long passes over the data, after which the last iterate is the result. A solver that keeps checkpoints continues
+    from the monitor's, as if it had never been interrupted.
 
     Raises ``InputError`` when the problem lacks an oracle the solver requires, or when the start or the
     solver's result is not a finite, orthonormal d x q array.

@@ -1,8 +1,8 @@
-"""Controls: projections that nobody should lose to, as solvers, so that they stand in the same tables.
+"""Controls: projections that every solver should beat. They are solvers, so that tables can include them.
 
 ``start_alone`` returns its start: with ``start: random`` a random projection, a new one each fold, with ``start:
-identity`` the first axes. ``principal_axes`` and ``discriminant_axes`` look at the samples and not at F;
-``shuffled_labels`` maximises F of samples whose labels have been dealt out anew, and so learns from noise.
+identity`` the first axes. ``principal_axes`` and ``discriminant_axes`` use the samples and not F;
+``shuffled_labels`` maximises F of samples whose labels are permuted, and so learns from noise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class StartAlone:
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Return ``start``."""
-        return _told(start, monitor, "the start, unchanged")
+        return _shown(start, monitor, "the start, unchanged")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class PrincipalAxes:
         if not monitor.keep_going(start):
             return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
         covariance = _scatter(_objective_of(problem).features)
-        return _told(leading_eigenvectors(covariance, start.shape[1])[1], monitor, "principal axes")
+        return _shown(leading_eigenvectors(covariance, start.shape[1])[1], monitor, "principal axes")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class DiscriminantAxes:
         if missing:
             rest = outside(axes, outside(axes, _scatter(objective.features)).T)
             axes = orthonormalised(np.hstack([axes, leading_eigenvectors(0.5 * (rest + rest.T), missing)[1]]))
-        return _told(axes, monitor, "discriminant axes")
+        return _shown(axes, monitor, "discriminant axes")
 
 
 @dataclass(frozen=True)
@@ -95,31 +95,33 @@ class ShuffledLabels:
         """Iterate on the shuffled problem."""
         objective = _objective_of(problem)
         order = np.random.default_rng(self.seed).permutation(objective.gamma.n_samples)
-        shuffled = build_problem(TraceObjective(objective.features, objective.kernel, _dealt(objective.gamma, order)))
+        shuffled = build_problem(
+            TraceObjective(objective.features, objective.kernel, _permuted(objective.gamma, order))
+        )
         projection = start
         for _ in range(self.max_iterations):
             if not monitor.keep_going(projection):
                 return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
             projection = leading_eigenvectors(shuffled.surrogate(projection), start.shape[1])[1]
-        return _told(projection, monitor, f"{self.max_iterations} iterations on shuffled labels")
+        return _shown(projection, monitor, f"{self.max_iterations} iterations on shuffled labels")
 
 
-def _told(projection: FloatArray, monitor: Monitor, message: str) -> SolverOutcome:
-    """Show the projection to the monitor, as every iterate is shown, and return it."""
+def _shown(projection: FloatArray, monitor: Monitor, message: str) -> SolverOutcome:
+    """Show the projection to the monitor, as every iterate, and return it."""
     if not monitor.keep_going(projection):
         return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
     return SolverOutcome(projection, Status.CONVERGED, message)
 
 
 def _objective_of(problem: Problem) -> TraceObjective:
-    """Return samples and Gamma, which are no business of a solver's but of a control's."""
+    """Return samples and Gamma, which only controls use."""
     objective = getattr(problem, "objective", None)
     if not isinstance(objective, TraceObjective):
         raise InputError(f"this control looks at the samples, which {type(problem).__name__} does not show")
     return objective
 
 
-def _dealt(gamma: FactoredGamma, order: NDArray[np.int64]) -> FactoredGamma:
+def _permuted(gamma: FactoredGamma, order: NDArray[np.int64]) -> FactoredGamma:
     codes = None if gamma.codes is None else gamma.codes[order]
     return replace(gamma, factor=gamma.factor[order], codes=codes)
 

@@ -21,7 +21,7 @@ its length outside the columns, or when a step increases F by no more than ``tol
 square of the stationarity); if the line search fails before, the status is ``stalled``.
 
 The referee sees the grown columns completed by the start's remaining columns, which is a feasible W. Between steps a
-run can be interrupted and gone on with: the path and the result are the same.
+run can be interrupted and resumed: the path and the result are the same.
 
 Sources: Niu, Dy, Jordan, "Dimensionality Reduction for Spectral Clustering", AISTATS 2011 (Eq. 6: the direction, Eq. 7:
 the update), and "Iterative Discovery of Multiple Alternative Clustering Views", IEEE TPAMI 36(7), 2014. They ask for
@@ -202,9 +202,9 @@ class _Column:
     def step(self) -> bool:
         """Move along the ascent direction that :meth:`settled` found; return whether F increased."""
         before, slope = self._value, float(np.linalg.norm(self._ascent))
-        found = self._search(self._ascent / slope, slope)
+        step_found = self._search(self._ascent / slope, slope)
         self._gain = self._value - before
-        return found
+        return step_found
 
     def _search(self, direction: FloatArray, slope: float) -> bool:
         """Move along the great circle by the first gamma that increases F enough; false if none does."""

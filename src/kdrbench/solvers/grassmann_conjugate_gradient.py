@@ -2,7 +2,7 @@
 
 pymanopt's ``ConjugateGradient`` minimises -F over subspaces by the rule of Hestenes and Stiefel with an adaptive
 backtracking line search, given the problem's own gradient. Where its line search finds no lower cost, which near a
-solution is rounding's doing, the status is ``stalled``.
+solution is due to rounding, the status is ``stalled``.
 
 Source: Townsend, Koep, Weichwald, "Pymanopt", JMLR 17, 2016.
 """

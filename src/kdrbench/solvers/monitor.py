@@ -1,4 +1,4 @@
-"""Who watches a solver: counts its iterations, decides when to stop, and may keep a trace."""
+"""Monitors: they count a solver's iterations, decide when to stop, and may keep a trace."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters
 from kdrbench.solvers.status import Status
 
-# An orthonormal W, or a function that makes it for a monitor that wants to look: its cost is then not the solver's.
+# An orthonormal W, or a function that makes it for a monitor that evaluates it: its cost is then not the solver's.
 Iterate = FloatArray | Callable[[], FloatArray]
-# Arrays by name (of numbers or of text), from which a solver can go on as if it had never stopped.
+# Arrays by name (of numbers or of text), from which a solver can continue as if it had never stopped.
 State = Mapping[str, NDArray[Any]]
 
 
 class Monitor(Protocol):
     """Called by :func:`kdrbench.solvers.solve` at both ends and by the solver once an iterate.
 
-    ``iterations`` counts the iterates from which the solver was allowed to go on.
+    ``iterations`` counts the iterates from which the solver was allowed to continue.
     """
 
     iterations: int
 
     @property
     def trace(self) -> Sequence[tuple[float, float, float]]:
-        """Seconds, cost and relative stationarity of the iterates looked at; empty without a referee."""
+        """Seconds, cost and relative stationarity of the iterates evaluated; empty without a referee."""
         ...
 
     @property
@@ -47,20 +47,23 @@ class Monitor(Protocol):
         ...
 
     def keep_going(self, iterate: Iterate) -> bool:
-        """Note the iterate and return whether the solver may go on from it."""
+        """Note the iterate and return whether the solver may continue from it.
+
+        The clock is paused while the monitor evaluates.
+        """
         ...
 
     def progress(self, share: float) -> bool:
-        """Note how much of a long pass over the data is done, and return whether it may go on."""
+        """Note how much of a long pass over the data is done, and return whether it may continue."""
         ...
 
     @property
     def resumed(self) -> State | None:
-        """The state to go on from, kept by a run that was interrupted; ``None`` to begin with the start."""
+        """The state to continue from, kept by a run that was interrupted; ``None`` to begin with the start."""
         ...
 
     def checkpoint(self, state: Callable[[], State]) -> None:
-        """Keep the state, which is made only then, if it is time to; for solvers that can go on from it."""
+        """Keep the state, which is made only then, if it is time to; for solvers that can continue from it."""
         ...
 
     def end(self) -> None:
@@ -100,7 +103,7 @@ class IterationMonitor:
         return True
 
     def progress(self, share: float) -> bool:
-        """Go on: iterations are counted, not time."""
+        """Continue: iterations are counted, not time."""
         return True
 
     def checkpoint(self, state: Callable[[], State]) -> None:
@@ -124,7 +127,7 @@ class MonitorProxy:
 
 
 class SolveMonitor(MonitorProxy):
-    """Remembers the last iterate that the solver was allowed to go on from, and keeps oracle calls in checkpoints."""
+    """Remembers the last iterate from which the solver could continue, and keeps oracle calls in checkpoints."""
 
     _NAME = "oracle_calls"
 
@@ -134,7 +137,7 @@ class SolveMonitor(MonitorProxy):
         self._latest: Iterate | None = None
 
     def keep_going(self, iterate: Iterate) -> bool:
-        """Remember the iterate, if the solver may go on from it."""
+        """Remember the iterate, if the solver may continue from it."""
         going = self._monitor.keep_going(iterate)
         if going:
             self._latest = iterate

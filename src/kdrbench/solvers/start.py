@@ -14,10 +14,10 @@ from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormali
 
 
 def _from_surrogate(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
-    found = in_row_space(problem, np.zeros((problem.n_features, n_components)))
-    if found is None:
+    reduced = in_row_space(problem, np.zeros((problem.n_features, n_components)))
+    if reduced is None:
         return leading_eigenvectors(problem.initial_surrogate(), n_components)[1]
-    smaller, space = found
+    smaller, space = reduced
     return with_fixed_signs(space.lift(leading_eigenvectors(smaller.initial_surrogate(), n_components)[1]))
 
 

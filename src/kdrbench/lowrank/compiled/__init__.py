@@ -19,7 +19,7 @@ from kdrbench.lowrank.result import Progress
 class InnerLoop:
     """A compiled sweep: its ``name`` in the package ``compiled``, and where ``auto`` uses it.
 
-    ``pays_after`` so many projections of a solve, at ranks up to ``largest_rank``.
+    ``auto`` uses it after ``pays_after`` projections of a solve, at ranks up to ``largest_rank``.
     """
 
     name: str
@@ -29,7 +29,7 @@ class InnerLoop:
     def load(self, asked: bool | str, rank: int, progress: Progress) -> Any | None:
         """Return the compiled sweep if this sweep is to use it, else ``None``.
 
-        ``asked``: ``True``, ``False`` or ``auto``. Raises ``InputError`` when it is asked for and numba is missing.
+        ``asked``: ``True``, ``False`` or ``auto``. Raises ``InputError`` when it is ``True`` and numba is missing.
         """
         if asked is False or (asked == "auto" and not self._pays(rank, progress)):
             return None

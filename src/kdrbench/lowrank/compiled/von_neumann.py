@@ -53,7 +53,7 @@ def _interpolated(c: float, a: float, b: float) -> float:
 
 @jit
 def _secular_root(i: int, poles: Floats, weights: Floats, end: float, deltas: Floats) -> float:
-    """Return eigenvalue ``i``; ``deltas`` becomes d_j - eigenvalue. ``end``, beyond the last, stands for a pole."""
+    """Return eigenvalue ``i``; ``deltas`` becomes d_j - eigenvalue. ``end``, beyond the last, acts as a pole."""
     k = len(poles)
     following, ahead = (poles[i + 1], weights[i + 1]) if i < k - 1 else (end, 0.0)
     gap = following - poles[i]

@@ -118,8 +118,8 @@ class Tangents:
     def hessian(self) -> FloatArray:
         """Hess E as a symmetric matrix in coordinates."""
         inner = self.point.T @ self.gradient
-        own = np.kron(np.eye(self.complement.shape[1]), 0.5 * (inner + inner.T))
-        result: FloatArray = own - hessian_of(self.problem, self.point, self.complement)
+        slope_part = np.kron(np.eye(self.complement.shape[1]), 0.5 * (inner + inner.T))
+        result: FloatArray = slope_part - hessian_of(self.problem, self.point, self.complement)
         return result
 
     def apply(self, columns: FloatArray) -> FloatArray:

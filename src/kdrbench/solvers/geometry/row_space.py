@@ -15,10 +15,10 @@ Run = Callable[[Problem, FloatArray, Monitor], SolverOutcome]
 
 def run_in_row_space(run: Run, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
     """Return what ``run`` finds, in fewer coordinates where that is worth it; the monitor sees W all the same."""
-    found = in_row_space(problem, start)
-    if found is None:
+    reduced = in_row_space(problem, start)
+    if reduced is None:
         return run(problem, start, monitor)
-    smaller, space = found
+    smaller, space = reduced
     lifting = cast(Monitor, _LiftingMonitor(monitor, space.lift))
     outcome = run(smaller, space.lower(start), lifting)
     return outcome._replace(projection=space.lift(outcome.projection))

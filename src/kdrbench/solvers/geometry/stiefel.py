@@ -81,11 +81,11 @@ def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, Fl
     norm = float(np.abs(matrix).sum(axis=0).max())
     if size >= _LOW_RANK_SIZE and 2 * count + 2 < size and (few := _of_low_rank(matrix, count, _TIE * norm)):
         return few
-    found = _by_lanczos(matrix, count, norm) if size > _LANCZOS_SIZE and count < size // 10 else None
-    if found is None:
+    pairs = _by_lanczos(matrix, count, norm) if size > _LANCZOS_SIZE and count < size // 10 else None
+    if pairs is None:
         wanted = min(count + 1, size)
-        found = scipy.linalg.eigh(matrix, subset_by_index=(size - wanted, size - 1))
-    values, vectors = found
+        pairs = scipy.linalg.eigh(matrix, subset_by_index=(size - wanted, size - 1))
+    values, vectors = pairs
     # LAPACK's subset routine may lose eigenvectors where many eigenvalues coincide.
     lost = vectors.shape[1] <= min(count, size - 1)
     if lost or (count < size and values[-count] - values[-count - 1] <= _TIE * norm):
@@ -134,8 +134,8 @@ def _null_vectors(basis: FloatArray, count: int) -> FloatArray:
         return outside(basis, weights[:, None] * outside(basis, column.reshape(-1, 1)))
 
     operator = LinearOperator((size, size), matvec=weigh, dtype=float)
-    found = eigsh(operator, k=count, which="LA", v0=np.cos(np.arange(1.0, size + 1)))[1]
-    return orthonormalised(outside(basis, found[:, ::-1]))
+    vectors = eigsh(operator, k=count, which="LA", v0=np.cos(np.arange(1.0, size + 1)))[1]
+    return orthonormalised(outside(basis, vectors[:, ::-1]))
 
 
 def _by_lanczos(matrix: FloatArray, count: int, norm: float) -> tuple[FloatArray, FloatArray] | None:
@@ -167,7 +167,7 @@ def _untied(values: FloatArray, vectors: FloatArray, count: int, tie: float) -> 
     """Return the ``count`` largest eigenpairs, descending, of all ascending ones; those that tie are fixed."""
     cluster = np.flatnonzero(np.abs(values - values[-count]) <= tie)
     basis = vectors[:, cluster]
-    # Of those in the cluster, so many are wanted; the others that are have larger eigenvalues.
+    # Eigenvalues above the cluster; the remaining ones are taken from the cluster.
     above = len(values) - 1 - int(cluster[-1])
     weights = 1.0 / np.arange(1.0, len(values) + 1)
     weighted = basis.T @ (weights[:, None] * basis)
