@@ -209,7 +209,7 @@ def _cells(solve: Callable[..., LearnedKernel], tolerances: Sequence[float]) -> 
         seconds.append(timed(run, 1 if len(tolerances) == 1 else 2))
     rate = found[-1].projections / seconds[-1]
     times = [
-        f"{1e3 * s:.3g}" + ("" if f.outcome == "converged" else f": {f.outcome}")
+        f"{1e3 * s:.3g}" + ("" if f.status == "converged" else f": {f.status}")
         for f, s in zip(found, seconds, strict=True)
     ]
     return " | ".join([", ".join(str(one.sweeps) for one in found), f"{rate:,.0f}", *times])

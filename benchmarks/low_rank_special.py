@@ -10,7 +10,7 @@ from low_rank import timed
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank import (
-    Outcome,
+    LowRankStatus,
     Stopping,
     centred_factor,
     factor_of,
@@ -43,8 +43,8 @@ def correlation() -> None:
         cells = []
         for divergence in ("burg", "von_neumann"):
             learned = nearest_correlation(kernel, rank=rank, divergence=divergence, solver="newton")
-            solved = learned.outcome is Outcome.CONVERGED
-            cells += [str(learned.outcome), f"{np.linalg.norm(learned.kernel - kernel):.2f}" if solved else "-"]
+            solved = learned.status is LowRankStatus.CONVERGED
+            cells += [str(learned.status), f"{np.linalg.norm(learned.kernel - kernel):.2f}" if solved else "-"]
         start = factor_of(kernel, rank)
         high = np.linalg.norm(higham_correlation(start @ start.T) - kernel)
         print(f"| {rank} | {rank * (rank + 1) // 2} | " + " | ".join(cells) + f" | {high:.2f} |")

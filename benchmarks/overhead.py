@@ -28,7 +28,7 @@ import yaml
 
 from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.datasets import load_dataset, save_prepared
-from kdrbench.solvers import Outcome, Status
+from kdrbench.solvers import SolverOutcome, Status
 from kdrbench.stages.config import load_grid
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,7 +47,7 @@ class ReturnsItsStart:
     def run(self, problem, start, monitor):
         """Return the start."""
         monitor.keep_going(start)
-        return Outcome(start, Status.CONVERGED, "nothing to do")
+        return SolverOutcome(start, Status.CONVERGED, "nothing to do")
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "CG, converged": {"method": "grassmann_conjugate_gradient"},
     "ISM 2018": {"method": "ism_2018"},
 }
-ORACLES = ("value", "gradient", "value_and_gradient", "hessian_vector", "hessian", "surrogate", "riemannian_gradient")
+ORACLES = ("value", "gradient", "value_and_gradient", "hessian_vector", "hessian", "surrogate")
 
 
 class CappedMonitor(IterationMonitor):
@@ -83,9 +83,9 @@ class TimedOracles:
         """Return the same problem evaluated otherwise, timed too."""
         return TimedOracles(self.problem.evaluated(evaluator), self.spent)
 
-    def frozen(self, projection: FloatArray) -> "TimedOracles":
+    def linearised_at(self, projection: FloatArray) -> "TimedOracles":
         """Return the problem as it is at W, timed too."""
-        return TimedOracles(self.problem.frozen(projection), self.spent)
+        return TimedOracles(self.problem.linearised_at(projection), self.spent)
 
     def _timed(self, oracle: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*arguments: FloatArray) -> Any:

@@ -1,8 +1,6 @@
-"""Rows of runs that never were, for tests of progress, tables and reports."""
+"""Records of runs that never were, for tests of progress, merging and what commands say of them."""
 
-import dataclasses
-import json
-import typing
+from typing import get_type_hints
 
 from kdrbench.bench.provenance import Provenance
 from kdrbench.bench.record import column_types
@@ -11,32 +9,16 @@ from kdrbench.stages.ikdr.record import IKDRRecord
 _BLANK = {float: 0.0, int: 0, str: "", bool: False}
 
 
-def run(dataset, method, number, **columns):
-    """A row of the merged table."""
-    return _columns(dataset, method, number, **columns) | {"drift": 0.0, "drifted": False} | columns
-
-
-def _columns(dataset, method, number, **columns):
-    blank = {name: _BLANK.get(kind) for name, kind in column_types(IKDRRecord).items()}
-    axes = {"dataset": dataset, "kernel": "gaussian", "method": method, "run": number, "status": "converged"}
-    axes |= {"paradigm": "supervised", "split": "folds", "schema_version": IKDRRecord.SCHEMA_VERSION}
-    numbers = {"time_s": 0.02, "cost": -1311.0, "quality": 0.95, "quality_metric": "accuracy", "time_limit_s": 2.0}
-    place = {"experiment": "e", "trace_file": f"{dataset}-{method}.jsonl"}
-    return blank | axes | numbers | place | {"timed": True} | columns
-
-
 def record(dataset, method, number, **columns):
-    """The same as a record, which knows of no drift; columns of its provenance may be named as well."""
-    values = _columns(dataset, method, number, **columns)
-    made = provenance(**{field.name: values.pop(field.name) for field in dataclasses.fields(Provenance)})
+    """A row of IKDR; columns of its provenance may be named as well."""
+    values = {name: _BLANK.get(kind) for name, kind in column_types(IKDRRecord).items()}
+    values |= {"schema_version": IKDRRecord.SCHEMA_VERSION, "experiment": "e", "dataset": dataset, "run": number}
+    values |= {"kernel": "gaussian", "method": method, "paradigm": "supervised", "split": "folds"}
+    values |= {"status": "converged", "time_s": 0.02, "cost": -1311.0, "quality": 0.95, "quality_metric": "accuracy"}
+    values |= {"time_limit_s": 2.0, "timed": True, "trace_file": f"{dataset}-{method}.jsonl"} | columns
+    made = provenance(**{name: values.pop(name) for name in get_type_hints(Provenance)})
     return IKDRRecord(**values, provenance=made)
 
 
 def provenance(**columns):
-    hints = typing.get_type_hints(Provenance)
-    return Provenance(**({name: _BLANK.get(hint) for name, hint in hints.items()} | columns))
-
-
-def trace_line(method, number, *, kernel="gaussian", **point):
-    """A line of a published trace."""
-    return json.dumps({"cell": f"{kernel}/{method}", "run": number} | point) + "\n"
+    return Provenance(**({name: _BLANK.get(hint) for name, hint in get_type_hints(Provenance).items()} | columns))

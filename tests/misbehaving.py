@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 
 from kdrbench.baselines import BaselineTask
-from kdrbench.solvers import Outcome, Status
+from kdrbench.solvers import SolverOutcome, Status
 from kdrbench.solvers.dimension_growth import DimensionGrowth
 from kdrbench.solvers.monitor import MonitorProxy
 
@@ -27,13 +27,12 @@ from kdrbench.solvers.monitor import MonitorProxy
 @dataclass(frozen=True)
 class Misbehaving:
     requires: ClassVar[frozenset[str]] = frozenset({"value"})
-    version: ClassVar[int] = 1
 
     def run(self, problem, start, monitor):
         for _ in range(3):
             monitor.keep_going(start)
         self.go_wrong()
-        return Outcome(start, Status.CONVERGED, "went well after all")
+        return SolverOutcome(start, Status.CONVERGED, "went well after all")
 
     def go_wrong(self):
         raise NotImplementedError
@@ -106,7 +105,7 @@ class Lies(Misbehaving):
 
     def run(self, problem, start, monitor):
         monitor.keep_going(start)
-        return Outcome(2.0 * start, Status.CONVERGED, "converged")
+        return SolverOutcome(2.0 * start, Status.CONVERGED, "converged")
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class NeverEnds(Misbehaving):
     def run(self, problem, start, monitor):
         while monitor.keep_going(start):
             time.sleep(0.01)
-        return Outcome(start, monitor.stop_status, monitor.stop_message)
+        return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ class LiesOnTheWay(Misbehaving):
     def run(self, problem, start, monitor):
         monitor.keep_going(start)
         monitor.keep_going(2.0 * start)
-        return Outcome(start, Status.CONVERGED, "converged")
+        return SolverOutcome(start, Status.CONVERGED, "converged")
 
 
 class Diverges(Misbehaving):
@@ -134,7 +133,7 @@ class Diverges(Misbehaving):
         for _ in range(3):
             monitor.keep_going(start)
         monitor.keep_going(start * np.nan)
-        return Outcome(start, Status.CONVERGED, "converged")
+        return SolverOutcome(start, Status.CONVERGED, "converged")
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,7 @@ class HasItsOwnStatus(Misbehaving):
     def run(self, problem, start, monitor):
         for _ in range(3):
             monitor.keep_going(start)
-        return Outcome(start, "fine", "")
+        return SolverOutcome(start, "fine", "")
 
 
 class ImportsWhatIsNotThere(Misbehaving):
@@ -168,7 +167,7 @@ class LiesAndGoesOn(Misbehaving):
         monitor.keep_going(start)
         with contextlib.suppress(ValueError):
             monitor.keep_going(2.0 * start)
-        return Outcome(start, Status.CONVERGED, "converged")
+        return SolverOutcome(start, Status.CONVERGED, "converged")
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ class TooWide(Misbehaving):
             monitor.keep_going(start)
         wide = np.linalg.qr(np.random.default_rng(0).standard_normal((start.shape[0], start.shape[1] + 1)))[0]
         monitor.keep_going(wide)
-        return Outcome(wide, Status.CONVERGED, "converged")
+        return SolverOutcome(wide, Status.CONVERGED, "converged")
 
 
 class ExitsLikeABenchFault(Misbehaving):
@@ -203,7 +202,6 @@ class ConvergesTooLate(Misbehaving):
 @dataclass(frozen=True)
 class MisbehavingBaseline:
     task: ClassVar[BaselineTask] = BaselineTask.CLASSIFICATION
-    version: ClassVar[int] = 1
     imports: ClassVar[tuple[str, ...]] = ()
 
     def fit(self, features, labels, n_components, rng):
@@ -259,7 +257,6 @@ class FailsToPredict(PredictsTooFew):
 @dataclass(frozen=True)
 class FailsToCluster:
     task: ClassVar[BaselineTask] = BaselineTask.CLUSTERING
-    version: ClassVar[int] = 1
     imports: ClassVar[tuple[str, ...]] = ()
 
     def cluster(self, features, n_clusters, n_components, rng):
@@ -282,7 +279,7 @@ class OfNoTask(MisbehavingBaseline):
 
 
 class NoBaseline:
-    task, version, imports = BaselineTask.CLASSIFICATION, 1, ()
+    task, imports = BaselineTask.CLASSIFICATION, ()
 
 
 @dataclass(frozen=True)
@@ -296,7 +293,7 @@ class Wanders(Misbehaving):
 
     def run(self, problem, start, monitor):
         monitor.keep_going(start)
-        return Outcome(np.roll(start, 1, axis=0), Status.CONVERGED, "somewhere else")
+        return SolverOutcome(np.roll(start, 1, axis=0), Status.CONVERGED, "somewhere else")
 
 
 @dataclass(frozen=True)
@@ -311,7 +308,7 @@ class MeetsAnother(Misbehaving):
         (folder / self.name).touch()
         while len(list(folder.iterdir())) < 2:
             time.sleep(0.01)
-        return Outcome(start, Status.CONVERGED, "met another")
+        return SolverOutcome(start, Status.CONVERGED, "met another")
 
 
 @dataclass(frozen=True)
@@ -331,7 +328,7 @@ class Killer(MonitorProxy):
         self.plan = plan
 
     def keep_going(self, iterate):
-        going, note = super().keep_going(iterate), Path(os.environ["KILLED_NOTE"])
+        going, note = self._monitor.keep_going(iterate), Path(os.environ["KILLED_NOTE"])
         if self.iterations == self.plan.at and not note.exists():
             note.touch()
             me = psutil.Process()
@@ -350,4 +347,4 @@ class CountsThreads(Misbehaving):
         monitor.keep_going(start)
         found = {library["user_api"]: library["num_threads"] for library in threadpool_info()}
         found |= {"openmp in effect": _openmp_effective_n_threads(), "cores": len(os.sched_getaffinity(0))}
-        return Outcome(start, Status.CONVERGED, json.dumps(found))
+        return SolverOutcome(start, Status.CONVERGED, json.dumps(found))

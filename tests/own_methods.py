@@ -6,23 +6,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from kdrbench.solvers import Outcome, Status
+from kdrbench.solvers import SolverOutcome, Status
 
 
 @dataclass(frozen=True)
 class Mine:
     step: float = 0.5
     requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
-    version: ClassVar[int] = 1
 
     def run(self, problem, start, monitor):
         projection = start
         for _ in range(5):
             if not monitor.keep_going(projection):
-                return Outcome(projection, monitor.stop_status, monitor.stop_message)
+                return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
             vectors = np.linalg.eigh(problem.surrogate(projection))[1]
             projection = vectors[:, ::-1][:, : start.shape[1]].copy()
-        return Outcome(projection, Status.CONVERGED, "five steps")
+        return SolverOutcome(projection, Status.CONVERGED, "five steps")
 """
 
 KERNEL = """

@@ -7,7 +7,18 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those that stand before it.
-ORDER = ["errors", "files", "plugins", "methods", "kernels", "problems", "lowrank", "evaluation", "solvers"]
+ORDER = [
+    "errors",
+    "parameters",
+    "files",
+    "plugins",
+    "methods",
+    "kernels",
+    "problems",
+    "lowrank",
+    "evaluation",
+    "solvers",
+]
 ORDER += ["paradigms", "metric_learning", "estimators", "baselines", "datasets", "bench", "conformance", "reports"]
 ORDER += ["commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))

@@ -6,12 +6,12 @@ from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
+from kdrbench.bench.config import check_config
+from kdrbench.bench.plan import Batch
 
 from configs import table_4_config
 from kdrbench import plugins
-from kdrbench.bench.config import check_config
 from kdrbench.bench.grid import Grid
-from kdrbench.bench.plan import Batch
 from kdrbench.datasets import load_own
 from kdrbench.errors import ConfigError, InputError
 from kdrbench.kernels import Gaussian, build_kernel, check_definition, median_distance
@@ -53,12 +53,12 @@ def test_what_comes_from_a_file_can_be_pickled(here):
 
 def test_a_changed_file_is_read_again_and_another_folder_is_another_file(here, monkeypatch):
     first = build_solver({"method": "my_solver.py"})
-    (here / "my_solver.py").write_text(SOLVER.replace("version: ClassVar[int] = 1", "version: ClassVar[int] = 2"))
-    assert (first.version, build_solver({"method": "my_solver.py"}).version) == (1, 2)
+    (here / "my_solver.py").write_text(SOLVER.replace("step: float = 0.5", "step: float = 2.0"))
+    assert (first.step, build_solver({"method": "my_solver.py"}).step) == (0.5, 2.0)
     (here / "elsewhere").mkdir()
     monkeypatch.chdir(here / "elsewhere")
-    (here / "elsewhere" / "my_solver.py").write_text(SOLVER.replace("int] = 1", "int] = 3"))
-    assert build_solver({"method": "my_solver.py"}).version == 3
+    (here / "elsewhere" / "my_solver.py").write_text(SOLVER.replace("float = 0.5", "float = 3.0"))
+    assert build_solver({"method": "my_solver.py"}).step == 3.0
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_changed_file_is_read_again_and_another_folder_is_another_file(here, m
         ("x = 1", "bad.py", "must name one class; the file defines no class. Write bad.py:Class"),
         ("class A: pass\nclass B: pass", "bad.py", "defines 2 that could be meant: A, B. Write bad.py:Class"),
         ("class A: pass", "bad.py:B", "bad.py has no B; it defines A"),
-        ("class A: pass", "bad.py", "must be a dataclass of its options with requires, version and run; it lacks"),
+        ("class A: pass", "bad.py", "must be a dataclass of its options with requires and run; it lacks"),
         (SOLVER, "bad.py:np", "'bad.py:np' must be a dataclass of its options"),
     ],
 )

@@ -1,11 +1,8 @@
-"""Errors that a user can cause and mend; everything else that is raised is a defect of kdrbench."""
-
-import math
-from numbers import Integral, Real
+"""Errors that a user can cause and correct; everything else that is raised is a defect of kdrbench."""
 
 
 class KdrbenchError(Exception):
-    """Base of every error whose message tells a user what was given, what is allowed and what to do."""
+    """Base of every error whose message says what was given, what is allowed and what to do."""
 
 
 class InputError(KdrbenchError, ValueError):
@@ -22,16 +19,6 @@ class ConfigError(KdrbenchError):
 
 class DataError(KdrbenchError):
     """A data set that cannot be found, verified or parsed."""
-
-
-def is_number(value: object) -> bool:
-    """Return whether a value is a finite real number, numpy's included, and no truth value."""
-    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
-
-
-def is_whole(value: object) -> bool:
-    """Return whether a value is an integer, numpy's included, and no truth value."""
-    return not isinstance(value, bool) and isinstance(value, Integral)
 
 
 def unknown_name(kind: str, name: object, allowed: list[str]) -> str:

@@ -43,7 +43,7 @@ def write_bytes(path: Path, content: bytes, *, durable: bool = True) -> None:
 
 
 def drop_unfinished(path: Path) -> None:
-    """Remove what writers of ``path`` have left that were killed; nobody else may be writing it."""
+    """Remove what writers of ``path`` have left that were killed; no other process may be writing it."""
     for temporary in path.parent.glob(f".{glob.escape(path.name)}.*"):
         temporary.unlink(missing_ok=True)
 

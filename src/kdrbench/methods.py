@@ -1,17 +1,17 @@
 """Methods by name: a registered name or one's own (see :mod:`kdrbench.plugins`), and options, become a dataclass.
 
-A method's module is imported when it is first asked for.
+A method's module is imported when it is first used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from numbers import Integral, Real
 from typing import Any
 
 from kdrbench import plugins
 from kdrbench.errors import InputError, unknown_name
+from kdrbench.parameters import Constraint, check_names, check_value, constraint_of_default, constraints_of
 
 
 def build_method(
@@ -24,23 +24,25 @@ def build_method(
     """Return the method of this ``kind`` (a word for messages) that ``definition`` names, with its options.
 
     ``registered`` maps names to ``module:Class``; ``contract`` names the attributes that each class must have; ``key``
-    is that of the definition under which the name stands.
+    is the key of the definition that holds the name.
 
     Raises ``InputError`` for an unknown method or option, a value of the wrong type, or a class that does not keep
     the contract.
     """
     method = definition.get(key)
-    found = load_method(kind, method, registered, contract)
+    loaded = load_method(kind, method, registered, contract)
     options = {name: value for name, value in definition.items() if name != key}
-    defaults = {field.name: field.default for field in fields(found)}
+    defaults = {field.name: field.default for field in fields(loaded)}
+    check_names(f"option of {kind} method {method!r}:", options, sorted(defaults))
+    declared = _declared(loaded)
     for option, value in options.items():
-        if option not in defaults:
-            raise InputError(unknown_name(f"option of {kind} method {method!r}:", option, sorted(defaults)))
-        # Of options without a default value, or with none, the method itself knows the type.
-        if defaults[option] is not MISSING and defaults[option] is not None:
-            _check_type(kind, option, value, defaults[option])
+        # A default of None, or none at all, says nothing of the type.
+        if option not in declared and defaults[option] is not MISSING and defaults[option] is not None:
+            declared[option] = constraint_of_default(defaults[option])
+        if option in declared:
+            check_value(f"{kind} option {option}", value, declared[option])
     try:
-        return found(**options)
+        return loaded(**options)
     except TypeError as error:
         raise InputError(f"{kind} method {method!r} does not take these options: {error}") from error
 
@@ -51,9 +53,9 @@ def load_method(kind: str, method: object, registered: Mapping[str, str], contra
     place = registered.get(name) or (name if _is_place(name) else plugins.entry_point_of(kind, name))
     if place is None:
         raise InputError(unknown_method(kind, f"{kind} method", method, registered))
-    found = plugins.load_class(kind, place, contract)
-    _check_contract(kind, method, found, contract)
-    return found
+    loaded = plugins.load_class(kind, place, contract)
+    _check_contract(kind, method, loaded, contract)
+    return loaded
 
 
 def is_own(kind: str, name: object, registered: Collection[str]) -> bool:
@@ -84,7 +86,9 @@ def _check_contract(kind: str, method: object, found: type, contract: tuple[str,
         )
 
 
-def _check_type(kind: str, option: str, value: object, default: object) -> None:
-    wanted = {float: Real, int: Integral}.get(type(default), type(default))
-    if not isinstance(value, wanted) or (isinstance(value, bool) and not isinstance(default, bool)):
-        raise InputError(f"{kind} option {option} must be of type {type(default).__name__}, got {value!r}")
+def _declared(loaded: type) -> dict[str, Constraint]:
+    """Return the constraints of a class; none where a user's type hints cannot be resolved."""
+    try:
+        return dict(constraints_of(loaded))
+    except (NameError, TypeError, AttributeError):
+        return {}

@@ -1,4 +1,4 @@
-"""Methods, kernels and data that stand outside this project: a Python file, a module's class, or an entry point.
+"""Methods, kernels and data from outside this project: a Python file, a module's class, or an entry point.
 
 This is the one place that turns a name of a configuration into a class:
 
@@ -61,13 +61,13 @@ def load_class(kind: str, place: str, contract: Sequence[str]) -> type:
     module, (module_name, class_name) = load_class_module(kind, place), _split(place)
     if not class_name:
         return _only_class(kind, place, module, contract)
-    found = getattr(module, class_name, None)
-    if found is None:
+    loaded = getattr(module, class_name, None)
+    if loaded is None:
         raise InputError(
             f"{kind} method {place!r} cannot be loaded: {module_name} has no {class_name}; it defines "
             f"{', '.join(one.__name__ for one in classes_of(module)) or 'no class'}"
         )
-    result: type = found
+    result: type = loaded
     return result
 
 
@@ -89,17 +89,17 @@ def load_file(path: str) -> ModuleType:
         raise FileNotFoundError(f"there is no file {place} (looked for in {Path.cwd()})")
     place = place.resolve()
     name, content = module_name_of(path), hashlib.sha256(place.read_bytes()).hexdigest()
-    known = sys.modules.get(name)
+    loaded = sys.modules.get(name)
     if (
-        known is not None
-        and known.__spec__
-        and (known.__spec__.origin, known.__spec__.loader_state)
+        loaded is not None
+        and loaded.__spec__
+        and (loaded.__spec__.origin, loaded.__spec__.loader_state)
         == (
             str(place),
             content,
         )
     ):
-        return known
+        return loaded
     spec = importlib.util.spec_from_file_location(name, place)
     if spec is None or spec.loader is None:
         raise ImportError(f"{place} is no Python file")
@@ -117,8 +117,8 @@ def load_file(path: str) -> ModuleType:
 
 def module_name_of(path: str) -> str:
     """Return the name under which a file is a module."""
-    words = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in Path(path).stem)
-    return f"{_PREFIX}{words}_{hashlib.sha256(Path(path).as_posix().encode()).hexdigest()[:8]}"
+    stem = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in Path(path).stem)
+    return f"{_PREFIX}{stem}_{hashlib.sha256(Path(path).as_posix().encode()).hexdigest()[:8]}"
 
 
 def classes_of(module: ModuleType) -> list[type]:
@@ -131,13 +131,13 @@ def classes_of(module: ModuleType) -> list[type]:
 
 
 def _only_class(kind: str, place: str, module: ModuleType, contract: Sequence[str]) -> type:
-    own = classes_of(module)
+    classes = classes_of(module)
     # A class that lacks something is still the one that is meant, if it is the only one.
-    fitting = [found for found in own if all(hasattr(found, name) for name in contract)] or own
+    fitting = [found for found in classes if all(hasattr(found, name) for name in contract)] or classes
     if len(fitting) != 1:
         names = ", ".join(found.__name__ for found in fitting)
-        said = f"defines {len(fitting)} that could be meant: {names}" if fitting else "defines no class"
-        raise InputError(f"{kind} method {place!r} must name one class; the file {said}. Write {place}:Class")
+        fault = f"defines {len(fitting)} that could be meant: {names}" if fitting else "defines no class"
+        raise InputError(f"{kind} method {place!r} must name one class; the file {fault}. Write {place}:Class")
     return fitting[0]
 
 

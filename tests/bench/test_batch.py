@@ -95,7 +95,7 @@ METHOD = """
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kdrbench.solvers import Outcome, Status
+from kdrbench.solvers import SolverOutcome, Status
 
 STEPS = 1
 
@@ -103,10 +103,9 @@ STEPS = 1
 @dataclass(frozen=True)
 class Mine:
     requires: ClassVar[frozenset[str]] = frozenset()
-    version: ClassVar[int] = 1
 
     def run(self, problem, start, monitor):
-        return Outcome(start, Status.CONVERGED, f"{STEPS} steps")
+        return SolverOutcome(start, Status.CONVERGED, f"{STEPS} steps")
 """
 
 

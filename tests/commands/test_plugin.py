@@ -68,12 +68,12 @@ def test_a_sound_plug_in_ends_with_0_and_a_broken_one_with_1(tmp_path):
 
 def test_check_prints_json(tmp_path):
     path = tmp_path / "my_solver.py"
-    path.write_text(SOLVER.replace("version:", "number:"))
+    path.write_text(SOLVER.replace("requires:", "needs:"))
     done = kdrbench("check", path, "--json")
     assert done.exit_code == 1
     said = json.loads(done.output)
     assert (said["kind"], said["faults"], [one["check"] for one in said["findings"]]) == ("solver", 1, ["API"])
-    assert "it lacks version" in said["findings"][0]["fault"]
+    assert "it lacks requires" in said["findings"][0]["fault"]
 
 
 def test_options_reach_the_plug_in(tmp_path):

@@ -1,6 +1,5 @@
 """`kdrbench compare` and `kdrbench show`, on made-up runs."""
 
-import dataclasses
 import json
 
 import numpy as np
@@ -9,12 +8,15 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import wilcoxon
 
-from kdrbench.bench.record import append_record
+from kdrbench.bench.record import append_records, column_types
 from kdrbench.cli import main
 from kdrbench.errors import InputError
-from kdrbench.reports.paired import holm
-from kdrbench.reports.two_solvers import compare_solvers
-from made_up import record, run, trace_line
+from kdrbench.reports.tables.paired_solvers import compare_solvers
+from kdrbench.reports.tables.significance import holm
+from kdrbench.stages.ikdr.record import IKDRRecord
+from made_up import record
+from report_rows import run, trace_line
+from tiny_stage import tiny_record
 
 RNG = np.random.default_rng(0)
 
@@ -34,7 +36,7 @@ def test_wins_ratios_and_tests_are_paired_by_fold():
     costs, times = -10.0 - RNG.random(8), 1.0 + RNG.random(8)
     runs = pd.DataFrame(folds("a", costs, times)[::-1] + folds("b", costs + 1.0, 2.0 * times))
     found = by_metric(compare_solvers(runs, "a", "b"))
-    assert (found["cost"].wins, found["cost"].losses, found["cost"].folds) == (8, 0, 8)
+    assert (found["cost"].wins, found["cost"].losses, found["cost"].runs) == (8, 0, 8)
     assert found["cost"].ratio == pytest.approx(np.median(costs / (costs + 1.0)))
     assert found["time_s"].ratio == pytest.approx(0.5)
     # All signs alike: 2 of the 2^8 equally likely ones.
@@ -59,7 +61,7 @@ def test_errors_are_better_when_lower_and_a_stopped_time_is_no_time():
     runs.loc[3, "status"] = "time_limit"
     found = by_metric(compare_solvers(runs, "a", "b"))
     assert (found["quality"].wins, found["quality"].losses) == (1, 0)
-    assert (found["time_s"].folds, found["cost"].folds) == (1, 2)
+    assert (found["time_s"].runs, found["cost"].runs) == (1, 2)
 
 
 def test_cells_are_corrected_together():
@@ -71,21 +73,14 @@ def test_cells_are_corrected_together():
     found = [pair for pair in compare_solvers(runs, "a", "b") if pair.metric == "cost"]
     for pair in found:
         part = runs[runs["dataset"] == pair.dataset]
-        costs = [part.loc[part["solver"] == name, "cost"].to_numpy() for name in "ab"]
+        costs = [part.loc[part["method"] == name, "cost"].to_numpy() for name in "ab"]
         assert pair.p == pytest.approx(wilcoxon(costs[1] - costs[0]).pvalue)
     assert [pair.holm for pair in found] == holm([pair.p for pair in found])
 
 
-def test_holms_rule_by_hand():
-    # 3 * .01, 2 * .02 and, since it must not fall, .04 again.
-    assert holm([0.03, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
-    assert holm([0.6, 0.7]) == [1.0, 1.0]
-    assert holm([]) == []
-
-
 @pytest.mark.parametrize(
     ("names", "message"),
-    [(("a", "c"), "unknown solver 'c'; allowed: a, b"), (("a", "b"), "'a' and 'b' have no run on the same fold")],
+    [(("a", "c"), "unknown method 'c'; allowed: a, b"), (("a", "b"), "'a' and 'b' have no run with the same number")],
 )
 def test_what_cannot_be_compared_is_said(names, message):
     runs = pd.DataFrame(folds("a", [-1.0], [1.0], "wine") + folds("b", [-1.0], [1.0], "iris"))
@@ -97,21 +92,15 @@ def test_what_cannot_be_compared_is_said(names, message):
 def results(tmp_path):
     """Results of two solvers, as the workflow leaves them."""
     rows = folds("a", [-3.0, -2.0], [1.0, 1.0]) + folds("b", [-2.0, -1.0], [2.0, 2.0])
-    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    pd.DataFrame(rows).to_csv(tmp_path / "ikdr.csv", index=False)
     for row in rows:
-        axes = {name: row[name] for name in ("dataset", "solver", "fold")}
-        made = record(
-            **axes,
-            experiment="e",
-            cost=row["cost"],
-            message="well",
-            trace_file=f"e/wine/gaussian/{row['solver']}/0-1.jsonl",
-        )
-        append_record(tmp_path / "runs" / "e" / "wine" / "gaussian" / row["solver"] / "0-1.jsonl", made)
+        job = f"e/wine/gaussian/{row['method']}/0-1.jsonl"
+        made = record("wine", row["method"], row["run"], cost=row["cost"], message="well", trace_file=job)
+        append_records(tmp_path / "runs" / job, [made])
     trace = tmp_path / "traces" / "e" / "wine" / "gaussian" / "a" / "0-1.jsonl"
     trace.parent.mkdir(parents=True)
     points = [(0, 0.1, -1.0), (0, 0.2, -2.9999), (0, 0.5, -3.0), (1, 0.1, -9.0)]
-    lines = [trace_line("a", fold, time_s=at, cost=cost, stationarity=0.5) for fold, at, cost in points]
+    lines = [trace_line("a", fold, time_s=at, cost=cost, stationarity=0.5, calls=7) for fold, at, cost in points]
     trace.write_text("".join(lines))
     return tmp_path
 
@@ -124,7 +113,7 @@ def test_compare_prints_a_table_or_json(results):
     done = kdrbench("compare", "a", "b", "--results", results)
     assert done.exit_code == 0, done.output
     head, *lines = [line.split() for line in done.output.splitlines()]
-    assert head[:5] == ["metric", "cell", "folds", "wins", "losses"]
+    assert head[:5] == ["metric", "cell", "runs", "wins", "losses"]
     assert lines[1][:6] == ["cost", "e/wine/gaussian", "2", "2", "0", "1.75"]
     said = json.loads(kdrbench("compare", "a", "b", "--results", results, "--json").output)
     assert [one["metric"] for one in said] == ["time_s", "cost", "quality"]
@@ -134,12 +123,17 @@ def test_compare_prints_a_table_or_json(results):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["compare", "a", "c"], "unknown solver 'c'"),
+        (["compare", "a", "c"], "unknown method 'c'"),
         (["compare", "a", "b", "--experiment", "f"], "unknown experiment 'f'; allowed: e"),
-        (["show", "e/wine/gaussian/a"], "a run is named experiment/dataset/kernel/solver/fold"),
-        (["show", "e/wine/gaussian/c/0"], "unknown solver 'c'; allowed: a, b"),
+        (
+            ["show", "e/wine/gaussian/a"],
+            "a run of 'e' is named experiment/dataset/kernel/method/run, for instance e/wine/gaussian/a/0; got",
+        ),
+        (["show", "f/wine/gaussian/a/0"], "holds no such run: unknown experiment 'f'; allowed: e"),
+        (["show", ""], "unknown experiment ''; allowed: e"),
+        (["show", "e/wine/gaussian/c/0"], "unknown method 'c'; allowed: a, b"),
         (["show", "e/iris/gaussian/a/0"], "unknown dataset 'iris'; allowed: wine"),
-        (["show", "e/wine/gaussian/a/7"], "unknown fold '7'; allowed: 0, 1"),
+        (["show", "e/wine/gaussian/a/7"], "unknown run '7'; allowed: 0, 1"),
     ],
 )
 def test_what_is_not_there_is_one_sentence_and_2(results, words, message):
@@ -154,9 +148,9 @@ def test_without_results_the_workflow_is_named(tmp_path):
     )
 
 
-def test_show_takes_the_record_that_was_made_last_wherever_it_stands(results):
-    newer = record("wine", "a", 0, experiment="e", message="again", started_at="2026-01-01T00:00:00+00:00")
-    append_record(results / "runs" / "e" / "wine" / "cheap.jsonl", newer)
+def test_show_takes_the_record_that_was_made_last_wherever_it_is(results):
+    newer = record("wine", "a", 0, message="again", started_at="2026-01-01T00:00:00+00:00")
+    append_records(results / "runs" / "e" / "wine" / "cheap.jsonl", [newer])
     assert "converged - again" in kdrbench("show", "e/wine/gaussian/a/0", "--results", results).output
 
 
@@ -167,11 +161,35 @@ def test_show_says_status_provenance_and_trace(results):
     assert first == "e/wine/gaussian/a/0: converged - well"
     titles = [line.partition(":")[0] for line in lines]
     assert titles == ["result", "time", "memory", "calls", "problem", "provenance", "trace"]
-    assert "cost -3, " in lines[0]
+    assert lines[0] == "result: uses_degrees False, cost -3, quality_metric accuracy, quality 0.95"
     assert lines[-1] == (
         "trace: 3 iterates seen; cost -1 at 0.1 s, -3 at 0.5 s, lowest -3, within 0.01 % of it after 0.2 s"
     )
     said = json.loads(kdrbench("show", "e/wine/gaussian/a/0", "--results", results, "--json").output)
     assert (len(said["trace"]), said["cost"]) == (3, -3.0)
-    assert {field.name for field in dataclasses.fields(record("wine", "a", 0))} < set(said)
+    assert set(said) == {*column_types(IKDRRecord), "trace"}
     assert "trace: none" in kdrbench("show", "e/wine/gaussian/b/1", "--results", results).output
+
+
+@pytest.mark.parametrize("frozen", ["config.json", "demo/config.json"])
+def test_show_knows_the_columns_of_any_system_by_the_frozen_configuration(tmp_path, frozen):
+    rows = [tiny_record(half, number=7) for half in ("first", "second")]
+    append_records(tmp_path / "runs" / "e" / "wine" / "cheap.jsonl", rows)
+    (tmp_path / frozen).parent.mkdir(exist_ok=True)
+    (tmp_path / frozen).write_text(json.dumps({"experiments": {"e": {"system": "tiny_stage:TinyStage"}}}))
+    done = kdrbench("show", "e/wine/it/7/second", "--results", tmp_path)
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert lines[0] == "e/wine/it/7/second: failed - not well"
+    # It has no answer, and no calls.
+    assert [line.partition(":")[0] for line in lines[1:]] == ["time", "memory", "problem", "provenance", "trace"]
+    assert json.loads(kdrbench("show", "e/wine/it/7/first", "--results", tmp_path, "--json").output)["half"] == "first"
+    message = "a run of 'e' is named experiment/dataset/method/run/half, for instance e/wine/it/7/first; got 'e/wine'"
+    assert message in kdrbench("show", "e/wine", "--results", tmp_path).stderr
+
+
+def test_show_says_which_rows_are_of_no_system_it_knows(results):
+    path = results / "runs" / "e" / "wine" / "gaussian" / "a" / "0-1.jsonl"
+    path.write_text(path.read_text().replace('"schema_version":6', '"schema_version":5'))
+    done = kdrbench("show", "e/wine/gaussian/a/0", "--results", results)
+    assert (done.exit_code, "must have schema version 6, got 5; delete the results" in done.stderr) == (2, True)

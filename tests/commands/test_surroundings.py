@@ -11,15 +11,15 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from configs import table_4_config
-from kdrbench.bench.controls import LosingCell
-from kdrbench.bench.grid import Grid
-from kdrbench.bench.record import append_record
+from kdrbench.bench.record import append_records
 from kdrbench.cli import main
 from kdrbench.commands import doctor as doctor_module
 from kdrbench.commands.doctor import Answer
 from kdrbench.datasets import load_registry
 from kdrbench.reports.progress import losing_lines
 from kdrbench.solvers import CONTROLS, SOLVERS
+from kdrbench.stages.config import load_grid
+from kdrbench.stages.ikdr.controls import LosingCell
 from made_up import record
 
 ROOT = Path(__file__).parents[2]
@@ -102,10 +102,13 @@ def test_names_are_completed(tmp_path):
     assert completed("run", "wine", "gaussian", incomplete="ism_s") == ["ism_safeguarded"]
     assert completed("check", incomplete="lm") == ["lmnn"]
     assert "doctor" in completed(incomplete="d")
-    (tmp_path / "runs.csv").write_text("experiment,dataset,kernel,solver,fold\ne,wine,gaussian,ism,0\n")
+    (tmp_path / "ikdr.csv").write_text("experiment,dataset,kernel,method,run\ne,wine,gaussian,ism,0\n")
+    trick = "experiment,dataset,learner,variant,run\nkpca,wine,dne,plain,3\n"
+    (tmp_path / "kpca_trick.csv").write_text(trick)
     folder = ["--results", str(tmp_path)]
     assert completed("compare", *folder, incomplete="i") == ["ism"]
     assert completed("show", *folder, incomplete="e") == ["e/wine/gaussian/ism/0"]
+    assert completed("show", *folder, incomplete="k") == ["kpca/wine/3/dne/plain"]
     assert completed("show", "--results", str(tmp_path / "none"), incomplete="e") == []
 
 
@@ -163,11 +166,11 @@ def test_the_status_names_who_loses(tmp_path):
     }
     (tmp_path / "config.json").write_text(json.dumps(config))
     costs = {"ism": -3.0, "dg": -1.0, "random": -2.0}
-    for batch in Grid(config).batches():
-        for fold in batch.folds:
-            axes = {"experiment": batch.experiment, "dataset": "wine", "solver": batch.solver, "fold": fold}
-            row = record(**axes, cost=costs[batch.solver], definition_sha256=batch.definition_sha256)
-            append_record(tmp_path / "runs" / f"{batch.path}.jsonl", row)
+    for batch in load_grid(config).batches():
+        method = batch.cell[-1]
+        columns = {"cost": costs[method], "definition_sha256": batch.definition_sha256}
+        rows = [record("wine", method, number, experiment=batch.experiment, **columns) for number in batch.runs]
+        append_records(tmp_path / "runs" / f"{batch.path}.jsonl", rows)
     done = kdrbench("status", "--results", tmp_path)
     assert done.exit_code == 0, done.output
     *_, count, cell = done.output.splitlines()

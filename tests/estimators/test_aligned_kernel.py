@@ -70,7 +70,10 @@ def test_it_works_with_data_frames_and_pickles():
 @pytest.mark.parametrize(
     ("candidates", "message"),
     [
-        ("gausian", "unknown candidates 'gausian'; allowed: gaussian, polynomial. Did you mean 'gaussian'.*A list"),
+        (
+            "gausian",
+            "unknown candidates 'gausian'; .* Did you mean 'gaussian'.*Also allowed: a list of kernels",
+        ),
         ([], "alignment needs at least one kernel"),
         ([np.dot], "alignment combines single kernels"),
         ([Combination((Term(1.0, Polynomial(2)),))], "alignment combines single kernels"),

@@ -214,7 +214,7 @@ def test_an_early_end_is_a_warning():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_components": 14}, "n_classes, eigengap, or an integer between 1 and n_features = 13, got 14"),
+        ({"n_components": 14}, "None, one of n_classes, eigengap, or an integer between 1 and n_features = 13, got 14"),
         ({"n_components": 0}, "between 1 and n_features = 13, got 0"),
         ({"n_components": 2.5}, "got 2.5"),
         ({"kernel": "gausian"}, "unknown kernel family 'gausian'"),
@@ -222,7 +222,7 @@ def test_an_early_end_is_a_warning():
         ({"paradigm": "magic"}, "unknown paradigm 'magic'; allowed: alternative, semi_supervised"),
         ({"paradigm": "unsupervised"}, r"needs its number of clusters: paradigm_params=\{'n_clusters'"),
         ({"paradigm_params": {"mu": 1}}, "unknown parameter of paradigm 'supervised': 'mu'; allowed: target_kernel"),
-        ({"n_components": "gap"}, "got 'gap'"),
+        ({"n_components": "gap"}, "unknown n_components 'gap'; allowed: n_classes, eigengap"),
         ({"kernel": Gaussian(1.0), "kernel_params": {"sigma": 2}}, "a kernel object has its own"),
         ({"start": np.eye(13)[:2]}, r"like components_, 3 x 13; got float64 of shape \(2, 13\)"),
         ({"start": np.ones((3, 13))}, "the start is not orthonormal"),
@@ -232,14 +232,14 @@ def test_an_early_end_is_a_warning():
         ({"kernel": None}, "a kernel must be a family's name, a definition, or an object with pairing"),
         ({"kernel": Gaussian}, "a kernel must be a family's name"),
         ({"kernel_params": [1]}, r"kernel_params must be None or a dict of options, got \[1\]"),
-        ({"paradigm_params": ["a"]}, r"paradigm_params must be None or a dict, got \['a'\]"),
-        ({"paradigm": ["supervised"]}, "unknown paradigm"),
+        ({"paradigm_params": ["a"]}, r"paradigm_params must be None or a dict of options, got \['a'\]"),
+        ({"paradigm": ["supervised"]}, "paradigm must be one of alternative"),
         ({"paradigm_params": {"target_kernel": 3}}, "a kernel must be a family's name"),
         ({"start": "multistart", "n_init": 0}, "n_init must be an integer >= 1, got 0"),
         ({"paradigm_params": {"target_kernel": "gausian"}}, "unknown kernel family 'gausian'"),
         ({"solver": "imm"}, "unknown solver method 'imm'"),
         ({"start": "phi"}, "unknown start 'phi'"),
-        ({"tol": -1.0}, "tolerance must be a finite number > 0, got -1.0"),
+        ({"tol": -1.0}, "tol must be a finite number > 0, got -1.0"),
     ],
 )
 def test_bad_parameters_are_named(options, message):

@@ -80,10 +80,10 @@ def test_they_work_in_searches_data_frames_and_pickles(name):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (NCA(max_iter=0), "max_iterations must be an integer >= 1, got 0"),
+        (NCA(max_iter=0), "max_iter must be an integer >= 1, got 0"),
         (NCA(tol=-1.0), "tol must be None or a finite number > 0, got -1.0"),
         (LMNN(tol="fine"), "tol must be None or a finite number > 0, got 'fine'"),
-        (LMNN(n_neighbors=0), "n_neighbours must be an integer >= 1, got 0"),
+        (LMNN(n_neighbors=0), "n_neighbors must be an integer >= 1, got 0"),
         (DNE(n_components=5), "n_components must be None or an integer between 1 and the 4 features, got 5"),
     ],
 )

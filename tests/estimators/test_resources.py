@@ -5,7 +5,7 @@ import pytest
 
 from helpers import random_samples
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.estimators.resources import evaluation_of
+from kdrbench.estimators.resolved import evaluation_of
 from kdrbench.evaluation import Evaluation
 
 
@@ -22,7 +22,7 @@ def test_threads_are_scikit_learns_n_jobs():
         ({"speed": 1}, None, "unknown option of evaluation 'speed'; allowed: evaluator, tolerance, memory_mib"),
         ({"threads": 2}, None, "unknown option of evaluation 'threads'"),
         ({"tolerance": -1}, None, "tolerance must be a number >= 0"),
-        ({"memory_mib": 0}, None, "memory_mib must be None or a number > 0"),
+        ({"memory_mib": 0}, None, "memory_mib must be None or a finite number > 0"),
         (None, 0, "n_jobs must be None or an integer other than 0"),
         (None, 1.5, "n_jobs must be None or an integer other than 0"),
     ],

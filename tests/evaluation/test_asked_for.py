@@ -20,7 +20,7 @@ from kdrbench.kernels import (
     Term,
     UserKernel,
 )
-from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, supervised_gamma
+from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, evaluated_as, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 
 N = 24
@@ -203,7 +203,7 @@ def test_unknown_ways_and_single_evaluators_are_refused():
     with pytest.raises(InputError, match=r"unknown evaluator 'autogard'; .*Did you mean 'autograd'"):
         build_problem(objective).evaluated("autogard")
     with pytest.raises(InputError, match="DenseProblem cannot be evaluated as 'autograd'; make it with build_problem"):
-        DenseProblem(objective).evaluated("autograd")
+        evaluated_as("autograd", DenseProblem(objective))
 
 
 @pytest.mark.parametrize("method", ["grassmann_trust_region", "stiefel_cayley"])

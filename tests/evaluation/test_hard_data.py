@@ -53,7 +53,7 @@ def test_an_offset_costs_no_digits_in_single_precision(make, offset):
 def test_what_single_precision_cannot_hold_is_solved_in_double(scale, kernel):
     features, labels = classes()
     problem = build_problem(TraceObjective(features * scale, kernel, supervised_gamma(labels)))
-    assert problem.rough(2) is not None
+    assert problem.approximation(2) is not None
     start = make_start("surrogate", problem, 2, np.random.default_rng(0))
     with np.errstate(all="ignore"):
         result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
@@ -73,7 +73,7 @@ def test_frozen_factors_take_up_samples_that_have_come_apart():
     objective = TraceObjective(features, Gaussian(0.3), supervised_gamma(np.arange(2000) % 3))
     problem = LowRankProblem(objective, 1e-3, max_rank=200)
     axes = np.eye(12, 2)
-    frozen = problem.frozen(axes)
+    frozen = problem.linearised_at(axes)
     projection = random_projection(n_features=12, n_components=2)
     assert np.isfinite(frozen.value(projection))
     assert frozen.value(axes) == pytest.approx(problem.value(axes), rel=1e-6)

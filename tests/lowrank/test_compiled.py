@@ -11,7 +11,7 @@ import pytest
 from kdrbench.errors import InputError
 from kdrbench.lowrank import (
     DIVERGENCES,
-    Outcome,
+    LowRankStatus,
     Stopping,
     burg,
     constraints_from_labels,
@@ -19,7 +19,7 @@ from kdrbench.lowrank import (
     learn_kernel,
     squared_distances,
 )
-from kdrbench.lowrank.inner_loop import InnerLoop
+from kdrbench.lowrank.compiled import InnerLoop
 from kdrbench.lowrank.result import Progress
 from lowrank_cases import TIGHT, dense_matrices, feasible_problem
 from numerics import constraints_in_order
@@ -51,7 +51,7 @@ def assert_same_steps(plain, compiled):
     At most 210 are made. Burg's round sums of at most 90 terms, 210 * 90 * 1e-16 = 2e-12; von Neumann's end at 1e-13 of
     a logarithm, 210 * 1e-13 = 2e-11. The rest of 1e-10 is for what constraints that share samples make of it.
     """
-    for counted in ("outcome", "sweeps", "projections"):
+    for counted in ("status", "sweeps", "projections"):
         assert getattr(compiled, counted) == getattr(plain, counted), counted
     size = np.abs(plain.kernel).max()
     np.testing.assert_allclose(compiled.kernel, plain.kernel, rtol=0, atol=1e-10 * size)
@@ -63,7 +63,7 @@ def assert_same_end(plain, compiled, constraints, tolerance=TIGHT.tolerance):
 
     The inverse of K moves by the moves of the duals times their constraints, and K by that times its square.
     """
-    assert compiled.outcome is plain.outcome is Outcome.CONVERGED
+    assert compiled.status is plain.status is LowRankStatus.CONVERGED
     assert abs(compiled.sweeps - plain.sweeps) <= 1
     for learned in (plain, compiled):
         assert learned.projections == learned.sweeps * len(constraints)
@@ -162,7 +162,7 @@ def test_sets_without_a_solution_end_in_machine_code_too(divergence):
     factor = np.random.default_rng(0).standard_normal((6, 3))
     constraints = squared_distances(6, [(0, 1), (1, 2), (0, 2)], ["<=", "<=", ">="], [0.1, 0.1, 4.0])
     learned = learn_kernel(factor, constraints, divergence=divergence, compiled=True)
-    assert learned.outcome is Outcome.INFEASIBLE
+    assert learned.status is LowRankStatus.INFEASIBLE
     assert learned.conflicting == (0, 1, 2)
     assert learned.compiled_sweeps > 0
 

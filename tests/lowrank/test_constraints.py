@@ -63,7 +63,7 @@ def test_values_are_those_of_the_definitions():
         (lambda: squared_distances(3, [(0, 1)], ["<=", "="], 1.0), "1 constraints need one sense or 1, got 2"),
         (lambda: squared_distances(3, [(0, 1)], "<=", [1.0, 2.0]), r"one finite number or 1, got shape \(2,\)"),
         (lambda: squared_distances(3, [(0, 1)], "<=", np.nan), "or values not finite"),
-        (lambda: squared_distances(0, [(0, 1)], "<=", 1.0), "n_samples must be a positive integer, got 0"),
+        (lambda: squared_distances(0, [(0, 1)], "<=", 1.0), "n_samples must be an integer >= 1, got 0"),
         (lambda: rank_one([[0.0, 0.0]], "<=", 1.0), "finite numbers without rows of zeros, got shape"),
         (lambda: rank_two(np.ones((2, 2)), "<=", 1.0), r"m x n x n arrays of finite numbers, got shape \(2, 2\)"),
         (lambda: rank_two([[[0.0, 1.0], [0.0, 0.0]]], "<=", 1.0), "matrix 0 of the constraints is not symmetric"),
@@ -76,7 +76,7 @@ def test_values_are_those_of_the_definitions():
         (lambda: constraints_from_labels(FACTOR, [0, 1], 2, RNG), r"labels must be 6 values, .* shape \(2,\)"),
         (
             lambda: constraints_from_labels(FACTOR, [0] * 6, 2, RNG, change=1.0),
-            "change must be a number between 0 and 1, got 1.0",
+            "change must be a number > 0 and < 1, got 1.0",
         ),
     ],
 )

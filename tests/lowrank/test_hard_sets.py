@@ -7,7 +7,7 @@ from kdrbench.errors import InputError
 from kdrbench.lowrank import (
     DIVERGENCES,
     SOLVERS,
-    Outcome,
+    LowRankStatus,
     Stopping,
     diagonal,
     join,
@@ -51,15 +51,15 @@ def test_every_set_ends_in_words_and_solvers_agree(seed):
                 continue
             assert np.isfinite(learned.factor).all()
             assert learned.message
-            if learned.outcome is Outcome.CONVERGED:
+            if learned.status is LowRankStatus.CONVERGED:
                 assert learned.kkt_residual <= 1e-6
             found.append(learned)
         # What is refused is refused before any work, in the same words for all solvers.
         assert len(refusals) in (0, 2)
         assert len(set(refusals)) <= 1
-        outcomes = {learned.outcome for learned in found}
-        assert outcomes != {Outcome.CONVERGED, Outcome.INFEASIBLE}
-        if outcomes == {Outcome.CONVERGED}:
+        outcomes = {learned.status for learned in found}
+        assert outcomes != {LowRankStatus.CONVERGED, LowRankStatus.INFEASIBLE}
+        if outcomes == {LowRankStatus.CONVERGED}:
             # Residuals of 1e-6 leave kernels by the condition of the constraints apart.
             size = np.abs(found[0].kernel).max()
             np.testing.assert_allclose(found[0].kernel, found[1].kernel, rtol=0, atol=1e-3 * size)

@@ -9,7 +9,7 @@ from kdrbench.errors import InputError
 from kdrbench.lowrank import (
     DIVERGENCES,
     SOLVERS,
-    Outcome,
+    LowRankStatus,
     Stopping,
     constraints_from_labels,
     diagonal,
@@ -34,7 +34,7 @@ def test_a_set_without_solution_is_recognised_and_its_conflict_named(divergence,
     near = squared_distances(6, [(0, 1), (1, 2)], "<=", 0.1)
     far = squared_distances(6, [(0, 2), (3, 4)], ">=", [4.0, 1.0])
     learned = learn_kernel(FACTOR, join(near, far), divergence=divergence, solver=solver)
-    assert learned.outcome is Outcome.INFEASIBLE
+    assert learned.status is LowRankStatus.INFEASIBLE
     assert learned.conflicting == (0, 1, 2)
     assert learned.largest_violation > 1
     assert learned.trace_bound > 1e6
@@ -48,7 +48,7 @@ def test_many_constraints_in_a_small_range_have_no_solution_and_end(divergence, 
     # Thirty distances between six samples in three dimensions, all asked to be equal.
     pairs = list(itertools.combinations(range(6), 2))
     learned = learn_kernel(FACTOR, squared_distances(6, pairs, "=", 1.0), divergence=divergence, solver=solver)
-    assert learned.outcome is Outcome.INFEASIBLE
+    assert learned.status is LowRankStatus.INFEASIBLE
     assert learned.sweeps < Stopping().max_sweeps
 
 
@@ -58,14 +58,14 @@ def test_far_solutions_are_not_taken_for_none(divergence, solver, permutation):
     # Burg's dual gives 1 / v of a value v as a difference from the 1 / v0 of K0, to 1e-16 / v0: v to 1e-16 v / v0.
     reachable = 100 * np.finfo(float).eps * 1e9 / far.values(factor)[0]
     learned = learn_kernel(factor, far, divergence=divergence, solver=solver, stopping=Stopping(1e-9, reachable))
-    assert learned.outcome is Outcome.CONVERGED
+    assert learned.status is LowRankStatus.CONVERGED
     assert far.values(learned.factor)[0] == pytest.approx(1e9, rel=2 * reachable)
 
 
 def test_running_out_of_sweeps_is_said():
     factor, constraints = feasible_problem(1, full_rank=True, senses=("=",))
     learned = learn_kernel(factor, constraints, stopping=Stopping(1e-12, 1e-12, max_sweeps=3))
-    assert learned.outcome is Outcome.MAX_SWEEPS
+    assert learned.status is LowRankStatus.MAX_SWEEPS
     assert learned.sweeps == 3
     assert learned.projections == 3 * len(constraints)
     assert "raise max_sweeps, or try solver='newton'" in learned.message
@@ -86,7 +86,7 @@ def test_what_holds_already_changes_nothing(divergence, solver):
     constraints = squared_distances(6, [(0, 1), (2, 3)], [">=", "<="], [-1.0, 1e6])
     learned = learn_kernel(FACTOR, constraints, divergence=divergence, solver=solver)
     np.testing.assert_allclose(learned.kernel, FACTOR @ FACTOR.T, atol=1e-12)
-    assert learned.outcome is Outcome.CONVERGED
+    assert learned.status is LowRankStatus.CONVERGED
     assert learned.divergence == pytest.approx(0.0, abs=1e-12)
     assert learned.changes == 0 or solver == "newton"
     assert "1 constraints hold for every kernel of the range" in learned.message
@@ -95,7 +95,7 @@ def test_what_holds_already_changes_nothing(divergence, solver):
 def test_a_bound_of_zero_takes_a_dimension_from_von_neumanns_kernel():
     constraints = join(squared_distances(6, [(0, 1)], "<=", 0.0), diagonal(6, [2], "=", 0.5))
     learned = learn_kernel(FACTOR, constraints, divergence="von_neumann", stopping=TIGHT)
-    assert learned.outcome is Outcome.CONVERGED
+    assert learned.status is LowRankStatus.CONVERGED
     assert learned.factor.shape == (6, 2)
     np.testing.assert_allclose(learned.factor[0], learned.factor[1], atol=1e-12)
     # Bounds that approach zero approach it, if slowly.
@@ -110,7 +110,7 @@ def test_a_bound_of_zero_takes_a_dimension_from_von_neumanns_kernel():
 def test_coinciding_samples_are_left_alone_or_refused():
     doubled = np.concatenate([FACTOR, FACTOR[:1]])
     fine = join(squared_distances(7, [(0, 6), (0, 1)], "<=", 1.0), relative_distances(7, [(1, 0, 6)], "<=", 0.5))
-    assert learn_kernel(doubled, fine).outcome is Outcome.CONVERGED
+    assert learn_kernel(doubled, fine).status is LowRankStatus.CONVERGED
     for divergence in DIVERGENCES:
         with pytest.raises(InputError, match=r"0, distance\(0, 6\) >= 1 cannot hold: its samples coincide"):
             learn_kernel(doubled, squared_distances(7, [(0, 6)], ">=", 1.0), divergence=divergence)
@@ -209,7 +209,7 @@ def test_slack_makes_an_impossible_set_possible_at_the_least_cost(divergence):
         for solver in SOLVERS
     ]
     for learned in found:
-        assert learned.outcome is Outcome.CONVERGED
+        assert learned.status is LowRankStatus.CONVERGED
         assert learned.largest_violation <= 1e-8
         assert abs(learned.duality_gap) <= 1e-8
     np.testing.assert_allclose(found[0].kernel, found[1].kernel, atol=1e-7)

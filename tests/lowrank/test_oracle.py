@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import logm
 
-from kdrbench.lowrank import DIVERGENCES, SOLVERS, Outcome, Stopping, learn_kernel, rank_one
+from kdrbench.lowrank import DIVERGENCES, SOLVERS, LowRankStatus, Stopping, learn_kernel, rank_one
 from lowrank_cases import TIGHT, dense_matrices, divergence_of, feasible_problem, minimiser, outside_range
 
 CASES = [(sense, full, seed) for sense in ("<=", ">=", "=", "mixed") for full in (True, False) for seed in (0, 1)]
@@ -19,7 +19,7 @@ def test_both_solvers_find_the_minimum_that_slsqp_finds(sense, full_rank, seed, 
     assert violation < 1e-8
     for solver in SOLVERS:
         learned = learn_kernel(factor, constraints, divergence=divergence, solver=solver, stopping=TIGHT)
-        assert learned.outcome is Outcome.CONVERGED, learned.message
+        assert learned.status is LowRankStatus.CONVERGED, learned.message
         assert learned.kkt_residual <= 1e-8
         assert learned.largest_violation <= 1e-8
         assert abs(learned.divergence - least) <= 1e-6 * (1 + abs(least))

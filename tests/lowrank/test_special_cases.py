@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from kdrbench.errors import InputError
 from kdrbench.lowrank import (
     DIVERGENCES,
-    Outcome,
+    LowRankStatus,
     Stopping,
     centred_factor,
     definite_boost,
@@ -61,12 +61,12 @@ def test_a_correlation_matrix_of_low_rank_has_that_rank_or_is_said_not_to_exist(
     rng = np.random.default_rng(1)
     factor = rng.standard_normal((5, 4))
     found = nearest_correlation(factor @ factor.T, rank=4, stopping=TIGHT)
-    assert found.outcome is Outcome.CONVERGED
+    assert found.status is LowRankStatus.CONVERGED
     assert np.linalg.matrix_rank(found.kernel) == 4
     np.testing.assert_allclose(np.diag(found.kernel), 1.0, atol=1e-8)
     # Twenty equations and three unknowns.
     many = rng.standard_normal((20, 2))
-    assert nearest_correlation(many @ many.T).outcome is Outcome.INFEASIBLE
+    assert nearest_correlation(many @ many.T).status is LowRankStatus.INFEASIBLE
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,12 @@ def test_a_correlation_matrix_of_low_rank_has_that_rank_or_is_said_not_to_exist(
         (lambda: factor_of(np.ones((2, 3))), r"a kernel must be a square array of .* got shape \(2, 3\)"),
         (lambda: factor_of([[1.0, 0.5], [0.0, 1.0]]), "the kernel is not symmetric"),
         (lambda: factor_of([[1.0, 2.0], [2.0, 1.0]]), "not positive semidefinite: its smallest eigenvalue is -1"),
-        (lambda: factor_of(np.eye(3), rank=4), "rank must be an integer between 1 and the kernel's rank 3, got 4"),
+        (
+            lambda: factor_of(np.eye(3), rank=4),
+            "None or an integer between 1 and the kernel's rank 3, got 4",
+        ),
         (lambda: higham_correlation([[1.0, 0.5], [0.0, 1.0]]), "the matrix must be symmetric and finite"),
-        (lambda: higham_correlation(np.eye(2), tolerance=-1.0), "tolerance must be a positive number, got -1.0"),
+        (lambda: higham_correlation(np.eye(2), tolerance=-1.0), "tolerance must be a finite number > 0, got -1.0"),
         (lambda: higham_correlation(KERNEL, max_rounds=2), "alternating projections need more than 2 rounds"),
         (lambda: kmeans_on_factor(FACTOR, 6, RNG), "n_clusters must be an integer between 1 and the 5 samples, got 6"),
         (lambda: kernel_kmeans(KERNEL, 2, np.array([0, 1, 2, 0, 1])), "start must be 5 integers from 0 to 1"),
@@ -108,7 +111,7 @@ def test_definite_boost_and_exact_projections_solve_the_problem_of_trace_one():
     optimum = minimize(negative_dual, np.zeros(4), method="SLSQP", bounds=limits, options={"ftol": 1e-14})
     for step in ("own_range", "symmetric", "exact"):
         found = definite_boost(FACTOR, constraints, step=step, stopping=TIGHT)
-        assert found.outcome is Outcome.CONVERGED
+        assert found.status is LowRankStatus.CONVERGED
         assert np.trace(found.kernel) == pytest.approx(1.0, rel=1e-12)
         assert found.divergence == pytest.approx(-optimum.fun, rel=1e-7)
         assert abs(found.duality_gap) <= 1e-7
@@ -165,7 +168,7 @@ def test_an_arc_is_straightened_by_bounds_on_near_distances_and_a_large_start():
     constraints = isometry_constraints(arc, 2)
     start = 100.0 * centred_factor(np.eye(24))
     learned = learn_kernel(start, constraints, divergence="von_neumann", stopping=TIGHT)
-    assert learned.outcome is Outcome.CONVERGED
+    assert learned.status is LowRankStatus.CONVERGED
     np.testing.assert_allclose(learned.kernel.sum(axis=0), 0.0, atol=1e-8)
     assert constraints.violations(learned.factor).max() <= 1e-6
     values, vectors = np.linalg.eigh(learned.kernel)

@@ -154,7 +154,7 @@ def test_what_kdne_refuses():
     _, labels, gram = samples()
     with pytest.raises(InputError, match="epsilon must be a finite number >= 0, got -1"):
         kdne(gram, labels, epsilon=-1)
-    with pytest.raises(InputError, match="n_components must be an integer >= 1, got 0"):
+    with pytest.raises(InputError, match="n_components must be None or an integer >= 1, got 0"):
         kdne(gram, labels, n_components=0)
     with pytest.raises(InputError, match="at least 2 classes"):
         kdne(gram, np.zeros(24))

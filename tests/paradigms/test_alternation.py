@@ -346,13 +346,13 @@ def test_given_labellings_weigh_negatively():
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        (lambda: Alternation(2, degrees="all"), "unknown value of degrees: 'all'; allowed: both, embedding"),
+        (lambda: Alternation(2, degrees="all"), "unknown degrees 'all'; allowed: both, embedding"),
         (lambda: Alternation(2, tolerance=0.0), "tolerance must be a finite number > 0"),
         (lambda: Alternation(1), "n_clusters must be an integer >= 2, got 1"),
         (lambda: Alternation("3"), "n_clusters must be an integer >= 2, got '3'"),
         (lambda: Alternation(2, max_rounds=2.5), "max_rounds must be an integer >= 1, got 2.5"),
         (lambda: Alternation(2, damp_after=None), "damp_after must be an integer >= 1, got None"),
-        (lambda: Alternation(2, centred="no"), "centred must be true or false, got 'no'"),
+        (lambda: Alternation(2, centred="no"), "centred must be True or False, got 'no'"),
         (lambda: Alternation(2, tolerance="x"), "tolerance must be a finite number > 0, got 'x'"),
         (lambda: clustered(np.eye(4), Gaussian(1.0), 5, 1), "n_clusters must be at most n_samples = 4, got 5"),
         (lambda: expert_scores(["good", "bad"]), "expert scores must be numbers"),

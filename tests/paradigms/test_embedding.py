@@ -11,7 +11,7 @@ from kdrbench.evaluation import Evaluation
 from kdrbench.evaluation.gram import PanelGram, gram_operator
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared
 from kdrbench.paradigms import cluster_rows, degree_scaling, spectral_embedding
-from kdrbench.paradigms.krylov import largest_eigenpairs
+from kdrbench.paradigms.embedding import largest_eigenpairs
 
 
 def clustered_samples(n_samples=300, n_groups=4, seed=0):

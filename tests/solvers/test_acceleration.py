@@ -1,4 +1,4 @@
-"""Gradient passes with a corrected surrogate, rough problems and thinned ones."""
+"""Gradient passes with a corrected surrogate, approximations and problems of fewer samples."""
 
 from itertools import pairwise
 
@@ -86,7 +86,7 @@ def test_what_ends_a_search_on_a_rough_problem_is_exact(kernel):
     features, labels = classes(2100, 110)
     problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
     start = make_start("surrogate", problem, 4, np.random.default_rng(0))
-    rough = problem.rough(4)
+    rough = problem.approximation(4)
     assert rough is not None
     assert rough.counters is problem.counters
     values = []
@@ -113,14 +113,14 @@ def test_what_ends_a_search_on_a_rough_problem_is_exact(kernel):
 def test_a_rough_problem_is_offered_where_it_saves_and_is_wanted():
     features, labels = classes(2500, 10)
     gaussian = TraceObjective(features, Gaussian(2.0), supervised_gamma(labels))
-    assert build_problem(gaussian).rough(2).explain(2).startswith("low_rank")
-    assert build_problem(gaussian).rough(2).accuracy(2) > 0
+    assert build_problem(gaussian).approximation(2).explain(2).startswith("low_rank")
+    assert build_problem(gaussian).approximation(2).accuracy(2) > 0
     assert build_problem(gaussian).accuracy(2) == 0
     multiquadric = TraceObjective(features, Multiquadric(1.0), supervised_gamma(labels))
-    assert build_problem(multiquadric).rough(2).explain(2).startswith("panels in single precision")
-    assert build_problem(gaussian, Evaluation(tolerance=1e-4)).rough(2) is None
+    assert build_problem(multiquadric).approximation(2).explain(2).startswith("panels in single precision")
+    assert build_problem(gaussian, Evaluation(tolerance=1e-4)).approximation(2) is None
     few = TraceObjective(features[:500], Gaussian(2.0), supervised_gamma(labels[:500]))
-    assert build_problem(few).rough(2) is None
+    assert build_problem(few).approximation(2) is None
 
 
 def test_factors_that_grow_too_large_give_way_to_panels():
@@ -156,9 +156,9 @@ def test_thinned_problems_are_problems_of_their_samples():
     features, labels = classes(300, 6)
     sigmas = np.random.default_rng(0).uniform(1, 2, 300)
     problem = build_problem(TraceObjective(features, RelativeGaussian(sigmas), supervised_gamma(labels)))
-    thinned = problem.thinned(100)
-    assert thinned.thinned(100) is None
-    objective = thinned.objective
+    subsampled = problem.subsampled(100)
+    assert subsampled.subsampled(100) is None
+    objective = subsampled.objective
     assert np.bincount(objective.gamma.codes).tolist() == [25, 25, 25, 25]
     chosen = [int(np.flatnonzero((features == row).all(axis=1))[0]) for row in objective.features]
     assert len(set(chosen)) == 100
@@ -167,7 +167,7 @@ def test_thinned_problems_are_problems_of_their_samples():
         objective.gamma.dense(), problem.objective.gamma.dense()[np.ix_(chosen, chosen)], atol=1e-15
     )
     embedded = FactoredGamma(np.random.default_rng(0).standard_normal((300, 2)), np.ones(2))
-    assert build_problem(TraceObjective(features, Gaussian(1.0), embedded)).thinned(10).objective.gamma.codes is None
+    assert build_problem(TraceObjective(features, Gaussian(1.0), embedded)).subsampled(10).objective.gamma.codes is None
 
 
 def test_approximate_problems_are_solved_to_their_accuracy():
@@ -187,7 +187,7 @@ def test_approximate_problems_are_solved_to_their_accuracy():
 def test_corrections_of_a_rough_problem_need_few_exact_gradients(kernel):
     features, labels = classes(2500, 60)
     problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
-    rough = problem.rough(4)
+    rough = problem.approximation(4)
     start = make_start("surrogate", problem, 4, np.random.default_rng(0))
     near = approach(rough, start, rough.surrogate(start), 1e-2, go_on, slack=rough.accuracy(4))
     exact = PanelProblem(problem.objective)
@@ -211,7 +211,7 @@ def test_frozen_factors_change_smoothly(permutation):
     # The tolerance is below that of single precision, so that sums are in double.
     problem = LowRankProblem(TraceObjective(features, Gaussian(2.0), supervised_gamma(labels)), tolerance=9e-6)
     point, direction = (random_projection(seed=seed, n_features=12, n_components=3) for seed in (1, 2))
-    frozen = problem.frozen(point)
+    frozen = problem.linearised_at(point)
     assert frozen.counters is problem.counters
     gradient = problem.gradient(point)
     np.testing.assert_allclose(frozen.gradient(point), gradient, rtol=0, atol=1e-12 * np.abs(gradient).max())

@@ -79,5 +79,5 @@ def test_the_published_variant_sees_the_unprojected_kernel_once():
 
 @pytest.mark.parametrize("option", ["test", "variant"])
 def test_unknown_words_are_refused(option):
-    with pytest.raises(InputError, match=f"unknown value of solver option {option}: 'cosine'; allowed: "):
+    with pytest.raises(InputError, match=f"unknown solver option {option} 'cosine'; allowed: "):
         build_solver({"method": "ism", option: "cosine"})

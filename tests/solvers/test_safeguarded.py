@@ -9,10 +9,10 @@ from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import certify
-from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest_curvature
-from kdrbench.solvers.geometry.preconditioner import IsmPreconditioner
+from kdrbench.solvers.geometry.curvature import IsmPreconditioner, Tangents, largest_turn, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import outside
 from kdrbench.solvers.safeguarded import quadratic_model
+from kdrbench.solvers.safeguarded.escape import escape
 from kdrbench.solvers.safeguarded.finish import NewtonSearch
 from kdrbench.solvers.safeguarded.quadratic_model import FormedModel
 
@@ -215,7 +215,7 @@ def test_a_saddle_is_left():
     search = NewtonSearch(problem, saddle, problem.value(saddle))
     assert search.stationarity < 1e-10
     assert certify(problem, saddle).curvature < 0
-    assert search.escape()
+    assert escape(search)
     assert search.value > problem.value(saddle)
 
 

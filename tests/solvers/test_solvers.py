@@ -1,19 +1,16 @@
-"""What every solver must do, whichever it is."""
+"""What every solver must do, whichever it is; test_matrix.py says what it must reach."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
-from helpers import random_projection, random_samples, small_problem
+from helpers import random_projection, small_problem
 from kdrbench.errors import InputError
-from kdrbench.kernels import build_kernel
-from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import SOLVERS as METHODS
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import feasibility_error
 
-KERNEL_NAMES = ["gaussian", "polynomial", "linear", "squared", "multiquadric"]
 RIVALS = ["dimension_growth", "stiefel_cayley", "grassmann_trust_region"]
 # Each method, the published variants of the rivals, and GM by autograd.
 SOLVERS = {
@@ -26,19 +23,6 @@ SOLVERS = {
 def solved(solver, problem, n_components=2, **options):
     start = make_start("surrogate", problem, n_components, np.random.default_rng(0))
     return solve(build_solver({**SOLVERS[solver], **options}), problem, start, IterationMonitor())
-
-
-@pytest.mark.parametrize("kernel", KERNEL_NAMES)
-@pytest.mark.parametrize("method", SOLVERS)
-def test_result_is_feasible_and_not_worse_than_its_start(method, kernel):
-    problem = small_problem(kernel)
-    start = make_start("random", problem, 2, np.random.default_rng(4))
-    result = solve(build_solver(SOLVERS[method]), problem, start, IterationMonitor())
-    assert result.status is Status.CONVERGED
-    assert result.projection.shape == (6, 2)
-    assert feasibility_error(result.projection) < 1e-10
-    assert problem.value(result.projection) > problem.value(start)
-    assert result.message
 
 
 @pytest.mark.parametrize("method", SOLVERS)
@@ -109,29 +93,6 @@ def test_the_iteration_cap_is_a_status_with_a_reason(method):
 
 
 @pytest.mark.parametrize("method", SOLVERS)
-def test_as_many_components_as_features(method):
-    problem = small_problem()
-    assert feasibility_error(solved(method, problem, n_components=6).projection) < 1e-10
-
-
-@pytest.mark.parametrize("method", SOLVERS)
-def test_one_component(method):
-    assert solved(method, small_problem(), n_components=1).projection.shape == (6, 1)
-
-
-@pytest.mark.parametrize("method", SOLVERS)
-def test_constant_columns_do_not_disturb(method):
-    features, labels = random_samples()
-    features[:, 3] = 0.0
-    problem = supervised_problem(features, labels, build_kernel({"family": "gaussian"}, features, 2))
-    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-    result = solve(build_solver(SOLVERS[method]), problem, start, IterationMonitor())
-    assert result.status is Status.CONVERGED
-    assert feasibility_error(result.projection) < 1e-10
-    assert problem.value(result.projection) >= problem.value(start)
-
-
-@pytest.mark.parametrize("method", SOLVERS)
 @pytest.mark.parametrize("tolerance", [0.0, -1.0, float("nan")])
 def test_a_tolerance_must_be_positive(method, tolerance):
     with pytest.raises(InputError, match="tolerance must be a finite number > 0, got"):
@@ -145,7 +106,7 @@ def test_unknown_methods_and_options_are_named():
         InputError, match="option of solver method 'ism': 'tol'; allowed: max_iterations, test, tolerance, variant"
     ):
         build_solver({"method": "ism", "tol": 1})
-    with pytest.raises(InputError, match=r"max_iterations must be of type int, got 1.5"):
+    with pytest.raises(InputError, match=r"max_iterations must be an integer >= 1, got 1.5"):
         build_solver({"method": "ism", "max_iterations": 1.5})
     with pytest.raises(InputError, match="'no_such_module:Solver' cannot be loaded: No module named"):
         build_solver({"method": "no_such_module:Solver"})

@@ -7,7 +7,7 @@ one of projections.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,10 @@ from kdrbench.baselines.contract import (
     check_components,
     check_labels,
     random_state,
-    require_positive,
 )
 from kdrbench.kernels import median_distance
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, POSITIVE, check_parameters
 
 
 def support_vector_machine(penalty: float = 1.0) -> Any:
@@ -42,13 +42,12 @@ class SupportVectorMachine:
     ``fit`` raises ``InputError`` unless features are finite, 1 <= q <= min(n, d), and labels name two classes.
     """
 
-    penalty: float = 1.0
+    penalty: Annotated[float, POSITIVE] = 1.0
     task: ClassVar[BaselineTask] = BaselineTask.CLASSIFICATION
-    version: ClassVar[int] = 1
     imports: ClassVar[tuple[str, ...]] = ("sklearn.pipeline", "sklearn.svm")
 
     def __post_init__(self) -> None:
-        require_positive(penalty=self.penalty)
+        check_parameters(self, "baseline option")
 
     def fit(
         self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator
@@ -111,12 +110,8 @@ class NeighbourhoodComponentsSVM(SupportVectorMachine):
     Source: Goldberger, Roweis, Hinton, Salakhutdinov, "Neighbourhood components analysis", NIPS 2004.
     """
 
-    max_iterations: int = 50
+    max_iterations: Annotated[int, COUNT] = 50
     imports: ClassVar[tuple[str, ...]] = (*SupportVectorMachine.imports, "sklearn.neighbors")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive(max_iterations=self.max_iterations)
 
     def _reduction(
         self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator
@@ -158,7 +153,6 @@ class LinearDiscriminant:
     """
 
     task: ClassVar[BaselineTask] = BaselineTask.CLASSIFICATION
-    version: ClassVar[int] = 1
     imports: ClassVar[tuple[str, ...]] = ("sklearn.discriminant_analysis",)
 
     def fit(

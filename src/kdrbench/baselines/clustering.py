@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from kdrbench.evaluation.gram import DenseGram
 from kdrbench.kernels import Gaussian, gram_matrix, median_distance
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import cluster_rows, degree_scaling, spectral_embedding
+from kdrbench.parameters import FLAG, check_parameters
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,12 @@ class SpectralClustering:
     median distance is zero.
     """
 
-    centred: bool = True
+    centred: Annotated[bool, FLAG] = True
     task: ClassVar[BaselineTask] = BaselineTask.CLUSTERING
-    version: ClassVar[int] = 1
     imports: ClassVar[tuple[str, ...]] = ("sklearn.cluster",)
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "baseline option")
 
     def cluster(
         self, features: FloatArray, n_clusters: int, n_components: int, rng: np.random.Generator

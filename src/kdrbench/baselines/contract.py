@@ -5,15 +5,15 @@ Features are taken as they are: whoever calls scales them, with the statistics o
 
 from __future__ import annotations
 
-import math
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError, is_whole
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import whole
 from kdrbench.problems.objective import check_features
 
 
@@ -25,14 +25,12 @@ class BaselineTask(StrEnum):
 
 
 class Baseline(Protocol):
-    """What every baseline says of itself.
+    """What every baseline declares.
 
-    ``version`` is raised when a change of the source can change results; ``imports`` names the modules that it
-    loads when it is first used, so that a clock need not see them loaded.
+    ``imports`` names the modules that a baseline loads when it is first used. So loading can be kept off the clock.
     """
 
     task: ClassVar[BaselineTask]
-    version: ClassVar[int]
     imports: ClassVar[tuple[str, ...]]
 
 
@@ -68,7 +66,7 @@ def check_components(features: FloatArray, n_components: int) -> None:
     """Raise ``InputError`` unless ``features`` is a finite float64 n x d array and 1 <= q <= min(n, d)."""
     check_features(features)
     most = min(features.shape)
-    if not is_whole(n_components) or not 1 <= n_components <= most:
+    if not whole(1, most).allows(n_components):
         n_samples, n_features = features.shape
         raise InputError(
             f"n_components is {n_components!r}; with {n_samples} samples of {n_features} features it must be an "
@@ -86,18 +84,11 @@ def check_labels(features: FloatArray, labels: NDArray[Any]) -> None:
 
 def check_clusters(features: FloatArray, n_clusters: int) -> None:
     """Raise ``InputError`` unless k is an integer and 2 <= k <= n."""
-    if not is_whole(n_clusters) or not 2 <= n_clusters <= features.shape[0]:
+    if not whole(2, features.shape[0]).allows(n_clusters):
         raise InputError(
             f"n_clusters is {n_clusters!r}; with {features.shape[0]} samples it must be an integer between 2 and "
             f"{features.shape[0]}"
         )
-
-
-def require_positive(**options: float) -> None:
-    """Raise ``InputError`` for the first option that is not a finite number > 0."""
-    for name, value in options.items():
-        if not (math.isfinite(value) and value > 0):
-            raise InputError(f"baseline option {name} must be a finite number > 0, got {value!r}")
 
 
 def random_state(rng: np.random.Generator) -> int:

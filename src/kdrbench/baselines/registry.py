@@ -1,4 +1,4 @@
-"""Baselines by name; a baseline's module is imported when it is first asked for."""
+"""Baselines by name; a baseline's module is imported when it is first used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BASELINES: dict[str, str] = {
     "svm": f"{_CLASSIFICATION}:SupportVectorMachine",
 }
 # What a baseline's class must have, besides the method of its task.
-CONTRACT = ("task", "version", "imports")
+CONTRACT = ("task", "imports")
 _WORK: dict[str, str] = {BaselineTask.CLASSIFICATION: "fit", BaselineTask.CLUSTERING: "cluster"}
 
 

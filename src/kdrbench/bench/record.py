@@ -44,11 +44,15 @@ class Record:
     cpu_s: float | None = None
     provenance: Provenance
 
+    @classmethod
+    def axis_names(cls) -> tuple[str, ...]:
+        """The columns that name a row: experiment, data set, cell, run and key."""
+        return ("experiment", "dataset", *cls.CELL, "run", *cls.KEYS)
+
     @property
     def axes(self) -> tuple[Any, ...]:
-        """What names the row: experiment, data set, cell, run and key."""
-        place = (getattr(self, name) for name in ("experiment", "dataset", *self.CELL))
-        return (*place, self.run, *(getattr(self, name) for name in self.KEYS))
+        """What names the row, by :meth:`axis_names`."""
+        return tuple(getattr(self, name) for name in self.axis_names())
 
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 from click.shell_completion import CompletionItem
 
@@ -23,7 +25,7 @@ class PluginName(click.ParamType):  # type: ignore[type-arg]
 
 
 class RunName(click.ParamType):  # type: ignore[type-arg]
-    """A solver's or a run's name in the merged table of runs."""
+    """A method's name in the merged table of ikdr, or a run's in the merged table of any system."""
 
     name = "name"
 
@@ -31,14 +33,31 @@ class RunName(click.ParamType):  # type: ignore[type-arg]
         self.column = column
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return what the table below ``--results`` holds."""
-        import csv
-
-        table = ctx.params.get("results")
-        if table is None or not (table / "runs.csv").is_file():
-            return []
-        with (table / "runs.csv").open(encoding="utf-8", newline="") as stream:
-            axes = ("experiment", "dataset", "kernel", "solver", "fold")
-            rows = list(csv.DictReader(stream))
-        names = {"/".join(row[axis] for axis in axes) if self.column == "run" else row[self.column] for row in rows}
+        """Return what the tables below ``--results`` hold."""
+        results = ctx.params.get("results")
+        names = set() if results is None else _methods(results) if self.column == "method" else _runs(results)
         return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+
+
+def _methods(results: Path) -> set[str]:
+    return {row["method"] for row in _rows(results / "ikdr.csv")}
+
+
+def _runs(results: Path) -> set[str]:
+    from kdrbench.stages import STAGES, build_stage
+
+    tables = {results / f"{system}.csv": system for system in STAGES}
+    names = set()
+    for table, system in tables.items():
+        for row in _rows(table):
+            names.add("/".join(row[axis] for axis in build_stage(system).record.axis_names()))
+    return names
+
+
+def _rows(table: Path) -> list[dict[str, str]]:
+    import csv
+
+    if not table.is_file():
+        return []
+    with table.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))

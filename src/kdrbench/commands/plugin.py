@@ -73,7 +73,7 @@ def render(kind: str, name: str) -> dict[str, str]:
 def check(plugin: str, kind: str | None, options: tuple[str, ...], time_limit: float, as_json: bool) -> None:
     """Run the contract of PLUGIN, a file, module:Class or name, on a small problem.
 
-    Says what is wrong and how to mend it; exit code 1 if something is.
+    Says what is wrong, and what to do; exit code 1 if something is.
     """
     from dataclasses import asdict
 

@@ -16,9 +16,9 @@ from kdrbench.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from kdrbench.bench.record import Record
-    from kdrbench.reports.two_solvers import Pair
+    from kdrbench.reports.tables.paired_solvers import Pair
 
-_TITLES = ("metric", "cell", "folds", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
+_TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
 # What `show` prints after the result, in this order; the rest is in --json.
 _GROUPS = {
     "time": ("time_s", "time_iqr_s", "repeats", "cpu_s", "wall_s", "time_limit_s", "contaminated", "cores", "load"),
@@ -127,9 +127,8 @@ def show(run: str, results: Path, as_json: bool) -> None:
 def _result_columns(record: Record) -> list[str]:
     """Return the columns of the record's system that say what came out: those of no other group, and no axes."""
     from kdrbench.bench.record import Record, column_types
-    from kdrbench.stages import axes_of
 
-    others = {*column_types(Record), *axes_of(type(record)), *(name for names in _GROUPS.values() for name in names)}
+    others = {*column_types(Record), *record.axis_names(), *(name for names in _GROUPS.values() for name in names)}
     return [name for name in column_types(type(record)) if name not in others]
 
 
@@ -138,11 +137,9 @@ def find_record(results: Path, run: str) -> Record:
 
     Raises ``InputError`` for words that name no run, saying how far they do.
     """
-    from kdrbench.stages import axes_of
-
     words = run.split("/")
     left = _records(results, words[0])
-    axes, example = axes_of(type(left[0])), "/".join(map(str, left[0].axes))
+    axes, example = left[0].axis_names(), "/".join(map(str, left[0].axes))
     if len(words) != len(axes):
         raise InputError(f"a run of {words[0]!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
     for place, (axis, word) in enumerate(zip(axes, words, strict=True)):

@@ -1,7 +1,7 @@
-"""Whether a plug-in keeps its contract, said in words, with how to mend it."""
+"""Whether a plug-in keeps its contract: each fault with advice."""
 
 from kdrbench.conformance.check import check
-from kdrbench.conformance.findings import Finding
+from kdrbench.conformance.common import Finding
 from kdrbench.conformance.subject import KINDS, Subject, find_subject
 
 __all__ = ["KINDS", "Finding", "Subject", "check", "find_subject"]

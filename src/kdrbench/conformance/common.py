@@ -9,12 +9,61 @@ import pickle
 import random
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.conformance.findings import Check, Fault
+from kdrbench.kernels.family import FloatArray
+
+
+class Fault(Exception):  # noqa: N818 - it is what is found, not an error of the check
+    """What is wrong with a plug-in, and what to do."""
+
+    def __init__(self, what: str, advice: str) -> None:
+        super().__init__(what)
+        self.what, self.advice = what, advice
+
+
+class Check(NamedTuple):
+    """One question; ``ask`` raises :class:`Fault` or anything else where the answer is no.
+
+    ``advice`` says what to do where it raises something else, or does not end.
+    """
+
+    name: str
+    ask: Callable[[], None]
+    advice: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The answer to one check; ``fault`` and ``advice`` are empty where all is well."""
+
+    check: str
+    fault: str = ""
+    advice: str = ""
+
+    def __str__(self) -> str:
+        """Return the finding as lines for a terminal."""
+        return f"{self.check}: {self.fault}\n    {self.advice}" if self.fault else f"{self.check}: well"
+
+
+N_SAMPLES, N_FEATURES, N_CLASSES = 40, 6, 3
+
+
+def features_and_labels() -> tuple[FloatArray, NDArray[np.int64]]:
+    """Return three overlapping classes of 40 samples, centred, and their codes; the same every time."""
+    labels = np.arange(N_SAMPLES) % N_CLASSES
+    features = np.random.default_rng(0).standard_normal((N_SAMPLES, N_FEATURES)) + 0.7 * labels[:, None]
+    return features - features.mean(axis=0), labels
+
+
+def some_projection(n_features: int, n_components: int) -> FloatArray:
+    """Return an orthonormal array that is no stationary point of anything; the same every time."""
+    columns = np.random.default_rng(1).standard_normal((n_features, n_components))
+    return np.ascontiguousarray(np.linalg.qr(columns)[0])
+
 
 Arrays = tuple[NDArray[Any], ...]
 
@@ -23,7 +72,7 @@ Arrays = tuple[NDArray[Any], ...]
 class Case:
     """A plug-in at work: ``build`` makes it, ``work`` lets it do what it is for on given ``inputs`` and returns it.
 
-    ``inputs`` makes the arrays anew, the same every time.
+    ``inputs`` makes the arrays, the same every time.
     """
 
     build: Callable[[], Any]
@@ -91,13 +140,13 @@ def _deterministic(case: Case) -> None:
     first = case.work(plugin, case.inputs())
     again = case.work(plugin, case.inputs())
     _seed_all(2)
-    anew = case.work(case.build(), case.inputs())
+    reseeded = case.work(case.build(), case.inputs())
     if not _same(first, again):
         raise Fault(
             "the same object gives another result the second time",
-            "keep nothing between calls; start generators of random numbers anew in each",
+            "keep nothing between calls; seed generators of random numbers in each",
         )
-    if not _same(first, anew):
+    if not _same(first, reseeded):
         raise Fault(
             "the result depends on the seed of a global generator",
             "draw random numbers from numpy.random.default_rng(self.seed), with an option `seed: int = 0`",
@@ -134,13 +183,13 @@ def _leaves_the_process(case: Case) -> None:
     case.work(case.build(), case.inputs())
     for name, look in state.items():
         if look() != before[name]:
-            mends = {
+            advice = {
                 "numpy.random": "use a generator of your own, numpy.random.default_rng(self.seed)",
                 "random": "use numpy.random.default_rng(self.seed)",
                 "numpy.seterr": "write `with numpy.errstate(...):`",
                 "numpy.printoptions": "write `with numpy.printoptions(...):`",
             }
-            raise Fault(f"it changes {name} of the whole process", mends.get(name, "leave it as it is"))
+            raise Fault(f"it changes {name} of the whole process", advice.get(name, "leave it as it is"))
     _leaves_the_environment(case, environment)
 
 

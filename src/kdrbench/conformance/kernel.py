@@ -7,9 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from kdrbench.conformance.common import Arrays, Case, check_options, common_checks
-from kdrbench.conformance.findings import Check, Fault
-from kdrbench.conformance.samples import features_and_labels, some_projection
+from kdrbench.conformance.common import (
+    Arrays,
+    Case,
+    Check,
+    Fault,
+    check_options,
+    common_checks,
+    features_and_labels,
+    some_projection,
+)
 from kdrbench.kernels import FAMILIES, Kernel, Pairing, build_kernel, check_definition
 from kdrbench.kernels.family import FloatArray, pairing_values
 from kdrbench.kernels.registry import CONTRACT
@@ -67,7 +74,7 @@ def _betas(kernel: Kernel) -> FloatArray:
 def _values(kernel: Kernel) -> None:
     for name, function in _functions(kernel).items():
         beta = _betas(kernel)
-        # A value that is not finite shall be told by where it is.
+        # A value that is not finite is reported with its place.
         with np.errstate(all="ignore"):
             found = np.asarray(function(beta))
         if not np.array_equal(beta, _betas(kernel)):

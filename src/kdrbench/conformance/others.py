@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 
 from kdrbench.baselines import BaselineTask, build_baseline
-from kdrbench.conformance.common import Arrays, Case, check_options, check_signature, common_checks
-from kdrbench.conformance.findings import Check, Fault
-from kdrbench.conformance.samples import N_CLASSES, features_and_labels
+from kdrbench.conformance.common import (
+    N_CLASSES,
+    Arrays,
+    Case,
+    Check,
+    Fault,
+    check_options,
+    check_signature,
+    common_checks,
+    features_and_labels,
+)
 from kdrbench.datasets import Dataset, load_dataset, load_own, load_registry
 from kdrbench.datasets.own import CONTRACT as OF_DATA
-from kdrbench.errors import is_whole
 from kdrbench.methods import build_method, load_method
 from kdrbench.metric_learning import build_learner
 from kdrbench.metric_learning.learner import learn_map
@@ -88,8 +95,6 @@ def baseline_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
     def api() -> None:
         baseline = build()
         check_options(type(baseline))
-        if not is_whole(baseline.version):
-            raise Fault(f"version is {baseline.version!r}", "write version: ClassVar[int] = 1")
         work = "fit" if baseline.task == BaselineTask.CLASSIFICATION else "cluster"
         second = "labels" if work == "fit" else "n_clusters"
         check_signature(baseline, work, ("features", second, "n_components", "rng"))

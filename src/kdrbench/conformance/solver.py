@@ -8,10 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from kdrbench.conformance.common import Arrays, Case, check_options, check_signature, common_checks
-from kdrbench.conformance.findings import Check, Fault
-from kdrbench.conformance.samples import features_and_labels, some_projection
-from kdrbench.errors import InputError, is_whole
+from kdrbench.conformance.common import (
+    Arrays,
+    Case,
+    Check,
+    Fault,
+    check_options,
+    check_signature,
+    common_checks,
+    features_and_labels,
+    some_projection,
+)
+from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import supervised_problem
@@ -22,7 +30,7 @@ from kdrbench.solvers.monitor import Iterate
 
 KERNELS: tuple[dict[str, Any], ...] = ({"family": "gaussian"}, {"family": "polynomial"})
 _MOST_ITERATIONS = 10_000
-# Oracle calls, and questions, after the solver was told to stop: each phase of a method may ask once, none may go on.
+# Oracle calls, and questions, after the monitor said stop: each phase of a method may ask once, none may continue.
 _FEW_CALLS = 2
 # Oracle calls between two questions: a line search takes some tens of them.
 _MANY_CALLS = 100
@@ -31,14 +39,14 @@ _ROUNDING = 1e-10
 
 
 class Watch(IterationMonitor):
-    """Looks at every iterate as a referee does, and at what a solver does once it was told to stop."""
+    """Evaluates every iterate as a referee does, and counts what a solver does after it should have stopped."""
 
     def __init__(self, problem: Problem, max_iterations: int = _MOST_ITERATIONS) -> None:
         super().__init__(max_iterations)
         self.problem, self.referee = problem, problem.fresh()
         self.values: list[float] = []
         self.asked = self.asked_again = 0
-        self.calls_when_told: int | None = None
+        self.calls_at_stop: int | None = None
         self._calls_before = self._longest = 0
 
     def keep_going(self, iterate: Iterate) -> bool:
@@ -48,10 +56,10 @@ class Watch(IterationMonitor):
         self.values.append(self.referee.value(projection))
         self.asked += 1
         self._longest, self._calls_before = self.longest_stretch, self.calls
-        self.asked_again += self.calls_when_told is not None
+        self.asked_again += self.calls_at_stop is not None
         going = super().keep_going(iterate)
-        if not going and self.calls_when_told is None:
-            self.calls_when_told = self.calls
+        if not going and self.calls_at_stop is None:
+            self.calls_at_stop = self.calls
         return going
 
     @property
@@ -78,8 +86,8 @@ def solver_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
         Check(
             "feasibility",
             lambda: _feasible(build()),
-            "orthonormalise each iterate, for instance by kdrbench.solvers.geometry.stiefel.orthonormalised, and return "
-            "Outcome(projection, Status..., message)",
+            "orthonormalise each iterate, for instance by kdrbench.solvers.geometry.stiefel.orthonormalised, and "
+            "return SolverOutcome(projection, Status..., message)",
         ),
         Check(
             "limits",
@@ -101,8 +109,6 @@ def _claims(build: Callable[[], Solver]) -> bool:
 
 def _check_api(solver: Solver) -> None:
     check_options(type(solver))
-    if not is_whole(solver.version):
-        raise Fault(f"version is {solver.version!r}", "write version: ClassVar[int] = 1, and raise it with the method")
     if not isinstance(solver.requires, frozenset | set) or not all(isinstance(name, str) for name in solver.requires):
         raise Fault(
             f"requires is {solver.requires!r}",
@@ -120,7 +126,7 @@ def _feasible(solver: Solver) -> None:
         for n_components in (1, 2, 6):
             result = _solved(solver, definition, n_components)[0]
             if not isinstance(result.message, str) or not result.message:
-                raise Fault("the outcome has no message", "say in words why it ended: Outcome(W, status, 'settled')")
+                raise Fault("the outcome has no message", "say why it ended: SolverOutcome(W, status, 'settled')")
 
 
 def _obeys(solver: Solver) -> None:
@@ -134,22 +140,22 @@ def _obeys(solver: Solver) -> None:
                 "it never asks monitor.keep_going, so no limit can stop it and no trace is kept",
                 "loop as `while monitor.keep_going(projection):`",
             )
-        if watch.calls_when_told is None:
+        if watch.calls_at_stop is None:
             continue
         if watch.asked_again > _FEW_CALLS:
             raise Fault(
-                f"it goes on after keep_going has answered false, and asked {watch.asked_again} more time(s)",
+                f"it continues after keep_going has answered false, and asked {watch.asked_again} more time(s)",
                 "leave the loop at the first false, and return the iterate you have",
             )
-        if watch.calls - watch.calls_when_told > _FEW_CALLS:
+        if watch.calls - watch.calls_at_stop > _FEW_CALLS:
             raise Fault(
-                f"it calls oracles {watch.calls - watch.calls_when_told} times after keep_going has answered false",
+                f"it calls oracles {watch.calls - watch.calls_at_stop} times after keep_going has answered false",
                 "return at once: whatever is done now is beyond the limit",
             )
         if result.status is not watch.stop_status:
             raise Fault(
-                f"it was told to stop and says it ended as {str(result.status)!r}",
-                "return Outcome(projection, monitor.stop_status, monitor.stop_message)",
+                f"the monitor stopped it, and its status is {str(result.status)!r}",
+                "return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)",
             )
 
 

@@ -14,7 +14,7 @@ from kdrbench.kernels import FAMILIES
 from kdrbench.metric_learning import LEARNERS
 from kdrbench.solvers import CONTROLS, SOLVERS
 
-# By the words of the command line: the word of messages, and the attributes by which a class of the kind is told.
+# By the words of the command line: the word of messages, and the attributes that identify a class of the kind.
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "solver": ("solver", ("run", "requires")),
     "kernel": ("kernel", ("pairing", "derivative")),
@@ -61,11 +61,11 @@ def find_subject(place: str, kind: str | None = None, options: Mapping[str, Any]
 
 
 def _kinds_of_name(name: str) -> list[str]:
-    found = [kind for kind in KINDS if name in registered_names(kind)]
-    if not found:
+    kinds = [kind for kind in KINDS if name in registered_names(kind)]
+    if not kinds:
         every = sorted({known for kind in KINDS for known in registered_names(kind)})
         raise InputError(f"{unknown_name('name', name, every)} A plug-in of your own is named path/to/file.py")
-    return found
+    return kinds
 
 
 def _kinds_of_class(place: str) -> list[str]:
@@ -75,15 +75,15 @@ def _kinds_of_class(place: str) -> list[str]:
         classes = [one for one in classes if not name or one.__name__ == name]
     else:
         classes = [plugins.load_class("plug-in", place, ())]
-    told = {kind for one in classes for kind in _told(one)}
-    if not told:
+    kinds = {kind for one in classes for kind in _kinds_by_attributes(one)}
+    if not kinds:
         raise InputError(
             f"{place!r} holds nothing that looks like a plug-in: a solver has run, a kernel derivative, a data set "
             "load, a baseline task, a metric learner fit. `kdrbench new` writes files that do"
         )
-    return [kind for kind in KINDS if kind in told]
+    return [kind for kind in KINDS if kind in kinds]
 
 
-def _told(found: type) -> list[str]:
+def _kinds_by_attributes(found: type) -> list[str]:
     """Return the kind that a class looks like; a baseline may have fit too."""
     return [kind for kind, (_, marks) in KINDS.items() if any(hasattr(found, mark) for mark in marks)][:1]

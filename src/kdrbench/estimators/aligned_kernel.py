@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError, unknown_name
 from kdrbench.estimators.labelled import LabelledTransformer
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import AnyKernel, SamplePairs, aligned_kernel, gaussian_grid, polynomial_grid
 from kdrbench.metric_learning.alignment import check_single_kernels
+from kdrbench.parameters import FLAG, Declarations, Either, Instance, OneOf
 
 
 class AlignedKernel(LabelledTransformer):
@@ -65,6 +66,11 @@ class AlignedKernel(LabelledTransformer):
     True
     """
 
+    _constraints: ClassVar[Declarations] = {
+        "candidates": Either((OneOf(("gaussian", "polynomial")), Instance((list, tuple), "a list of kernels"))),
+        "centred": FLAG,
+    }
+
     def __init__(self, candidates: str | Sequence[Kernel] = "gaussian", *, centred: bool = True) -> None:
         self.candidates = candidates
         self.centred = centred
@@ -72,7 +78,7 @@ class AlignedKernel(LabelledTransformer):
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         kernels = check_single_kernels(self._base_kernels(features.shape[1]))
         pairs = SamplePairs(features, features)
-        kernel, self.alignment_ = aligned_kernel(kernels, pairs, labels, centred=bool(self.centred))
+        kernel, self.alignment_ = aligned_kernel(kernels, pairs, labels, centred=self.centred)
         scale = 1.0 / _spread(pairs.gram(kernel, up_to_constant=True))
         self.kernel_ = Combination(tuple(replace(term, weight=scale * term.weight) for term in kernel.terms))
         self.samples_ = features
@@ -85,10 +91,7 @@ class AlignedKernel(LabelledTransformer):
             return list(self.candidates)
         if self.candidates == "gaussian":
             return gaussian_grid(n_features)
-        if self.candidates == "polynomial":
-            return polynomial_grid()
-        known = ["gaussian", "polynomial"]
-        raise InputError(unknown_name("candidates", self.candidates, known) + " A list of kernels is allowed too.")
+        return polynomial_grid()
 
     @property
     def _n_features_out(self) -> int:

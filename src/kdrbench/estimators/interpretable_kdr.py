@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,16 +15,27 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kdrbench.errors import InputError, is_whole
-from kdrbench.estimators.resources import evaluation_of
-from kdrbench.estimators.starting_points import starting_points
+from kdrbench.errors import InputError
+from kdrbench.estimators.resolved import N_JOBS, evaluation_of, starting_points
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task, learn_from_best
+from kdrbench.parameters import (
+    COUNT,
+    OPTIONS,
+    POSITIVE,
+    Declarations,
+    Either,
+    OneOf,
+    check_parameters,
+    check_value,
+    optional,
+    whole,
+)
 from kdrbench.solvers import IterationMonitor, Status, build_solver, eigengap_components
 from kdrbench.solvers.geometry.certificate import certify
 
-_RULES = ("n_classes", "eigengap")
+_RULES = OneOf(("n_classes", "eigengap"))
 
 
 class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -106,6 +117,16 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     -1628.14
     """
 
+    _constraints: ClassVar[Declarations] = {
+        "kernel_params": optional(OPTIONS),
+        "paradigm_params": optional(OPTIONS),
+        "n_init": COUNT,
+        "tol": POSITIVE,
+        "max_iter": COUNT,
+        "evaluation": optional(OPTIONS),
+        "n_jobs": N_JOBS,
+    }
+
     def __init__(
         self,
         n_components: int | str | None = None,
@@ -143,6 +164,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
         ``ConvergenceWarning`` when the solver ended before its tolerance.
         """
+        check_parameters(self)
         for fitted in ("classes_", "labels_", "embedding_", "history_"):
             # Attributes of another paradigm's fit.
             self.__dict__.pop(fitted, None)
@@ -180,13 +202,11 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _validated(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, Any]:
         """Return features and what is known, checked as the paradigm wants it."""
         options = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
-        if self.paradigm_params is not None and not isinstance(self.paradigm_params, Mapping):
-            raise InputError(f"paradigm_params must be None or a dict, got {self.paradigm_params!r}")
         continuous = (self.paradigm_params or {}).get("target_kernel") is not None
         if self.paradigm == "unsupervised" or (y is None and self.paradigm in ("semi_supervised", "alternative")):
             return validate_data(self, X, **options), None
         if self.paradigm == "semi_supervised":
-            # NaN stands for no score, so scores are checked where they are used.
+            # NaN means no score, so scores are checked where they are used.
             return validate_data(self, X, **options), y
         features, known = validate_data(
             self, X, y, multi_output=np.asarray(y).ndim == 2, y_numeric=continuous, **options
@@ -205,18 +225,13 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             # A kernel may depend on q; for the spectrum of Phi_0 it is taken as the number of classes.
             kernel = self._kernel(task, features, min(task.n_classes, n_features))
             return eigengap_components(task.first_problem(kernel).initial_surrogate())
-        if not is_whole(wanted) or not 1 <= int(wanted) <= n_features:
-            raise InputError(
-                f"n_components must be None, one of {', '.join(_RULES)}, or an integer between 1 and "
-                f"n_features = {n_features}, got {wanted!r}"
-            )
+        count = whole(1, n_features, f"n_features = {n_features}")
+        check_value("n_components", wanted, Either((_RULES, count), or_none=True))
         return int(wanted)
 
     def _kernel(self, task: Task, features: FloatArray, n_components: int) -> Kernel | Combination:
         kernel: object = self.kernel
         if isinstance(kernel, str):
-            if self.kernel_params is not None and not isinstance(self.kernel_params, Mapping):
-                raise InputError(f"kernel_params must be None or a dict of options, got {self.kernel_params!r}")
             kernel = {"family": kernel, **(self.kernel_params or {})}
         elif self.kernel_params:
             raise InputError("kernel_params belong to a kernel family; a kernel object has its own")

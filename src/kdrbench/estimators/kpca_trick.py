@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from kdrbench import metric_learning
-from kdrbench.errors import InputError, unknown_name
-from kdrbench.estimators.affine_map import TransformerMap
-from kdrbench.estimators.labelled import LabelledTransformer
+from kdrbench.errors import InputError
+from kdrbench.estimators.labelled import LabelledTransformer, TransformerMap
 from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
@@ -28,6 +27,7 @@ from kdrbench.metric_learning import (
     scaled_gaussian,
 )
 from kdrbench.metric_learning.alignment import check_single_kernels
+from kdrbench.parameters import COUNT, OPTIONS, Declarations, Instance, OneOf, check_names, check_value, optional, whole
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
 _OPTIONS = {"gaussian": {"sigma": 1.0}, "polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
@@ -98,6 +98,15 @@ class KPCATrick(LabelledTransformer):
     True
     """
 
+    _constraints: ClassVar[Declarations] = {
+        "learner_params": optional(OPTIONS),
+        "kernel_params": optional(OPTIONS),
+        "selection": optional(OneOf(_SELECTIONS)),
+        "candidates": optional(Instance((list, tuple), "a list of kernels")),
+        "n_components": optional(COUNT),
+        "n_folds": whole(2),
+    }
+
     def __init__(
         self,
         learner: str | Learner | BaseEstimator = "lmnn",
@@ -123,8 +132,6 @@ class KPCATrick(LabelledTransformer):
 
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         learner = self._learner()
-        if self.selection is not None and self.selection not in _SELECTIONS:
-            raise InputError(unknown_name("selection", self.selection, list(_SELECTIONS)) + " None selects nothing.")
         self.selection_: Any = None
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             self._refuse_choices("a precomputed kernel")
@@ -153,15 +160,9 @@ class KPCATrick(LabelledTransformer):
             if self.kernel_params:
                 raise InputError("kernel_params belong to a named kernel; a kernel object has its own")
             return self.kernel
-        if self.kernel not in _OPTIONS:
-            raise InputError(unknown_name("kernel", self.kernel, [*_OPTIONS, "precomputed"]))
-        given = self.kernel_params or {}
-        for option in given:
-            if option not in _OPTIONS[self.kernel]:
-                raise InputError(
-                    unknown_name(f"option of kernel {self.kernel!r}:", option, list(_OPTIONS[self.kernel]))
-                )
-        options: dict[str, Any] = {**_OPTIONS[self.kernel], **given}
+        check_value("kernel", self.kernel, OneOf((*_OPTIONS, "precomputed")))
+        check_names(f"option of kernel {self.kernel!r}:", self.kernel_params or {}, _OPTIONS[self.kernel])
+        options: dict[str, Any] = {**_OPTIONS[self.kernel], **(self.kernel_params or {})}
         return Polynomial(**options) if self.kernel == "polynomial" else scaled_gaussian(options["sigma"], n_features)
 
     def _selected(self, learner: Learner, features: FloatArray, labels: NDArray[np.generic]) -> tuple[AnyKernel, Any]:

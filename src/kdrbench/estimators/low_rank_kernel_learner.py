@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,17 +13,27 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kdrbench.errors import InputError, is_whole
+from kdrbench.errors import InputError
 from kdrbench.estimators.labelled import labelled_samples
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
 from kdrbench.lowrank import (
     Constraints,
-    Outcome,
+    LowRankStatus,
     Stopping,
     constraints_from_labels,
     factor_of,
     learn_kernel,
+)
+from kdrbench.parameters import (
+    COUNT,
+    OPTIONS,
+    POSITIVE,
+    Declarations,
+    check_parameters,
+    check_value,
+    optional,
+    whole,
 )
 
 
@@ -69,7 +79,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     factor_map_ : ndarray of shape (r0, r)
         Maps rows of K0's factor to those of G; for the linear kernel without ``n_components``, features to G.
     result_ :
-        :class:`kdrbench.lowrank.LearnedKernel`, with outcome, duals, certificates.
+        :class:`kdrbench.lowrank.LearnedKernel`, with status, duals, certificates.
     constraints_ :
         The constraints used.
     n_iter_ : int
@@ -92,6 +102,15 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     >>> LowRankKernelLearner(random_state=0).fit_transform(StandardScaler().fit_transform(X), y).shape
     (178, 13)
     """
+
+    # learn_kernel checks the others.
+    _constraints: ClassVar[Declarations] = {
+        "n_components": optional(COUNT),
+        "kernel_params": optional(OPTIONS),
+        "n_constraints": COUNT,
+        "tol": POSITIVE,
+        "max_iter": COUNT,
+    }
 
     def __init__(
         self,
@@ -130,13 +149,12 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or constraints that
         cannot hold alone or in pairs; warns with ``ConvergenceWarning`` unless the solver converged.
         """
+        check_parameters(self)
         self.__dict__.pop("classes_", None)
         features, labels = self._validated(X, y, constraints)
         factor = self._start(features)
         if constraints is None:
             n_pairs = len(features) * (len(features) - 1) // 2
-            if not is_whole(self.n_constraints) or self.n_constraints < 1:
-                raise InputError(f"n_constraints must be a positive integer, got {self.n_constraints!r}")
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             wanted = min(self.n_constraints, n_pairs)
             constraints = constraints_from_labels(factor, labels, wanted, rng, change=self.change)
@@ -152,8 +170,8 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         )
         self.n_iter_ = self.result_.sweeps
         self.factor_map_ = self.result_.factor_map
-        if self.result_.outcome is not Outcome.CONVERGED:
-            message = f"{self.solver} ended as {self.result_.outcome}: {self.result_.message}"
+        if self.result_.status is not LowRankStatus.CONVERGED:
+            message = f"{self.solver} ended as {self.result_.status}: {self.result_.message}"
             warnings.warn(message, ConvergenceWarning, 2)
         return self
 
@@ -163,7 +181,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         features = validate_data(self, X, dtype=np.float64, reset=False)
         rows = features
         if self._basis is not None:
-            rows = features @ self._basis if self._kernel is None else self._kernel_rows(features) @ self._basis
+            rows = (features if self._kernel is None else self._kernel_rows(features)) @ self._basis
         learned: FloatArray = rows @ self.factor_map_
         return learned
 
@@ -188,11 +206,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             # G0 = X V, V the first right singular vectors.
             _, singular, right = np.linalg.svd(features, full_matrices=False)
             rank = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
-            if not is_whole(self.n_components) or not 1 <= self.n_components <= rank:
-                raise InputError(
-                    f"n_components must be None or an integer between 1 and the kernel's rank {rank}, got "
-                    f"{self.n_components!r}"
-                )
+            check_value("n_components", self.n_components, optional(whole(1, rank, f"the kernel's rank {rank}")))
             self._basis = right[: self.n_components].T
             return np.ascontiguousarray(features @ self._basis)
         matrix = self._kernel.value(pairing_values(self._kernel.pairing, features))
@@ -204,8 +218,6 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def _resolved(self, features: FloatArray) -> Kernel | None:
         """Return the kernel, or ``None`` for the linear one, which needs no n x n array."""
-        if self.kernel_params is not None and not isinstance(self.kernel_params, Mapping):
-            raise InputError(f"kernel_params must be None or a dict of options, got {self.kernel_params!r}")
         wanted: object = self.kernel
         if isinstance(wanted, str):
             if wanted == "linear" and not self.kernel_params:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from kdrbench import metric_learning
-from kdrbench.errors import InputError, is_number
 from kdrbench.estimators.labelled import LabelledTransformer
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Declarations, optional
 
 
 class _LinearMetricLearner(LabelledTransformer):
@@ -32,12 +33,6 @@ class _LinearMetricLearner(LabelledTransformer):
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
-
-
-def _checked_tolerance(tol: object) -> float:
-    if not is_number(tol) or tol <= 0:  # type: ignore[operator]
-        raise InputError(f"tol must be None or a finite number > 0, got {tol!r}")
-    return float(tol)  # type: ignore[arg-type]
 
 
 class NCA(_LinearMetricLearner):
@@ -80,6 +75,8 @@ class NCA(_LinearMetricLearner):
     (150, 4)
     """
 
+    _constraints: ClassVar[Declarations] = {"max_iter": COUNT, "tol": optional(POSITIVE)}
+
     def __init__(self, *, max_iter: int = 50, tol: float | None = None) -> None:
         self.max_iter = max_iter
         self.tol = tol
@@ -89,7 +86,7 @@ class NCA(_LinearMetricLearner):
         if self.tol is None:
             projection, self.n_iter_ = learner.descend(features, labels)
             return projection
-        projection, self.n_iter_ = learner.descend(features, labels, _checked_tolerance(self.tol))
+        projection, self.n_iter_ = learner.descend(features, labels, self.tol)
         if self.n_iter_ >= self.max_iter:
             warnings.warn(f"NCA ended at max_iter = {self.max_iter} before tol = {self.tol}", ConvergenceWarning, 4)
         return projection
@@ -142,6 +139,14 @@ class LMNN(_LinearMetricLearner):
     True
     """
 
+    _constraints: ClassVar[Declarations] = {
+        "n_neighbors": COUNT,
+        "push": NOT_NEGATIVE,
+        "regularization": NOT_NEGATIVE,
+        "max_iter": COUNT,
+        "tol": optional(POSITIVE),
+    }
+
     def __init__(
         self,
         n_neighbors: int = 3,
@@ -163,11 +168,10 @@ class LMNN(_LinearMetricLearner):
         if self.tol is None:
             early, self.n_iter_ = learner.descend(features, labels)
             return early
-        tolerance = _checked_tolerance(self.tol)
         objective, scale = learner.scaled_objective(features, labels)
-        optimum = metric_learning.lmnn_optimum(objective, tolerance, self.max_iter)
+        optimum = metric_learning.lmnn_optimum(objective, self.tol, self.max_iter)
         self.relative_gap_, self.n_iter_ = optimum.relative_gap, optimum.iterations
-        if self.relative_gap_ > tolerance:
+        if self.relative_gap_ > self.tol:
             message = f"LMNN ended with a proved gap of {self.relative_gap_:.2g}, not tol = {self.tol}; raise max_iter"
             warnings.warn(message, ConvergenceWarning, 4)
         projection: FloatArray = scale * optimum.projection
@@ -208,6 +212,8 @@ class DNE(_LinearMetricLearner):
     >>> DNE(n_components=2).fit_transform(X, y).shape
     (150, 2)
     """
+
+    _constraints: ClassVar[Declarations] = {"n_neighbors": COUNT, "n_components": optional(COUNT)}
 
     def __init__(self, n_neighbors: int = 3, *, n_components: int | None = None) -> None:
         self.n_neighbors = n_neighbors

@@ -1,7 +1,7 @@
 """What the ways of evaluating a problem share: counters and checks, and how sums over pairs become oracles.
 
-``Evaluator`` is the face of all of them; what one cannot answer it refuses. ``PairSums`` is the algebra of those that
-sum over all pairs of samples at once.
+``Evaluator`` is the base of all of them. It counts calls, checks arguments, and refuses oracles that an evaluator does
+not have. ``PairSums`` is the algebra of those that sum over all pairs of samples at once.
 
 With P = XW, V any columns and R = XZ, such an evaluator says how to apply two operators at W,
 
@@ -24,8 +24,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.evaluation.passes import Report
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Coordinates, Counters, Problem
-from kdrbench.problems.geometry import riemannian_gradient
+from kdrbench.problems import Counters
 
 # Rows of the features that are multiplied at a time.
 _CHUNK = 4096
@@ -52,34 +51,6 @@ class Evaluator(ABC):
         """Number of features d."""
         return int(self._features.shape[1])
 
-    def explain(self, n_components: int) -> str:
-        """Name the evaluator."""
-        return type(self).__name__
-
-    def accuracy(self, n_components: int) -> float:
-        """Return 0: nothing is known of errors beyond rounding."""
-        return 0.0
-
-    def rough(self, n_components: int) -> Problem | None:
-        """Return ``None``: an evaluator knows no other."""
-        return None
-
-    def evaluated(self, evaluator: str) -> Problem:
-        """Refuse: an evaluator knows no other."""
-        raise InputError(f"{type(self).__name__} cannot be evaluated as {evaluator!r}; make it with build_problem")
-
-    def frozen(self, projection: FloatArray) -> Problem:
-        """Return the problem itself: it does not choose anew at each W."""
-        return self
-
-    def thinned(self, n_samples: int) -> Problem | None:
-        """Return ``None``: all samples are needed."""
-        return None
-
-    def in_row_space(self, projection: FloatArray) -> tuple[Problem, Coordinates] | None:
-        """Return ``None``: the features are taken as they are."""
-        return None
-
     def value(self, projection: FloatArray) -> float:
         """Return F(W)."""
         self.counters.value += 1
@@ -98,10 +69,6 @@ class Evaluator(ABC):
         self.counters.gradient += 1
         self._check(projection)
         return self._value_and_gradient(projection)
-
-    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
-        """Return (I - WW') grad F, d x q."""
-        return riemannian_gradient(projection, self.gradient(projection))
 
     def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W applied to Z, d x q."""
@@ -184,9 +151,9 @@ class PairSums(Evaluator):
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         moved, q = self._features @ basis.astype(self._features.dtype, copy=False), projection.shape[1]
         form = self._curvature_form(projection, moved)
-        own = 2.0 * self._quadratic(projection, moved)
+        slope_part = 2.0 * self._quadratic(projection, moved)
         for a in range(q):
-            form[:, a, :, a] += own
+            form[:, a, :, a] += slope_part
         flat = form.reshape(basis.shape[1] * q, -1)
         return 0.5 * (flat + flat.T)
 

@@ -71,12 +71,14 @@ def bounded_factor(
     if rank < 1 or not all(isinstance(term.kernel, _FACTORED) for term in terms):
         return None
     squares = np.einsum("ij,ij->i", samples, samples)
-    own = np.zeros(len(samples))
+    diagonal = np.zeros(len(samples))
     for term in terms:
-        own += term.weight * term.kernel.value(squares if term.kernel.pairing is Pairing.DOT else 0.0 * squares)
+        diagonal += term.weight * term.kernel.value(squares if term.kernel.pairing is Pairing.DOT else 0.0 * squares)
     if not any(isinstance(term.kernel, _CONDITIONAL) for term in terms):
-        found = pivoted_cholesky(lambda pivots: kernel_values(terms, samples[pivots], samples), own, tolerance, rank)
-        factor = _accepted(found, tolerance * own.sum(), always)
+        candidate = pivoted_cholesky(
+            lambda pivots: kernel_values(terms, samples[pivots], samples), diagonal, tolerance, rank
+        )
+        factor = _accepted(candidate, tolerance * diagonal.sum(), always)
         return None if factor is None else (factor, factor)
 
     mean = samples.mean(axis=0, keepdims=True)
@@ -88,7 +90,7 @@ def bounded_factor(
         values -= to_mean - of_mean
         return values
 
-    centred = own - 2.0 * to_mean + of_mean
+    centred = diagonal - 2.0 * to_mean + of_mean
     factor = _accepted(pivoted_cholesky(rows, centred, tolerance, rank), tolerance * centred.sum(), always)
     if factor is None:
         return None
@@ -133,11 +135,11 @@ def pivoted_cholesky(
     enough, least = tolerance * residual.sum(), _ROUNDING * residual.max()
     factor = np.empty((min(max_rank, 2 * _BLOCK), len(diagonal)))
     used: list[NDArray[np.intp]] = []
-    made = 0
-    while made < max_rank and (residual.sum() > enough if pivots is None else len(used) < len(pivots)):
+    rank = 0
+    while rank < max_rank and (residual.sum() > enough if pivots is None else len(used) < len(pivots)):
         if pivots is None:
             chances = residual / residual.sum()
-            used.append(np.unique(rng.choice(len(diagonal), size=min(_BLOCK, max_rank - made), p=chances)))
+            used.append(np.unique(rng.choice(len(diagonal), size=min(_BLOCK, max_rank - rank), p=chances)))
         else:
             used.append(pivots[len(used)])
         block = rows(used[-1])
@@ -145,17 +147,17 @@ def pivoted_cholesky(
             return None
         # Far from the origin, rounding keeps squared distances of samples to themselves from being zero.
         block[np.arange(len(used[-1])), used[-1]] = diagonal[used[-1]]
-        block -= factor[:made, used[-1]].T @ factor[:made]
+        block -= factor[:rank, used[-1]].T @ factor[:rank]
         core = block[:, used[-1]]
         values, vectors = np.linalg.eigh(0.5 * (core + core.T))
         kept = values > least
         if not kept.any():
             break
-        if made + kept.sum() > len(factor):
+        if rank + kept.sum() > len(factor):
             factor = np.concatenate([factor, np.empty((min(len(factor), max_rank - len(factor)), len(diagonal)))])
-        grown = factor[made : made + kept.sum()]
+        grown = factor[rank : rank + kept.sum()]
         np.matmul((vectors[:, kept] / np.sqrt(values[kept])).T, block, out=grown)
         residual = np.maximum(residual - np.einsum("ij,ij->j", grown, grown), 0.0)
         residual[used[-1]] = 0.0
-        made += int(kept.sum())
-    return Factor(factor[:made].T, float(residual.sum()), tuple(used))
+        rank += int(kept.sum())
+    return Factor(factor[:rank].T, float(residual.sum()), tuple(used))

@@ -9,10 +9,10 @@
 | autograd | F as a formula, its derivatives by autograd; no surrogate | several times dense | n^2 |
 | pairwise_sum | a loop over pairs of samples | n^2 d^2, and n^2 steps of Python | n^2 |
 
-The last two are never chosen, only asked for: by rivals that are defined by them, and as oracles of the others. The
+The last two are never chosen, only requested: by rivals that are defined by them, and as oracles of the others. The
 first three are exact up to rounding, unless a tolerance allows single precision. ``low_rank`` is chosen only where a
 tolerance > 0 is given; its rank m is as large as the kernel and the tolerance make it, and panels take over where it
-would grow beyond a share of n. c stands for making and weighing one kernel value or one feature, measured in
+would grow beyond a share of n. c is the cost of making and weighing one kernel value or one feature, measured in
 multiplications; there are m = C(q + p - 1, p - 1) features for degree p and k classes, or as many factors of Gamma
 where it has no classes. Threads have sums of their own, and few monomials are held.
 """
@@ -33,11 +33,11 @@ _PER_VALUE = 30
 # What the factored evaluation spends on many small steps, in multiplications.
 _FACTORED_OVERHEAD = 2.5e6
 # From this many samples on a factor of any useful rank is cheaper than all pairs (it is known only at a W).
-ROUGH_SAMPLES = 2000
+APPROXIMATION_SAMPLES = 2000
 # A factor of higher rank than this, or than this share of n, costs more than the panels it is to save.
 _LARGEST_RANK, _LARGEST_SHARE = 200, 0.05
 # The tolerance of the cheaper problem that a solver may begin with; measured on MNIST: 1e-2 needs twice the passes.
-ROUGH_TOLERANCE = 1e-3
+APPROXIMATION_TOLERANCE = 1e-3
 # Arrays of n x n that the dense evaluation holds at once.
 _DENSE_ARRAYS = 6
 _MIB = 2**20
@@ -99,9 +99,10 @@ def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | 
     groups = rank if gamma.codes is None else int(gamma.codes.max()) + 1
     sizes = _Sizes(n_samples, n_features, n_components, groups, gamma.codes is not None, asked.threads)
     few_groups = sizes.has_classes or groups * _LARGEST_RANK <= n_samples
-    if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and n_samples >= ROUGH_SAMPLES and few_groups:
+    large = n_samples >= APPROXIMATION_SAMPLES
+    if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and large and few_groups:
         return Plan("low_rank", f"{n_samples} samples; a Gaussian to {asked.tolerance:g} of the trace of its matrix")
-    # Panels make Gamma anew from its factors at each call: not worth it where these are nearly as large.
+    # Panels compute Gamma from its factors at each call: not worth it where these are nearly as large.
     small = n_samples <= _DENSE_SAMPLES or rank > n_samples // 4
     if small and _fits(sizes.mib("dense"), asked):
         general = Plan("dense", f"{n_samples} samples")

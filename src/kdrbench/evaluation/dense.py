@@ -131,10 +131,10 @@ def _beta_derivative(pairing: Pairing, samples: FloatArray, moved: FloatArray) -
     cross += cross.T.copy()
     if pairing is Pairing.DOT:
         return cross
-    own = np.diagonal(cross).copy()
+    diagonal = np.diagonal(cross).copy()
     cross *= -2.0
-    cross += own[:, None]
-    cross += own
+    cross += diagonal[:, None]
+    cross += diagonal
     return cross
 
 
@@ -151,7 +151,7 @@ def _weighted(weights: dict[Pairing, FloatArray], samples: FloatArray) -> FloatA
 
 
 def _initial_slope(term: Term, n_samples: int) -> FloatArray:
-    # One value stands for all pairs, unless samples have bandwidths of their own.
+    # One value serves all pairs, unless samples have bandwidths of their own.
     zeros = np.zeros((n_samples, n_samples) if isinstance(term.kernel, RelativeGaussian) else (1, 1))
     slope = term.kernel.derivative(zeros)
     return slope if slope.any() else np.sign(term.kernel.derivative(zeros + 1.0))

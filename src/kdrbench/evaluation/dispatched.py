@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.automatic import AutomaticProblem
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.cost_model import ROUGH_SAMPLES, ROUGH_TOLERANCE, Plan, largest_rank, plan
+from kdrbench.evaluation.cost_model import APPROXIMATION_SAMPLES, APPROXIMATION_TOLERANCE, Plan, largest_rank, plan
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
+from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.evaluation.options import Evaluation
-from kdrbench.evaluation.pairwise_sum import PairwiseSumProblem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.passes import Report
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
@@ -27,6 +27,22 @@ from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective
 
 # A low-rank factor gets so near in stationarity, measured as a share of its tolerance; single precision so near.
 _FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
+_Arguments = ParamSpec("_Arguments")
+_Answer = TypeVar("_Answer")
+
+
+def _answered_at(
+    oracle: Callable[Concatenate[Evaluator, FloatArray, _Arguments], _Answer],
+) -> Callable[Concatenate[DispatchedProblem, FloatArray, _Arguments], _Answer]:
+    """Return the oracle of a dispatched problem: the same call to the evaluator that answers at W."""
+
+    @wraps(oracle)
+    def dispatched(
+        self: DispatchedProblem, projection: FloatArray, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
+    ) -> _Answer:
+        return oracle(self.evaluator(projection), projection, *args, **kwargs)
+
+    return dispatched
 
 
 class DispatchedProblem:
@@ -40,14 +56,14 @@ class DispatchedProblem:
         self.counters = Counters()
         self.report: Report | None = None
         self.objective, self.evaluation = objective, evaluation
-        # By name, and whether it was asked for by that name: the options may then differ.
+        # By name, and whether it was requested by that name: the options may then differ.
         self._shared: dict[tuple[str, bool], Evaluator] = {}
         self._own: dict[str, Evaluator] = {}
         self._factor_too_large = False
-        # Who was asked last in this one's place, and in what words, or before it: results say so.
+        # The problem that answered last instead of this one, with a prefix for the explanation, or before it.
         self._in_its_place: tuple[str, DispatchedProblem] | None = None
         self._before: DispatchedProblem | None = None
-        # The row space, once it has been asked for.
+        # The row space, once it has been computed.
         self._row_space: list[RowSpace | None] = []
 
     def fresh(self) -> DispatchedProblem:
@@ -68,8 +84,8 @@ class DispatchedProblem:
     def explain(self, n_components: int) -> str:
         """Say in one sentence how projections to ``n_components`` are evaluated, and why."""
         if self._in_its_place is not None:
-            words, other = self._in_its_place
-            return words + other.explain(n_components)
+            prefix, other = self._in_its_place
+            return prefix + other.explain(n_components)
         chosen = str(self._panels() if self._factor_too_large else self.plan(n_components))
         return chosen if self._before is None else f"{chosen}; approached through {self._before.explain(n_components)}"
 
@@ -90,22 +106,23 @@ class DispatchedProblem:
             return _FACTOR_ACCURACY * self.evaluation.tolerance
         return _SINGLE_ACCURACY if chosen.single_precision else 0.0
 
-    def rough(self, n_components: int) -> DispatchedProblem | None:
+    def approximation(self, n_components: int) -> DispatchedProblem | None:
         """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap."""
-        few = len(self.objective.features) < ROUGH_SAMPLES
+        few = len(self.objective.features) < APPROXIMATION_SAMPLES
         if few or self.evaluation.tolerance > 0.0 or self.plan(n_components).evaluator != "panels":
             return None
-        nearby = DispatchedProblem(self.objective, replace(self.evaluation, tolerance=ROUGH_TOLERANCE))
+        nearby = DispatchedProblem(self.objective, replace(self.evaluation, tolerance=APPROXIMATION_TOLERANCE))
         nearby.counters, nearby.report = self.counters, self.report
         self._before = nearby
         return nearby
 
-    def frozen(self, projection: FloatArray) -> Problem:
+    def linearised_at(self, projection: FloatArray) -> Problem:
         """Return the problem with all choices made as at W, sharing the counters: its oracles change smoothly."""
-        return self.evaluator(projection).frozen(projection)
+        evaluator = self.evaluator(projection)
+        return evaluator.linearised_at(projection) if isinstance(evaluator, LowRankProblem) else evaluator
 
-    def thinned(self, n_samples: int) -> DispatchedProblem | None:
-        """Return the problem of some ``n_samples`` samples, in equal shares of all classes; ``None`` if there are less.
+    def subsampled(self, n_samples: int) -> DispatchedProblem | None:
+        """Return the problem of ``n_samples`` samples, equal shares of all classes; ``None`` if there are fewer.
 
         Its F is about (n_samples / n)^2 of this one's. Its calls are counted apart.
         """
@@ -116,11 +133,11 @@ class DispatchedProblem:
         order = np.arange(gamma.n_samples) if gamma.codes is None else np.argsort(gamma.codes, kind="stable")
         chosen = np.sort(order[np.linspace(0, len(order) - 1, n_samples).round().astype(int)])
         codes = None if gamma.codes is None else np.unique(gamma.codes[chosen], return_inverse=True)[1].astype(np.int64)
-        fewer = FactoredGamma(gamma.factor[chosen], gamma.weights, gamma.zero_diagonal, codes)
+        gamma = FactoredGamma(gamma.factor[chosen], gamma.weights, gamma.zero_diagonal, codes)
         kernel = _restricted(objective.kernel, chosen)
-        thinned = DispatchedProblem(TraceObjective(objective.features[chosen], kernel, fewer), self.evaluation)
-        thinned.report = self.report
-        return thinned
+        fewer = DispatchedProblem(TraceObjective(objective.features[chosen], kernel, gamma), self.evaluation)
+        fewer.report = self.report
+        return fewer
 
     def in_row_space(self, projection: FloatArray) -> tuple[DispatchedProblem, RowSpace] | None:
         """Return the problem in coordinates of the row space that span W, sharing the counters, and those."""
@@ -142,7 +159,7 @@ class DispatchedProblem:
         return self._row_space[0]
 
     def evaluator(self, projection: FloatArray) -> Evaluator:
-        """Return who answers calls at W."""
+        """Return the evaluator that answers calls at W."""
         self._in_its_place = None
         if projection.ndim != 2 or len(projection) != self.n_features:
             raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
@@ -156,7 +173,7 @@ class DispatchedProblem:
         return self._made(chosen)
 
     def _panels(self) -> Plan:
-        """Return what stands in for factors that grow too large."""
+        """Return the plan that replaces factors that grow too large."""
         return Plan("panels", "a factor to the tolerance would be too large", self.evaluation.single_precision)
 
     def _made(self, chosen: Plan) -> Evaluator:
@@ -166,9 +183,9 @@ class DispatchedProblem:
             if key not in self._shared:
                 self._shared[key] = self._make(chosen)
             self._own[name] = self._shared[key].fresh()
-        made = self._own[name]
-        made.counters, made.report = self.counters, self.report
-        return made
+        evaluator = self._own[name]
+        evaluator.counters, evaluator.report = self.counters, self.report
+        return evaluator
 
     def _make(self, chosen: Plan) -> Evaluator:
         asked, single = self.evaluation, chosen.single_precision
@@ -183,37 +200,16 @@ class DispatchedProblem:
         }
         return makers[chosen.evaluator](self.objective)
 
-    def value(self, projection: FloatArray) -> float:
-        """Return F(W)."""
-        return self.evaluator(projection).value(projection)
-
-    def gradient(self, projection: FloatArray) -> FloatArray:
-        """Return 2 Phi(W) W, d x q."""
-        return self.evaluator(projection).gradient(projection)
-
-    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        """Return F(W) and its gradient."""
-        return self.evaluator(projection).value_and_gradient(projection)
-
-    def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W applied to Z, d x q."""
-        return self.evaluator(projection).hessian_vector(projection, direction)
-
-    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq."""
-        return self.evaluator(projection).hessian(projection, basis)
-
-    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
-        """Return (I - WW') grad F, d x q."""
-        return self.evaluator(projection).riemannian_gradient(projection)
-
-    def surrogate(self, projection: FloatArray) -> FloatArray:
-        """Return Phi(W), d x d."""
-        return self.evaluator(projection).surrogate(projection)
-
     def initial_surrogate(self) -> FloatArray:
         """Return Phi_0."""
         return self._made(self.plan(1)).initial_surrogate()
+
+    value = _answered_at(Evaluator.value)
+    gradient = _answered_at(Evaluator.gradient)
+    value_and_gradient = _answered_at(Evaluator.value_and_gradient)
+    hessian_vector = _answered_at(Evaluator.hessian_vector)
+    hessian = _answered_at(Evaluator.hessian)
+    surrogate = _answered_at(Evaluator.surrogate)
 
 
 def build_problem(

@@ -32,7 +32,7 @@ from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 
-# Monomials of at most so many entries are held between calls at one W; others are made chunk by chunk.
+# Monomials up to this number of entries are held between calls at one W; larger ones are made chunk by chunk.
 _HELD_ENTRIES = 4_000_000
 
 
@@ -80,8 +80,8 @@ class FactoredProblem(PairSums):
         # f = (s p_i'p_j + c) times the features' product, whose factor of the slope is p s.
         scale, offset = self._polynomial.scale, self._polynomial.offset
         total = scale * np.vdot(samples, through[:, :-1]) + offset * through[:, -1].sum()
-        own = self._diagonal @ self._polynomial.value(point.squares)
-        return float(total / point.factor - own)
+        diagonal_part = self._diagonal @ self._polynomial.value(point.squares)
+        return float(total / point.factor - diagonal_part)
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         point = self._at(projection)
@@ -131,11 +131,11 @@ class FactoredProblem(PairSums):
         polynomial = point.polynomial
         factor = polynomial.degree * (polynomial.degree - 1) * polynomial.scale**2
         applied = factor * self._sums.applied(point.curvature_features, columns)
-        own = self._diagonal * polynomial.second_derivative(point.squares)
-        return applied - own[:, None] * columns
+        diagonal_part = self._diagonal * polynomial.second_derivative(point.squares)
+        return applied - diagonal_part[:, None] * columns
 
     def _at(self, projection: FloatArray) -> _Point:
-        """Return what is known at W, held until another W is asked for."""
+        """Return the quantities at W, held until the next W."""
         if self._point is None or not np.array_equal(self._point.projection, projection):
             self._point = _Point(
                 projection.copy(),
@@ -148,7 +148,7 @@ class FactoredProblem(PairSums):
 
 
 class _Point:
-    """One W with what value, gradient and surrogate share there, each made when first asked for."""
+    """One W with what value, gradient and surrogate share there, each computed when first used."""
 
     def __init__(
         self,

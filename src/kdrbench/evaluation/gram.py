@@ -88,7 +88,7 @@ class FactorGram(HollowGram):
 
 
 class PanelGram(HollowGram):
-    """K of ``samples`` (n x q) in blocks of its upper triangle, made anew for each product unless ``kept``.
+    """K of ``samples`` (n x q) in blocks of its upper triangle, computed again for each product unless ``kept``.
 
     Sums are the same for any number of ``threads``, of which at most eight work, each on one core.
     """

@@ -29,7 +29,7 @@ def slopes_are_one_number(objective: TraceObjective) -> bool:
 def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Report | None = None) -> FloatArray:
     """Return sum_i mu_i f_i'(0) X' Gamma X (dot) or 2 X' (diag(Gamma 1) - Gamma) X (difference), in double precision.
 
-    Where f_i'(0) is zero, the sign of f_i' above it stands for it.
+    Where f_i'(0) is zero, the sign of f_i' above 0 replaces it.
     """
     features, gamma = objective.features, objective.gamma
     sums = GammaSums(gamma, threads)
@@ -42,8 +42,8 @@ def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Repor
         slopes[term.kernel.pairing] += term.weight * slope
     result: FloatArray = np.zeros_like(quadratic)
     if slopes[Pairing.DOT]:
-        own = sums.diagonal if gamma.zero_diagonal else np.zeros(len(features))
-        result += slopes[Pairing.DOT] * (quadratic - weighted_gram(features, own, threads, report))
+        diagonal = sums.diagonal if gamma.zero_diagonal else np.zeros(len(features))
+        result += slopes[Pairing.DOT] * (quadratic - weighted_gram(features, diagonal, threads, report))
     if slopes[Pairing.DIFFERENCE]:
         # What Gamma has on its diagonal cancels.
         degrees = cleaned_degrees(sums, len(features))

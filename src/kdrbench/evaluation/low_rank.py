@@ -5,10 +5,10 @@ bandwidth is not small against their spread. A pivoted Cholesky factor B (n x m)
 
     K - BB' positive semi-definite,   trace(K - BB') <= tolerance * n
 
-stands for K; f' and f'' of a Gaussian are multiples of f. Sums with Gamma * BB' are those of :mod:`.weights`, so
+replaces K; f' and f'' of a Gaussian are multiples of f. Sums with Gamma * BB' are those of :mod:`.weights`, so
 value, gradient, products and surrogate cost O(n m d) instead of O(n^2 d). Each is near the exact one to the order of
 the tolerance; the approximate gradient is not quite the derivative of the approximate F, so no solver gets closer than
-that. How near a solution is, one gradient of an exact evaluator at that W tells.
+that. One gradient of an exact evaluator at a solution measures how near it is.
 
 Source: :mod:`.bounded_factor` for the factor.
 """
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError, is_number
+from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
 from kdrbench.evaluation.bounded_factor import Factor, kernel_values, pivoted_cholesky
 from kdrbench.evaluation.hessian import curvature_form
@@ -31,6 +31,7 @@ from kdrbench.evaluation.pairs import single_precision_features
 from kdrbench.evaluation.weights import GammaSums, weighted_gram
 from kdrbench.kernels import Gaussian, Pairing, terms_of
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import FRACTION, check_value
 from kdrbench.problems import TraceObjective
 
 
@@ -46,8 +47,7 @@ class LowRankProblem(PairSums):
     ) -> None:
         if not isinstance(objective.kernel, Gaussian):
             raise InputError(f"low-rank factors are for Gaussian kernels, not for {objective.kernel!r}")
-        if not is_number(tolerance) or not 0.0 < tolerance < 1.0:
-            raise InputError(f"the tolerance of a low-rank factor must lie between 0 and 1, got {tolerance!r}")
+        check_value("the tolerance of a low-rank factor", tolerance, FRACTION)
         self._sums, self._threads, self._max_rank = GammaSums(objective.gamma, threads), threads, max_rank
         # Of the sums; the factor itself is always made in float64.
         single = tolerance >= SINGLE_PRECISION
@@ -63,12 +63,12 @@ class LowRankProblem(PairSums):
         """Return the rank m of the factor at W."""
         return int(self._at(projection).factor.shape[1])
 
-    def frozen(self, projection: FloatArray) -> LowRankProblem:
+    def linearised_at(self, projection: FloatArray) -> LowRankProblem:
         """Return the problem whose factors have the pivots of W everywhere, and so change smoothly; counters shared."""
         twin = self.fresh()
         twin.counters, twin.report = self.counters, self.report
         twin._pivots = self._at(projection).pivots
-        # Two factors at a time are too many: who is frozen is asked from here on.
+        # Only one factor is held at a time: from here on the twin is called.
         self._forget()
         return twin
 
@@ -100,10 +100,10 @@ class LowRankProblem(PairSums):
         samples = self._at(projection).samples
         n, q = samples.shape
         # (C * dbeta) V for V = (P, 1), dbeta_ij = own_i + own_j - 2 sum_a (p_ia r_ja + r_ia p_ja).
-        own = 2.0 * np.einsum("ij,ij->i", samples, moved)[:, None]
+        squares_change = 2.0 * np.einsum("ij,ij->i", samples, moved)[:, None]
         targets = np.hstack([samples, np.ones((n, 1))])
-        through = self._curved(projection, np.hstack([targets, own * targets]))
-        turned: FloatArray = own * through[:, : q + 1] + through[:, q + 1 :]
+        through = self._curved(projection, np.hstack([targets, squares_change * targets]))
+        turned: FloatArray = squares_change * through[:, : q + 1] + through[:, q + 1 :]
         # One after the other: each takes q (q + 1) columns.
         for part, other in ((moved, samples), (samples, moved)):
             crossed = (part[:, :, None] * targets[:, None, :]).reshape(n, -1)
@@ -137,10 +137,10 @@ class LowRankProblem(PairSums):
             return kernel_values(terms, samples[pivots], samples)
 
         largest = self._max_rank or n_samples
-        found = pivoted_cholesky(rows, np.ones(n_samples), self.tolerance, largest, self._pivots)
-        if found is None:
+        factor = pivoted_cholesky(rows, np.ones(n_samples), self.tolerance, largest, self._pivots)
+        if factor is None:
             raise InputError("the kernel is not finite on these samples: scale the features")
-        return found._replace(columns=np.ascontiguousarray(found.columns, dtype=self._dtype))
+        return factor._replace(columns=np.ascontiguousarray(factor.columns, dtype=self._dtype))
 
     def _at(self, projection: FloatArray) -> _Point:
         if self._point is None or not np.array_equal(self._point.projection, projection):

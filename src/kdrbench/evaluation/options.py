@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from kdrbench.errors import InputError, is_number, is_whole, unknown_name
+from kdrbench.parameters import COUNT, POSITIVE, Interval, OneOf, check_parameters, optional
 
 # Sums in single precision are this near, with a margin of ten.
 SINGLE_PRECISION = 1e-5
@@ -24,20 +25,13 @@ class Evaluation:
     Raises ``InputError`` for values that are not allowed.
     """
 
-    evaluator: str = "auto"
-    tolerance: float = 0.0
-    threads: int = 1
-    memory_mib: float | None = None
+    evaluator: Annotated[str, OneOf(EVALUATORS)] = "auto"
+    tolerance: Annotated[float, Interval(0.0, 1.0, open_above=True)] = 0.0
+    threads: Annotated[int, COUNT] = 1
+    memory_mib: Annotated[float | None, optional(POSITIVE)] = None
 
     def __post_init__(self) -> None:
-        if self.evaluator not in EVALUATORS:
-            raise InputError(unknown_name("evaluator", self.evaluator, list(EVALUATORS)))
-        if not is_number(self.tolerance) or not 0.0 <= self.tolerance < 1.0:
-            raise InputError(f"tolerance must be a number >= 0 and below 1, got {self.tolerance!r}")
-        if not is_whole(self.threads) or self.threads < 1:
-            raise InputError(f"threads must be an integer >= 1, got {self.threads!r}")
-        if self.memory_mib is not None and (not is_number(self.memory_mib) or self.memory_mib <= 0):
-            raise InputError(f"memory_mib must be None or a number > 0, got {self.memory_mib!r}")
+        check_parameters(self)
 
     @property
     def single_precision(self) -> bool:

@@ -1,6 +1,6 @@
 """Blocks of pairs: beta, Gamma and the kernel's sums there, over the upper triangle of all pairs of samples.
 
-A row of blocks begins with the block on the diagonal; those to its right stand for their transposes as well.
+A row of blocks begins with the block on the diagonal; those to its right represent their transposes as well.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class PanelProblem(PairSums):
     def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         samples = self._projected(projection)
         moved = self._pairs.cast(moved)
-        own = 2.0 * np.einsum("ij,ij->i", samples, moved)
+        squares_change = 2.0 * np.einsum("ij,ij->i", samples, moved)
         total: FloatArray = np.zeros(moved.shape)
 
         def bent(block: Block) -> FloatArray:
@@ -106,8 +106,8 @@ class PanelProblem(PairSums):
             change: FloatArray = samples[rows] @ moved[columns].T + moved[rows] @ samples[columns].T
             if block.terms[0].kernel.pairing is Pairing.DIFFERENCE:
                 change *= -2.0
-                change += own[rows, None]
-                change += own[columns]
+                change += squares_change[rows, None]
+                change += squares_change[columns]
             change *= block.weighted(kernel_curvature)
             return change
 

@@ -44,7 +44,7 @@ def run_pass(
         for part in parts:
             visit(total, part)
             progress.one_more()
-            progress.tell()
+            progress.report_share()
         return [total]
 
 
@@ -74,7 +74,7 @@ def _shared(
         running = [pool.submit(work, worker) for worker in range(workers)]
         try:
             while wait(running, timeout=_SECONDS_BETWEEN_WORDS).not_done:
-                progress.tell()
+                progress.report_share()
         except BaseException:
             progress.stopped = True
             raise
@@ -91,7 +91,7 @@ class _Progress:
     def one_more(self) -> None:
         self._done += 1
 
-    def tell(self) -> None:
+    def report_share(self) -> None:
         if self._report is not None and not self._report(min(self._done / self._parts, 1.0)):
             raise PassStoppedError
 

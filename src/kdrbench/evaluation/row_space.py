@@ -76,16 +76,16 @@ def _outside(within: FloatArray, projection: FloatArray) -> FloatArray:
     """Return q + 1 orthonormal columns orthogonal to Q, among them the part of W that is outside Q."""
     rest = projection - within @ (within.T @ projection)
     left, sizes, _ = np.linalg.svd(rest, full_matrices=False)
-    found = left[:, sizes > np.sqrt(_RANK)]
-    while found.shape[1] <= projection.shape[1]:
+    columns = left[:, sizes > np.sqrt(_RANK)]
+    while columns.shape[1] <= projection.shape[1]:
         # The axis that is farthest from what is spanned.
-        spanned = np.einsum("ij,ij->i", within, within) + np.einsum("ij,ij->i", found, found)
+        spanned = np.einsum("ij,ij->i", within, within) + np.einsum("ij,ij->i", columns, columns)
         axis = np.zeros((len(within), 1))
         axis[int(np.argmin(spanned))] = 1.0
-        found = np.hstack([found, axis])
+        columns = np.hstack([columns, axis])
         for _ in range(2):
-            column = found[:, -1:]
-            column = column - within @ (within.T @ column) - found[:, :-1] @ (found[:, :-1].T @ column)
-            found[:, -1:] = column / np.linalg.norm(column)
+            column = columns[:, -1:]
+            column = column - within @ (within.T @ column) - columns[:, :-1] @ (columns[:, :-1].T @ column)
+            columns[:, -1:] = column / np.linalg.norm(column)
     # Once more against Q, for what cancellation has left.
-    return np.linalg.qr(found - within @ (within.T @ found))[0]
+    return np.linalg.qr(columns - within @ (within.T @ columns))[0]

@@ -1,8 +1,7 @@
 """The ISM family of kernels: each is a scalar function f of a pairing beta of two projected samples."""
 
-from kdrbench.kernels.alignment import aligned_weights
 from kdrbench.kernels.bandwidth import median_distance, neighbour_distances
-from kdrbench.kernels.combination import Combination, Term, gram_matrix, terms_of
+from kdrbench.kernels.combination import Combination, Term, aligned_weights, gram_matrix, terms_of
 from kdrbench.kernels.family import (
     Gaussian,
     Kernel,

@@ -39,10 +39,10 @@ def median_distance(features: FloatArray) -> float:
     ranks = [(place - n_samples) // 2 for place in places if place >= n_samples]
     if n_samples <= _HELD_SAMPLES:
         pairs = np.sort(pdist(features))
-        found = [float(pairs[rank]) for rank in ranks]
+        middle = [float(pairs[rank]) for rank in ranks]
     else:
-        found = _ranked_distances(features, ranks)
-    median = 0.5 * sum([0.0] * (2 - len(found)) + found)
+        middle = _ranked_distances(features, ranks)
+    median = 0.5 * sum([0.0] * (2 - len(middle)) + middle)
     if median == 0.0:
         raise InputError(
             f"the median distance of these {n_samples} samples is 0, so no Gaussian bandwidth follows from it; "

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError, is_whole
+from kdrbench.parameters import COUNT, NOT_NEGATIVE, POSITIVE, check_parameters
 
 FloatArray = NDArray[np.float64]
 
@@ -127,12 +127,11 @@ class Multiquadric:
     Raises ``InputError`` unless offset is finite and positive: at 0 the kernel has no derivative at beta = 0.
     """
 
-    offset: float = 1.0
+    offset: Annotated[float, POSITIVE] = 1.0
     pairing: ClassVar[Pairing] = Pairing.DIFFERENCE
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.offset) and self.offset > 0):
-            raise InputError(f"multiquadric offset must be a finite number > 0, got {self.offset!r}")
+        check_parameters(self, "multiquadric")
 
     def value(self, beta: FloatArray) -> FloatArray:
         """Return -sqrt(beta + offset^2)."""
@@ -155,18 +154,13 @@ class Polynomial:
     Raises ``InputError`` unless degree is an integer >= 1, offset >= 0 and scale > 0 (both finite).
     """
 
-    degree: int = 3
-    offset: float = 1.0
-    scale: float = 1.0
+    degree: Annotated[int, COUNT] = 3
+    offset: Annotated[float, NOT_NEGATIVE] = 1.0
+    scale: Annotated[float, POSITIVE] = 1.0
     pairing: ClassVar[Pairing] = Pairing.DOT
 
     def __post_init__(self) -> None:
-        if not is_whole(self.degree) or self.degree < 1:
-            raise InputError(f"polynomial degree must be an integer >= 1, got {self.degree!r}")
-        if not (np.isfinite(self.offset) and self.offset >= 0):
-            raise InputError(f"polynomial offset must be a finite number >= 0, got {self.offset!r}")
-        if not (np.isfinite(self.scale) and self.scale > 0):
-            raise InputError(f"polynomial scale must be a finite number > 0, got {self.scale!r}")
+        check_parameters(self, "polynomial")
 
     def value(self, beta: FloatArray) -> FloatArray:
         """Return (scale beta + offset)^degree."""
@@ -201,12 +195,11 @@ class Gaussian:
     Raises ``InputError`` unless sigma is finite and positive.
     """
 
-    sigma: float
+    sigma: Annotated[float, POSITIVE]
     pairing: ClassVar[Pairing] = Pairing.DIFFERENCE
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.sigma) and self.sigma > 0):
-            raise InputError(f"Gaussian sigma must be a finite number > 0, got {self.sigma!r}")
+        check_parameters(self, "Gaussian")
 
     def value(self, beta: FloatArray) -> FloatArray:
         """Return exp(-beta / (2 sigma^2))."""

@@ -10,10 +10,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from kdrbench.errors import InputError, TooFewSamplesError, is_whole, unknown_name
-from kdrbench.kernels.alignment import aligned_weights
+from kdrbench.errors import InputError, TooFewSamplesError
 from kdrbench.kernels.bandwidth import median_distance, neighbour_distances
-from kdrbench.kernels.combination import Combination, Term
+from kdrbench.kernels.combination import Combination, Term, aligned_weights
 from kdrbench.kernels.family import (
     FloatArray,
     Gaussian,
@@ -25,6 +24,7 @@ from kdrbench.kernels.family import (
 )
 from kdrbench.kernels.relative import RelativeGaussian
 from kdrbench.methods import build_method, is_own, load_method, unknown_method
+from kdrbench.parameters import COUNT, Instance, check_names, check_value
 
 # What a kernel's class must have.
 CONTRACT = ("pairing", "value", "derivative", "second_derivative")
@@ -59,8 +59,7 @@ def _gaussian(options: Definition, samples: Samples) -> Kernel:
 
 def _rbf_relative(options: Definition, samples: Samples) -> Kernel:
     neighbour = options["neighbour"]
-    if not is_whole(neighbour) or neighbour < 1:
-        raise InputError(f"kernel option neighbour must be an integer >= 1, got {neighbour!r}")
+    check_value("kernel option neighbour", neighbour, COUNT)
     return RelativeGaussian(neighbour_distances(samples.features, int(neighbour)))
 
 
@@ -80,7 +79,7 @@ def _combination(options: Definition, samples: Samples) -> Combination:
         raise InputError(f"combination option members must be a list of kernel definitions, got {members!r}")
     if rule not in ("given", "alignment"):
         raise InputError(f"combination option weights must be 'given' or 'alignment', got {rule!r}")
-    given = [_number("weight", member.get("weight", 1.0)) for member in members]
+    weights = [_number("weight", member.get("weight", 1.0)) for member in members]
     if rule == "alignment" and any("weight" in member for member in members):
         raise InputError("combination: members have no weight of their own where weights is 'alignment'")
     definitions = [{key: value for key, value in member.items() if key != "weight"} for member in members]
@@ -95,8 +94,8 @@ def _combination(options: Definition, samples: Samples) -> Combination:
     if rule == "alignment" and not samples.checking:
         if samples.target is None:
             raise InputError("combination weights by alignment need labels, which only supervised learning has")
-        given = aligned_weights(kernels, samples.features, samples.target).tolist()
-    return Combination(tuple(Term(weight, kernel) for weight, kernel in zip(given, kernels, strict=True)))
+        weights = aligned_weights(kernels, samples.features, samples.target).tolist()
+    return Combination(tuple(Term(weight, kernel) for weight, kernel in zip(weights, kernels, strict=True)))
 
 
 FAMILIES: dict[str, Family] = {
@@ -117,9 +116,8 @@ def check_definition(definition: Definition) -> None:
         if not isinstance(family, str) or family not in FAMILIES:
             raise InputError(unknown_method("kernel", "kernel family", family, FAMILIES))
         options = FAMILIES[family].defaults
-        for option in definition:
-            if option != "family" and option not in options:
-                raise InputError(unknown_name(f"option of kernel family {family!r}:", option, sorted(options)))
+        named = (option for option in definition if option != "family")
+        check_names(f"option of kernel family {family!r}:", named, sorted(options))
     # Samples with a positive median distance give every data-dependent option a value, unless it wants more of them.
     probe = np.arange(16.0).reshape(16, 1)
     with suppress(TooFewSamplesError):
@@ -129,10 +127,10 @@ def check_definition(definition: Definition) -> None:
 def own_modules(definition: Definition) -> list[str]:
     """Return the modules of the user's own families in a definition, for what must know the code it depends on."""
     members = [member for member in definition.get("members", ()) if isinstance(member, Mapping)]
-    found = [module for member in members for module in own_modules(member)]
+    modules = [module for member in members for module in own_modules(member)]
     if is_own("kernel", definition.get("family"), FAMILIES):
-        found.append(load_method("kernel", definition["family"], {}, CONTRACT).__module__)
-    return found
+        modules.append(load_method("kernel", definition["family"], {}, CONTRACT).__module__)
+    return modules
 
 
 def build_kernel(
@@ -190,7 +188,6 @@ def _build_own(definition: Definition, samples: Samples) -> Kernel:
 
 
 def _number(name: str, value: object, otherwise: str | None = None) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        words = f"a number or {otherwise}" if otherwise else "a number"
-        raise InputError(f"kernel option {name} must be {words}, got {value!r}")
-    return float(value)
+    allowed = f"a number or {otherwise}" if otherwise else "a number"
+    check_value(f"kernel option {name}", value, Instance((Real,), allowed))
+    return float(cast("float", value))

@@ -76,20 +76,20 @@ class UserKernel:
 
 
 def _check_derivative(name: str, function: Function, derivative: Function) -> None:
-    """Refuse a derivative that differs from central differences at every step that rounding lets tell."""
+    """Refuse a derivative that differs from central differences at every step where rounding is small enough."""
     for probe in _PROBES:
         given = float(_checked(name, derivative, np.array([probe]))[0])
-        found = []
+        excesses = []
         for step in _STEPS * probe:
             ahead, behind = _checked(name, function, np.array([probe + step, probe - step]))
             difference = float(ahead - behind) / (2 * step)
             size, rounding = max(abs(given), abs(difference)), _EPS * (abs(ahead) + abs(behind)) / step
             if rounding <= 0.01 * size:
-                found.append((abs(given - difference) - rounding - _AGREEMENT * size, difference))
-        if found and min(found)[0] > 0:
+                excesses.append((abs(given - difference) - rounding - _AGREEMENT * size, difference))
+        if excesses and min(excesses)[0] > 0:
             raise InputError(
                 f"{name} is not the derivative: at beta = {probe} it is {given:.6g}, "
-                f"differences give {min(found)[1]:.6g}"
+                f"differences give {min(excesses)[1]:.6g}"
             )
 
 

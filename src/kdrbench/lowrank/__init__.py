@@ -13,18 +13,17 @@ from kdrbench.lowrank.constraints import (
 )
 from kdrbench.lowrank.correlation import factor_of, higham_correlation, nearest_correlation
 from kdrbench.lowrank.definite_boost import definite_boost
-from kdrbench.lowrank.isometry import centred_factor, isometry_constraints
 from kdrbench.lowrank.kernel_kmeans import kernel_kmeans, kmeans_on_factor
 from kdrbench.lowrank.learn import DIVERGENCES, SOLVERS, learn_kernel
-from kdrbench.lowrank.result import LearnedKernel, Outcome, Stopping
-from kdrbench.lowrank.sampling import constraints_from_labels, draw_pairs
+from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Stopping
+from kdrbench.lowrank.sampling import centred_factor, constraints_from_labels, draw_pairs, isometry_constraints
 
 __all__ = [
     "DIVERGENCES",
     "SOLVERS",
     "Constraints",
     "LearnedKernel",
-    "Outcome",
+    "LowRankStatus",
     "Sense",
     "Stopping",
     "centred_factor",

@@ -18,8 +18,8 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dger
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.lowrank.compiled import InnerLoop
 from kdrbench.lowrank.divergence import State
-from kdrbench.lowrank.inner_loop import InnerLoop
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
 

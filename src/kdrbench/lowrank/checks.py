@@ -16,7 +16,7 @@ from kdrbench.lowrank.constraints import Constraints, IntArray, Sense
 
 # Relative rounding of sums of a few hundred products.
 _EPS = 1e-14
-# A bound below this share of the value in K0 cannot be told from zero after the many updates of a solve.
+# A bound below this share of the value in K0 is indistinguishable from zero after the many updates of a solve.
 _ROUNDING = 1e-12
 
 
@@ -115,7 +115,7 @@ def refuse_contradictions(constraints: Constraints) -> None:
 
 
 def _keys(constraints: Constraints) -> list[bytes]:
-    """Return for each constraint what tells its A from others: the vectors, each up to its sign."""
+    """Return a key of each constraint's A: the vectors, each up to its sign."""
     rows = constraints.vectors.copy()
     rows.sum_duplicates()
     rows.eliminate_zeros()

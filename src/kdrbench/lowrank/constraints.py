@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, vstack
 
-from kdrbench.errors import InputError, is_whole, unknown_name
+from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, check_value
 
 IntArray = NDArray[np.int64]
 # An eigenvalue of A below this share of the largest one is rounding.
@@ -25,7 +26,7 @@ _RANK = 1e-12
 
 
 class Sense(StrEnum):
-    """How tr(K A) stands to its bound."""
+    """The relation of tr(K A) to its bound."""
 
     AT_MOST = "<="
     AT_LEAST = ">="
@@ -175,8 +176,8 @@ def rank_two(matrices: ArrayLike, senses: str | Sequence[str], bounds: ArrayLike
         owner.append(np.full(len(kept), number))
     names = tuple(f"tr(KA) of matrix {number}" for number in range(m))
     rows = csr_array(np.concatenate(vectors))
-    told, bound = _senses(senses, m), _bounds(bounds, m)
-    return Constraints(rows, np.concatenate(signs), np.concatenate(owner), told, bound, names)
+    relations, bound = _senses(senses, m), _bounds(bounds, m)
+    return Constraints(rows, np.concatenate(signs), np.concatenate(owner), relations, bound, names)
 
 
 _Term = tuple[IntArray, float, IntArray, float]
@@ -197,13 +198,12 @@ def _build(
     starts = np.arange(0, 2 * m * width + 1, 2)
     vectors = csr_array((entries, columns, starts), shape=(m * width, n_samples))
     vectors.sum_duplicates()
-    told, bound = _senses(senses, m), _bounds(bounds, m)
-    return Constraints(vectors, np.tile(signs, m), np.repeat(np.arange(m), width), told, bound, names)
+    relations, bound = _senses(senses, m), _bounds(bounds, m)
+    return Constraints(vectors, np.tile(signs, m), np.repeat(np.arange(m), width), relations, bound, names)
 
 
 def _indices(n_samples: int, given: ArrayLike, width: int, what: str) -> list[IntArray]:
-    if not is_whole(n_samples) or n_samples < 1:
-        raise InputError(f"n_samples must be a positive integer, got {n_samples!r}")
+    check_value("n_samples", n_samples, COUNT)
     array = np.asarray(given)
     if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iu":
         raise InputError(f"{what} must be integers in an m x {width} array, got {array.dtype} of shape {array.shape}")

@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdrbench.errors import InputError, is_number, is_whole
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import diagonal
 from kdrbench.lowrank.learn import learn_kernel
 from kdrbench.lowrank.result import LearnedKernel, Stopping
+from kdrbench.parameters import POSITIVE, check_value, optional, whole
 
 
 def factor_of(kernel: ArrayLike, rank: int | None = None) -> FloatArray:
@@ -23,19 +24,18 @@ def factor_of(kernel: ArrayLike, rank: int | None = None) -> FloatArray:
     Without ``rank`` every eigenvalue above n eps times the largest counts. Raises ``InputError`` for a kernel that is
     not symmetric or has clearly negative eigenvalues, and for a rank that it does not have.
     """
-    given = np.asarray(kernel, dtype=np.float64)
-    if given.ndim != 2 or given.shape[0] != given.shape[1] or not np.isfinite(given).all() or not given.any():
-        raise InputError(f"a kernel must be a square array of finite numbers, not all zero, got shape {given.shape}")
-    if np.abs(given - given.T).max() > 1e-10 * np.abs(given).max():
+    matrix = np.asarray(kernel, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all() or not matrix.any():
+        raise InputError(f"a kernel must be a square array of finite numbers, not all zero, got shape {matrix.shape}")
+    if np.abs(matrix - matrix.T).max() > 1e-10 * np.abs(matrix).max():
         raise InputError("the kernel is not symmetric; give (K + K') / 2 if it should be")
-    values, vectors = np.linalg.eigh(given)
+    values, vectors = np.linalg.eigh(matrix)
     # Kernels printed with six decimals have eigenvalues that are negative by as much.
-    if values[0] < -1e-6 * len(given) * np.abs(given).max():
+    if values[0] < -1e-6 * len(matrix) * np.abs(matrix).max():
         raise InputError(f"the kernel is not positive semidefinite: its smallest eigenvalue is {values[0]:g}")
-    found = int((values > len(given) * np.finfo(float).eps * values[-1]).sum())
-    if rank is not None and (not is_whole(rank) or not 1 <= rank <= found):
-        raise InputError(f"rank must be an integer between 1 and the kernel's rank {found}, got {rank!r}")
-    kept = slice(None, -(rank or found) - 1, -1)
+    full_rank = int((values > len(matrix) * np.finfo(float).eps * values[-1]).sum())
+    check_value("rank", rank, optional(whole(1, full_rank, f"the kernel's rank {full_rank}")))
+    kept = slice(None, -(rank or full_rank) - 1, -1)
     return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
@@ -49,8 +49,8 @@ def nearest_correlation(
 ) -> LearnedKernel:
     """Return the K in the range of ``kernel`` (or of its best approximation of that ``rank``) with K_ii = 1.
 
-    It has the least divergence from ``kernel``. With rank r and n samples there may be none: n equations stand against
-    r (r + 1) / 2 unknowns, and the ``outcome`` says so. Raises ``InputError`` as :func:`factor_of`.
+    It has the least divergence from ``kernel``. With rank r and n samples there may be none: n equations face
+    r (r + 1) / 2 unknowns, and the ``status`` says so. Raises ``InputError`` as :func:`factor_of`.
     """
     factor = factor_of(kernel, rank)
     constraints = diagonal(len(factor), np.arange(len(factor)), "=", 1.0)
@@ -69,8 +69,7 @@ def higham_correlation(kernel: ArrayLike, *, tolerance: float = 1e-8, max_rounds
     start = np.asarray(kernel, dtype=np.float64)
     if start.ndim != 2 or not np.array_equal(start, start.T) or not np.isfinite(start).all():
         raise InputError(f"the matrix must be symmetric and finite, got shape {start.shape}")
-    if not is_number(tolerance) or tolerance <= 0:
-        raise InputError(f"tolerance must be a positive number, got {tolerance!r}")
+    check_value("tolerance", tolerance, POSITIVE)
     matrix: FloatArray = start.copy()
     correction = np.zeros_like(start)
     for _ in range(max_rounds):

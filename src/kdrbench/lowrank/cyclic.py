@@ -9,50 +9,49 @@ from __future__ import annotations
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.lowrank.conflict import search_conflict
 from kdrbench.lowrank.divergence import Divergence, kkt_residual, values_of
-from kdrbench.lowrank.feasibility import in_conflict, out_of_reach, trace_bound
-from kdrbench.lowrank.newton import change_of
-from kdrbench.lowrank.result import Outcome, Progress, Stopping
+from kdrbench.lowrank.newton import change_of, search_conflict
+from kdrbench.lowrank.reduced import in_conflict, out_of_reach, trace_bound
+from kdrbench.lowrank.result import LowRankStatus, Progress, Stopping
 
-# After this many sweeps, and at every doubling, growing duals are looked at.
+# After this many sweeps, and at every doubling, the growth of duals is tested.
 _PATIENCE = 100
 
 
-def cyclic(divergence: Divergence, stopping: Stopping, progress: Progress) -> tuple[FloatArray, Outcome]:
+def cyclic(divergence: Divergence, stopping: Stopping, progress: Progress) -> tuple[FloatArray, LowRankStatus]:
     """Return duals and how it ended; ``progress`` is kept up to date."""
     problem = divergence.problem
     duals = np.zeros(len(problem))
     state = divergence.at(duals)
     if not len(problem) or state is None:
         progress.dual_change = 0.0
-        return duals, Outcome.CONVERGED
+        return duals, LowRankStatus.CONVERGED
     checkpoint, earlier = _PATIENCE, duals
     while progress.sweeps < stopping.max_sweeps:
         before = duals.copy()
         if not divergence.sweep(state, duals, progress):
-            return duals, Outcome.STALLED
+            return duals, LowRankStatus.STALLED
         progress.sweeps += 1
         progress.dual_change = change_of(duals, before)
         due = progress.sweeps == checkpoint
         if progress.dual_change >= stopping.tolerance and not due:
             continue
-        # The state is made anew from the duals: what rounding has added to it is gone, and stationarity is exact.
+        # Computing the state from the duals again removes accumulated rounding; stationarity is then exact.
         fresh = divergence.at(duals)
         if fresh is None:
-            return duals, Outcome.STALLED
+            return duals, LowRankStatus.STALLED
         state = fresh
         residual, violation = kkt_residual(divergence, duals, values_of(problem, state))
         if progress.dual_change < stopping.tolerance and residual <= stopping.kkt_tolerance:
-            return duals, Outcome.CONVERGED
+            return duals, LowRankStatus.CONVERGED
         if np.array_equal(duals, before):
-            return duals, Outcome.STALLED
+            return duals, LowRankStatus.STALLED
         if due:
             checkpoint *= 2
             if violation > stopping.kkt_tolerance and _no_solution(divergence, duals, duals - earlier, progress):
-                return duals, Outcome.INFEASIBLE
+                return duals, LowRankStatus.INFEASIBLE
             earlier = duals.copy()
-    return duals, Outcome.MAX_SWEEPS
+    return duals, LowRankStatus.MAX_SWEEPS
 
 
 def _no_solution(divergence: Divergence, duals: FloatArray, growth: FloatArray, progress: Progress) -> bool:

@@ -20,15 +20,16 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import Constraints
 from kdrbench.lowrank.learn import checked_factor
 from kdrbench.lowrank.newton import change_of
 from kdrbench.lowrank.reduced import ReducedProblem, reduce_problem
-from kdrbench.lowrank.result import LearnedKernel, Outcome, Progress, Stopping
+from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
 from kdrbench.lowrank.spectrum import spectrum_of
 from kdrbench.lowrank.trace_step import Projection, projection_step
+from kdrbench.parameters import OneOf, check_value
 
 STEPS = ("own_range", "symmetric", "exact")
 
@@ -45,8 +46,7 @@ def definite_boost(
 
     Raises ``InputError`` as :func:`learn_kernel`, for constraints of rank two, and for bounds out of reach.
     """
-    if step not in STEPS:
-        raise InputError(unknown_name("step", step, list(STEPS)))
+    check_value("step", step, OneOf(tuple(STEPS)))
     start = checked_factor(factor, constraints)
     size = float(np.linalg.norm(start))
     start = start / size
@@ -59,16 +59,16 @@ def definite_boost(
         )
     stopping, progress = stopping or Stopping(), Progress()
     run = _Run(problem, step)
-    outcome = Outcome.MAX_SWEEPS
+    status = LowRankStatus.MAX_SWEEPS
     while progress.sweeps < stopping.max_sweeps:
         before = run.duals.copy()
         run.sweep(progress)
         progress.sweeps += 1
         progress.dual_change = change_of(run.duals, before)
         if progress.dual_change < stopping.tolerance and run.residual()[0] <= stopping.kkt_tolerance:
-            outcome = Outcome.CONVERGED
+            status = LowRankStatus.CONVERGED
             break
-    return run.collected(start, size, constraints, outcome, progress)
+    return run.collected(start, size, constraints, status, progress)
 
 
 class _Run:
@@ -138,9 +138,9 @@ class _Run:
         return float(np.abs(moved - relative).max()), max(0.0, float(missed.max()))
 
     def collected(
-        self, start: FloatArray, size: float, constraints: Constraints, outcome: Outcome, progress: Progress
+        self, start: FloatArray, size: float, constraints: Constraints, status: LowRankStatus, progress: Progress
     ) -> LearnedKernel:
-        """Return the kernel, its state made anew from the duals; ``start`` is the factor given, divided by ``size``."""
+        """Return the kernel, its state computed again from the duals; ``start`` is the factor divided by ``size``."""
         problem, started = self._problem, np.log(self._problem.spectrum)
         self._logs, self._basis = np.linalg.eigh(np.diag(started) + problem.combination(self.duals))
         partition = self._normalise()
@@ -154,7 +154,7 @@ class _Run:
             factor=start @ factor_map,
             factor_map=factor_map / size,
             duals=duals,
-            outcome=outcome,
+            status=status,
             message=f"KKT residual {residual:.1e}, largest violation {violation:.1e} after {progress.sweeps} sweeps",
             sweeps=progress.sweeps,
             projections=progress.projections,

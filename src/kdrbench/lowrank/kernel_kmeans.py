@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError, is_whole
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import check_value, whole
 
 
 def kmeans_on_factor(
@@ -56,5 +57,4 @@ def kernel_kmeans(
 
 
 def _check(n_clusters: int, n_samples: int) -> None:
-    if not is_whole(n_clusters) or not 1 <= n_clusters <= n_samples:
-        raise InputError(f"n_clusters must be an integer between 1 and the {n_samples} samples, got {n_clusters!r}")
+    check_value("n_clusters", n_clusters, whole(1, n_samples, f"the {n_samples} samples"))

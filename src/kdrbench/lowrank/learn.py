@@ -7,18 +7,17 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.burg import Burg
-from kdrbench.lowrank.conflict import search_conflict
 from kdrbench.lowrank.constraints import Constraints
 from kdrbench.lowrank.cyclic import cyclic
 from kdrbench.lowrank.divergence import Divergence, kkt_residual, values_of
-from kdrbench.lowrank.inner_loop import check_compiled
-from kdrbench.lowrank.newton import newton
+from kdrbench.lowrank.newton import newton, search_conflict
 from kdrbench.lowrank.reduced import ReducedProblem, reduce_problem
-from kdrbench.lowrank.result import LearnedKernel, Outcome, Progress, Stopping
+from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
 from kdrbench.lowrank.von_neumann import VonNeumann
+from kdrbench.parameters import POSITIVE_OR_INFINITE, OneOf, check_value
 
 DIVERGENCES: dict[str, type[Burg] | type[VonNeumann]] = {"burg": Burg, "von_neumann": VonNeumann}
 # What an end without a solution is worth finding out why.
@@ -59,12 +58,12 @@ def learn_kernel(
         metric learning does for Burg.
     compiled : True, False or "auto"
         Whether sweeps of projections are machine code, which needs numba; results are those of numpy up to rounding.
-        ``auto``: in long solves, where numba is installed. See :mod:`kdrbench.lowrank.inner_loop`.
+        ``auto``: in long solves, where numba is installed. See :mod:`kdrbench.lowrank.compiled`.
 
     Returns
     -------
     LearnedKernel
-        Look at ``outcome`` and ``message``: nothing is raised or warned for a set of constraints without a solution.
+        Look at ``status`` and ``message``: nothing is raised or warned for a set of constraints without a solution.
 
     Raises
     ------
@@ -85,21 +84,20 @@ def learn_kernel(
     [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
     """
     start = checked_factor(factor, constraints)
-    if divergence not in DIVERGENCES:
-        raise InputError(unknown_name("divergence", divergence, sorted(DIVERGENCES)))
-    if solver not in SOLVERS:
-        raise InputError(unknown_name("solver", solver, sorted(SOLVERS)))
-    if isinstance(slack, bool) or not isinstance(slack, int | float) or not slack > 0:
-        raise InputError(f"slack must be a positive number or inf, got {slack!r}")
-    check_compiled(compiled)
+    check_value("divergence", divergence, OneOf(tuple(sorted(DIVERGENCES))))
+    check_value("solver", solver, OneOf(tuple(sorted(SOLVERS))))
+    check_value("slack", slack, POSITIVE_OR_INFINITE)
+    check_value("compiled", compiled, OneOf((True, False, "auto")))
     kind = DIVERGENCES[divergence]
     problem = reduce_problem(start, constraints, orthonormal=kind.orthonormal, slack=float(slack))
     chosen: Divergence = kind(problem, compiled)
     progress = Progress()
-    duals, outcome = SOLVERS[solver](chosen, stopping or Stopping(), progress)
-    if outcome in (Outcome.STALLED, Outcome.MAX_SWEEPS) and search_conflict(problem, _SEARCH_STEPS, progress):
-        outcome = Outcome.INFEASIBLE
-    return _collected(start, constraints, chosen, duals, outcome, progress)
+    duals, status = SOLVERS[solver](chosen, stopping or Stopping(), progress)
+    if status in (LowRankStatus.STALLED, LowRankStatus.MAX_SWEEPS) and search_conflict(
+        problem, _SEARCH_STEPS, progress
+    ):
+        status = LowRankStatus.INFEASIBLE
+    return _collected(start, constraints, chosen, duals, status, progress)
 
 
 def checked_factor(factor: ArrayLike, constraints: Constraints) -> FloatArray:
@@ -121,7 +119,7 @@ def _collected(
     constraints: Constraints,
     divergence: Divergence,
     duals: FloatArray,
-    outcome: Outcome,
+    status: LowRankStatus,
     progress: Progress,
 ) -> LearnedKernel:
     """Return the kernel that the duals give, with its certificates."""
@@ -129,7 +127,7 @@ def _collected(
     state = divergence.at(duals)
     if state is None:
         # Only reached by duals that have grown beyond rounding; the start is then all that can be said of.
-        duals, outcome = np.zeros_like(duals), outcome if outcome is Outcome.INFEASIBLE else Outcome.STALLED
+        duals, status = np.zeros_like(duals), status if status is LowRankStatus.INFEASIBLE else LowRankStatus.STALLED
         state = divergence.at(duals)
     if state is None:
         raise InputError("the factor's entries are too large or too small for its kernel's logarithm; scale it")
@@ -142,8 +140,8 @@ def _collected(
         factor=start @ factor_map,
         factor_map=factor_map,
         duals=all_duals,
-        outcome=outcome,
-        message=_message(outcome, constraints, problem, progress, residual, violation),
+        status=status,
+        message=_message(status, constraints, problem, progress, residual, violation),
         sweeps=progress.sweeps,
         projections=progress.projections,
         changes=progress.changes,
@@ -160,15 +158,15 @@ def _collected(
 
 
 def _message(
-    outcome: Outcome,
+    status: LowRankStatus,
     constraints: Constraints,
     problem: ReducedProblem,
     progress: Progress,
     residual: float,
     violation: float,
 ) -> str:
-    found = f"KKT residual {residual:.1e}, largest violation {violation:.1e} after {progress.sweeps} sweeps"
-    if outcome is Outcome.INFEASIBLE:
+    evidence = f"KKT residual {residual:.1e}, largest violation {violation:.1e} after {progress.sweeps} sweeps"
+    if status is LowRankStatus.INFEASIBLE:
         named = "; ".join(constraints.describe(number) for number in progress.conflicting[:5])
         more = f" and {len(progress.conflicting) - 5} more" if len(progress.conflicting) > 5 else ""
         says = (
@@ -177,9 +175,9 @@ def _message(
             else f"any kernel that meets the constraints has at least {progress.trace_bound:.1e} times K0's trace, so "
             "there is most likely none"
         )
-        return f"{says}; in conflict: {named}{more}. Relax or leave out some of them, or set a finite slack; {found}"
-    if outcome is Outcome.CONVERGED:
-        return f"{found}; {len(constraints) - len(problem)} constraints hold for every kernel of the range"
+        return f"{says}; in conflict: {named}{more}. Relax or leave out some of them, or set a finite slack; {evidence}"
+    if status is LowRankStatus.CONVERGED:
+        return f"{evidence}; {len(constraints) - len(problem)} constraints hold for every kernel of the range"
     if violation > 1e-3 and problem.slack == math.inf:
-        found += "; the constraints may have no solution, or only singular ones: relax some, or set a finite slack"
-    return f"{found}; raise max_sweeps, or try solver='newton'" if outcome is Outcome.MAX_SWEEPS else found
+        evidence += "; the constraints may have no solution, or only singular ones: relax some, or set a finite slack"
+    return f"{evidence}; raise max_sweeps, or try solver='newton'" if status is LowRankStatus.MAX_SWEEPS else evidence

@@ -6,18 +6,27 @@ are followed by a sweep of projections, which are exact ascents of the dual alon
 
 Source: Bertsekas, "Projected Newton methods for optimization problems with simple constraints", SIAM J. Control and
 Optimization 20, 1982.
+
+A search for a proof that no kernel meets the constraints, whatever the divergence.
+
+Whether a set of constraints has a solution does not depend on the divergence, and on a set without one Burg's dual
+grows for ever: Newton's method on it drives the duals into a direction whose trace bound is infinite, often in far
+fewer steps than projections need.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.lowrank.burg import Burg
 from kdrbench.lowrank.divergence import Divergence, State, kkt_residual, values_of
-from kdrbench.lowrank.feasibility import in_conflict, out_of_reach, trace_bound
-from kdrbench.lowrank.result import Outcome, Progress, Stopping
+from kdrbench.lowrank.reduced import ReducedProblem, in_conflict, out_of_reach, trace_bound
+from kdrbench.lowrank.result import LowRankStatus, Progress, Stopping
 
 _ENOUGH = 1e-4
 _LENGTHS = tuple(0.5**power for power in range(14))
@@ -33,14 +42,14 @@ _SWEPT = 20
 _EXACT = 1e-12
 
 
-def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tuple[FloatArray, Outcome]:
+def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tuple[FloatArray, LowRankStatus]:
     """Return duals and how it ended; ``progress`` is kept up to date."""
     problem = divergence.problem
     duals = np.zeros(len(problem))
     state = divergence.at(duals)
     if not len(problem) or state is None:
         progress.dual_change = 0.0
-        return duals, Outcome.CONVERGED
+        return duals, LowRankStatus.CONVERGED
     progress.dual_change = np.inf
     while True:
         values = values_of(problem, state)
@@ -48,17 +57,17 @@ def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
         if residual <= stopping.kkt_tolerance and (
             progress.dual_change < stopping.tolerance or residual <= _EXACT or not duals.any()
         ):
-            return duals, Outcome.CONVERGED
+            return duals, LowRankStatus.CONVERGED
         progress.trace_bound = max(progress.trace_bound, trace_bound(problem, duals))
         if problem.slack == np.inf and out_of_reach(problem, progress.trace_bound):
             progress.conflicting = in_conflict(problem, duals)
-            return duals, Outcome.INFEASIBLE
+            return duals, LowRankStatus.INFEASIBLE
         if progress.sweeps >= stopping.max_sweeps:
-            return duals, Outcome.MAX_SWEEPS
+            return duals, LowRankStatus.MAX_SWEEPS
         gradient = divergence.bounds(duals) - values
         moved = _step(divergence, duals, state, gradient)
         if moved is None:
-            return duals, Outcome.CONVERGED if residual <= stopping.kkt_tolerance else Outcome.STALLED
+            return duals, LowRankStatus.CONVERGED if residual <= stopping.kkt_tolerance else LowRankStatus.STALLED
         progress.sweeps += 1
         progress.projections += len(problem)
         progress.changes += len(problem)
@@ -113,3 +122,29 @@ def _solve(curvature: FloatArray, gradient: FloatArray, ridge: float) -> FloatAr
     scaled: NDArray[np.float64] = curvature * unit[:, None] * unit
     solved: FloatArray = unit * solve(scaled + ridge * np.eye(len(scaled)), unit * gradient, assume_a="sym")
     return solved
+
+
+# A step costs m^3.
+_MOST_CONSTRAINTS = 2000
+
+
+def search_conflict(problem: ReducedProblem, max_steps: int, progress: Progress) -> bool:
+    """Return whether ``max_steps`` Newton steps show that nothing meets the constraints; ``progress`` says which.
+
+    Nothing is searched with a finite slack, which always has a solution, or with thousands of constraints.
+    """
+    if problem.slack != np.inf or not 0 < len(problem) <= _MOST_CONSTRAINTS:
+        return False
+    # In the basis in which X0 is the identity.
+    scaled = replace(
+        problem,
+        vectors=problem.vectors * np.sqrt(problem.spectrum),
+        spectrum=np.ones(problem.rank),
+        dual_unit=problem.scale,
+    )
+    search = Progress()
+    stopping = Stopping(tolerance=1e-3, kkt_tolerance=1e-3, max_sweeps=max_steps)
+    _, status = newton(Burg(scaled), stopping, search)
+    progress.trace_bound = max(progress.trace_bound, search.trace_bound)
+    progress.conflicting = search.conflicting
+    return status is LowRankStatus.INFEASIBLE

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
-from kdrbench.errors import InputError, is_number, is_whole
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, POSITIVE, check_parameters
 
 
-class Outcome(StrEnum):
+class LowRankStatus(StrEnum):
     """How learning ended."""
 
     CONVERGED = "converged"
@@ -28,16 +29,12 @@ class Stopping:
     also passes on sets of constraints without a solution. ``max_sweeps``: passes over all constraints, or Newton steps.
     """
 
-    tolerance: float = 1e-3
-    kkt_tolerance: float = 1e-3
-    max_sweeps: int = 2000
+    tolerance: Annotated[float, POSITIVE] = 1e-3
+    kkt_tolerance: Annotated[float, POSITIVE] = 1e-3
+    max_sweeps: Annotated[int, COUNT] = 2000
 
     def __post_init__(self) -> None:
-        for name in ("tolerance", "kkt_tolerance"):
-            if not is_number(getattr(self, name)) or getattr(self, name) <= 0:
-                raise InputError(f"{name} must be a positive number, got {getattr(self, name)!r}")
-        if not is_whole(self.max_sweeps) or self.max_sweeps < 1:
-            raise InputError(f"max_sweeps must be a positive integer, got {self.max_sweeps!r}")
+        check_parameters(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +63,7 @@ class LearnedKernel:
     factor: FloatArray
     factor_map: FloatArray
     duals: FloatArray
-    outcome: Outcome
+    status: LowRankStatus
     message: str
     sweeps: int
     projections: int

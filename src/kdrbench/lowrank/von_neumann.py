@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.lowrank.compiled import InnerLoop
 from kdrbench.lowrank.divergence import State
-from kdrbench.lowrank.inner_loop import InnerLoop
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
 from kdrbench.lowrank.spectrum import divided_differences
@@ -72,18 +72,18 @@ class VonNeumann:
 
     def value(self, state: State) -> float:
         """Return tr(X log X - X log X0 - X + X0)."""
-        found = _own(state)
-        spectrum = np.exp(found.logs)
-        against = np.sum((found.basis**2 * spectrum) * self._logs[:, None])
-        return float(spectrum @ found.logs - against - spectrum.sum() + self.problem.spectrum.sum())
+        eigen = _own(state)
+        spectrum = np.exp(eigen.logs)
+        against = np.sum((eigen.basis**2 * spectrum) * self._logs[:, None])
+        return float(spectrum @ eigen.logs - against - spectrum.sum() + self.problem.spectrum.sum())
 
     def curvature(self, duals: FloatArray, state: State, free: NDArray[np.bool_]) -> FloatArray:
         """Return sum_kl c_kl (q_k' A_i q_l)(q_k' A_j q_l), c the divided differences of exp at the eigenvalues."""
-        problem, found = self.problem, _own(state)
-        rows = problem.vectors @ found.basis
+        problem, eigen = self.problem, _own(state)
+        rows = problem.vectors @ eigen.basis
         products = problem.signs[:, None, None] * rows[:, :, None] * rows[:, None, :]
         summed = np.add.reduceat(products, problem.starts[:-1], axis=0)[free]
-        scaled = (summed * np.sqrt(divided_differences(found.logs))).reshape(len(summed), -1)
+        scaled = (summed * np.sqrt(divided_differences(eigen.logs))).reshape(len(summed), -1)
         curvature: FloatArray = scaled @ scaled.T
         if problem.slack != math.inf:
             curvature = curvature + np.diag(self.bounds(duals)[free] / problem.slack)

@@ -15,7 +15,7 @@ from kdrbench.metric_learning.gram import AnyKernel, SamplePairs
 from kdrbench.metric_learning.learner import class_codes
 from kdrbench.metric_learning.neighbours import IntArray
 
-# A base kernel whose other entries are below this share of its diagonal tells no two samples apart from any others.
+# A base kernel whose other entries are below this share of its diagonal distinguishes no samples.
 _NEAR_IDENTITY = 1e-6
 
 
@@ -112,14 +112,14 @@ def aligned_kernel(
     """Return the combination of ``kernels`` that :func:`align` finds on ``pairs`` of the training samples, and how."""
     codes = class_codes(labels)
     grams = [pairs.gram(kernel) for kernel in kernels]
-    found = align(grams, codes, centred=centred)
+    alignment = align(grams, codes, centred=centred)
     traces = [float(np.trace(gram)) / len(gram) for gram in grams]
     terms = [
         Term(float(weight) / trace, kernel)
-        for weight, trace, kernel in zip(found.weights, traces, kernels, strict=True)
+        for weight, trace, kernel in zip(alignment.weights, traces, kernels, strict=True)
         if weight > 0
     ]
-    return Combination(tuple(terms)), found
+    return Combination(tuple(terms)), alignment
 
 
 def check_single_kernels(kernels: Sequence[AnyKernel]) -> Sequence[Kernel]:

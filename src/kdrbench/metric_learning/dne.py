@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from kdrbench.errors import InputError, is_whole
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import check_count, checked_classes, laplacian, target_neighbours
+from kdrbench.metric_learning.learner import checked_classes, laplacian, target_neighbours
 from kdrbench.metric_learning.neighbours import IntArray, nearest_among, squared_distances
+from kdrbench.parameters import COUNT, check_value, optional, whole
 
 # An eigenvalue is negative if it is below minus this share of the largest magnitude.
 SIGNIFICANT = 1e-9
@@ -51,11 +51,8 @@ class DNE:
     def _count(self, values: FloatArray) -> int:
         if self.n_components is None:
             return n_negative(values)
-        if not is_whole(self.n_components) or not 1 <= self.n_components <= len(values):
-            raise InputError(
-                f"n_components must be None or an integer between 1 and the {len(values)} features, "
-                f"got {self.n_components!r}"
-            )
+        allowed = optional(whole(1, len(values), f"the {len(values)} features"))
+        check_value("n_components", self.n_components, allowed)
         return int(self.n_components)
 
 
@@ -69,7 +66,7 @@ def dne_weights(squared: FloatArray, codes: IntArray, n_neighbours: int) -> Floa
 
     Neighbours are those in the space where the distances are taken: a kernelised DNE has them in the feature space.
     """
-    check_count("n_neighbours", n_neighbours)
+    check_value("n_neighbours", n_neighbours, COUNT)
     weights = np.zeros_like(squared)
     for row, columns in enumerate(nearest_among(squared, codes[:, None] != codes, n_neighbours)):
         weights[row, columns] = weights[columns, row] = -1.0

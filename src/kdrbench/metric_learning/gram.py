@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from kdrbench.errors import InputError, is_number
+from kdrbench.errors import InputError
 from kdrbench.kernels.combination import Combination, terms_of
 from kdrbench.kernels.family import FloatArray, Gaussian, Kernel, Pairing
+from kdrbench.parameters import POSITIVE, check_value
 
 # k(left, right) for rows of features (m x D, n x D): m x n.
 KernelFunction = Callable[[FloatArray, FloatArray], FloatArray]
@@ -23,8 +24,7 @@ def scaled_gaussian(sigma: float, n_features: int) -> Gaussian:
 
     Raises ``InputError`` unless sigma is a finite number > 0.
     """
-    if not is_number(sigma) or sigma <= 0:
-        raise InputError(f"sigma must be a finite number > 0, got {sigma!r}")
+    check_value("sigma", sigma, POSITIVE)
     return Gaussian(float(sigma) * float(np.sqrt(n_features)))
 
 
@@ -47,7 +47,7 @@ class SamplePairs:
         """Return what kernels of this pairing are functions of, m x n; not to be written to."""
         if pairing not in self._beta:
             if pairing is Pairing.DIFFERENCE:
-                # From differences, not from products: a pair has the same distance in whatever array it stands, and
+                # From differences, not from products: a pair has the same distance in whatever array it is, and
                 # far from zero no digits are lost, which wide Gaussians would need.
                 self._beta[pairing] = cdist(self._left, self._right, "sqeuclidean")
             else:
@@ -64,7 +64,7 @@ class SamplePairs:
         """Return K_ij = k(left_i, right_j), m x n, or with ``up_to_constant`` one that centring makes equal to it.
 
         For Gaussians that is K - 1, from expm1: a wide one is 1 - 1e-6 or so everywhere, and subtracting the means of
-        such a K would leave few digits of what tells the samples apart.
+        such a K would leave few digits of the samples' differences.
 
         Raises ``InputError`` for a function whose values are not a finite m x n array.
         """

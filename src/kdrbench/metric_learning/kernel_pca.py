@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from kdrbench.errors import InputError, is_whole
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, check_value, optional
 
 # The package's one notion of rank: eigenvalues below this share of the largest are zero.
 RANK_TOLERANCE = 1e-12
@@ -58,8 +59,7 @@ def kernel_pca(gram: FloatArray, n_components: int | None = None) -> KernelPCA:
     Raises ``InputError`` for a K that is not square, symmetric and finite, has a negative eigenvalue once centred, or
     is constant, and for ``n_components`` that is not an integer >= 1.
     """
-    if n_components is not None and (not is_whole(n_components) or n_components < 1):
-        raise InputError(f"n_components must be None or an integer >= 1, got {n_components!r}")
+    check_value("n_components", n_components, optional(COUNT))
     _check_symmetric(gram)
     means = gram.mean(axis=0)
     centred = gram - means

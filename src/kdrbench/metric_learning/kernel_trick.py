@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, eigh
 
-from kdrbench.errors import InputError, is_number
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.dne import dne_weights, n_negative
 from kdrbench.metric_learning.kernel_pca import rank_threshold
-from kdrbench.metric_learning.learner import check_count, checked_classes, laplacian
+from kdrbench.metric_learning.learner import checked_classes, laplacian
 from kdrbench.metric_learning.nca import nca_weights
 from kdrbench.metric_learning.neighbours import IntArray, squared_distances
+from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_value, optional
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +66,8 @@ def kdne(
 
     Raises ``InputError`` when K is singular, or too near to it for the Cholesky factor, and epsilon is zero.
     """
-    if not is_number(epsilon) or epsilon < 0:
-        raise InputError(f"epsilon must be a finite number >= 0, got {epsilon!r}")
-    if n_components is not None:
-        check_count("n_components", n_components)
+    check_value("epsilon", epsilon, NOT_NEGATIVE)
+    check_value("n_components", n_components, optional(COUNT))
     codes = checked_classes(gram, labels)
     n_samples, spectrum = len(gram), np.asarray(np.linalg.eigvalsh(gram), dtype=np.float64)
     rank = int(np.count_nonzero(spectrum > rank_threshold(spectrum, float(np.abs(gram).max()))))

@@ -49,7 +49,7 @@ class KPCATrick:
     formula would find in dual variables, with the same objective, also with a Frobenius (Hilbert-Schmidt) regulariser.
 
     ``kernel`` is a kernel or combination of :mod:`kdrbench.kernels`, for instance :func:`scaled_gaussian`; a function
-    of two arrays of features; or "precomputed", and then kernel matrices stand for features. ``n_components`` keeps
+    of two arrays of features; or "precomputed", and then kernel matrices replace features. ``n_components`` keeps
     only the largest components (Remark 4): quicker, and not the same result.
 
     Source: Chatpatanasiri, Korsrilabutr, Tangchanachaianan, Kijsirikul, "A new kernelization framework for Mahalanobis
@@ -75,8 +75,8 @@ class KPCATrick:
         if not np.isfinite(features).all():
             raise InputError(f"features hold {int((~np.isfinite(features)).sum())} NaN or infinite values")
         gram = SamplePairs(features, features).gram(self.kernel, up_to_constant=True)
-        found = fit_in_coordinates(self.learner, gram, labels, self.n_components)
-        return KernelMap(found.coordinates, found.projection, self.kernel, features)
+        trick = fit_in_coordinates(self.learner, gram, labels, self.n_components)
+        return KernelMap(trick.coordinates, trick.projection, self.kernel, features)
 
 
 def fit_in_coordinates(

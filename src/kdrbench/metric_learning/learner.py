@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError, is_whole
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray, nearest_among
 
@@ -57,12 +57,6 @@ def class_codes(labels: NDArray[np.generic]) -> IntArray:
     return np.asarray(codes, dtype=np.intp)
 
 
-def check_count(name: str, value: object) -> None:
-    """Raise ``InputError`` unless it is an integer >= 1."""
-    if not is_whole(value) or value < 1:  # type: ignore[operator]
-        raise InputError(f"{name} must be an integer >= 1, got {value!r}")
-
-
 def target_neighbours(squared: FloatArray, codes: IntArray, n_neighbours: int) -> list[IntArray]:
     """Return for each sample its nearest others of the same class.
 
@@ -90,7 +84,7 @@ def inverse_scale(features: FloatArray) -> float:
     # The mean over pairs is twice the variance, with n - 1.
     largest = float(np.abs(centred).max(initial=0.0))
     if largest <= 1e-14 * float(np.abs(features).max(initial=0.0)):
-        raise InputError(f"all {len(features)} samples coincide; no metric tells them apart")
+        raise InputError(f"all {len(features)} samples coincide; no metric can separate them")
     mean_square = 2.0 * float(np.square(centred / largest).sum()) / (len(features) - 1)
     return float(1.0 / (largest * np.sqrt(mean_square)))
 

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import check_count, checked_classes, inverse_scale
+from kdrbench.metric_learning.learner import checked_classes, inverse_scale
 from kdrbench.metric_learning.lmnn_objective import LMNNObjective, lmnn_objective
+from kdrbench.parameters import COUNT, check_value
 
 # Widths of the smoothed hinge, each started where the one before ended: the first is the margin itself.
 _SMOOTHINGS = 10.0 ** -np.arange(0.0, 9.0)
-# At most so many directions are added at each width, by such shares of tr M.
+# The most directions added at each width, and their sizes as shares of tr M.
 _ESCAPES = 10
 _STEP_SIZES = 10.0 ** -np.arange(0.0, 9.0)
 
@@ -41,7 +42,7 @@ class LMNN:
 
     def descend(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[FloatArray, int]:
         """Return A and the iterations taken."""
-        check_count("max_iterations", self.max_iterations)
+        check_value("max_iterations", self.max_iterations, COUNT)
         objective, scale = self.scaled_objective(features, labels)
         projection, iterations = descend(objective, np.eye(features.shape[1]), self.max_iterations)
         return scale * projection, iterations
@@ -73,7 +74,7 @@ class LMNNOptimum:
 
 
 def lmnn_optimum(objective: LMNNObjective, tolerance: float = 1e-6, max_iterations: int = 5000) -> LMNNOptimum:
-    """Minimise f until the proved relative gap is at most ``tolerance``, or rounding ends it; the gap tells which.
+    """Minimise f until the proved relative gap is at most ``tolerance``, or rounding ends it; the gap shows which.
 
     The hinge has a kink, where L-BFGS stalls and no single subgradient proves anything. It is smoothed, less and less;
     the smoothed derivatives are then multipliers of the dual problem (see :meth:`LMNNObjective.lower_bound`). Where a
@@ -142,5 +143,5 @@ def descend(
     options: dict[str, float] = {"maxiter": max_iterations, "maxfun": 20 * max_iterations}
     if precise:
         options |= {"ftol": 0.0, "gtol": 0.0, "maxcor": 30}
-    found = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return found.x.reshape(start.shape), int(found.nit)
+    minimum = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return minimum.x.reshape(start.shape), int(minimum.nit)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from kdrbench.errors import InputError, is_number
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.kernel_pca import RANK_TOLERANCE
-from kdrbench.metric_learning.learner import check_count, laplacian, target_neighbours
+from kdrbench.metric_learning.learner import laplacian, target_neighbours
 from kdrbench.metric_learning.neighbours import IntArray, squared_distances
+from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_value
 
 # Beyond this condition an eigenvalue by B has too few digits to prove anything.
 _SINGULAR = 1e-10
@@ -133,10 +133,9 @@ def lmnn_objective(
 
     Raises ``InputError`` for options out of range and when no class has two samples.
     """
-    check_count("n_neighbours", n_neighbours)
+    check_value("n_neighbours", n_neighbours, COUNT)
     for name, option in (("push", push), ("regularisation", regularisation)):
-        if not is_number(option) or option < 0:
-            raise InputError(f"LMNN's {name} must be a finite number >= 0, got {option!r}")
+        check_value(f"LMNN's {name}", option, NOT_NEGATIVE)
     distances = squared_distances(features, features) if squared is None else squared
     neighbours = target_neighbours(distances, codes, n_neighbours)
     targets: NDArray[np.intp] = np.full((len(features), max(map(len, neighbours))), -1, dtype=np.intp)

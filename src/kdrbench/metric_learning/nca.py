@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import check_count, checked_classes, inverse_scale, laplacian
+from kdrbench.metric_learning.learner import checked_classes, inverse_scale, laplacian
 from kdrbench.metric_learning.neighbours import IntArray, squared_distances
+from kdrbench.parameters import COUNT, check_value
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class NCA:
         """Return A and the iterations taken; fewer than ``max_iterations`` where L-BFGS met ``tolerance``."""
         from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-        check_count("max_iterations", self.max_iterations)
+        check_value("max_iterations", self.max_iterations, COUNT)
         codes, scale = checked_classes(features, labels), inverse_scale(features)
         model = NeighborhoodComponentsAnalysis(init="identity", max_iter=self.max_iterations, tol=tolerance)
         # About the mean: NCA knows differences only, and scikit-learn computes them from products.

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError, is_whole
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
+from kdrbench.parameters import check_value, whole
 
 IntArray = NDArray[np.intp]
 
@@ -44,11 +44,8 @@ def nearest(squared: FloatArray, n_neighbours: int) -> IntArray:
 
     Raises ``InputError`` unless 1 <= n_neighbours <= n.
     """
-    if not is_whole(n_neighbours) or not 1 <= n_neighbours <= squared.shape[1]:
-        raise InputError(
-            f"n_neighbours must be an integer between 1 and the {squared.shape[1]} samples to choose from, "
-            f"got {n_neighbours!r}"
-        )
+    n_samples = squared.shape[1]
+    check_value("n_neighbours", n_neighbours, whole(1, n_samples, f"the {n_samples} samples to choose from"))
     rounded = in_tie_units(squared)
     if n_neighbours == 1:
         return np.asarray(rounded.argmin(axis=1)[:, None], dtype=np.intp)

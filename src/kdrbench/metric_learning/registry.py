@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError
 from kdrbench.methods import build_method, is_own, unknown_method
 from kdrbench.metric_learning.dne import DNE
 from kdrbench.metric_learning.learner import Learner
 from kdrbench.metric_learning.lmnn import LMNN
 from kdrbench.metric_learning.nca import NCA
+from kdrbench.parameters import check_names
 
 # What a learner's class must have.
 CONTRACT = ("fit",)
@@ -28,8 +29,8 @@ def build_learner(learner: object, options: Mapping[str, Any] | None = None) -> 
     """
     if isinstance(learner, str):
         if learner in LEARNERS:
-            given = _checked(learner, {} if options is None else options)
-            return LEARNERS[learner](**given)
+            checked = _checked(learner, {} if options is None else options)
+            return LEARNERS[learner](**checked)
         return _build_own(learner, {} if options is None else options)
     if isinstance(learner, type) or not callable(getattr(learner, "fit", None)):
         raise InputError(f"a learner must be one of {', '.join(LEARNERS)} or an object with fit; got {learner!r}")
@@ -48,7 +49,5 @@ def _checked(learner: str, options: object) -> Mapping[str, Any]:
     allowed = [field.name for field in fields(LEARNERS[learner])]
     if not isinstance(options, Mapping):
         raise InputError(f"options of a learner must be None or a dict, got {options!r}")
-    for option in options:
-        if option not in allowed:
-            raise InputError(unknown_name(f"option of learner {learner!r}:", option, allowed))
+    check_names(f"option of learner {learner!r}:", options, allowed)
     return options

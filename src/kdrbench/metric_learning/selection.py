@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError, is_whole
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray, Polynomial
 from kdrbench.metric_learning.gram import AnyKernel, SamplePairs, scaled_gaussian
 from kdrbench.metric_learning.kernel_pca import kernel_pca
 from kdrbench.metric_learning.learner import Learner, class_codes, learn_map
 from kdrbench.metric_learning.neighbours import IntArray, predict_by_neighbours, squared_distances
+from kdrbench.parameters import check_value, whole
 
 
 def gaussian_grid(n_features: int, n_bandwidths: int = 21) -> list[AnyKernel]:
@@ -32,8 +33,7 @@ def stratified_folds(codes: IntArray, n_folds: int, rng: np.random.Generator) ->
     Folds differ by one sample at most, as do their shares of each class. A class may have fewer samples than there are
     folds. Raises ``InputError`` unless 2 <= n_folds <= n.
     """
-    if not is_whole(n_folds) or not 2 <= n_folds <= len(codes):
-        raise InputError(f"n_folds must be an integer between 2 and the {len(codes)} samples, got {n_folds!r}")
+    check_value("n_folds", n_folds, whole(2, len(codes), f"the {len(codes)} samples"))
     shuffled = rng.permutation(len(codes))
     dealt = shuffled[np.argsort(codes[shuffled], kind="stable")]
     folds = np.empty(len(codes), dtype=np.intp)

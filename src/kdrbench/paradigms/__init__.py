@@ -2,9 +2,8 @@
 
 from kdrbench.paradigms.alternation import Alternation, Clustering, FirstStep, Guidance, Round
 from kdrbench.paradigms.embedding import cluster_rows, degree_scaling, spectral_embedding
-from kdrbench.paradigms.guidance import expert_scores, given_labellings
 from kdrbench.paradigms.reduced import ReducedObjective
-from kdrbench.paradigms.supervised import regression_problem, supervised_problem
+from kdrbench.paradigms.supervision import expert_scores, given_labellings, regression_problem, supervised_problem
 from kdrbench.paradigms.task import Learned, Task, build_task, learn_from_best
 
 __all__ = [

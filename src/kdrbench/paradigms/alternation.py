@@ -28,17 +28,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError, is_number, is_whole, unknown_name
+from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import HollowGram, gram_operator
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.embedding import Degrees, cluster_rows, spectral_embedding
+from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters, whole
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
 from kdrbench.problems.objective import check_features
 from kdrbench.solvers import IterationMonitor, Monitor, Solver, SolverResult, Status, solve
@@ -63,7 +64,7 @@ class Guidance:
 
 @dataclass(frozen=True)
 class FirstStep:
-    """U of the unprojected kernel (n x k), and whether its D exists and is asked for: the same for every start of W."""
+    """U of the unprojected kernel (n x k), and whether its D exists and is requested: the same for every start of W."""
 
     embedding: FloatArray
     uses_degrees: bool
@@ -83,9 +84,9 @@ class Round:
 class Clustering:
     """The outcome of an alternation.
 
-    ``labels`` are k-means clusters of the rows of ``embedding`` (n x k), made when they are first asked for.
+    ``labels`` are k-means clusters of the rows of ``embedding`` (n x k), computed when they are first used.
     ``problem`` is the one that W solved last (with U and D of the round before), ``result`` the solver's result on it.
-    ``uses_degrees`` is false where D^-1/2 did not exist or was not asked for.
+    ``uses_degrees`` is false where D^-1/2 did not exist or was not requested.
     """
 
     projection: FloatArray
@@ -116,24 +117,15 @@ class Alternation:
     Raises ``InputError`` for values that are not allowed.
     """
 
-    n_clusters: int
-    degrees: str = "both"
-    centred: bool = True
-    tolerance: float = 0.01
-    max_rounds: int = 20
-    damp_after: int = 10
+    n_clusters: Annotated[int, whole(2)]
+    degrees: Annotated[str, OneOf(_DEGREES)] = "both"
+    centred: Annotated[bool, FLAG] = True
+    tolerance: Annotated[float, POSITIVE] = 0.01
+    max_rounds: Annotated[int, COUNT] = 20
+    damp_after: Annotated[int, COUNT] = 10
 
     def __post_init__(self) -> None:
-        if self.degrees not in _DEGREES:
-            raise InputError(unknown_name("value of degrees:", self.degrees, list(_DEGREES)))
-        if not isinstance(self.centred, bool):
-            raise InputError(f"centred must be true or false, got {self.centred!r}")
-        for name, least in (("n_clusters", 2), ("max_rounds", 1), ("damp_after", 1)):
-            value = getattr(self, name)
-            if not is_whole(value) or value < least:
-                raise InputError(f"{name} must be an integer >= {least}, got {value!r}")
-        if not is_number(self.tolerance) or self.tolerance <= 0:
-            raise InputError(f"tolerance must be a finite number > 0, got {self.tolerance!r}")
+        check_parameters(self)
 
     def first_step(
         self, features: FloatArray, kernel: Kernel | Combination, evaluation: Evaluation | None = None

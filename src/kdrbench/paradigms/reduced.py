@@ -20,9 +20,9 @@ class ReducedObjective:
 
     That is the objective after the U step which follows W, so it can be compared between rounds, where the objective
     that a solver sees, with U held, cannot. Its ``gradient`` is that of the solver's objective with U(W) and D(W) held:
-    zero along the manifold where the alternation stands still. The D that damps long alternations plays no part.
+    zero along the manifold at a fixed point of the alternation. The D that damps long alternations plays no part.
 
-    ``uses_degrees`` says whether D is asked for; :meth:`round_ended` gives it up for good where the alternation does.
+    ``uses_degrees`` says whether D is requested; :meth:`round_ended` gives it up for good where the alternation does.
     """
 
     def __init__(

@@ -9,12 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.alternation import Alternation, Clustering, FirstStep, Guidance
-from kdrbench.paradigms.guidance import expert_scores, given_labellings
+from kdrbench.paradigms.supervision import expert_scores, given_labellings
+from kdrbench.parameters import OneOf, check_names, check_value
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective, supervised_gamma, target_gamma
 from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
 
@@ -113,7 +114,7 @@ class ClusteringTask:
 
     def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
         """Alternate."""
-        found = self.alternation.run(
+        clustering = self.alternation.run(
             self.features,
             kernel,
             solver,
@@ -123,16 +124,16 @@ class ClusteringTask:
             evaluation=self.evaluation,
             first=self._first_step(kernel),
         )
-        iterations = sum(round_.iterations for round_ in found.rounds)
+        iterations = sum(round_.iterations for round_ in clustering.rounds)
         return Learned(
-            found.projection,
-            found.objective,
-            found.status,
-            found.message,
+            clustering.projection,
+            clustering.objective,
+            clustering.status,
+            clustering.message,
             iterations,
-            found.problem,
-            found.result,
-            found,
+            clustering.problem,
+            clustering.result,
+            clustering,
         )
 
     def _first_step(self, kernel: Kernel | Combination) -> FirstStep:
@@ -181,14 +182,11 @@ def build_task(
 
     Raises ``InputError`` for an unknown paradigm or parameter, or one that is missing.
     """
-    if not isinstance(paradigm, str) or paradigm not in _BUILDERS:
-        raise InputError(unknown_name("paradigm", paradigm, sorted(_BUILDERS)))
+    check_value("paradigm", paradigm, OneOf(tuple(sorted(_BUILDERS))))
     build, allowed = _BUILDERS[paradigm]
     if not isinstance(parameters, Mapping):
         raise InputError(f"parameters of a paradigm must be a dict, got {parameters!r}")
-    for name in parameters:
-        if name not in allowed:
-            raise InputError(unknown_name(f"parameter of paradigm {paradigm!r}:", name, sorted(allowed)))
+    check_names(f"parameter of paradigm {paradigm!r}:", parameters, sorted(allowed))
     if known is None and paradigm != "unsupervised":
         raise InputError(f"paradigm {paradigm!r} requires y to be passed, but the target y is None")
     return replace(build(features, known, parameters), evaluation=evaluation)

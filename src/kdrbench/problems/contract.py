@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,7 +9,7 @@ from kdrbench.kernels.family import FloatArray
 
 
 class PassStoppedError(Exception):
-    """A pass over the data was told to stop; the solver's last iterate stands."""
+    """A pass over the data was stopped by a limit; the last iterate is the result."""
 
 
 @dataclass
@@ -29,28 +28,14 @@ class Counters:
         return self.value + self.gradient + self.hessian_vector + self.hessian + self.surrogate
 
 
-class Coordinates(Protocol):
-    """An orthonormal basis B of some of the space of features."""
-
-    def lower(self, projection: FloatArray) -> FloatArray:
-        """Return B'W."""
-        ...
-
-    def lift(self, lowered: FloatArray) -> FloatArray:
-        """Return B V."""
-        ...
-
-
 class Problem(Protocol):
     """Oracles of F(W) = Tr(Gamma K_XW), to be maximised over d x q matrices W with W'W = I.
 
-    W may have any number of columns from 1 to d. Solvers name the oracles they need; a problem that lacks
-    one is refused before the run.
+    W may have any number of columns from 1 to d. A solver names the oracles that it calls; a problem that lacks one is
+    refused before the run.
     """
 
     counters: Counters
-    # Told the share of a long pass over the data that is done; answers whether to go on.
-    report: Callable[[float], bool] | None
 
     @property
     def n_features(self) -> int:
@@ -62,37 +47,6 @@ class Problem(Protocol):
 
         The data are shared. Referees and repeated timings use it, so that no run profits from another.
         """
-        ...
-
-    def explain(self, n_components: int) -> str:
-        """Say in one sentence how projections to ``n_components`` are evaluated, and why."""
-        ...
-
-    def evaluated(self, evaluator: str) -> Problem:
-        """Return the same problem, evaluated in the way that ``evaluator`` names; counters and report are shared.
-
-        Raises ``InputError`` where the kernel does not allow it.
-        """
-        ...
-
-    def accuracy(self, n_components: int) -> float:
-        """Return the relative stationarity to which gradients are worth trusting; 0 where they are exact."""
-        ...
-
-    def rough(self, n_components: int) -> Problem | None:
-        """Return a cheaper problem near this one that shares its counters; ``None`` where this one is cheap."""
-        ...
-
-    def frozen(self, projection: FloatArray) -> Problem:
-        """Return the problem with all choices of its approximations made as at W; counters are shared."""
-        ...
-
-    def thinned(self, n_samples: int) -> Problem | None:
-        """Return the problem of ``n_samples`` of the samples; ``None`` if there are no more than those."""
-        ...
-
-    def in_row_space(self, projection: FloatArray) -> tuple[Problem, Coordinates] | None:
-        """Return the same problem in fewer coordinates that span W, and those; ``None`` where that saves little."""
         ...
 
     def value(self, projection: FloatArray) -> float:
@@ -109,17 +63,6 @@ class Problem(Protocol):
 
     def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian of F at W applied to Z, d x q."""
-        ...
-
-    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian of F at W as a matrix on the directions B_u e_a' (``basis`` B is d x m).
-
-        The result is mq x mq, rows and columns counting a fastest: entry (ua, vb) is <B_u e_a', Hess F[B_v e_b']>.
-        """
-        ...
-
-    def riemannian_gradient(self, projection: FloatArray) -> FloatArray:
-        """Return (I - WW') times the Euclidean gradient; counts as a gradient."""
         ...
 
     def surrogate(self, projection: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ class FactoredGamma:
     """Gamma = U diag(weights) U', with its diagonal set to zero when ``zero_diagonal`` is true.
 
     ``factor`` is U, n x r; ``weights`` has length r. A zero diagonal is the papers' convention of dropping
-    each sample's kernel value with itself; said once here, it holds for cost and surrogate of every solver.
+    each sample's kernel value with itself; defined here once, it holds for cost and surrogate of every solver.
     ``codes``, where given, numbers the samples 0 to k - 1 such that those of one number have equal rows of U:
     Gamma is then constant on blocks of samples, which evaluators make use of.
 
@@ -64,7 +64,7 @@ def one_hot_columns(labels: ArrayLike) -> FloatArray:
 def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> FactoredGamma:
     """Return Gamma = H Y Y' H for one-hot labels Y and the centring matrix H = I - 11'/n.
 
-    ``labels`` has one entry a sample, or n x m columns of labels: Y then stands for the one-hot columns of all
+    ``labels`` has one entry a sample, or n x m columns of labels: Y then holds the one-hot columns of all
     of them, and Gamma is the sum of the columns' Gammas. There is no factor 1/(n-1)^2 and no scaling of Y, as in
     the papers.
 

@@ -1,6 +1,6 @@
 """How F(W) = Tr(Gamma K_XW) is maximised over W'W = I; one solver a file."""
 
-from kdrbench.solvers.base import Outcome, Solver, SolverResult, Status, TracePoint, solve
+from kdrbench.solvers.base import Solver, SolverOutcome, SolverResult, Status, TracePoint, solve
 from kdrbench.solvers.monitor import IterationMonitor, Monitor
 from kdrbench.solvers.registry import CONTROLS, SOLVERS, build_solver
 from kdrbench.solvers.start import STARTS, eigengap_components, make_start
@@ -11,8 +11,8 @@ __all__ = [
     "STARTS",
     "IterationMonitor",
     "Monitor",
-    "Outcome",
     "Solver",
+    "SolverOutcome",
     "SolverResult",
     "Status",
     "TracePoint",

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import PassStoppedError, Problem
+from kdrbench.parameters import OneOf
+from kdrbench.problems import PassStoppedError, Problem, explanation_of, is_approximable
 from kdrbench.solvers.geometry.stiefel import feasibility_error
-from kdrbench.solvers.monitor import KeepsCounters, LatestIterate, Monitor
+from kdrbench.solvers.monitor import Monitor, SolveMonitor
 from kdrbench.solvers.status import Status
 
-__all__ = ["Outcome", "Solver", "SolverResult", "Status", "TracePoint", "solve"]
+__all__ = ["Solver", "SolverOutcome", "SolverResult", "Status", "TracePoint", "solve"]
 
+# Of a rival: best effort to a common accuracy, or the defaults of its paper or its authors' code.
+VARIANTS = OneOf(("converged", "published"))
 # Rounding of a few hundred orthogonalisations stays far below this; a larger error is a solver's fault.
 FEASIBILITY_BOUND = 1e-10
 
@@ -29,7 +32,7 @@ class TracePoint(NamedTuple):
     stationarity: float
 
 
-class Outcome(NamedTuple):
+class SolverOutcome(NamedTuple):
     """What a solver hands back; ``message`` says in words why it ended."""
 
     projection: FloatArray
@@ -56,15 +59,13 @@ class SolverResult:
 class Solver(Protocol):
     """A method with its options; ``requires`` names the oracles it calls.
 
-    ``version`` is raised when a change of the method's source can change its results. A class may also say
-    ``monotone = True``, that F never falls, which `kdrbench check` then holds it to; ``control = True``, that it does
-    not try to solve anything; and ``imports``, the modules that it loads when it is first used.
+    A class may also set ``monotone = True``: F never falls, which `kdrbench check` then verifies. ``control = True``
+    says that it does not try to maximise F; ``imports`` names the modules that it loads when it is first used.
     """
 
     requires: ClassVar[frozenset[str]]
-    version: ClassVar[int]
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Maximise from ``start``, looping as ``while monitor.keep_going(W)``."""
         ...
 
@@ -76,8 +77,8 @@ def solve(
 
     ``start`` is an orthonormal d x q array, or a function that makes one (its cost is then inside the
     monitored time). The monitor decides when to stop beyond the solver's own rule: between iterates, and inside
-    long passes over the data, after which the last iterate is the result. A solver that keeps checkpoints goes on from
-    the monitor's, as if it had never been interrupted.
+    long passes over the data, after which the last iterate is the result. A solver that keeps checkpoints continues
+    from the monitor's, as if it had never been interrupted.
 
     Raises ``InputError`` when the problem lacks an oracle the solver requires, or when the start or the
     solver's result is not a finite, orthonormal d x q array.
@@ -86,16 +87,17 @@ def solve(
     monitor.begin()
     first = start() if callable(start) else start
     check_projection("start", first, problem.n_features)
-    counting = KeepsCounters(monitor, problem.counters)
-    counting.restore()
-    watched = LatestIterate(counting)
-    problem.report = watched.progress
+    tracked = SolveMonitor(monitor, problem.counters)
+    tracked.restore_counters()
+    if is_approximable(problem):
+        problem.report = monitor.progress
     try:
-        outcome = solver.run(problem, first, watched)
+        outcome = solver.run(problem, first, cast(Monitor, tracked))
     except PassStoppedError:
-        outcome = Outcome(watched.latest(first), monitor.stop_status, monitor.stop_message)
+        outcome = SolverOutcome(tracked.latest(first), monitor.stop_status, monitor.stop_message)
     finally:
-        problem.report = None
+        if is_approximable(problem):
+            problem.report = None
     monitor.end()
     if not isinstance(outcome.status, Status):
         raise InputError(f"{type(solver).__name__} ended with status {outcome.status!r}; allowed: {', '.join(Status)}")
@@ -108,7 +110,7 @@ def solve(
         counters=asdict(problem.counters),
         trace=tuple(TracePoint(*point) for point in monitor.trace),
         message=outcome.message,
-        evaluation=problem.explain(first.shape[1]),
+        evaluation=explanation_of(problem, first.shape[1]),
     )
 
 

@@ -1,14 +1,14 @@
-"""Controls: projections that nobody should lose to, as solvers, so that they stand in the same tables.
+"""Controls: projections that every solver should beat. They are solvers, so that tables can include them.
 
 ``start_alone`` returns its start: with ``start: random`` a random projection, a new one each fold, with ``start:
-identity`` the first axes. ``principal_axes`` and ``discriminant_axes`` look at the samples and not at F;
-``shuffled_labels`` maximises F of samples whose labels have been dealt out anew, and so learns from noise.
+identity`` the first axes. ``principal_axes`` and ``discriminant_axes`` use the samples and not F;
+``shuffled_labels`` maximises F of samples whose labels are permuted, and so learns from noise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, check_parameters
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
-from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.base import SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, outside
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.options import require_positive
 
 # Share of the mean variance that is added to within-class covariances: constant features have none.
 _RIDGE = 1e-8
@@ -32,12 +32,11 @@ class StartAlone:
     """The start, as it is."""
 
     requires: ClassVar[frozenset[str]] = frozenset()
-    version: ClassVar[int] = 1
     control: ClassVar[bool] = True
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Return ``start``."""
-        return _told(start, monitor, "the start, unchanged")
+        return _shown(start, monitor, "the start, unchanged")
 
 
 @dataclass(frozen=True)
@@ -45,15 +44,14 @@ class PrincipalAxes:
     """The q leading principal axes of the samples."""
 
     requires: ClassVar[frozenset[str]] = frozenset()
-    version: ClassVar[int] = 1
     control: ClassVar[bool] = True
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Return the axes."""
         if not monitor.keep_going(start):
-            return Outcome(start, monitor.stop_status, monitor.stop_message)
+            return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
         covariance = _scatter(_objective_of(problem).features)
-        return _told(leading_eigenvectors(covariance, start.shape[1])[1], monitor, "principal axes")
+        return _shown(leading_eigenvectors(covariance, start.shape[1])[1], monitor, "principal axes")
 
 
 @dataclass(frozen=True)
@@ -64,13 +62,12 @@ class DiscriminantAxes:
     """
 
     requires: ClassVar[frozenset[str]] = frozenset()
-    version: ClassVar[int] = 1
     control: ClassVar[bool] = True
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Return the axes."""
         if not monitor.keep_going(start):
-            return Outcome(start, monitor.stop_status, monitor.stop_message)
+            return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
         objective = _objective_of(problem)
         if objective.gamma.codes is None:
             raise InputError("discriminant axes need one label a sample; this problem has none: choose principal_axes")
@@ -79,7 +76,7 @@ class DiscriminantAxes:
         if missing:
             rest = outside(axes, outside(axes, _scatter(objective.features)).T)
             axes = orthonormalised(np.hstack([axes, leading_eigenvectors(0.5 * (rest + rest.T), missing)[1]]))
-        return _told(axes, monitor, "discriminant axes")
+        return _shown(axes, monitor, "discriminant axes")
 
 
 @dataclass(frozen=True)
@@ -87,43 +84,44 @@ class ShuffledLabels:
     """Plain ISM on the same samples with the rows of Gamma permuted; ``seed`` draws the permutation."""
 
     seed: int = 0
-    max_iterations: int = 20
+    max_iterations: Annotated[int, COUNT] = 20
     requires: ClassVar[frozenset[str]] = frozenset()
-    version: ClassVar[int] = 1
     control: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_positive(max_iterations=self.max_iterations)
+        check_parameters(self, "solver option")
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate on the shuffled problem."""
         objective = _objective_of(problem)
         order = np.random.default_rng(self.seed).permutation(objective.gamma.n_samples)
-        shuffled = build_problem(TraceObjective(objective.features, objective.kernel, _dealt(objective.gamma, order)))
+        shuffled = build_problem(
+            TraceObjective(objective.features, objective.kernel, _permuted(objective.gamma, order))
+        )
         projection = start
         for _ in range(self.max_iterations):
             if not monitor.keep_going(projection):
-                return Outcome(projection, monitor.stop_status, monitor.stop_message)
+                return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
             projection = leading_eigenvectors(shuffled.surrogate(projection), start.shape[1])[1]
-        return _told(projection, monitor, f"{self.max_iterations} iterations on shuffled labels")
+        return _shown(projection, monitor, f"{self.max_iterations} iterations on shuffled labels")
 
 
-def _told(projection: FloatArray, monitor: Monitor, message: str) -> Outcome:
-    """Show the projection to the monitor, as every iterate is shown, and return it."""
+def _shown(projection: FloatArray, monitor: Monitor, message: str) -> SolverOutcome:
+    """Show the projection to the monitor, as every iterate, and return it."""
     if not monitor.keep_going(projection):
-        return Outcome(projection, monitor.stop_status, monitor.stop_message)
-    return Outcome(projection, Status.CONVERGED, message)
+        return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
+    return SolverOutcome(projection, Status.CONVERGED, message)
 
 
 def _objective_of(problem: Problem) -> TraceObjective:
-    """Return samples and Gamma, which are no business of a solver's but of a control's."""
+    """Return samples and Gamma, which only controls use."""
     objective = getattr(problem, "objective", None)
     if not isinstance(objective, TraceObjective):
         raise InputError(f"this control looks at the samples, which {type(problem).__name__} does not show")
     return objective
 
 
-def _dealt(gamma: FactoredGamma, order: NDArray[np.int64]) -> FactoredGamma:
+def _permuted(gamma: FactoredGamma, order: NDArray[np.int64]) -> FactoredGamma:
     codes = None if gamma.codes is None else gamma.codes[order]
     return replace(gamma, factor=gamma.factor[order], codes=codes)
 

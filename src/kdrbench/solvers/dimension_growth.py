@@ -21,7 +21,7 @@ its length outside the columns, or when a step increases F by no more than ``tol
 square of the stationarity); if the line search fails before, the status is ``stalled``.
 
 The referee sees the grown columns completed by the start's remaining columns, which is a feasible W. Between steps a
-run can be interrupted and gone on with: the path and the result are the same.
+run can be interrupted and resumed: the path and the result are the same.
 
 Sources: Niu, Dy, Jordan, "Dimensionality Reduction for Spectral Clustering", AISTATS 2011 (Eq. 6: the direction, Eq. 7:
 the update), and "Iterative Discovery of Multiple Alternative Clustering Views", IEEE TPAMI 36(7), 2014. They ask for
@@ -35,16 +35,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, POSITIVE, check_parameters
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside
 from kdrbench.solvers.monitor import Monitor, State
-from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
 
 _SUFFICIENT_INCREASE = 1e-4
 _BACKTRACK = 0.5
@@ -91,17 +91,15 @@ _RULES = {
 class DimensionGrowth:
     """DG with at most ``max_iterations`` steps a column; ``tolerance`` is that of the converged variant."""
 
-    tolerance: float = 1e-6
-    max_iterations: int = 1000
-    variant: str = "converged"
+    tolerance: Annotated[float, POSITIVE] = 1e-6
+    max_iterations: Annotated[int, COUNT] = 1000
+    variant: Annotated[str, VARIANTS] = "converged"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
-    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
-        require_one_of("variant", self.variant, VARIANTS)
+        check_parameters(self, "solver option")
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Grow the projection to the number of columns of ``start``."""
         rule = _RULES[self.variant]
         growth = _Growth(problem, start, rule, monitor.resumed)
@@ -115,14 +113,16 @@ class DimensionGrowth:
             else:
                 iterate = partial(_completed, column.grown(), start)
                 if not monitor.keep_going(iterate):
-                    return Outcome(iterate(), monitor.stop_status, monitor.stop_message)
+                    return SolverOutcome(iterate(), monitor.stop_status, monitor.stop_message)
                 if column.step():
                     growth.steps += 1
                 elif rule.ends_with_its_search:
                     growth.end_column()
                 else:
                     growth.end_column(Status.STALLED, "no step increases F along column {}")
-        return Outcome(growth.found, growth.status, "; ".join(growth.unsettled) or rule.end.format(self.tolerance))
+        return SolverOutcome(
+            growth.found, growth.status, "; ".join(growth.unsettled) or rule.end.format(self.tolerance)
+        )
 
 
 class _Growth:
@@ -202,9 +202,9 @@ class _Column:
     def step(self) -> bool:
         """Move along the ascent direction that :meth:`settled` found; return whether F increased."""
         before, slope = self._value, float(np.linalg.norm(self._ascent))
-        found = self._search(self._ascent / slope, slope)
+        step_found = self._search(self._ascent / slope, slope)
         self._gain = self._value - before
-        return found
+        return step_found
 
     def _search(self, direction: FloatArray, slope: float) -> bool:
         """Move along the great circle by the first gamma that increases F enough; false if none does."""

@@ -2,7 +2,7 @@
 
 pymanopt's ``ConjugateGradient`` minimises -F over subspaces by the rule of Hestenes and Stiefel with an adaptive
 backtracking line search, given the problem's own gradient. Where its line search finds no lower cost, which near a
-solution is rounding's doing, the status is ``stalled``.
+solution is due to rounding, the status is ``stalled``.
 
 Source: Townsend, Koep, Weichwald, "Pymanopt", JMLR 17, 2016.
 """
@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, POSITIVE, check_parameters
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import Outcome
+from kdrbench.solvers.base import SolverOutcome
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.options import require_positive
 from kdrbench.solvers.pymanopt_adapter import run_on_grassmann, stationary_to
 
 
@@ -25,16 +25,15 @@ from kdrbench.solvers.pymanopt_adapter import run_on_grassmann, stationary_to
 class GrassmannConjugateGradient:
     """Conjugate gradients, ended at relative stationarity ``tolerance`` or ``max_iterations`` iterations."""
 
-    tolerance: float = 1e-6
-    max_iterations: int = 10_000
+    tolerance: Annotated[float, POSITIVE] = 1e-6
+    max_iterations: Annotated[int, COUNT] = 10_000
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
+        check_parameters(self, "solver option")
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Run pymanopt from ``start`` until it is stationary."""
         from pymanopt.optimizers import ConjugateGradient
 

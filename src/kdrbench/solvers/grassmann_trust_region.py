@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
-from kdrbench.solvers.base import Outcome
+from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters
+from kdrbench.problems import Problem, evaluated_as
+from kdrbench.solvers.base import VARIANTS, SolverOutcome
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
 from kdrbench.solvers.pymanopt_adapter import gradient_below, run_on_grassmann, stationary_to
 
 _PUBLISHED_NORM = 1e-6
@@ -41,20 +41,17 @@ class GrassmannTrustRegion:
     ``tolerance`` and ``derivatives`` are those of the converged variant.
     """
 
-    tolerance: float = 1e-6
-    max_iterations: int = 1000
-    variant: str = "converged"
-    derivatives: str = "analytic"
+    tolerance: Annotated[float, POSITIVE] = 1e-6
+    max_iterations: Annotated[int, COUNT] = 1000
+    variant: Annotated[str, VARIANTS] = "converged"
+    derivatives: Annotated[str, OneOf(("analytic", "autograd"))] = "analytic"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector"})
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
-        require_one_of("variant", self.variant, VARIANTS)
-        require_one_of("derivatives", self.derivatives, ("analytic", "autograd"))
+        check_parameters(self, "solver option")
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Run pymanopt from ``start`` until its rule is met."""
         from pymanopt.optimizers import TrustRegions
 
@@ -62,6 +59,6 @@ class GrassmannTrustRegion:
         most = min(self.max_iterations, _PUBLISHED_ITERATIONS) if published else self.max_iterations
         rule = gradient_below(_PUBLISHED_NORM) if published else stationary_to(self.tolerance)
         if published or self.derivatives == "autograd":
-            problem = problem.evaluated("autograd")
+            problem = evaluated_as("autograd", problem)
         optimizer = TrustRegions(max_iterations=most, max_time=math.inf, min_gradient_norm=0.0, verbosity=0)
         return run_on_grassmann(optimizer, most, problem, start, monitor, rule)

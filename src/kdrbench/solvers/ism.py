@@ -20,17 +20,17 @@ Source: NeurIPS 2019, Algorithm 1; delta = 0.01 in its section 5.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import Outcome, Status
+from kdrbench.solvers.base import SolverOutcome, Status
 from kdrbench.solvers.geometry.row_space import run_in_row_space
 from kdrbench.solvers.geometry.stiefel import eigenvalues_settled, leading_eigenvectors, subspace_turn
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.options import require_one_of, require_positive
 
 
 @dataclass(frozen=True)
@@ -40,25 +40,22 @@ class IterativeSpectralMethod:
     ``variant`` is ``iterated``, or ``published`` for the papers' polynomial runs.
     """
 
-    tolerance: float = 0.01
-    max_iterations: int = 200
-    test: str = "eigenvalues"
-    variant: str = "iterated"
+    tolerance: Annotated[float, POSITIVE] = 0.01
+    max_iterations: Annotated[int, COUNT] = 200
+    test: Annotated[str, OneOf(("eigenvalues", "angles"))] = "eigenvalues"
+    variant: Annotated[str, OneOf(("iterated", "published"))] = "iterated"
     requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
-    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
-        require_one_of("test", self.test, ("eigenvalues", "angles"))
-        require_one_of("variant", self.variant, ("iterated", "published"))
+        check_parameters(self, "solver option")
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate from ``start``."""
         if self.variant == "published":
             return _eigenvectors_of_unprojected(problem, start, monitor)
         return run_in_row_space(self._iterate, problem, start, monitor)
 
-    def _iterate(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def _iterate(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         projection = start
         previous: FloatArray | None = None
         last: FloatArray | None = None
@@ -66,13 +63,13 @@ class IterativeSpectralMethod:
         while monitor.keep_going(projection):
             if steps == self.max_iterations:
                 message = f"{self.test} had not settled to {self.tolerance:g} after {steps} iterations"
-                return Outcome(projection, Status.MAX_ITERATIONS, message)
+                return SolverOutcome(projection, Status.MAX_ITERATIONS, message)
             before = projection
             surrogate = problem.surrogate(projection)
             steps += 1
             if last is not None and np.array_equal(surrogate, last):
                 # Of a kernel whose slope is constant: neither eigenvalues nor eigenvectors change.
-                return Outcome(projection, Status.CONVERGED, f"{self.test} settled to {self.tolerance:g}")
+                return SolverOutcome(projection, Status.CONVERGED, f"{self.test} settled to {self.tolerance:g}")
             eigenvalues, projection = leading_eigenvectors(surrogate, start.shape[1])
             last = surrogate
             if self.test == "angles":
@@ -80,13 +77,15 @@ class IterativeSpectralMethod:
             else:
                 settled = previous is not None and eigenvalues_settled(eigenvalues, previous, self.tolerance)
             if settled:
-                return Outcome(projection, Status.CONVERGED, f"{self.test} settled to {self.tolerance:g}")
+                return SolverOutcome(projection, Status.CONVERGED, f"{self.test} settled to {self.tolerance:g}")
             previous = eigenvalues
-        return Outcome(projection, monitor.stop_status, monitor.stop_message)
+        return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
 
 
-def _eigenvectors_of_unprojected(problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+def _eigenvectors_of_unprojected(problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
     if not monitor.keep_going(start):
-        return Outcome(start, monitor.stop_status, monitor.stop_message)
+        return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
     _, projection = leading_eigenvectors(problem.surrogate(np.eye(start.shape[0])), start.shape[1])
-    return Outcome(projection, Status.CONVERGED, "one eigendecomposition, with the kernel of the unprojected samples")
+    return SolverOutcome(
+        projection, Status.CONVERGED, "one eigendecomposition, with the kernel of the unprojected samples"
+    )

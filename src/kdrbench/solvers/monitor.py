@@ -1,4 +1,4 @@
-"""Who watches a solver: counts its iterations, decides when to stop, and may keep a trace."""
+"""Monitors: they count a solver's iterations, decide when to stop, and may keep a trace."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters
 from kdrbench.solvers.status import Status
 
-# An orthonormal W, or a function that makes it for a monitor that wants to look: its cost is then not the solver's.
+# An orthonormal W, or a function that makes it for a monitor that evaluates it: its cost is then not the solver's.
 Iterate = FloatArray | Callable[[], FloatArray]
-# Arrays by name (of numbers or of text), from which a solver can go on as if it had never stopped.
+# Arrays by name (of numbers or of text), from which a solver can continue as if it had never stopped.
 State = Mapping[str, NDArray[Any]]
 
 
 class Monitor(Protocol):
     """Called by :func:`kdrbench.solvers.solve` at both ends and by the solver once an iterate.
 
-    ``iterations`` counts the iterates from which the solver was allowed to go on.
+    ``iterations`` counts the iterates from which the solver was allowed to continue.
     """
 
     iterations: int
 
     @property
     def trace(self) -> Sequence[tuple[float, float, float]]:
-        """Seconds, cost and relative stationarity of the iterates looked at; empty without a referee."""
+        """Seconds, cost and relative stationarity of the iterates evaluated; empty without a referee."""
         ...
 
     @property
@@ -47,20 +47,23 @@ class Monitor(Protocol):
         ...
 
     def keep_going(self, iterate: Iterate) -> bool:
-        """Note the iterate and return whether the solver may go on from it."""
+        """Note the iterate and return whether the solver may continue from it.
+
+        The clock is paused while the monitor evaluates.
+        """
         ...
 
     def progress(self, share: float) -> bool:
-        """Note how much of a long pass over the data is done, and return whether it may go on."""
+        """Note how much of a long pass over the data is done, and return whether it may continue."""
         ...
 
     @property
     def resumed(self) -> State | None:
-        """The state to go on from, kept by a run that was interrupted; ``None`` to begin with the start."""
+        """The state to continue from, kept by a run that was interrupted; ``None`` to begin with the start."""
         ...
 
     def checkpoint(self, state: Callable[[], State]) -> None:
-        """Keep the state, which is made only then, if it is time to; for solvers that can go on from it."""
+        """Keep the state, which is made only then, if it is time to; for solvers that can continue from it."""
         ...
 
     def end(self) -> None:
@@ -100,7 +103,7 @@ class IterationMonitor:
         return True
 
     def progress(self, share: float) -> bool:
-        """Go on: iterations are counted, not time."""
+        """Continue: iterations are counted, not time."""
         return True
 
     def checkpoint(self, state: Callable[[], State]) -> None:
@@ -114,69 +117,28 @@ class IterationMonitor:
 
 
 class MonitorProxy:
-    """Hands everything on to another monitor; subclasses change or note what passes."""
+    """Passes every use on to another monitor, except what a subclass defines."""
 
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
-        self.iterations = monitor.iterations
 
-    @property
-    def trace(self) -> Sequence[tuple[float, float, float]]:
-        """The monitor's trace."""
-        return self._monitor.trace
-
-    @property
-    def stop_status(self) -> Status:
-        """The monitor's status."""
-        return self._monitor.stop_status
-
-    @property
-    def stop_message(self) -> str:
-        """The monitor's message."""
-        return self._monitor.stop_message
-
-    def begin(self) -> None:
-        """Hand on."""
-        self._monitor.begin()
-
-    def keep_going(self, iterate: Iterate) -> bool:
-        """Hand on."""
-        going = self._monitor.keep_going(iterate)
-        self.iterations = self._monitor.iterations
-        return going
-
-    def progress(self, share: float) -> bool:
-        """Hand on."""
-        return self._monitor.progress(share)
-
-    @property
-    def resumed(self) -> State | None:
-        """The monitor's state."""
-        return self._monitor.resumed
-
-    def checkpoint(self, state: Callable[[], State]) -> None:
-        """Hand on."""
-        self._monitor.checkpoint(state)
-
-    def end(self) -> None:
-        """Hand on."""
-        self._monitor.end()
-
-    def accept(self, projection: FloatArray) -> None:
-        """Hand on."""
-        self._monitor.accept(projection)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._monitor, name)
 
 
-class LatestIterate(MonitorProxy):
-    """Remembers the last iterate from which the solver was allowed to go on."""
+class SolveMonitor(MonitorProxy):
+    """Remembers the last iterate from which the solver could continue, and keeps oracle calls in checkpoints."""
 
-    def __init__(self, monitor: Monitor) -> None:
+    _NAME = "oracle_calls"
+
+    def __init__(self, monitor: Monitor, counters: Counters) -> None:
         super().__init__(monitor)
+        self._counters = counters
         self._latest: Iterate | None = None
 
     def keep_going(self, iterate: Iterate) -> bool:
-        """Remember the iterate, and hand on."""
-        going = super().keep_going(iterate)
+        """Remember the iterate, if the solver may continue from it."""
+        going = self._monitor.keep_going(iterate)
         if going:
             self._latest = iterate
         return going
@@ -187,23 +149,13 @@ class LatestIterate(MonitorProxy):
             return otherwise
         return self._latest() if callable(self._latest) else self._latest
 
-
-class KeepsCounters(MonitorProxy):
-    """Lets the numbers of oracle calls go with a solver's state."""
-
-    _NAME = "oracle_calls"
-
-    def __init__(self, monitor: Monitor, counters: Counters) -> None:
-        super().__init__(monitor)
-        self._counters = counters
-
     def checkpoint(self, state: Callable[[], State]) -> None:
         """Add the calls so far to the state."""
         calls = np.array([getattr(self._counters, field.name) for field in fields(self._counters)])
-        super().checkpoint(lambda: {**state(), self._NAME: calls})
+        self._monitor.checkpoint(lambda: {**state(), self._NAME: calls})
 
-    def restore(self) -> None:
-        """Count on from the state that the solver goes on from, if there is one."""
-        if (kept := self.resumed) is not None:
-            for field, calls in zip(fields(self._counters), kept[self._NAME], strict=True):
+    def restore_counters(self) -> None:
+        """Continue the counts of an interrupted run, if the monitor has its state."""
+        if (state := self._monitor.resumed) is not None:
+            for field, calls in zip(fields(self._counters), state[self._NAME], strict=True):
                 setattr(self._counters, field.name, int(calls))

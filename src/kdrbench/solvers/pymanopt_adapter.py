@@ -14,9 +14,13 @@ import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import PassStoppedError, Problem
-from kdrbench.problems.geometry import riemannian_gradient
-from kdrbench.solvers.base import Outcome, Status
-from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, relative_stationarity
+from kdrbench.solvers.base import SolverOutcome, Status
+from kdrbench.solvers.geometry.stiefel import (
+    feasibility_error,
+    orthonormalised,
+    relative_stationarity,
+    riemannian_gradient,
+)
 from kdrbench.solvers.monitor import Monitor
 
 # Given W and the Euclidean gradient, says why the search is over; empty where it is not.
@@ -49,7 +53,7 @@ def gradient_below(norm: float) -> Rule:
 
 def run_on_grassmann(
     optimizer: Any, most_iterations: int, problem: Problem, start: FloatArray, monitor: Monitor, rule: Rule
-) -> Outcome:
+) -> SolverOutcome:
     """Run ``optimizer`` from ``start`` until the rule or the monitor ends it, or it ends by itself.
 
     It ends by itself after ``most_iterations``, or has stalled when its last step had no length.
@@ -59,7 +63,7 @@ def run_on_grassmann(
     from pymanopt.manifolds import Grassmann
 
     if start.shape[0] == start.shape[1]:
-        return Outcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
+        return SolverOutcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
     adapter = _Adapter(problem, monitor, rule)
     manifold = Grassmann(*start.shape)
     # The same sum; pymanopt's goes through an np.tensordot that costs ten times as much as what it adds up.
@@ -78,13 +82,13 @@ def run_on_grassmann(
     stationarity = relative_stationarity(adapter.point, adapter.euclidean_gradient)
     if result.step_size is not None and result.step_size < _SMALLEST_STEP:
         message = f"no step decreases the cost; stationarity is {stationarity:.1e}"
-        return Outcome(_clean(adapter.point), Status.STALLED, message)
+        return SolverOutcome(_clean(adapter.point), Status.STALLED, message)
     message = f"stationarity was {stationarity:.1e} after {most_iterations} iterations"
-    return Outcome(_clean(adapter.point), Status.MAX_ITERATIONS, message)
+    return SolverOutcome(_clean(adapter.point), Status.MAX_ITERATIONS, message)
 
 
 class _Ended(Exception):  # noqa: N818 - not an error: the only way out of pymanopt's loop
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: SolverOutcome) -> None:
         super().__init__(outcome.message)
         self.outcome = outcome
 
@@ -123,11 +127,11 @@ class _Adapter:
     def _accept(self, point: FloatArray) -> None:
         self.point, self.euclidean_gradient = point.copy(), self._problem.gradient(point)
         if not np.isfinite(self.euclidean_gradient).all():
-            raise _Ended(Outcome(_clean(point), Status.STALLED, "the gradient is not finite"))
+            raise _Ended(SolverOutcome(_clean(point), Status.STALLED, "the gradient is not finite"))
         if reason := self._rule(point, self.euclidean_gradient):
-            raise _Ended(Outcome(_clean(point), Status.CONVERGED, reason))
+            raise _Ended(SolverOutcome(_clean(point), Status.CONVERGED, reason))
         if not self._monitor.keep_going(point):
-            raise _Ended(Outcome(_clean(point), self._monitor.stop_status, self._monitor.stop_message))
+            raise _Ended(SolverOutcome(_clean(point), self._monitor.stop_status, self._monitor.stop_message))
 
 
 def _clean(point: FloatArray) -> FloatArray:

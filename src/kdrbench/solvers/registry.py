@@ -1,4 +1,4 @@
-"""Solvers by name; a solver's module is imported when it is first asked for."""
+"""Solvers by name; a solver's module is imported when it is first used."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SOLVERS: dict[str, str] = {
     "ism_safeguarded": "kdrbench.solvers.safeguarded.solver:SafeguardedISM",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
-# What no solver should lose to; they stand in the tables on request, by these names.
+# Controls, which every solver should beat; tables include them where a configuration names them.
 CONTROLS: dict[str, str] = {
     "discriminant_axes": "kdrbench.solvers.controls:DiscriminantAxes",
     "principal_axes": "kdrbench.solvers.controls:PrincipalAxes",
     "shuffled_labels": "kdrbench.solvers.controls:ShuffledLabels",
     "start_alone": "kdrbench.solvers.controls:StartAlone",
 }
-CONTRACT = ("requires", "version", "run")
+CONTRACT = ("requires", "run")
 
 
 def build_solver(definition: Mapping[str, Any]) -> Solver:

@@ -6,17 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
+from kdrbench.parameters import OneOf, check_value
+from kdrbench.problems import Problem, in_row_space
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, with_fixed_signs
 
 
 def _from_surrogate(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
-    found = problem.in_row_space(np.zeros((problem.n_features, n_components)))
-    if found is None:
+    reduced = in_row_space(problem, np.zeros((problem.n_features, n_components)))
+    if reduced is None:
         return leading_eigenvectors(problem.initial_surrogate(), n_components)[1]
-    smaller, space = found
+    smaller, space = reduced
     return with_fixed_signs(space.lift(leading_eigenvectors(smaller.initial_surrogate(), n_components)[1]))
 
 
@@ -56,8 +57,7 @@ def make_start(name: str, problem: Problem, n_components: int, rng: np.random.Ge
 
     Raises ``InputError`` for an unknown name and unless 1 <= q <= d.
     """
-    if name not in STARTS:
-        raise InputError(unknown_name("start", name, sorted(STARTS)))
+    check_value("start", name, OneOf(tuple(sorted(STARTS))))
     if not 1 <= n_components <= problem.n_features:
         raise InputError(
             f"cannot project {problem.n_features} features to {n_components} components; "

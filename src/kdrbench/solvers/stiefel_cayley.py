@@ -34,16 +34,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, POSITIVE, check_parameters
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import Outcome, Status
-from kdrbench.solvers.geometry.cayley_curve import CayleyCurve
+from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
+from kdrbench.solvers.geometry.stiefel import CayleyCurve
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.options import VARIANTS, require_one_of, require_positive
 
 _SUFFICIENT_DECREASE = 1e-4
 _BACKTRACK = 0.1
@@ -68,17 +68,15 @@ class _Rule:
 class StiefelCayley:
     """Curvilinear search of at most ``max_iterations`` steps; ``tolerance`` is that of the converged variant."""
 
-    tolerance: float = 1e-6
-    max_iterations: int = 10_000
-    variant: str = "converged"
+    tolerance: Annotated[float, POSITIVE] = 1e-6
+    max_iterations: Annotated[int, COUNT] = 10_000
+    variant: Annotated[str, VARIANTS] = "converged"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        require_positive(tolerance=self.tolerance, max_iterations=self.max_iterations)
-        require_one_of("variant", self.variant, VARIANTS)
+        check_parameters(self, "solver option")
 
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Search from ``start``."""
         rule = _RULES[self.variant]
         search = _Search(problem, start, rule)
@@ -86,13 +84,13 @@ class StiefelCayley:
         while not (reason := rule.settled(search, self.tolerance)):
             if search.steps == most_steps:
                 message = f"stationarity was {search.stationarity:.1e} after {search.steps} steps"
-                return Outcome(search.point, Status.MAX_ITERATIONS, message)
+                return SolverOutcome(search.point, Status.MAX_ITERATIONS, message)
             if not monitor.keep_going(search.point):
-                return Outcome(search.point, monitor.stop_status, monitor.stop_message)
+                return SolverOutcome(search.point, monitor.stop_status, monitor.stop_message)
             if not search.step():
                 message = f"no step length decreases the cost; stationarity is {search.stationarity:.1e}"
-                return Outcome(search.point, Status.STALLED, message)
-        return Outcome(search.point, Status.CONVERGED, reason)
+                return SolverOutcome(search.point, Status.STALLED, message)
+        return SolverOutcome(search.point, Status.CONVERGED, reason)
 
 
 class _Search:

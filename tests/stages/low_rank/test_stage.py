@@ -10,7 +10,7 @@ from kdrbench.bench.merge import merge_records
 from kdrbench.bench.record import read_records
 from kdrbench.datasets import Dataset, load_any, load_dataset, load_kernel_set
 from kdrbench.errors import ConfigError, DataError
-from kdrbench.lowrank import Outcome, squared_distances
+from kdrbench.lowrank import LowRankStatus, squared_distances
 from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.low_rank import run as run_module
 from kdrbench.stages.low_rank.record import LowRankRecord
@@ -133,7 +133,7 @@ def test_the_published_rule_takes_a_set_without_solution_for_solved_and_the_othe
     definition = {"divergence": "burg", "solver": "cyclic"}
     published = learn({**definition, "rule": "published"}, factor, asked, compiled=False)
     converged = learn({**definition, "rule": "converged"}, factor, asked, compiled=False)
-    assert (published.outcome, converged.outcome) == (Outcome.CONVERGED, Outcome.INFEASIBLE)
+    assert (published.status, converged.status) == (LowRankStatus.CONVERGED, LowRankStatus.INFEASIBLE)
     assert published.dual_change < 1e-3 < 1 < published.largest_violation
 
 

@@ -1,7 +1,7 @@
 """How functions are compiled.
 
 numba compiles at the first call and keeps the result on disk. It looks whether the file of the function kept has
-changed, not those of the functions that it calls: whatever calls each other has to stand in one file.
+changed, not those of the functions that it calls: functions that call each other must be in one file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _compiled(function: _Function, **options: Any) -> _Function:
     try:
         return cast(_Function, make(cache=True)(function))
     except RuntimeError:
-        # Neither beside the sources nor in the user's cache is a folder to write to: compiled anew in each process.
+        # No cache folder is writable: compile in each process.
         return cast(_Function, make(cache=False)(function))
 
 

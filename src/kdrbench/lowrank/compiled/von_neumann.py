@@ -1,7 +1,7 @@
 """A sweep of von Neumann projections in machine code.
 
 What :mod:`kdrbench.lowrank.trace_step` does, with eigenvalues of diag(d) + alpha ww' from the secular equation
-(:mod:`kdrbench.lowrank.secular`) at every rank. Constraints of rank two are left to numpy: full eigenproblems cost as
+(:mod:`kdrbench.lowrank.spectrum`) at every rank. Constraints of rank two are left to numpy: full eigenproblems cost as
 much in machine code.
 """
 
@@ -53,7 +53,7 @@ def _interpolated(c: float, a: float, b: float) -> float:
 
 @jit
 def _secular_root(i: int, poles: Floats, weights: Floats, end: float, deltas: Floats) -> float:
-    """Return eigenvalue ``i``; ``deltas`` becomes d_j - eigenvalue. ``end``, beyond the last, stands for a pole."""
+    """Return eigenvalue ``i``; ``deltas`` becomes d_j - eigenvalue. ``end``, beyond the last, acts as a pole."""
     k = len(poles)
     following, ahead = (poles[i + 1], weights[i + 1]) if i < k - 1 else (end, 0.0)
     gap = following - poles[i]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
+from kdrbench.problems import Problem, in_row_space
 from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 
@@ -49,7 +49,7 @@ class Certificate:
             return "not evaluated: the constant was not found in the products allowed"
         if self.eigengap >= self.eigengap_needed:
             return "second order holds: the eigengap suffices"
-        return "silent: the eigengap is smaller than the theorem asks, only the curvature tells"
+        return "silent: the eigengap is smaller than the theorem asks, only the curvature decides"
 
 
 def certify(problem: Problem, projection: FloatArray) -> Certificate:
@@ -58,9 +58,9 @@ def certify(problem: Problem, projection: FloatArray) -> Certificate:
     It costs one surrogate, one gradient and one Hessian, or up to some hundreds of Hessian-vector products where
     the tangent space has more than a few hundred dimensions.
     """
-    found = problem.in_row_space(projection)
-    if found is not None:
-        problem, projection = found[0], found[1].lower(projection)
+    reduced = in_row_space(problem, projection)
+    if reduced is not None:
+        problem, projection = reduced[0], reduced[1].lower(projection)
     gradient = problem.gradient(projection)
     surrogate = problem.surrogate(projection)
     tangents = Tangents(problem, projection, gradient)

@@ -8,6 +8,8 @@ Tangents are Z = C V for an orthonormal basis C of the complement of W; coordina
 row by row.
 
 Source: Absil, Mahony, Sepulchre, "Optimization Algorithms on Matrix Manifolds", 2008, chapter 5.
+
+ISM's own operator, which preconditions Newton steps and the search for negative curvature.
 """
 
 from __future__ import annotations
@@ -17,12 +19,34 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobpcg
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
-from kdrbench.solvers.geometry.preconditioner import IsmPreconditioner
+from kdrbench.problems import ApproximableProblem, Problem, approximation_of, hessian_of
 from kdrbench.solvers.geometry.stiefel import outside
+
+# Eigenvalue differences below this share of the largest are lifted to it: the operator stays positive.
+_SMALLEST_GAP = 1e-3
+
+
+class IsmPreconditioner:
+    """Z -> 2 (Z Lambda - Phi Z) on the complement of W, made positive, and its inverse."""
+
+    def __init__(self, surrogate: FloatArray, point: FloatArray) -> None:
+        self._point = point
+        inner, self._rotation = scipy.linalg.eigh(point.T @ surrogate @ point)
+        reduced = outside(point, outside(point, surrogate).T)
+        outer, self._basis = scipy.linalg.eigh(0.5 * (reduced + reduced.T))
+        gaps = 2.0 * (inner[None, :] - outer[:, None])
+        largest = float(np.abs(gaps).max()) or 1.0
+        self._gaps = np.maximum(np.abs(gaps), _SMALLEST_GAP * largest)
+
+    def solve(self, direction: FloatArray) -> FloatArray:
+        """Return the tangent Z whose image is ``direction``."""
+        turned = self._basis.T @ direction @ self._rotation
+        return outside(self._point, self._basis @ (turned / self._gaps) @ self._rotation.T)
+
 
 # Up to this dimension of the tangent space the whole Hessian is formed wherever it is needed.
 DENSE_DIMENSION = 400
@@ -38,11 +62,15 @@ _MOST_RESTARTS = 10
 
 @dataclass(frozen=True)
 class Tangents:
-    """The tangent space at W (``point``) with the Hessian of E there; ``gradient`` is that of F at W."""
+    """The tangent space at W (``point``) with the Hessian of E there; ``gradient`` is that of F at W.
+
+    ``coarse`` is the approximation that the smallest eigenvalue is sought with; by default the one ``problem`` offers.
+    """
 
     problem: Problem
     point: FloatArray
     gradient: FloatArray
+    coarse: ApproximableProblem | None = None
 
     @property
     def dimension(self) -> int:
@@ -50,12 +78,16 @@ class Tangents:
         n_features, n_components = self.point.shape
         return int((n_features - n_components) * n_components)
 
+    @cached_property
+    def approximation(self) -> ApproximableProblem | None:
+        """A cheaper problem nearby, where this one is costly."""
+        return self.coarse or approximation_of(self.problem, self.point.shape[1])
+
     def nearby(self) -> Tangents | None:
         """Return the same tangents with a Hessian from some of the samples, where this one is costly."""
-        rough = self.problem.rough(self.point.shape[1])
-        if rough is None:
+        if self.approximation is None:
             return None
-        problem = rough.thinned(_SOME_SAMPLES) or rough
+        problem = self.approximation.subsampled(_SOME_SAMPLES) or self.approximation
         return Tangents(problem, self.point, problem.gradient(self.point))
 
     @cached_property
@@ -86,8 +118,8 @@ class Tangents:
     def hessian(self) -> FloatArray:
         """Hess E as a symmetric matrix in coordinates."""
         inner = self.point.T @ self.gradient
-        own = np.kron(np.eye(self.complement.shape[1]), 0.5 * (inner + inner.T))
-        result: FloatArray = own - self.problem.hessian(self.point, self.complement)
+        slope_part = np.kron(np.eye(self.complement.shape[1]), 0.5 * (inner + inner.T))
+        result: FloatArray = slope_part - hessian_of(self.problem, self.point, self.complement)
         return result
 
     def apply(self, columns: FloatArray) -> FloatArray:
@@ -130,7 +162,7 @@ def largest_turn(tangents: Tangents, surrogate: FloatArray) -> float:
     """
     if tangents.dimension == 0:
         return -np.inf
-    if tangents.dimension > DENSE_DIMENSION and tangents.problem.rough(tangents.point.shape[1]) is not None:
+    if tangents.dimension > DENSE_DIMENSION and tangents.approximation is not None:
         return float("nan")
     inner = tangents.point.T @ surrogate @ tangents.point
     outer = tangents.complement.T @ surrogate @ tangents.complement

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
-from kdrbench.solvers.base import Outcome
+from kdrbench.problems import Problem, in_row_space
+from kdrbench.solvers.base import SolverOutcome
 from kdrbench.solvers.monitor import Iterate, Monitor, MonitorProxy
 
-Run = Callable[[Problem, FloatArray, Monitor], Outcome]
+Run = Callable[[Problem, FloatArray, Monitor], SolverOutcome]
 
 
-def run_in_row_space(run: Run, problem: Problem, start: FloatArray, monitor: Monitor) -> Outcome:
+def run_in_row_space(run: Run, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
     """Return what ``run`` finds, in fewer coordinates where that is worth it; the monitor sees W all the same."""
-    found = problem.in_row_space(start)
-    if found is None:
+    reduced = in_row_space(problem, start)
+    if reduced is None:
         return run(problem, start, monitor)
-    smaller, space = found
-    outcome = run(smaller, space.lower(start), _LiftingMonitor(monitor, space.lift))
+    smaller, space = reduced
+    lifting = cast(Monitor, _LiftingMonitor(monitor, space.lift))
+    outcome = run(smaller, space.lower(start), lifting)
     return outcome._replace(projection=space.lift(outcome.projection))
 
 
 class _LiftingMonitor(MonitorProxy):
-    """Hands on iterates in the original coordinates; they are lifted when somebody looks."""
+    """Shows iterates in the original coordinates; they are lifted only when the monitor evaluates them."""
 
     def __init__(self, monitor: Monitor, lift: Callable[[FloatArray], FloatArray]) -> None:
         super().__init__(monitor)
         self._lift = lift
 
     def keep_going(self, iterate: Iterate) -> bool:
-        return super().keep_going(lambda: self._lift(iterate() if callable(iterate) else iterate))
+        return self._monitor.keep_going(lambda: self._lift(iterate() if callable(iterate) else iterate))
 
     def accept(self, projection: FloatArray) -> None:
-        super().accept(self._lift(projection))
+        self._monitor.accept(self._lift(projection))

@@ -1,4 +1,7 @@
-"""Geometry of the Stiefel manifold {W : W'W = I} that solvers and certificates share."""
+"""Geometry of the Stiefel manifold {W : W'W = I} that solvers and certificates share.
+
+The Cayley transform as a curve on the Stiefel manifold, by its low-rank form.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems.geometry import riemannian_gradient
 
 # Eigenvalues this close, relative to the norm of the matrix, are one.
 _TIE = 1e-10
@@ -46,6 +48,14 @@ def subspace_turn(first: FloatArray, second: FloatArray) -> float:
     return float(np.linalg.norm(outside(first, second), 2))
 
 
+def riemannian_gradient(projection: FloatArray, gradient: FloatArray) -> FloatArray:
+    """Return (I - WW') G, the gradient on the Grassmann manifold (Euclidean metric), given the Euclidean one.
+
+    F depends on W only through WW', so W'G is symmetric and this is the Stiefel gradient as well.
+    """
+    return outside(projection, gradient)
+
+
 def relative_stationarity(projection: FloatArray, gradient: FloatArray) -> float:
     """Return |(I - WW') G| / |G|, which is |(I - WW') Phi W| / |Phi W|; 0 where G vanishes, NaN where it is NaN."""
     norm = float(np.linalg.norm(gradient))
@@ -71,11 +81,11 @@ def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, Fl
     norm = float(np.abs(matrix).sum(axis=0).max())
     if size >= _LOW_RANK_SIZE and 2 * count + 2 < size and (few := _of_low_rank(matrix, count, _TIE * norm)):
         return few
-    found = _by_lanczos(matrix, count, norm) if size > _LANCZOS_SIZE and count < size // 10 else None
-    if found is None:
+    pairs = _by_lanczos(matrix, count, norm) if size > _LANCZOS_SIZE and count < size // 10 else None
+    if pairs is None:
         wanted = min(count + 1, size)
-        found = scipy.linalg.eigh(matrix, subset_by_index=(size - wanted, size - 1))
-    values, vectors = found
+        pairs = scipy.linalg.eigh(matrix, subset_by_index=(size - wanted, size - 1))
+    values, vectors = pairs
     # LAPACK's subset routine may lose eigenvectors where many eigenvalues coincide.
     lost = vectors.shape[1] <= min(count, size - 1)
     if lost or (count < size and values[-count] - values[-count - 1] <= _TIE * norm):
@@ -124,8 +134,8 @@ def _null_vectors(basis: FloatArray, count: int) -> FloatArray:
         return outside(basis, weights[:, None] * outside(basis, column.reshape(-1, 1)))
 
     operator = LinearOperator((size, size), matvec=weigh, dtype=float)
-    found = eigsh(operator, k=count, which="LA", v0=np.cos(np.arange(1.0, size + 1)))[1]
-    return orthonormalised(outside(basis, found[:, ::-1]))
+    vectors = eigsh(operator, k=count, which="LA", v0=np.cos(np.arange(1.0, size + 1)))[1]
+    return orthonormalised(outside(basis, vectors[:, ::-1]))
 
 
 def _by_lanczos(matrix: FloatArray, count: int, norm: float) -> tuple[FloatArray, FloatArray] | None:
@@ -157,7 +167,7 @@ def _untied(values: FloatArray, vectors: FloatArray, count: int, tie: float) -> 
     """Return the ``count`` largest eigenpairs, descending, of all ascending ones; those that tie are fixed."""
     cluster = np.flatnonzero(np.abs(values - values[-count]) <= tie)
     basis = vectors[:, cluster]
-    # Of those in the cluster, so many are wanted; the others that are have larger eigenvalues.
+    # Eigenvalues above the cluster; the remaining ones are taken from the cluster.
     above = len(values) - 1 - int(cluster[-1])
     weights = 1.0 / np.arange(1.0, len(values) + 1)
     weighted = basis.T @ (weights[:, None] * basis)
@@ -180,3 +190,28 @@ def with_fixed_signs(columns: FloatArray) -> FloatArray:
     places = np.abs(columns).argmax(axis=0)
     signs = np.where(columns[places, np.arange(columns.shape[1])] < 0, -1.0, 1.0)
     return np.ascontiguousarray(columns * signs)
+
+
+_ROUNDING = 1e-13
+
+
+class CayleyCurve:
+    """Y(tau) = W - tau U (I + tau/2 V'U)^-1 V'W through W with Y'(0) = -A W; U = [G, W], V = [W, -G], A = UV'.
+
+    A point further than 1e-13 off the manifold is orthonormalised.
+
+    Source: Wen and Yin, Mathematical Programming 142, 2013, Lemma 4.
+    """
+
+    def __init__(self, point: FloatArray, gradient: FloatArray) -> None:
+        self._point, self._identity = point, np.eye(2 * point.shape[1])
+        self._left = np.hstack([gradient, point])
+        right = np.hstack([point, -gradient])
+        self._inner = right.T @ self._left
+        self._image = right.T @ point
+
+    def at(self, tau: float) -> FloatArray:
+        """Return the feasible point Y(tau)."""
+        system = self._identity + 0.5 * tau * self._inner
+        point = self._point - tau * (self._left @ np.linalg.solve(system, self._image))
+        return orthonormalised(point) if feasibility_error(point) > _ROUNDING else point

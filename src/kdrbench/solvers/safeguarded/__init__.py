@@ -1,8 +1,17 @@
-"""The safeguarded ISM, one module for each of its roles.
+"""The safeguarded ISM, composed of four roles.
 
-``solver`` runs the roles in order: explore with plain ISM, approach, finish, escape.
-``approach`` takes ISM steps from exact gradients and one held surrogate matrix; ``extrapolation`` speeds them up.
-``correction`` makes an approximate problem exact to first order, so that few exact gradients are needed.
-``blended`` takes first order from an exact problem and second order from an approximation of it.
-``finish`` takes trust-region Newton steps and escapes from saddles; ``quadratic_model`` is what they minimise.
+| role | what it does | module |
+|---|---|---|
+| explore | plain ISM steps by ISM's own rule; the best iterate is kept | ``explore`` |
+| approach | ISM steps from exact gradients and one surrogate matrix held, extrapolated | ``approach`` |
+| finish | trust-region Newton steps down to the tolerance | ``finish`` |
+| escape | a step along negative curvature, where a saddle was reached; then finish again | ``escape`` |
+
+``solver`` runs them in this order and owns the options. Two modules support the roles. ``correction`` carries the
+approach out on an approximate problem that is corrected by a few exact gradients. ``quadratic_model`` is what a
+Newton step minimises, and it knows the smallest curvature.
+
+A problem that is costly to evaluate offers an approximation: single precision, or a low-rank kernel matrix. Then the
+exploration and the beginning of the approach use it, and second order is taken from it. What ends the search is always
+exact. A plain :class:`~kdrbench.problems.Problem` offers none, and all four roles use the problem itself.
 """

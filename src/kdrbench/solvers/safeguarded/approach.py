@@ -24,20 +24,27 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, relative_stationarity, require_finite
-from kdrbench.solvers.safeguarded.extrapolation import History
+from kdrbench.solvers.geometry.stiefel import (
+    leading_eigenvectors,
+    orthonormalised,
+    relative_stationarity,
+    require_finite,
+)
 
-# Passes in a row without a better stationarity after which a new Phi, or another method, is wanted.
+# After this many passes in a row without a better stationarity, a new Phi or another method is needed.
 _PATIENCE = 6
 _MOST_PASSES = 40
 # A new Phi is worth its cost while stationarity falls to this share of what it was with the last one.
 _WORTH = 0.3
 _MOST_SURROGATES = 20
 _ROUNDING = 1e-12
+# Pairs that are extrapolated from; differences below this share of the largest count as zero.
+_MEMORY = 8
+_SINGULAR = 1e-10
 
 
 class GradientPasses(Protocol):
-    """What is asked of a problem here."""
+    """The oracles that gradient passes need."""
 
     def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         """Return F(W) and its Euclidean gradient."""
@@ -67,16 +74,16 @@ def approach(
     slack: float = 0.0,
 ) -> Approach:
     """Return where :func:`accelerate` gets with new surrogates for as long as they pay."""
-    found = accelerate(problem, start, surrogate, tolerance, keep_going, slack=slack)
+    reached = accelerate(problem, start, surrogate, tolerance, keep_going, slack=slack)
     for _ in range(_MOST_SURROGATES):
-        if found.stationarity <= tolerance or not keep_going(found.point):
+        if reached.stationarity <= tolerance or not keep_going(reached.point):
             break
-        before = found.stationarity
-        surrogate = problem.surrogate(found.point)
-        found = accelerate(problem, found.point, surrogate, tolerance, keep_going, slack=slack)
-        if found.stationarity > _WORTH * before:
+        before = reached.stationarity
+        surrogate = problem.surrogate(reached.point)
+        reached = accelerate(problem, reached.point, surrogate, tolerance, keep_going, slack=slack)
+        if reached.stationarity > _WORTH * before:
             break
-    return found
+    return reached
 
 
 def accelerate(
@@ -90,8 +97,8 @@ def accelerate(
 ) -> Approach:
     """Iterate from ``start`` with ``surrogate`` held until the relative stationarity is at most ``tolerance``.
 
-    It ends sooner after ``_MOST_PASSES`` passes, when some in a row have brought nothing, or when ``keep_going`` says
-    no. F falls by no more than ``slack`` |F| from one accepted W to the next.
+    It ends sooner after ``_MOST_PASSES`` passes, when several in a row bring nothing, or when ``keep_going`` says no.
+    F falls by no more than ``slack`` |F| from one accepted W to the next.
     """
     best = evaluated(problem, start)
     current, history = best, History(start)
@@ -102,17 +109,17 @@ def accelerate(
         exactly = corrected(surrogate, current.point, 0.5 * current.gradient)
         step = _shifted_step(exactly, current.point, shift)
         point = step if shift else history.extrapolated(current.point, step)
-        found = evaluated(problem, point)
-        if fell(found.value, best.value, slack):
+        reached = evaluated(problem, point)
+        if fell(reached.value, best.value, slack):
             # The first shift is as large as the eigenvalues themselves.
             shift = 2.0 * shift or float(np.linalg.norm(current.point.T @ current.gradient, 2))
             current, history, waited = best, History(best.point), waited + 1
             continue
         shift = 0.0 if shift < 1e-10 else 0.25 * shift
-        waited = 0 if found.stationarity < best.stationarity else waited + 1
-        current = found
-        if found.stationarity < best.stationarity or found.value > best.value:
-            best = found
+        waited = 0 if reached.stationarity < best.stationarity else waited + 1
+        current = reached
+        if reached.stationarity < best.stationarity or reached.value > best.value:
+            best = reached
     return best
 
 
@@ -144,3 +151,37 @@ def _shifted_step(surrogate: FloatArray, point: FloatArray, shift: float) -> Flo
 def fell(value: float, before: float, slack: float = 0.0) -> bool:
     """Return whether F is lower than before, by more than ``slack`` of it and rounding."""
     return value < before - (slack + _ROUNDING) * abs(before)
+
+
+class History:
+    """Pairs of W and ISM's step from it, in the chart around a reference W_r: Anderson's extrapolation."""
+
+    def __init__(self, reference: FloatArray) -> None:
+        self._reference = reference
+        self._places: list[FloatArray] = []
+        self._moves: list[FloatArray] = []
+
+    def extrapolated(self, point: FloatArray, step: FloatArray) -> FloatArray:
+        """Return the W that the last pairs predict as a fixed point; ``step`` itself where there are none."""
+        place, ahead = self._chart(point), self._chart(step)
+        if place is None or ahead is None:
+            self._reference, self._places, self._moves = point, [], []
+            return step
+        move = ahead - place
+        result = ahead
+        if self._places:
+            moved = np.column_stack([(move - other).ravel() for other in self._moves])
+            placed = np.column_stack([(place - other).ravel() for other in self._places])
+            weights = np.linalg.lstsq(moved, move.ravel(), rcond=_SINGULAR)[0]
+            result = ahead - ((moved + placed) @ weights).reshape(ahead.shape)
+        self._places = [*self._places, place][-_MEMORY:]
+        self._moves = [*self._moves, move][-_MEMORY:]
+        return orthonormalised(self._reference + result)
+
+    def _chart(self, point: FloatArray) -> FloatArray | None:
+        """Return W (W_r'W)^-1 - W_r; ``None`` far from W_r."""
+        overlap = self._reference.T @ point
+        if np.linalg.svd(overlap, compute_uv=False)[-1] < 0.1:
+            return None
+        chart: FloatArray = np.linalg.solve(overlap.T, point.T).T - self._reference
+        return chart

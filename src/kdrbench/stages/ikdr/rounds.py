@@ -53,7 +53,7 @@ class Round(MonitorProxy):
 
     def keep_going(self, iterate: Iterate) -> bool:
         """Hand on."""
-        going = super().keep_going(iterate)
+        going = self._monitor.keep_going(iterate)
         self.iterations = self._timed.iterations - self._before
         return going
 

@@ -9,15 +9,15 @@ from typing import Any
 from kdrbench.bench.referee import Referee, RunFiles, finite
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.seeds import rng_of
-from kdrbench.lowrank import Outcome
+from kdrbench.lowrank import LowRankStatus
 from kdrbench.solvers.status import Status
 from kdrbench.stages.low_rank.task import LowRankTask, learn, quality_of
 
 _STATUS = {
-    Outcome.CONVERGED: Status.CONVERGED,
-    Outcome.INFEASIBLE: Status.STALLED,
-    Outcome.STALLED: Status.STALLED,
-    Outcome.MAX_SWEEPS: Status.MAX_ITERATIONS,
+    LowRankStatus.CONVERGED: Status.CONVERGED,
+    LowRankStatus.INFEASIBLE: Status.STALLED,
+    LowRankStatus.STALLED: Status.STALLED,
+    LowRankStatus.MAX_SWEEPS: Status.MAX_ITERATIONS,
 }
 _COUNTED = ("sweeps", "projections", "changes", "trace_evaluations", "compiled_sweeps")
 _CERTIFICATES = ("dual_change", "kkt_residual", "largest_violation", "divergence", "duality_gap")
@@ -59,9 +59,9 @@ class LowRankRun:
         except Exception as error:
             return RunResult(Status.FAILED, f"{type(error).__name__}: {error}", key=(count,))
         columns = {
-            "outcome": str(learned.outcome),
+            "outcome": str(learned.status),
             **quality,
             **{name: getattr(learned, name) for name in _COUNTED},
             **{name: finite(getattr(learned, name)) for name in _CERTIFICATES},
         }
-        return RunResult(_STATUS[learned.outcome], learned.message, spent.wall_s, spent.cpu_s, columns, (count,))
+        return RunResult(_STATUS[learned.status], learned.message, spent.wall_s, spent.cpu_s, columns, (count,))

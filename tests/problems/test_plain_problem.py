@@ -1,0 +1,74 @@
+"""A problem that offers the plain contract and nothing else: what a plug-in may be."""
+
+import numpy as np
+import pytest
+
+from helpers import small_problem
+from kdrbench.errors import InputError
+from kdrbench.problems import Problem, approximation_of, hessian_of, is_approximable
+from kdrbench.solvers import SOLVERS, IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.geometry.certificate import certify
+
+MEMBERS = [name for name in (*Problem.__annotations__, *vars(Problem)) if not name.startswith("_")]
+PLAIN = sorted({*SOLVERS} - {"ism_2018"})
+
+
+class PlainProblem:
+    """Passes on the members of ``Problem`` alone."""
+
+    def __init__(self, problem):
+        self._problem = problem
+
+    def __getattr__(self, name):
+        if name not in MEMBERS:
+            raise AttributeError(name)
+        return getattr(self._problem, name)
+
+    def fresh(self):
+        return PlainProblem(self._problem.fresh())
+
+
+def test_an_author_must_know_ten_members_at_most():
+    assert len(MEMBERS) <= 10
+
+
+@pytest.mark.parametrize("method", PLAIN)
+def test_every_solver_solves_it_as_it_solves_a_full_one(method):
+    full = small_problem()
+    plain = PlainProblem(full.fresh())
+    assert is_approximable(full)
+    assert not is_approximable(plain)
+    assert approximation_of(plain, 2) is None
+    start = make_start("surrogate", plain, 2, np.random.default_rng(0))
+    results = [solve(build_solver({"method": method}), one, start, IterationMonitor()) for one in (full, plain)]
+    assert results[1].status is Status.CONVERGED
+    assert results[1].evaluation == "PlainProblem"
+    values = [full.value(result.projection) for result in results]
+    assert values[1] == pytest.approx(values[0], rel=1e-9)
+
+
+def test_its_certificate_is_that_of_the_full_problem():
+    full = small_problem()
+    start = make_start("surrogate", full, 2, np.random.default_rng(0))
+    solution = solve(build_solver({"method": "ism_safeguarded"}), full, start, IterationMonitor()).projection
+    certificates = [certify(problem, solution) for problem in (full, PlainProblem(full))]
+    assert certificates[1].curvature == pytest.approx(certificates[0].curvature, rel=1e-8)
+    assert certificates[1].eigengap_needed == pytest.approx(certificates[0].eigengap_needed, rel=1e-8)
+
+
+def test_a_hessian_built_from_products_is_the_oracle_s():
+    full = small_problem()
+    point = make_start("random", full, 2, np.random.default_rng(0))
+    basis = np.linalg.qr(point, mode="complete")[0][:, 2:]
+    expected = full.hessian(point, basis)
+    np.testing.assert_allclose(
+        hessian_of(PlainProblem(full), point, basis), expected, atol=1e-11 * np.abs(expected).max()
+    )
+
+
+def test_what_needs_another_evaluator_says_so():
+    plain = PlainProblem(small_problem())
+    start = make_start("random", plain, 2, np.random.default_rng(0))
+    for definition in ({"method": "ism_2018"}, {"method": "grassmann_trust_region", "variant": "published"}):
+        with pytest.raises(InputError, match=r"PlainProblem cannot be evaluated as '.*'; make it with build_problem"):
+            solve(build_solver(definition), plain, start, IterationMonitor())

@@ -1,0 +1,78 @@
+"""Every solver on every problem, and what it must reach from the surrogate's start.
+
+- All: the status ``converged``, a feasible W, and F not below that of the start.
+- Solvers to a tolerance: relative stationarity s of at most 1e-6. Then F is below its local maximum by about s^2
+  times |W'G| over the smallest curvature, relatively; where the curvature is a thousandth of |W'G| or more, by 1e-9.
+- Safeguarded ISM: the largest F that is known. The others may end at a local maximum, which is then stated.
+- ISM, whose rule is about eigenvalues, and greedy growth: a share of F that is stated.
+"""
+
+import numpy as np
+import pytest
+
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
+from solver_cases import CASES, ROUNDING
+
+PRECISE = {
+    method: {"method": method}
+    for method in ("ism_safeguarded", "stiefel_cayley", "grassmann_trust_region", "grassmann_conjugate_gradient")
+}
+PRECISE["grassmann_trust_region, autograd"] = {"method": "grassmann_trust_region", "derivatives": "autograd"}
+# What F may be below the maximum, as a share of it.
+LOOSE = {
+    "ism": ({"method": "ism"}, 5e-3),
+    "ism_2018": ({"method": "ism_2018"}, 5e-3),
+    "dimension_growth": ({"method": "dimension_growth"}, 5e-3),
+    "dimension_growth, published": ({"method": "dimension_growth", "variant": "published"}, 2e-2),
+    "stiefel_cayley, published": ({"method": "stiefel_cayley", "variant": "published"}, 1e-6),
+    "grassmann_trust_region, published": ({"method": "grassmann_trust_region", "variant": "published"}, 1e-6),
+}
+AUTOGRAD = {"grassmann_trust_region, autograd", "grassmann_trust_region, published"}
+
+
+def solved(case, definition):
+    problem = case.problem()
+    start = make_start("surrogate", problem, case.n_components, np.random.default_rng(0))
+    result = solve(build_solver(definition), problem, start, IterationMonitor())
+    return problem.fresh(), start, result
+
+
+def assert_sound(problem, start, result, statuses=(Status.CONVERGED,)):
+    assert result.status in statuses, result.message
+    assert result.message
+    assert result.projection.shape == start.shape
+    assert feasibility_error(result.projection) <= 1e-12
+    before = problem.value(start)
+    assert problem.value(result.projection) >= before - 1e-12 * abs(before)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("solver", PRECISE)
+def test_solvers_to_a_tolerance_are_stationary_and_reach_the_maximum(solver, case):
+    if solver in AUTOGRAD and not case.autograd_knows_it:
+        pytest.skip("autograd does not know this kernel")
+    problem, start, result = solved(case, PRECISE[solver])
+    assert_sound(problem, start, result)
+    gradient = problem.gradient(result.projection)
+    if case.n_components < problem.n_features:
+        assert relative_stationarity(result.projection, gradient) <= 1e-6
+    reached = problem.value(result.projection)
+    wanted = case.optimum if solver == "ism_safeguarded" else case.local_optimum or case.optimum
+    assert reached == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("solver", LOOSE)
+def test_other_rules_end_within_a_stated_share_of_the_maximum(solver, case):
+    if solver in AUTOGRAD and not case.autograd_knows_it:
+        pytest.skip("autograd does not know this kernel")
+    definition, share = LOOSE[solver]
+    problem, start, result = solved(case, definition)
+    if case.ism_cycles and solver.startswith("ism"):
+        assert result.status is Status.MAX_ITERATIONS
+        return
+    assert_sound(problem, start, result, (Status.CONVERGED, Status.STALLED))
+    reached = problem.value(result.projection)
+    assert reached >= (1.0 - share) * (case.local_optimum or case.optimum)
+    assert reached <= (1.0 + ROUNDING) * case.optimum
