@@ -2,7 +2,7 @@
 
     snakemake --rulegraph --configfile config.demo.yaml | python docs/draw_rulegraph.py > docs/rulegraph.svg
 
-Each rule stands below all that it waits for. An arrow that follows from others is left out; one that passes layers is
+Each rule is drawn below all that it waits for. An arrow that follows from others is left out; one that passes layers is
 led between their rules. The order within a layer is that of the mean places of the neighbours, found by sweeps.
 """
 

@@ -212,7 +212,7 @@ class MisbehavingBaseline:
 
 
 class FitsForEver(MisbehavingBaseline):
-    """Asks nobody whether time is left, as scikit-learn does not."""
+    """Does not ask whether time is left, as scikit-learn does not."""
 
     def fit(self, features, labels, n_components, rng):
         ctypes.PyDLL(None).sleep(600)

@@ -2,9 +2,9 @@
 Wine in two dimensions, and which measurements say so
 ======================================================
 
-Thirteen measurements of 178 wines from three cultivars. Supervised kernel dimension reduction finds the two directions
-of which a Gaussian kernel says most about the cultivar; as a direction is a sum of measurements, its entries (loadings)
-say which of them matter.
+The data are thirteen measurements of 178 wines from three cultivars. Supervised kernel dimension reduction finds the
+two directions in which a Gaussian kernel says most about the cultivar. A direction is a sum of measurements, so its
+entries (loadings) say which of them matter.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Another clustering of an image
 ==============================
 
-The pixels of a photograph fall into clusters of colour: a bright flower and its dark surroundings. Told of that
+The pixels of a photograph fall into clusters of colour: a bright flower and its dark surroundings. Given that
 clustering, alternative clustering looks for one that says something else.
 
 The photograph ships with scikit-learn. Here it is made small, so that the example takes seconds.
@@ -25,7 +25,7 @@ given = KMeans(2, n_init=10, random_state=0).fit_predict(colours)
 # %%
 # The alternative
 # ---------------
-# The projection W and the spectral embedding U of its kernel are found in turn; what the given clustering already says
+# The projection W and the spectral embedding U of its kernel are found in turn. What the given clustering already says
 # is subtracted, ``mu`` times. The history holds the objective after each turn.
 
 model = InterpretableKDR(2, paradigm="alternative", paradigm_params={"n_clusters": 2, "mu": 1.0})

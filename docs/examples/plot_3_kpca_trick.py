@@ -2,8 +2,8 @@
 The KPCA trick on two toy sets
 ==============================
 
-Metric learners find linear maps. Where no line parts the classes, the KPCA trick runs them, unchanged, on coordinates
-of feature vectors.
+Metric learners find linear maps. Where no line separates the classes, the KPCA trick runs them, unchanged, on
+coordinates of feature vectors.
 """
 
 import matplotlib.pyplot as plt
@@ -29,8 +29,9 @@ def draw(axes, points, labels, title):
 
 
 # %%
-# From the left: the samples, those that DNE was not fitted to in its linear map, and in that of its kernel version. The
-# kernel is chosen from the labels by alignment. Given one dimension, the linear map loses what the kernel's keeps.
+# From the left: the samples, then those that DNE was not fitted to, in its linear map and in that of its kernel
+# version. The kernel is chosen from the labels by alignment. With one dimension, the linear map loses what the kernel's
+# keeps.
 
 figure, grid = plt.subplots(2, 3, figsize=(9, 5.6), layout="constrained")
 for row, (name, (X, y)) in zip(grid, SETS.items(), strict=True):

@@ -2,8 +2,8 @@
 A kernel from constraints
 =========================
 
-Somebody says of a few pairs of samples that they belong together, of others that they do not. Low-rank kernel learning
-finds the kernel nearest to the given one that keeps to it.
+For a few pairs of samples we know that they belong together, for others that they do not. Low-rank kernel learning
+finds the nearest kernel to the given one that agrees with this.
 """
 
 import matplotlib.pyplot as plt
@@ -33,13 +33,13 @@ constraints = join(
     squared_distances(len(X), pairs[~alike], ">=", 1.25 * before[~alike]),
 )
 model = LowRankKernelLearner(divergence="burg", slack=np.inf).fit(X, constraints=constraints)
-print(f"{model.result_.outcome} after {model.n_iter_} steps")
+print(f"{model.result_.status} after {model.n_iter_} steps")
 
 # %%
 # What follows for all others
 # ---------------------------
 # Left: the pairs that were named keep to their bounds, which the lines show. Right: the kernel of the wines (every
-# third, ordered by cultivar) before and after. It was told of 150 of 15,753 pairs.
+# third, ordered by cultivar) before and after. Constraints were given on 150 of 15,753 pairs.
 
 mapped = model.transform(X)
 after = pairwise_distances(mapped) ** 2

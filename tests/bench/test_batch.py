@@ -1,4 +1,4 @@
-"""What names a batch, and the four keys by which finished rows are told from those of other work."""
+"""What names a batch, and the four keys that keep finished rows apart from those of other work."""
 
 import dataclasses
 import sys

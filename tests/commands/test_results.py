@@ -95,7 +95,9 @@ def results(tmp_path):
     pd.DataFrame(rows).to_csv(tmp_path / "ikdr.csv", index=False)
     for row in rows:
         job = f"e/wine/gaussian/{row['method']}/0-1.jsonl"
-        made = record("wine", row["method"], row["run"], cost=row["cost"], message="well", trace_file=job)
+        made = record(
+            "wine", row["method"], row["run"], cost=row["cost"], value_calls=9, message="well", trace_file=job
+        )
         append_records(tmp_path / "runs" / job, [made])
     trace = tmp_path / "traces" / "e" / "wine" / "gaussian" / "a" / "0-1.jsonl"
     trace.parent.mkdir(parents=True)

@@ -86,7 +86,7 @@ def test_a_solver_that_fails_is_said_and_ends_with_1():
         (["no.py", "gaussian", "ism"], "cannot be loaded: there is no file no.py"),
     ],
 )
-def test_what_is_to_be_mended_is_one_sentence_and_2(words, message):
+def test_what_must_be_corrected_is_one_sentence_and_2(words, message):
     done = kdrbench(*words)
     assert done.exit_code == 2
     with pytest.raises(AssertionError, match=message):

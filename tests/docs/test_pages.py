@@ -7,16 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from click import Context
 from click.testing import CliRunner
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 from configs import whole_config
 from kdrbench import estimators
-from kdrbench.bench.config import check_config
+from kdrbench.bench.record import column_types
 from kdrbench.cli import main
 from kdrbench.errors import ConfigError
 from kdrbench.lowrank import squared_distances
+from kdrbench.reports.outputs import COMPLEXITY, LOW_RANK_TEXT, PAIRED_TESTS, outputs, report_folder, targets
+from kdrbench.stages.config import checked
+from kdrbench.stages.registry import STAGES, build_stage
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -24,20 +28,20 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
 def errors():
-    """Yield heading, language, what is done and what is said, for each entry of the page that quotes a message."""
+    """Yield language, code and message of each entry of the page that quotes one, by its heading."""
     for section in (ROOT / "docs" / "errors.md").read_text().split("\n## ")[1:]:
         blocks = BLOCK.findall(section)
         if blocks:
-            (language, done), (_, said) = blocks
-            yield pytest.param(language, done, said, id=section.splitlines()[0])
+            (language, code), (_, message) = blocks
+            yield pytest.param(language, code, message, id=section.splitlines()[0])
 
 
-def raised(done):
+def raised(code):
     X, y = load_wine(return_X_y=True)
     names = {**vars(estimators), "np": np, "squared_distances": squared_distances}
     # Warnings are errors in all tests.
     with pytest.raises((ValueError, Warning)) as caught:
-        exec(done, {**names, "X": StandardScaler().fit_transform(X), "y": y})
+        exec(code, {**names, "X": StandardScaler().fit_transform(X), "y": y})
     return str(caught.value)
 
 
@@ -46,24 +50,24 @@ def refused(overlay):
     for key, value in yaml.safe_load(overlay).items():
         config[key] = {**config[key], **value} if isinstance(value, dict) else value
     with pytest.raises(ConfigError) as caught:
-        check_config(config)
+        checked(config)
     return str(caught.value)
 
 
-@pytest.mark.parametrize(("language", "done", "said"), [*errors()])
-def test_quoted_errors_are_those_that_come(language, done, said, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("language", "code", "message"), [*errors()])
+def test_quoted_errors_are_those_that_come(language, code, message, tmp_path, monkeypatch):
     if language == "console":
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("KDRBENCH_MIRROR", str(tmp_path))
-        if "which is not installed" in said:
-            monkeypatch.setattr("kdrbench.cli._ELSEWHERE", {"where": "a_package_that_nobody_has.commands"})
-        result = CliRunner().invoke(main, done.removeprefix("$ kdrbench ").split())
+        if "which is not installed" in message:
+            monkeypatch.setattr("kdrbench.cli._COMMANDS", {"where": "a_package_that_is_not_installed.commands"})
+        result = CliRunner().invoke(main, code.removeprefix("$ kdrbench ").split())
         assert result.exit_code == 2
-        come = result.stderr
+        actual = result.stderr
     else:
-        come = {"python": raised, "yaml": refused}[language](done)
-    pattern = re.escape(" ".join(said.split())).replace(r"\.\.\.", ".*")
-    assert re.fullmatch(pattern, " ".join(come.split())), come
+        actual = {"python": raised, "yaml": refused}[language](code)
+    pattern = re.escape(" ".join(message.split())).replace(r"\.\.\.", ".*")
+    assert re.fullmatch(pattern, " ".join(actual.split())), actual
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
@@ -82,15 +86,95 @@ def test_code_on_the_pages_is_python(page):
             compile(block, page.name, "exec")
 
 
-def test_every_page_stands_in_the_contents():
+def test_every_page_is_in_the_contents():
     contents = (ROOT / "docs" / "index.md").read_text().splitlines()
     missing = [page.stem for page in PAGES[1:] if page.stem != "index" and page.stem not in contents]
     assert not missing, f"add to a toctree of docs/index.md: {missing}"
 
 
-def test_links_between_pages_lead_somewhere():
-    made = {"gallery"}
-    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-            if target.split("/")[0] not in made:
-                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+def test_the_readme_prints_what_it_shows(capsys):
+    blocks = BLOCK.findall((ROOT / "README.md").read_text())
+    code = "\n".join(block for language, block in blocks if language == "python")
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out.split() == re.findall(r"# (-[\d.]+)", code) == ["-1628.14"]
+
+
+def shell_lines(page):
+    """Return the commands of a page: lines of indented or console blocks, without prompt and comment."""
+    lines = [line.strip().removeprefix("$ ") for line in page.read_text().splitlines() if re.match(r"    \S|\$ ", line)]
+    return [line.partition("  #")[0].split(" -- ")[-1] for line in lines]
+
+
+def targets_of(page):
+    """Yield what the Snakemake commands of a page ask for by name, with the configuration that they are given."""
+    for line in shell_lines(page):
+        words = line.split()
+        if "snakemake" not in words or "--report" in words:
+            continue
+        options = {"--cores": None, "--configfile": None, "--profile": None}
+        asked = iter(words[words.index("snakemake") + 1 :])
+        names = []
+        for word in asked:
+            if word in options:
+                options[word] = next(asked)
+            elif not word.startswith("-"):
+                names.append(word)
+        yield from ((name, options["--configfile"]) for name in names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_targets_on_the_pages_exist(page):
+    config = whole_config()
+    demo = yaml.safe_load((ROOT / "config.demo.yaml").read_text())
+    known = {
+        None: {**config, "name": ""},
+        "config.demo.yaml": {
+            **config,
+            **demo,
+            "name": "demo",
+            "experiments": {**config["experiments"], **demo["experiments"]},
+        },
+    }
+    for name, overlay in targets_of(page):
+        if overlay in known:
+            used = known[overlay]
+            files = [*outputs(used), f"{report_folder(used)}/dashboard.html"]
+            assert name in targets(used) or name in files or name.startswith("results/runs/"), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_commands_on_the_pages_exist(page):
+    known = main.list_commands(Context(main))
+    asked = re.findall(r"`kdrbench ([a-z][\w-]*)", page.read_text())
+    asked += [words[1] for words in map(str.split, shell_lines(page)) if words[0] == "kdrbench"]
+    assert set(asked) <= set(known), page.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_files_of_the_project_on_the_pages_exist(page):
+    named = re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|toml|smk|yaml|txt)|[\w./-]+/)`", page.read_text())
+    # Places of results, of the user's own files, and below a package that the sentence names.
+    others = ("path/", "results/", "reports/", "logs/", ".workspace/", "parsers/")
+    ours = [name for name in named if not name.startswith(others)]
+    roots = (ROOT, ROOT / "src" / "kdrbench")
+    missing = [name for name in ours if not any((root / name).exists() for root in roots)]
+    assert not missing, f"{page.name} names {missing}"
+
+
+def test_the_page_of_results_names_every_column():
+    text = (ROOT / "docs" / "results.md").read_text()
+    named = set(re.findall(r"`([a-z*_]\w*[*]?|\*\w+)`", text.partition("## Columns")[2]))
+    patterns = re.compile("|".join(name.replace("*", r"\w+") for name in named))
+    columns = {column for system in STAGES for column in column_types(build_stage(system).record)}
+    missing = sorted(column for column in columns if not patterns.fullmatch(column))
+    assert not missing, f"add to the table of columns in docs/results.md: {missing}"
+
+
+def test_the_page_of_results_names_every_report_and_every_kind_of_result():
+    text = (ROOT / "docs" / "results.md").read_text()
+    for name in (PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT, "published_vs_ours", "claims", "dashboard", *STAGES):
+        assert f"`{name}." in text, name
+    rules = "".join(path.read_text() for path in sorted((ROOT / "rules").glob("*.smk")))
+    for kind in ("runs", "traces", "findings", "data"):
+        assert f"| `{kind}/" in text
+        assert f"results/{kind}/" in rules

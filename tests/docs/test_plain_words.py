@@ -13,14 +13,12 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if not {"_build", "gallery"} & set(page.relative_to(ROOT).parts)]
 HABITS = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / ".github").rglob("*.md"))]
-SOURCES = [
-    path
-    for path in sorted((ROOT / "src").rglob("*"))
-    if path.suffix in {".py", ".txt", ".j2", ".toml", ".json", ".js", ".css"}
-]
+CODE = {".py", ".txt", ".j2", ".toml", ".json", ".js", ".css"}
+SOURCES = [path for path in sorted((ROOT / "src").rglob("*")) if path.suffix in CODE]
+SOURCES += [path for part in ("examples", "extensions") for path in sorted((ROOT / "docs" / part).glob("*.py"))]
 MOST_WORDS, MOST_README_LINES = 30, 120
-# Private words, each with a plain one in its place: "is", "given", "estimate", "repair", "again", "this many", "no one",
-# "all of", "three times", "attributed to it".
+# Private words. In their places: "is", "given", "estimate", "repair", "again", "this many", "no one", "all of", "three
+# times", "attributed to it".
 FORBIDDEN = re.compile(
     r"\b(stands|told|reckon\w*|mend(?:s|ed|ing)?|anew|so\s+many|nobody|whole\s+of|thrice|of\s+its\s+own\s+doing)\b",
     re.IGNORECASE,

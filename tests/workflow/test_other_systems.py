@@ -1,4 +1,4 @@
-"""Snakemake run for real on the systems beside dimension reduction, and on a fourth one that is not part of kdrbench."""
+"""Snakemake run for real on the systems beside dimension reduction, and on a fourth one in a folder of its own."""
 
 import csv
 import json

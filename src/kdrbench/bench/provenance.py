@@ -22,8 +22,8 @@ class Provenance:
 
     ``wall_s`` to ``involuntary_switches`` are those of the run's process, from fork to end. ``contaminated`` marks a
     row whose wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores;
-    a fixed piece of work was timed there before and after (``calibration_before_s``, ``calibration_after_s``). A package
-    that is not installed has an empty version.
+    a fixed piece of work was timed there before and after (``calibration_before_s``, ``calibration_after_s``). The
+    version of a package that is not installed is empty.
     """
 
     wall_s: float

@@ -1,4 +1,4 @@
-"""What the shell offers to complete: names, and files where a plug-in may stand."""
+"""What the shell offers to complete: names, and files where a plug-in may be named."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def _plugins() -> Iterator[Answer]:
         "installed plug-ins",
         not faults,
         "; ".join(faults) or ", ".join(names) or "none",
-        "mend or uninstall the package",
+        "correct or uninstall the package",
     )
 
 

@@ -21,7 +21,7 @@ _KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-lea
     "configs",
     type=FILE,
     multiple=True,
-    help="Where experiments stand; config.yaml of this folder if not said.",
+    help="Configurations that define experiments; config.yaml of this folder if not said.",
 )
 @as_json
 def list_names(kinds: tuple[str, ...], configs: tuple[Path, ...], as_json: bool) -> None:

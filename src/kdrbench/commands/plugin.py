@@ -66,7 +66,7 @@ def render(kind: str, name: str) -> dict[str, str]:
 
 @click.command()
 @click.argument("plugin", type=PluginName("solver", "kernel", "dataset", "baseline", "metric-learner"))
-@click.option("--kind", type=click.Choice([*_NEW, "baseline"]), help="What it is, where that cannot be told.")
+@click.option("--kind", type=click.Choice([*_NEW, "baseline"]), help="What it is, where the class does not show it.")
 @click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
 @click.option("--time-limit", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Of a check, in s.")
 @as_json

@@ -1,5 +1,7 @@
 """One run: class means of a random half, shrunk, and the labels that they give the other half."""
 
+from functools import partial
+
 import numpy as np
 
 from kdrbench.bench.run import RunResult
@@ -12,7 +14,7 @@ def run_half(dataset, shrinkages, number, seed, referee):
     order = rng_of("half", dataset.name, number, seed).permutation(len(dataset.labels))
     train, test = np.array_split(order, 2)
     for shrinkage in shrinkages:
-        means, seconds = referee.timed(lambda: shrunk_means(dataset, train, shrinkage))
+        means, seconds = referee.timed(partial(shrunk_means, dataset, train, shrinkage))
         distances = ((dataset.features[test][:, None] - means[None]) ** 2).sum(axis=2)
         accuracy = float(np.mean(distances.argmin(axis=1) == dataset.labels[test]))
         columns = {"accuracy": accuracy, "n_train": len(train)}

@@ -29,7 +29,7 @@ CONTEXT = context_of(LIMITS)
 
 @pytest.fixture
 def always(monkeypatch, tmp_path):
-    """Keep every state; the killer finds nobody killed yet."""
+    """Keep every state; nothing has been killed yet."""
     monkeypatch.setattr(monitor, "CHECKPOINT_EVERY_S", 0.0)
     monkeypatch.setenv("KILLED_NOTE", str(tmp_path / "killed"))
     return tmp_path / "killed"
@@ -53,7 +53,7 @@ def test_a_killed_run_goes_on_to_the_same_projection_bit_for_bit(always, tmp_pat
     assert kept.iterations == 22
     assert not disturbed.results.exists()
     assert supervised(disturbed, batch).code == 0
-    # Nobody is killed a second time.
+    # Nothing is killed a second time.
     assert supervised(other, batch).code == 0
     np.testing.assert_array_equal(read_array(disturbed.array(PROJECTION)), read_array(other.array(PROJECTION)))
     # The oracles are the same sums in the same order, so the costs agree to the last bit as well.

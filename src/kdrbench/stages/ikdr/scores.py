@@ -14,7 +14,7 @@ from kdrbench.stages.ikdr.fold import Fold
 
 
 class Metric(StrEnum):
-    """What ``quality`` is: the share of test samples with the right label, of training samples with a wrong one, or NMI."""
+    """What ``quality`` is: the share of right labels of test samples, of wrong ones of training samples, or NMI."""
 
     ACCURACY = "accuracy"
     ERROR = "error"
