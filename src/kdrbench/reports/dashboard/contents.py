@@ -1,4 +1,4 @@
-"""The list of figures at the head of their chapter: those of one experiment stand in one line."""
+"""The list of figures at the head of their chapter: those of one experiment are in one line."""
 
 from __future__ import annotations
 

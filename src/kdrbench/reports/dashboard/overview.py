@@ -68,7 +68,7 @@ def shares_of(comparisons: list[Comparison]) -> list[Bar]:
 
 
 def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
-    """Return the claims by what the records say of them: all, then a paper at a time."""
+    """Return the claims by decision: all, then a paper at a time."""
     groups: dict[str, list[str]] = {"All claims": []} if claims else {}
     for claim in claims:
         groups["All claims"].append(claim["verdict"])
