@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those that stand before it.
 ORDER = ["errors", "files", "plugins", "methods", "kernels", "problems", "lowrank", "evaluation", "solvers"]
-ORDER += ["paradigms", "metric_learning", "estimators", "baselines", "datasets", "bench", "conformance", "reports"]
+ORDER += ["paradigms", "metric_learning", "estimators", "baselines", "datasets", "bench", "conformance", "stages", "reports"]
 ORDER += ["commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
