@@ -11,8 +11,14 @@ from pathlib import Path
 import pandas as pd
 
 from kdrbench.errors import InputError
-from kdrbench.reports.dashboard.contents import contents_of
-from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, percent_label, shares_of
+from kdrbench.reports.dashboard.overview import (
+    claims_of,
+    contents_of,
+    counts_of,
+    endings_of,
+    percent_label,
+    shares_of,
+)
 from kdrbench.reports.dashboard.packing import pack, pack_data, plotly_script, tables_script, tables_style
 from kdrbench.reports.dashboard.quality import checks_of
 from kdrbench.reports.dashboard.runs import run_data
