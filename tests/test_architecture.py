@@ -6,21 +6,10 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
-# Each package may import from itself and from those that stand before it.
-ORDER = [
-    "errors",
-    "parameters",
-    "files",
-    "plugins",
-    "methods",
-    "kernels",
-    "problems",
-    "lowrank",
-    "evaluation",
-    "solvers",
-]
-ORDER += ["paradigms", "metric_learning", "estimators", "baselines", "datasets", "bench", "conformance", "reports"]
-ORDER += ["commands"]
+# Each package may import from itself and from those before it.
+ORDER = ["errors", "parameters", "files", "plugins", "methods", "kernels", "problems", "lowrank", "evaluation"]
+ORDER += ["solvers", "paradigms", "metric_learning", "estimators", "baselines", "datasets", "bench", "conformance"]
+ORDER += ["stages", "reports", "commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -68,3 +57,54 @@ def test_no_module_asserts_on_input_or_grows_beyond_reading():
         tree = ast.parse(path.read_text())
         assert not [node for node in ast.walk(tree) if isinstance(node, ast.Assert)], path
         assert len(path.read_text().splitlines()) <= 250, path
+
+
+# What the engine may know of the library: how a run can end, and that a solver's state is arrays by name.
+LIBRARY_OF_BENCH = {"kdrbench.solvers.status", "kdrbench.solvers.monitor"}
+
+
+def test_the_engine_knows_no_kernel_no_learner_and_no_stage():
+    for path in (SOURCE / "bench").rglob("*.py"):
+        for name in imports_of(path):
+            package = name.split(".")[1] if name.startswith("kdrbench.") else ""
+            if package and name not in LIBRARY_OF_BENCH:
+                assert package in {"bench", "datasets", "errors", "files", "__version__"}, f"{path} imports {name}"
+
+
+def test_folders_read_like_a_table_of_contents():
+    for folder in [SOURCE, *(path for path in SOURCE.rglob("*") if path.is_dir())]:
+        assert len(list(folder.glob("*.py"))) <= 25, folder
+
+
+def importers():
+    """Return by module the modules that import it, through a package's own names as well."""
+    names = {".".join(("kdrbench", *path.relative_to(SOURCE).with_suffix("").parts)): path for path in MODULES}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    found = {name: set() for name, path in names.items() if path.name != "__init__.py"}
+    for name, path in names.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom) or not node.module or path.name == "__init__.py":
+                continue
+            for alias in node.names:
+                module = defining(node.module, alias.name, names)
+                if module in found and module != name:
+                    found[module].add(name)
+    return found
+
+
+def defining(module, name, names):
+    """Return the module from which a name comes that is imported from a package."""
+    if f"{module}.{name}" in names:
+        return f"{module}.{name}"
+    path = names.get(module)
+    if path is None or path.name != "__init__.py":
+        return module
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module and name in {alias.asname or alias.name for alias in node.names}:
+            return defining(node.module, name, names)
+    return module
+
+
+def test_few_modules_serve_a_single_other_one():
+    single = [name for name, users in importers().items() if len(users) == 1]
+    assert len(single) <= 60, sorted(single)

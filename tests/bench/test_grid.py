@@ -29,9 +29,10 @@ def test_rows_are_expected_with_the_definition_they_are_made_for():
 
 def test_files_of_all_jobs_are_named_once():
     grid = grid_of(kernels=["gaussian"], folds=2, runs_per_job="auto", solvers={"ism": {"method": "ism"}})
-    assert grid.paths("records") == ["results/runs/table4_supervised/wine/cheap.jsonl"]
-    assert grid.paths("traces", results=Path("here")) == ["here/traces/table4_supervised/wine/cheap.jsonl"]
-    assert grid.paths("findings") == ["results/findings/table4_supervised/wine/cheap.npz"]
+    name = "table4_supervised"
+    assert grid.experiment_paths(name, "records") == ["results/runs/table4_supervised/wine/cheap.jsonl"]
+    assert grid.experiment_paths(name, "traces", Path("here")) == ["here/traces/table4_supervised/wine/cheap.jsonl"]
+    assert grid.experiment_paths(name, "findings") == ["results/findings/table4_supervised/wine/cheap.npz"]
     assert grid.prepared("table4_supervised") == ["results/data/wine.npz"]
 
 

@@ -158,7 +158,7 @@ def test_a_run_of_several_rows_is_one_run(tmp_path):
     (one,) = progress_of(grid, tmp_path)
     assert (len(one.ended), one.n_ended, one.left) == (2, 1, 1)
     assert (
-        list(progress_lines([one]))[0] == "e/wine/it     1 of 2     1 converged, 1 failed; runs 0-1 begun, but no "
+        next(progress_lines([one])) == "e/wine/it     1 of 2     1 converged, 1 failed; runs 0-1 begun, but no "
         "process here works on them"
     )
 

@@ -163,7 +163,7 @@ def test_show_says_status_provenance_and_trace(results):
     assert first == "e/wine/gaussian/a/0: converged - well"
     titles = [line.partition(":")[0] for line in lines]
     assert titles == ["result", "time", "memory", "calls", "problem", "provenance", "trace"]
-    assert lines[0] == "result: uses_degrees False, cost -3, quality_metric accuracy, quality 0.95"
+    assert lines[0] == "result: cost -3, quality_metric accuracy, quality 0.95"
     assert lines[-1] == (
         "trace: 3 iterates seen; cost -1 at 0.1 s, -3 at 0.5 s, lowest -3, within 0.01 % of it after 0.2 s"
     )

@@ -31,6 +31,12 @@ SETTINGS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def own_cores(tmp_path_factory, monkeypatch):
+    """Let no timed batch of another checkout make a run wait: the locks of cores are in the temporary folder."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))
+
+
 def kdrbench(*words):
     return CliRunner().invoke(main, ["run", *map(str, words)])
 

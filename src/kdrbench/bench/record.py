@@ -46,7 +46,7 @@ class Record:
 
     @classmethod
     def axis_names(cls) -> tuple[str, ...]:
-        """The columns that name a row: experiment, data set, cell, run and key."""
+        """Return the columns that name a row: experiment, data set, cell, run and key."""
         return ("experiment", "dataset", *cls.CELL, "run", *cls.KEYS)
 
     @property

@@ -129,7 +129,7 @@ def _result_columns(record: Record) -> list[str]:
     from kdrbench.bench.record import Record, column_types
 
     others = {*column_types(Record), *record.axis_names(), *(name for names in _GROUPS.values() for name in names)}
-    return [name for name in column_types(type(record)) if name not in others]
+    return [name for name in column_types(type(record)) if name not in others]  # type: ignore[arg-type]
 
 
 def find_record(results: Path, run: str) -> Record:

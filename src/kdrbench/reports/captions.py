@@ -1,4 +1,4 @@
-"""What Snakemake's report (``snakemake --report``) says of tables and figures: caption, chapter and labels of each.
+"""Captions, chapters and labels of tables and figures in Snakemake's report (``snakemake --report``).
 
 A rule marks its page or picture with ``report(path, **caption(...))`` and gives the caption's text as the parameter
 ``caption``, which the one caption file prints.

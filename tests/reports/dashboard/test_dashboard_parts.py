@@ -4,8 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from kdrbench.reports.dashboard.contents import Line, contents_of
-from kdrbench.reports.dashboard.overview import percent_label
+from kdrbench.reports.dashboard.overview import ContentsLine, contents_of, percent_label
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.figures.draw_plotly import plotly_panels
@@ -33,9 +32,9 @@ def test_figures_of_an_experiment_are_in_one_line_of_the_contents():
         titled("d", "D"),
     ]
     assert contents_of(charts) == [
-        Line("T: x.", [("Cost", "a"), ("Samples", "c")]),
-        Line("", [("Alone: in this.", "b")]),
-        Line("", [("D", "d")]),
+        ContentsLine("T: x.", [("Cost", "a"), ("Samples", "c")]),
+        ContentsLine("", [("Alone: in this.", "b")]),
+        ContentsLine("", [("D", "d")]),
     ]
 
 

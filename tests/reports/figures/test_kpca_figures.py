@@ -11,8 +11,7 @@ from kdrbench.cli import main
 from kdrbench.datasets import load_dataset, save_prepared
 from kdrbench.kernels import Polynomial
 from kdrbench.reports.figures.chart import Chart
-from kdrbench.reports.figures.kpca_planes import figure_2, figure_3
-from kdrbench.reports.figures.kpca_tricks import figure_4, figure_5
+from kdrbench.reports.figures.kpca_figures import figure_2, figure_3, figure_4, figure_5
 from kdrbench.stages.kpca_figures import compute
 from kdrbench.stages.kpca_figures.trick_comparison import draw_halves, solve_both
 

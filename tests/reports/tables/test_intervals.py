@@ -4,7 +4,7 @@ import pytest
 from scipy import stats
 
 from kdrbench.reports.tables.cells import Cell
-from kdrbench.reports.tables.intervals import interval_of, wilson
+from kdrbench.reports.tables.significance import interval_of, wilson
 
 
 def cell(metric, mean, std, counted=10, n_tested=0):

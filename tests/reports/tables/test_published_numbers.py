@@ -16,7 +16,7 @@ TEXT_ROWS = list(
         files("kdrbench.reports.tables").joinpath("published_lowrank.csv").read_text(encoding="utf-8").splitlines()
     )
 )
-shared = Path(__file__).resolve().parents[3] / "shared" / "published" / "published.csv"
+shared = Path(__file__).resolve().parents[4] / "shared" / "published" / "published.csv"
 
 
 def test_every_number_of_every_table_is_there():
@@ -45,7 +45,7 @@ def test_table_4_has_no_hole():
                         assert (number.value is None) == (number.status == "not_available")
 
 
-def test_no_number_stands_twice():
+def test_no_number_is_there_twice():
     axes = [tuple(list(row.values())[:7]) for row in ROWS]
     assert len(set(axes)) == len(axes)
 

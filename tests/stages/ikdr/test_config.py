@@ -50,7 +50,7 @@ CONFIG = table_4_config()
         ("baselines.ism", {"method": "svm"}, "config: baselines.ism: a solver has this name too; give one of them"),
         ("kernels.none", {"family": "linear"}, "config: kernels.none: the name means that there is no kernel; choose"),
         ("solvers.dg.start", "phi", "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate"),
-        ("solvers.dg.variant", "fast", "config: solvers.dg: unknown value of solver option variant: 'fast'; allowed"),
+        ("solvers.dg.variant", "fast", "config: solvers.dg: unknown solver option variant 'fast'; allowed"),
         ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
         (f"{TABLE}.fold", 3, f"unknown key in {TABLE}: 'fold'; allowed: .*Did you mean 'folds'"),
     ],

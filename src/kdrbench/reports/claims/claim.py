@@ -13,7 +13,7 @@ from kdrbench.solvers import Status
 
 
 class Decision(StrEnum):
-    """What the records say of a claim; ``undecided`` where they lack what it needs."""
+    """How the records decide a claim; ``undecided`` where they lack what it needs."""
 
     CONFIRMED = "confirmed"
     CONTRADICTED = "contradicted"

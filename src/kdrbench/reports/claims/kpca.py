@@ -7,7 +7,7 @@ import json
 import pandas as pd
 
 from kdrbench.reports.claims.claim import Found, Records, confirmed_if, listed, undecided
-from kdrbench.reports.figures.kpca_tricks import KERNEL_TRICK
+from kdrbench.reports.figures.kpca_figures import KERNEL_TRICK
 from kdrbench.reports.tables.labels import dataset_label
 
 PLAIN, CROSS_VALIDATED, ALIGNED = "plain", "cross_validated", "aligned"

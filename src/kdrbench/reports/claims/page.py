@@ -1,4 +1,4 @@
-"""All claims with what the records say of them, as a page and as JSON for the dashboard."""
+"""All claims with their decisions, as a page and as JSON for the dashboard."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Decided = list[tuple[Claim, Found]]
 
 
 def decided(records: Records) -> Decided:
-    """Return every claim with what the records say of it."""
+    """Return every claim with its decision by the records."""
     return [(claim, claim.decide(records)) for claim in CLAIMS]
 
 

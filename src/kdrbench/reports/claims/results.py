@@ -17,7 +17,7 @@ LEAST_ACCURACY = 0.95
 CONIC = "gaussian_polynomial"
 # Half a unit of the last digit that the papers print of a share.
 _LEVEL = 5e-4
-# ISM stops before it stands still; nearer than this a run is taken for a fixed point.
+# ISM stops before it is stationary; a run nearer than this counts as a fixed point.
 _FIXED = 1e-4
 _ROUNDING = 1e-9
 

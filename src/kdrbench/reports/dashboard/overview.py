@@ -1,4 +1,4 @@
-"""The first thing a reader sees: how much was run, how it ended, how much of the papers is met."""
+"""What a reader sees first: how much was run, how it ended, how much of the papers is met, which figures there are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.records import IKDR, NO_KERNEL
 from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.published_vs_ours import COUNTED, Comparison
@@ -68,7 +69,7 @@ def shares_of(comparisons: list[Comparison]) -> list[Bar]:
 
 
 def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
-    """Return the claims by what the records say of them: all, then a paper at a time."""
+    """Return the claims by decision: all, then a paper at a time."""
     groups: dict[str, list[str]] = {"All claims": []} if claims else {}
     for claim in claims:
         groups["All claims"].append(claim["verdict"])
@@ -88,3 +89,29 @@ def _bar(title: str, names: list[str], order: list[str]) -> Bar:
     counts = Counter(names)
     total = len(names)
     return Bar(title, total, [Share(name, counts[name], 100 * counts[name] / max(1, total)) for name in order])
+
+
+@dataclass(frozen=True)
+class ContentsLine:
+    """What the figures of a line are of, empty for a figure alone, and (words, name) of each."""
+
+    title: str
+    links: list[tuple[str, str]]
+
+
+def contents_of(charts: list[Chart]) -> list[ContentsLine]:
+    """Return the charts in the order they come; those whose titles have the same words after a colon together."""
+    counts = Counter(_parts(chart)[1] for chart in charts)
+    lines: dict[str, ContentsLine] = {}
+    for chart in charts:
+        kind, of = _parts(chart)
+        if of and counts[of] > 1:
+            lines.setdefault(of, ContentsLine(of, [])).links.append((kind, chart.name))
+        else:
+            lines[chart.name] = ContentsLine("", [(chart.title, chart.name)])
+    return list(lines.values())
+
+
+def _parts(chart: Chart) -> tuple[str, str]:
+    kind, _, of = chart.title.partition(": ")
+    return kind, of

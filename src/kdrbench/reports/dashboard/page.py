@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from kdrbench.errors import InputError
-from kdrbench.reports.dashboard.contents import contents_of
-from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, percent_label, shares_of
-from kdrbench.reports.dashboard.packing import pack, pack_data, plotly_script, tables_script, tables_style
+from kdrbench.reports.dashboard.overview import (
+    claims_of,
+    contents_of,
+    counts_of,
+    endings_of,
+    percent_label,
+    shares_of,
+)
 from kdrbench.reports.dashboard.quality import checks_of
 from kdrbench.reports.dashboard.runs import run_data
 from kdrbench.reports.figures.chart import Chart
@@ -148,3 +157,34 @@ def sort_key(text: str) -> float:
     power = re.search(r"\)e(-?\d+)", text) if PLUS_MINUS in text else None
     value = float(found[1]) * (10.0 ** int(power[1]) if power else 1.0)
     return value * _SECONDS.get(found[2] or "s", 1.0)
+
+
+def pack(text: str) -> str:
+    """Return ``text`` compressed, in base64; the same for the same text always."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
+
+
+def pack_data(data: Any) -> str:
+    """Return ``data`` as compressed JSON."""
+    return pack(json.dumps(data, separators=(",", ":"), allow_nan=False))
+
+
+def plotly_script() -> str:
+    """Return Plotly's script, which makes the global ``Plotly``."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
+
+
+def tables_script() -> str:
+    """Return the module of DataTables that itables ships; its default export is the constructor."""
+    return _of_itables("dt_bundle.js")
+
+
+def tables_style() -> str:
+    """Return the style sheet that belongs to :func:`tables_script`."""
+    return _of_itables("dt_bundle.css")
+
+
+def _of_itables(name: str) -> str:
+    return files("itables").joinpath("html", name).read_text(encoding="utf-8")

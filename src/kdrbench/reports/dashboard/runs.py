@@ -20,7 +20,7 @@ from kdrbench.reports.tables.labels import (
 )
 from kdrbench.reports.tables.numbers import rounded
 
-# More points of a trace than this cannot be told apart in a small plot.
+# A small plot cannot show more points of a trace than this.
 POINTS_OF_A_TRACE = 50
 # Columns by what they are about, in the order in which the details show them; all that no group names is provenance.
 _GROUPS = {

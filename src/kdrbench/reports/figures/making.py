@@ -14,8 +14,7 @@ from kdrbench.datasets import load_prepared
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.cost_against_time import CALLS, TIME, cost_against_time
-from kdrbench.reports.figures.kpca_planes import Arrays, figure_2, figure_3
-from kdrbench.reports.figures.kpca_tricks import figure_4, figure_5
+from kdrbench.reports.figures.kpca_figures import Arrays, figure_2, figure_3, figure_4, figure_5
 from kdrbench.reports.figures.loadings import loadings
 from kdrbench.reports.figures.low_rank import low_rank_chart
 from kdrbench.reports.figures.performance_profile import performance_profile

@@ -49,7 +49,7 @@ def _read_template(name: str) -> str:
 
 
 def sections_of_runs(runs: pd.DataFrame) -> list[Section]:
-    """Return what any system's page says of its runs: the data, how the runs ended, where they were made."""
+    """Return what the page of any system tells about its runs: the data, how runs ended, where they were made."""
     registry = load_registry()
     registered = [registry[name] for name in dict.fromkeys(runs["dataset"]) if name in registry]
     cards = [(entry.title, facts_of(entry)) for entry in registered]

@@ -1,7 +1,7 @@
 """The tables of IKDR in the layout of the papers' Table 4, each cell beside its published number.
 
 One block a data set with a row for time, cost and quality; one group of columns a kernel with a column for each solver.
-At the right stand the baselines, which have no kernel and no cost. Where converged variants are beside published ones,
+At the right are the baselines, which have no kernel and no cost. Where converged variants are beside published ones,
 each kernel has a group of either.
 """
 

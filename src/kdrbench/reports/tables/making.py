@@ -20,7 +20,6 @@ from kdrbench.reports.records import (
     stage_table,
     system_of,
 )
-from kdrbench.reports.tables.complexity import complexity_table
 from kdrbench.reports.tables.html import Section, render_html, sections_of_runs
 from kdrbench.reports.tables.ikdr import beside_published, compared_cells, ikdr_table
 from kdrbench.reports.tables.kpca_trick import kpca_tables
@@ -29,7 +28,7 @@ from kdrbench.reports.tables.low_rank import measured_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
 from kdrbench.reports.tables.published_vs_ours import compare
 from kdrbench.reports.tables.published_vs_ours_page import low_rank_table
-from kdrbench.reports.tables.size_series import size_series
+from kdrbench.reports.tables.size_series import complexity_table, size_series
 from kdrbench.reports.tables.table import Entry, Table, entries
 
 # Numbers of the provenance, which a plain table leaves out.

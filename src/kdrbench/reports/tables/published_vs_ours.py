@@ -10,11 +10,11 @@ import pandas as pd
 
 from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, experiments_of
 from kdrbench.reports.tables.ikdr import compared_cells, published_axes
-from kdrbench.reports.tables.intervals import interval_of
 from kdrbench.reports.tables.kpca_cells import METRIC, PAPER, PLAIN, SETTING, TABLES, kpca_cells
 from kdrbench.reports.tables.labels import VARIANTS
 from kdrbench.reports.tables.low_rank import published_and_sources
 from kdrbench.reports.tables.published_numbers import find_published, paper_label, printed_table, published_numbers
+from kdrbench.reports.tables.significance import interval_of
 from kdrbench.reports.tables.verdicts import Compared, Verdict
 
 NO_EXPERIMENT = "no experiment that was run has this cell"

@@ -1,18 +1,36 @@
-"""Tests of whether two methods differ, from the differences of their paired results.
+"""How sure a mean is, and whether two methods differ, from the differences of their paired results.
 
-Source: Wilcoxon, "Individual comparisons by ranking methods", 1945; Holm, "A simple sequentially rejective multiple
-test procedure", 1979; Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 2006; Nadeau and
-Bengio, "Inference for the generalization error", Machine Learning 52, 2003.
+95 % intervals of the means in a table:
+
+accuracy     Wilson's interval for the share of all test samples that were labelled rightly. Each sample is tested once
+             in a cross validation, so the mean over runs is that share (but for folds of unequal size). It lies within
+             0 to 1 and is wide enough where every run has 100 %, of which a spread over runs says nothing.
+other shares (NMI, errors over random subsets) Student's t over the runs, cut at 0 and 1.
+the rest     Student's t over the runs.
+
+One run has no interval. Folds share training rows and random subsets share rows, so t is too narrow there: approximate.
+
+Source: Wilson, "Probable inference, the law of succession, and statistical inference", 1927; Brown, Cai, DasGupta,
+"Interval estimation for a binomial proportion", 2001; Bengio and Grandvalet, "No unbiased estimator of the variance of
+K-fold cross-validation", JMLR 2004; Wilcoxon, "Individual comparisons by ranking methods", 1945; Holm, "A simple
+sequentially rejective multiple test procedure", 1979; Demsar, "Statistical comparisons of classifiers over multiple
+data sets", JMLR 2006; Nadeau and Bengio, "Inference for the generalization error", Machine Learning 52, 2003.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kdrbench.reports.records import Metric
+from kdrbench.reports.tables.cells import Cell
+
 SIGNIFICANT = 0.05
+_SHARES = frozenset(map(str, Metric))
+Interval = tuple[float, float] | tuple[None, None]
 
 
 def signed_rank_p(differences: Sequence[float] | NDArray[np.float64]) -> float:
@@ -61,3 +79,27 @@ def corrected_t_p(differences: ArrayLike, test_share: float) -> float | None:
         return 1.0 if mean == 0.0 else 0.0
     statistic = abs(mean) / (spread * np.sqrt(1.0 / len(values) + test_share))
     return float(2.0 * t.sf(statistic, len(values) - 1))
+
+
+def interval_of(metric: str, cell: Cell) -> Interval:
+    """Return the interval of a cell's mean, as the module's table says; ``metric`` is its name in tables."""
+    if cell.mean is None or cell.std is None or cell.counted < 2:
+        return None, None
+    if metric == Metric.ACCURACY and cell.n_tested:
+        return wilson(cell.mean, cell.n_tested)
+    # The spread of the cell is that of the population: over n - 1 it gives the standard error.
+    from scipy.stats import t
+
+    half = float(t.ppf(0.975, cell.counted - 1)) * cell.std / math.sqrt(cell.counted - 1)
+    low, high = cell.mean - half, cell.mean + half
+    return (max(0.0, low), min(1.0, high)) if metric in _SHARES else (low, high)
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval for a share of ``n`` independent trials."""
+    from scipy.stats import norm
+
+    z = float(norm.ppf(0.975))
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)

@@ -146,7 +146,7 @@ function filterOf(kind) {
 }
 
 function tableOptions(table, name) {
-  // Groups of columns stand above the line of columns.
+  // Groups of columns are above the line of columns.
   const target = table.tHead.rows.length - 1;
   return {
     paging: false,

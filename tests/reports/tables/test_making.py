@@ -1,0 +1,89 @@
+"""From names to tables, and tables of systems that the reports do not know."""
+
+import json
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from kdrbench import stages
+from kdrbench.cli import main
+from kdrbench.errors import InputError
+from kdrbench.reports.tables.making import make_table, plain_table, reports_named
+from kdrbench.reports.tables.table import Entry, Table
+from report_rows import kpca_run, run
+
+CONFIG = {
+    "run": ["fourth", "tables"],
+    "experiments": {
+        "fourth": {"system": "another", "title": "A fourth system."},
+        "tables": {"system": "kpca_trick", "learners": ["dne"], "title": "T."},
+    },
+}
+RUNS = pd.DataFrame(
+    [
+        run("wine", "one", 0, experiment="fourth", kernel="linear", cost=-1.0, quality=None),
+        run("wine", "one", 1, experiment="fourth", kernel="linear", cost=-3.0, quality=0.5),
+        run("wine", "two", 0, experiment="fourth", kernel="linear", cost=-5.0, quality=None, status="failed"),
+    ]
+)
+
+
+class Without:
+    """A stage that lays out no table."""
+
+
+class With:
+    @staticmethod
+    def table(runs, name, experiment):
+        return Table(name, experiment["title"], ["Rows"], [[[Entry(str(len(runs)))]]])
+
+
+def test_a_name_is_a_table_or_an_experiment_with_its_tables():
+    assert [report.name for report in reports_named("fourth", CONFIG)] == ["fourth"]
+    assert [report.name for report in reports_named("tables", CONFIG)] == [
+        "tables_table3",
+        "tables_tests",
+        "tables_times",
+    ]
+    assert [report.name for report in reports_named("tables_tests", CONFIG)] == ["tables_tests"]
+    with pytest.raises(InputError, match=r"unknown table 'tables_test'; .* Did you mean 'tables_tests'\?"):
+        reports_named("tables_test", CONFIG)
+
+
+def test_a_system_without_a_table_has_the_means_of_its_results():
+    table = plain_table("fourth", RUNS, CONFIG["experiments"]["fourth"])
+    assert table.columns[:5] == ["Dataset", "Kernel", "Method", "Runs", "time_s"]
+    place = {column: number for number, column in enumerate(table.columns)}
+    first, second = table.rows
+    assert [entry.text for entry in first[:4]] == ["wine", "linear", "one", "2"]
+    assert (first[place["cost"]].text, first[place["quality"]].text) == ("-2", "0.5")
+    assert second[place["quality"]].text == "-"
+    assert not {"wall_s", "seed", "run", "memory_mib"} & set(table.columns)
+
+
+@pytest.mark.parametrize(("stage", "columns"), [(Without, 4), (With, 1)])
+def test_a_stage_may_lay_out_its_own_table(tmp_path, monkeypatch, stage, columns):
+    monkeypatch.setattr(stages, "find_stage", lambda system: stage)
+    (tmp_path / "merged").mkdir()
+    RUNS.to_csv(tmp_path / "merged" / "fourth.csv", index=False)
+    (report,) = reports_named("fourth", CONFIG)
+    table, sections = make_table(report, CONFIG, tmp_path)
+    assert (len(table.columns) == 1) == (columns == 1)
+    assert [section.title for section in sections] == ["The data", "How the runs ended"]
+
+
+def test_the_command_writes_all_tables_of_an_experiment(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    (tmp_path / "merged").mkdir()
+    rows = [
+        kpca_run(experiment="tables", variant=name, run=number) for name in ("plain", "aligned") for number in (0, 1)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "merged" / "tables.csv", index=False)
+    words = ["table", "tables", "--config", tmp_path / "config.json", "--results", tmp_path, "--out", tmp_path / "out"]
+    done = CliRunner().invoke(main, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+    names = {
+        f"tables_{part}.{kind}" for part in ("table3", "tests", "times") for kind in ("tex", "html", "csv", "json")
+    }
+    assert {path.name for path in (tmp_path / "out").iterdir()} == names

@@ -1,0 +1,118 @@
+"""What reports a configuration has, by name."""
+
+import pytest
+
+from kdrbench.reports import captions, outputs
+
+IKDR = {"paradigm": "supervised", "datasets": ["wine"], "folds": 2, "title": "T."}
+PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}
+EXPERIMENTS = {
+    "small": IKDR | PAPER,
+    "again": IKDR | PAPER | {"folds": 1},
+    "scaling_d": IKDR | {"folds": 1},
+    "segments": {
+        "paradigm": "alternative",
+        "datasets": ["flower", "wine"],
+        "title": "T.",
+        "published": {"paper": "neurips2019", "figure": "1a"},
+    },
+    "kpca_tables": {"system": "kpca_trick", "learners": ["nca", "own.py:Axes"], "title": "T."},
+    "kpca_figure3": {"system": "kpca_figures", "figure": 3, "datasets": ["ionosphere"], "title": "T."},
+    "kpca_figure5": {"system": "kpca_figures", "figure": 5, "datasets": ["ionosphere"], "title": "T."},
+    "digits": {"system": "low_rank", "datasets": ["digits"], "constraints": [0, 25], "title": "T."},
+    "size": {"system": "low_rank", "datasets": ["scaling-500"], "constraints": [50], "title": "T."},
+    "fourth": {"system": "another", "title": "T."},
+}
+CONFIG = {"run": list(EXPERIMENTS), "experiments": EXPERIMENTS}
+
+
+def test_every_experiment_has_its_tables_and_several_have_tables_together():
+    tables = outputs.tables_of(CONFIG)
+    assert list(tables) == [
+        *("small", "again", "scaling_d", "segments"),
+        *("kpca_table1", "kpca_own_py_Axes", "kpca_tests", "kpca_times"),
+        *("digits", "size", "fourth", "paired_tests", "complexity", "low_rank_text"),
+    ]
+    assert tables["kpca_tests"].experiments == ("kpca_tables",)
+    assert tables["complexity"].experiments == ("scaling_d",)
+    assert tables["small"].figures == ("small_cost_against_time",)
+    assert tables["fourth"].kind == "another"
+
+
+def test_figures_are_those_that_the_runs_can_show():
+    figures = outputs.figures_of(CONFIG)
+    assert {name for name in figures if name.startswith("small")} == {
+        "small_cost_against_time",
+        "small_scatter",
+        "small_cost_against_calls",
+        "small_loadings",
+    }
+    assert "again_loadings" not in figures
+    assert {"segments_segmentation", "kpca_figure3", "digits", "performance_profile", "scaling"} <= set(figures)
+    assert not {"size", "fourth", "segments_cost_against_calls"} & set(figures)
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("small_scatter", ["findings of small", "results/data/wine.npz"]),
+        ("small_cost_against_time", ["traces of small"]),
+        (
+            "segments_segmentation",
+            ["findings of segments", "results/data/flower.npz", "results/data/wine.npz", "results/data/flower.png"],
+        ),
+        ("kpca_figure3", ["findings of kpca_figure3", "results/data/ionosphere.npz"]),
+        ("kpca_figure5", []),
+        ("digits", []),
+        ("performance_profile", [f"traces of {name}" for name in ("small", "again", "scaling_d", "segments")]),
+    ],
+)
+def test_a_figure_waits_for_what_it_is_drawn_from(name, files):
+    report = outputs.figures_of(CONFIG)[name]
+    paths = outputs.figure_sources(CONFIG, report, lambda experiment, kind: [f"{kind} of {experiment}"])
+    assert paths == files
+
+
+def test_a_named_configuration_has_folders_of_its_own():
+    named = CONFIG | {"name": "mine", "run": ["small"]}
+    assert "reports/mine/small.tex" in outputs.outputs(named)
+    assert outputs.system_tables(named) == ["results/mine/ikdr.csv"]
+    assert outputs.merged_tables(named, outputs.tables_of(named)["small"]) == ["results/mine/merged/small.csv"]
+    assert {path.split("/")[1] for path in outputs.outputs(named)} == {"mine"}
+    assert "reports/small.pdf" in outputs.outputs(CONFIG, typeset=True)
+    assert "reports/small.pdf" not in outputs.outputs(CONFIG)
+
+
+def test_all_outputs_are_different_and_the_dashboard_shows_their_data():
+    files = outputs.outputs(CONFIG, typeset=True)
+    assert len(files) == len(set(files))
+    parts = outputs.dashboard_parts(CONFIG)
+    assert {"reports/small.json", "reports/figures/digits.json", "reports/claims.json"} <= set(parts)
+
+
+def test_targets_are_experiments_and_the_papers_tables_and_figures():
+    targets = outputs.targets(CONFIG)
+    assert set(EXPERIMENTS) <= set(targets)
+    assert {"reports/small.html", "reports/again.html"} <= set(targets["neurips2019_table4"])
+    assert "reports/figures/segments_segmentation.png" in targets["neurips2019_figure1a"]
+    assert "reports/figures/scaling.png" in targets["neurips2019_figure1b"]
+    assert targets["ismplus_table4"] == [f"reports/complexity.{kind}" for kind in ("tex", "html", "csv", "json")]
+    assert targets["kpca_table1"] == [f"reports/kpca_table1.{kind}" for kind in ("tex", "html", "csv", "json")]
+    assert "kpca_table2" not in targets
+    assert targets["kpca_figure3"] == [f"reports/figures/kpca_figure3.{kind}" for kind in ("pdf", "png", "json")]
+    assert targets["size"] == [f"reports/size.{kind}" for kind in ("tex", "html", "csv", "json")]
+
+
+def test_every_table_figure_and_page_has_a_caption():
+    class Wildcards:
+        table, figure = "small", "performance_profile"
+
+    tables, figures = outputs.tables_of(CONFIG), outputs.figures_of(CONFIG)
+    texts = [captions.table_text(report) for report in tables.values()]
+    texts += [captions.figure_text(report) for report in figures.values()]
+    texts += [captions.page_text(name) for name in ("published_vs_ours", "claims", "dashboard")]
+    assert all(text.endswith(".") for text in texts)
+    labels = captions.table_caption(tables)["labels"](Wildcards)
+    assert labels == {"of": "small", "shows": "time, cost and quality"}
+    assert captions.figure_caption(figures)["labels"](Wildcards)["of"] == "all"
+    assert captions.page_caption("claims")["category"] == "Published and ours"
