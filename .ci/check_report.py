@@ -10,7 +10,7 @@ names += ["published_vs_ours.html", "dashboard.html"]
 # The first words of each caption.
 captions = [
     "Time, cost and quality of each method",
-    "How far each solver of",
+    "How far each solver is",
     "Every published number",
     "All tables, figures",
 ]

@@ -1,6 +1,7 @@
 """The project's configuration, cut down to parts of it for tests."""
 
 import copy
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -9,8 +10,14 @@ ROOT = Path(__file__).parents[1]
 _SECTIONS = ("seed", "data", "limits", "timing", "kernels", "solvers", "baselines")
 
 
-def whole_config():
+@cache
+def _read():
     return yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def whole_config():
+    """A copy that a test may change."""
+    return copy.deepcopy(_read())
 
 
 def ikdr_config():
@@ -38,7 +45,7 @@ TABLE = "experiments.table4_supervised"
 
 def changed_config(path, value):
     """The configuration of Table 4 with another value at a path; ``KeyError`` removes what is there."""
-    config = copy.deepcopy(table_4_config())
+    config = table_4_config()
     *parents, last = path.split(".")
     place = config
     for key in parents:

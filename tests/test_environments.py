@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kdrbench.datasets import load_dataset, save_prepared
-from metric_cases import metric_batch
+from kdrbench.stages.config import load_grid
 
 ROOT = Path(__file__).parents[1]
 # Keeps out what an environment does not name; what its packages bring along themselves is let in.
@@ -50,42 +50,27 @@ def run(environment, *words):
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "claims",
-        "dashboard",
-        "figure",
-        "kpca-figure",
-        "kpca-merge",
-        "kpca-tables",
-        "lowrank-report",
-        "merge",
-        "paired-tests",
-        "published-vs-ours",
-        "scaling",
-        "status",
-        "table",
-        "typeset",
-    ],
+    ["claims", "dashboard", "figure", "merge", "published-vs-ours", "status", "table", "typeset"],
 )
 def test_commands_of_the_report_environment_start(command):
     done = run("report.yaml", command, "--help")
     assert done.returncode == 0, done.stderr
 
 
-def test_the_environment_of_low_rank_learning_has_what_its_batches_import():
-    code = "from kdrbench.bench import lowrank_job; import kdrbench.lowrank.compiled.von_neumann"
+def imports(environment, code):
     program = BLOCKER.replace("from kdrbench.cli import main\nmain(sys.argv[1:])", code)
-    held = f"BLOCKED = {blocked('lowrank.yaml')!r}\n"
-    done = subprocess.run([sys.executable, "-c", held + program], capture_output=True, text=True, check=False)
+    held = f"BLOCKED = {blocked(environment)!r}\n"
+    return subprocess.run([sys.executable, "-c", held + program], capture_output=True, text=True, check=False)
+
+
+def test_the_environment_of_runs_has_what_low_rank_learning_imports():
+    done = imports("run.yaml", "from kdrbench.stages.low_rank import run; import kdrbench.lowrank.compiled.von_neumann")
     assert done.returncode == 0, done.stderr
-    assert "snakemake" in blocked("lowrank.yaml")
+    assert "snakemake" in blocked("run.yaml")
 
 
-def test_the_report_environment_merges_and_reports_low_rank_rows():
-    code = "from kdrbench.bench import lowrank_grid, lowrank_record, rows; from kdrbench.reports import lowrank_chart"
-    program = BLOCKER.replace("from kdrbench.cli import main\nmain(sys.argv[1:])", code)
-    held = f"BLOCKED = {blocked('report.yaml')!r}\n"
-    done = subprocess.run([sys.executable, "-c", held + program], capture_output=True, text=True, check=False)
+def test_the_report_environment_draws_figures_of_all_systems():
+    done = imports("report.yaml", "from kdrbench.reports.figures import making; from kdrbench.bench import merge")
     assert done.returncode == 0, done.stderr
 
 
@@ -93,15 +78,20 @@ def test_the_report_environment_checks_the_configuration(tmp_path):
     config = json.dumps(yaml.safe_load((ROOT / "config.yaml").read_text()))
     done = run("report.yaml", "freeze-config", "--config", config, "--out", str(tmp_path / "config.json"))
     assert done.returncode == 0, done.stderr
-    # And it is the blocker that would have told: an environment without packages has no command line.
+    # The blocker would show a lack: an environment without packages has no command line.
     assert "click" not in blocked("report.yaml")
     assert "snakemake" in blocked("report.yaml")
 
 
-def test_splits_of_the_kpca_trick_are_run_in_the_solvers_environment(tmp_path):
-    save_prepared(load_dataset("iris"), tmp_path / "iris.npz")
-    words = ["--spec", metric_batch(splits=(0,)).to_json(), "--data", str(tmp_path / "iris.npz")]
-    words += ["--out", str(tmp_path / "rows.jsonl"), "--state", str(tmp_path / "state")]
-    done = run("ikdr.yaml", "kpca-batch", *words, "--time-limit-s", "60", "--memory-limit-mib", "512")
+def test_splits_of_the_kpca_trick_are_run_in_the_environment_of_runs(tmp_path):
+    save_prepared(load_dataset("iris-bundled"), tmp_path / "iris.npz")
+    config = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"run": ["kpca_tables"]}
+    experiment = config["experiments"]["kpca_tables"]
+    candidates = {"default": {"sigmas": {"lowest": 0.1, "highest": 1.0, "number": 2}}}
+    experiment |= {"datasets": ["iris-bundled"], "learners": ["dne"], "splits": 1, "candidates": candidates}
+    experiment |= {"training": {"default": 100}, "test_selected": []}
+    (bundle,) = load_grid(config).bundles()
+    words = ["--job", bundle.to_json(), "--data", str(tmp_path / "iris.npz"), "--results", str(tmp_path / "results")]
+    done = run("run.yaml", "batch", *words, "--time-limit-s", "60", "--memory-limit-mib", "512")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == "iris/0/dne/plain: converged"
+    assert "kpca_tables/iris-bundled/0/dne/plain: converged" in done.stdout

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
 # What only some calls need; each of these takes longer to import than all of kdrbench.
 HEAVY = {"autograd", "joblib", "matplotlib", "numba", "pandas", "PIL", "pooch", "pymanopt", "requests", "sklearn"}
-LIBRARY = ["errors", "methods", "kernels", "problems", "lowrank", "surrogate", "solvers", "paradigms"]
+LIBRARY = ["errors", "methods", "kernels", "problems", "lowrank", "evaluation", "solvers", "paradigms"]
 LIBRARY += ["metric_learning", "baselines", "datasets"]
 BLOCKER = """
 import sys

@@ -6,17 +6,16 @@ from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
-from kdrbench.bench.config import check_config
-from kdrbench.bench.plan import Batch
 
 from configs import table_4_config
 from kdrbench import plugins
-from kdrbench.bench.grid import Grid
+from kdrbench.bench.batch import Batch
 from kdrbench.datasets import load_own
 from kdrbench.errors import ConfigError, InputError
 from kdrbench.kernels import Gaussian, build_kernel, check_definition, median_distance
 from kdrbench.metric_learning import build_learner
 from kdrbench.solvers import build_solver
+from kdrbench.stages.config import checked, load_grid
 from own_methods import KERNEL, SOLVER, write_all
 
 
@@ -153,16 +152,16 @@ def test_each_fault_of_a_data_set_is_said_when_the_config_is_read(here, body, me
         f"import dataclasses\n\n\n@dataclasses.dataclass\nclass Bad:\n    def load(self):\n        {body}\n"
     )
     with pytest.raises(ConfigError, match=f"config: datasets.bad: .*{message}"):
-        check_config(own_config(datasets={"bad": {"loader": "bad.py"}}))
+        checked(own_config(datasets={"bad": {"loader": "bad.py"}}))
 
 
 def test_a_registered_name_is_not_given_twice(here):
     with pytest.raises(ConfigError, match=r"datasets.wine: a registered data set has this name; give yours another"):
-        check_config(own_config(datasets={"wine": {"loader": "my_data.py"}}))
+        checked(own_config(datasets={"wine": {"loader": "my_data.py"}}))
 
 
 def batches():
-    return {batch.path: batch for batch in Grid(own_config()).batches()}
+    return {batch.path: batch for batch in load_grid(own_config()).batches()}
 
 
 def test_the_grid_crosses_own_names_with_all_others(here):
@@ -203,7 +202,7 @@ def test_a_kernel_inside_a_combination_counts_too(here):
     config["kernels"]["rational"] = {"family": "combination", "members": [{"family": "my_kernel.py"}]}
 
     def shas():
-        return {batch.path: batch.sha256 for batch in Grid(config).batches()}
+        return {batch.path: batch.sha256 for batch in load_grid(config).batches()}
 
     before = shas()
     (here / "my_kernel.py").write_text(KERNEL.replace("2 / self.scale**2", "2.0 / self.scale**2 * 1"))

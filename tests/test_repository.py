@@ -8,11 +8,11 @@ import yaml
 
 from configs import whole_config
 from kdrbench import __version__
-from kdrbench.bench.config import check_config, load_schema
-from kdrbench.bench.fold import Split
-from kdrbench.bench.grid import Grid
 from kdrbench.evaluation import EVALUATORS
 from kdrbench.solvers import STARTS
+from kdrbench.stages.config import checked, load_grid
+from kdrbench.stages.ikdr.fold import Split
+from kdrbench.stages.ikdr.stage import IKDRStage
 
 ROOT = Path(__file__).parents[1]
 
@@ -44,30 +44,32 @@ def test_the_demo_laid_over_the_configuration_is_valid():
             below[key] = lay_over(below[key], value) if isinstance(value, dict) and key in below else value
         return below
 
-    check_config(lay_over(config, yaml.safe_load((ROOT / "config.demo.yaml").read_text())))
+    checked(lay_over(config, yaml.safe_load((ROOT / "config.demo.yaml").read_text())))
 
 
 def test_schema_and_code_name_the_same_starts():
-    assert load_schema()["$defs"]["start"]["enum"] == sorted(STARTS)
+    assert IKDRStage().schema["properties"]["start"]["enum"] == sorted(STARTS)
+    sections = IKDRStage().sections["solvers"]["additionalProperties"]["properties"]
+    assert sections["start"]["enum"] == sorted(STARTS)
 
 
 def test_schema_and_code_name_the_same_splits():
-    assert load_schema()["$defs"]["experiment"]["properties"]["split"]["enum"] == list(Split)
+    assert IKDRStage().schema["properties"]["split"]["enum"] == list(Split)
 
 
 def test_the_table_of_experiments_is_that_of_the_configuration():
     text = (ROOT / "docs" / "experiments.md").read_text()
     said = {name: int(runs) for name, runs in re.findall(r"^\| `(\w+)` \|.*\| (\d+) \|$", text, re.M)}
-    grid = Grid(whole_config())
-    assert said == {name: sum(len(batch.folds) for batch in grid.batches(name)) for name in grid.experiments}
+    grid = load_grid(whole_config())
+    assert said == {name: sum(len(batch.runs) for batch in grid.batches(name)) for name in grid.experiments}
 
 
 def test_schema_and_code_name_the_same_evaluators():
-    evaluation = load_schema()["$defs"]["experiment"]["properties"]["evaluation"]["properties"]
+    evaluation = IKDRStage().schema["properties"]["evaluation"]["properties"]
     assert evaluation["evaluator"]["enum"] == list(EVALUATORS)
 
 
-def test_version_stands_once_more_only_where_it_must():
+def test_the_version_is_repeated_only_where_it_must_be():
     assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text()
     assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text()
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()

@@ -20,20 +20,29 @@ def kdrbench(*words):
     return CliRunner().invoke(main, [*map(str, words)])
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A folder with a new plug-in of each kind, and what running their tests printed."""
+    folder = tmp_path_factory.mktemp("plugins")
+    for kind in KINDS:
+        done = kdrbench("new", kind, f"my_{kind.replace('-', '_')}", "--into", folder / "made")
+        assert done.exit_code == 0, done.output
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "-W", "error", "--rootdir", folder, folder / "made"]
+    tested = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    return folder / "made", tested
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_written_passes_its_own_test(tmp_path, kind):
-    done = kdrbench("new", kind, "my_own", "--into", tmp_path / "folder")
-    assert done.exit_code == 0, done.output
-    files = sorted(path.name for path in (tmp_path / "folder").iterdir())
-    assert files == ["my_own.py", "test_my_own.py"]
-    text = (tmp_path / "folder" / "my_own.py").read_text()
-    assert "class MyOwn:" in text
+def test_what_is_written_passes_its_own_test(written, kind):
+    folder, tested = written
+    name = f"my_{kind.replace('-', '_')}"
+    plugin, test = ((folder / file).read_text() for file in (f"{name}.py", f"test_{name}.py"))
+    assert f"class {''.join(map(str.capitalize, name.split('_')))}:" in plugin
     for word in ("ClassName", "plugin_name", "kind_name"):
-        assert word not in text + (tmp_path / "folder" / "test_my_own.py").read_text()
-    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "--rootdir", tmp_path, tmp_path / "folder"]
-    tested = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert word not in plugin + test
     assert tested.returncode == 0, tested.stdout
-    assert "2 passed" in tested.stdout
+    assert tested.stdout.count(f"PASSED made/test_{name}.py::") == 2
+    assert len(list(folder.glob("*.py"))) == 2 * len(KINDS)
 
 
 def test_nothing_is_written_over(tmp_path):

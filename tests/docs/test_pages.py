@@ -16,10 +16,11 @@ from configs import whole_config
 from kdrbench import estimators
 from kdrbench.bench.record import column_types
 from kdrbench.cli import main
+from kdrbench.commands.options import read_configs
 from kdrbench.errors import ConfigError
 from kdrbench.lowrank import squared_distances
 from kdrbench.reports.outputs import COMPLEXITY, LOW_RANK_TEXT, PAIRED_TESTS, outputs, report_folder, targets
-from kdrbench.stages.config import checked
+from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.registry import STAGES, build_stage
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +87,13 @@ def test_code_on_the_pages_is_python(page):
             compile(block, page.name, "exec")
 
 
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "quick_start.md"], ids=lambda path: path.name)
+def test_the_runs_of_the_demo_are_counted(page):
+    demo = load_grid(read_configs((ROOT / "config.yaml", ROOT / "config.demo.yaml")))
+    n_runs = sum(len(batch.runs) for batch in demo.batches())
+    assert re.findall(r"(\d+) runs", page.read_text()) == [str(n_runs)]
+
+
 def test_every_page_is_in_the_contents():
     contents = (ROOT / "docs" / "index.md").read_text().splitlines()
     missing = [page.stem for page in PAGES[1:] if page.stem != "index" and page.stem not in contents]
@@ -102,7 +110,7 @@ def test_the_readme_prints_what_it_shows(capsys):
 def shell_lines(page):
     """Return the commands of a page: lines of indented or console blocks, without prompt and comment."""
     lines = [line.strip().removeprefix("$ ") for line in page.read_text().splitlines() if re.match(r"    \S|\$ ", line)]
-    return [line.partition("  #")[0].split(" -- ")[-1] for line in lines]
+    return [line.partition("  #")[0] for line in lines]
 
 
 def targets_of(page):
@@ -111,30 +119,23 @@ def targets_of(page):
         words = line.split()
         if "snakemake" not in words or "--report" in words:
             continue
-        options = {"--cores": None, "--configfile": None, "--profile": None}
-        asked = iter(words[words.index("snakemake") + 1 :])
-        names = []
-        for word in asked:
-            if word in options:
-                options[word] = next(asked)
-            elif not word.startswith("-"):
+        options, names, option = {"--cores": [], "--configfile": [], "--profile": []}, [], None
+        for word in words[words.index("snakemake") + 1 :]:
+            if word.startswith("-"):
+                option = word
+            elif option == "--configfile" or (option in options and not options[option]):
+                # Snakemake takes all words after it as configurations.
+                options[option].append(word)
+            else:
                 names.append(word)
-        yield from ((name, options["--configfile"]) for name in names)
+        assert all(name.endswith(".yaml") for name in options["--configfile"]), line
+        yield from ((name, next(iter(options["--configfile"]), None)) for name in names)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_targets_on_the_pages_exist(page):
-    config = whole_config()
-    demo = yaml.safe_load((ROOT / "config.demo.yaml").read_text())
-    known = {
-        None: {**config, "name": ""},
-        "config.demo.yaml": {
-            **config,
-            **demo,
-            "name": "demo",
-            "experiments": {**config["experiments"], **demo["experiments"]},
-        },
-    }
+    demo = read_configs((ROOT / "config.yaml", ROOT / "config.demo.yaml"))
+    known = {None: whole_config(), "config.demo.yaml": demo | {"name": "demo"}}
     for name, overlay in targets_of(page):
         if overlay in known:
             used = known[overlay]
@@ -152,9 +153,9 @@ def test_commands_on_the_pages_exist(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_files_of_the_project_on_the_pages_exist(page):
-    named = re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|toml|smk|yaml|txt)|[\w./-]+/)`", page.read_text())
+    named = re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|toml|smk|yaml|txt|csv|json)|[\w./-]+/)`", page.read_text())
     # Places of results, of the user's own files, and below a package that the sentence names.
-    others = ("path/", "results/", "reports/", "logs/", ".workspace/", "parsers/")
+    others = ("path/", "results/", "reports/", "logs/", ".workspace/", "parsers/", "iris/", "gyrb/")
     ours = [name for name in named if not name.startswith(others)]
     roots = (ROOT, ROOT / "src" / "kdrbench")
     missing = [name for name in ours if not any((root / name).exists() for root in roots)]

@@ -132,14 +132,14 @@ def forget(place: str, results: Path) -> None:
     from kdrbench.bench.job_size import CHEAP
     from kdrbench.errors import InputError
 
-    workspace, experiment = results / ".workspace" / place, place.split("/")[0]
-    if not workspace.is_dir() or ".." in Path(place).parts:
+    workspace, parts = results / ".workspace" / place, Path(place).parts
+    if not workspace.is_dir() or not parts or parts[0] == "/" or ".." in parts:
         raise InputError(f"{results} holds no runs of {place!r}; see the folders in {results / '.workspace'}")
     shutil.rmtree(workspace)
     # Files of shared jobs are assembled again from the workspaces of their other cells.
-    for path in (results / "runs" / experiment).rglob("*.jsonl"):
-        job = path.relative_to(results / "runs").with_suffix("").as_posix()
-        if path.stem == CHEAP or f"{job}/".startswith(f"{place}/"):
+    for path in (results / "runs" / parts[0]).rglob("*.jsonl"):
+        job = path.relative_to(results / "runs").with_suffix("").parts
+        if path.stem == CHEAP or job[: len(parts)] == parts:
             path.unlink()
     click.echo(f"the workflow will make the runs of {place} again")
 

@@ -19,7 +19,7 @@ from kdrbench.metric_learning import (
     learn_map,
 )
 from kdrbench.stages.kpca_trick import run as run_module
-from kdrbench.stages.kpca_trick.run import candidates_of, draw_split
+from kdrbench.stages.kpca_trick.split import candidates_of, draw_split
 from kpca_trick_cases import kpca_batch
 from stage_cases import results_of
 

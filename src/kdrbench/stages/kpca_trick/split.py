@@ -1,0 +1,69 @@
+"""The samples of one split, what all kernels need of their pairs, and the candidate kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kdrbench.bench.seeds import rng_of
+from kdrbench.datasets import Dataset
+from kdrbench.kernels import Combination, Gaussian, Polynomial
+from kdrbench.kernels.family import FloatArray
+from kdrbench.metric_learning import AnyKernel, SamplePairs, kernel_pca, scaled_gaussian
+from kdrbench.metric_learning.neighbours import IntArray
+from kdrbench.metric_learning.selection import Part
+
+
+def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKernel]:
+    """Return scaled Gaussians, sigma evenly on a logarithmic scale, or polynomials (x'y + 1)^p, as defined."""
+    if "degrees" in definition:
+        return [Polynomial(degree) for degree in definition["degrees"]]
+    scale = definition["sigmas"]
+    sigmas = np.geomspace(scale["lowest"], scale["highest"], scale["number"])
+    return [scaled_gaussian(float(sigma), n_features) for sigma in sigmas]
+
+
+@dataclass(frozen=True)
+class SampleSplit:
+    """Training and test samples of one draw, without stratification, and what all kernels need of their pairs."""
+
+    train: FloatArray
+    train_codes: IntArray
+    test: FloatArray
+    test_codes: IntArray
+    pairs: SamplePairs
+    test_pairs: SamplePairs
+
+    def plain(self) -> Part:
+        """Return both sets as they are."""
+        return Part(self.train, self.train_codes, self.test, self.test_codes)
+
+    def coordinates(self, kernel: AnyKernel) -> Part:
+        """Return both sets in the KPCA coordinates of the kernel."""
+        gram = self.pairs.gram(kernel, up_to_constant=True)
+        coordinates = kernel_pca(gram)
+        test = coordinates.transform(self.test_pairs.gram(kernel, up_to_constant=True))
+        return Part(coordinates.transform(gram), self.train_codes, test, self.test_codes)
+
+
+def draw_split(dataset: Dataset, number: int, n_train: int, seed: int) -> SampleSplit:
+    """Return split ``number`` of the data set; it depends on nothing else but size and seed."""
+    order = rng_of("kpca split", dataset.name, number, seed).permutation(len(dataset.labels))
+    chosen, rest = np.split(order, [n_train])
+    train, test = dataset.features[chosen], dataset.features[rest]
+    pairs, test_pairs = SamplePairs(train, train), SamplePairs(test, train)
+    return SampleSplit(train, dataset.labels[chosen], test, dataset.labels[rest], pairs, test_pairs)
+
+
+def kernel_in_words(kernel: AnyKernel, n_features: int) -> str:
+    """Return a kernel in a few words: sigma in the paper's units, degrees, and shares of a combination's weights."""
+    if isinstance(kernel, Combination):
+        total = sum(term.weight for term in kernel.terms)
+        shares = (f"{term.weight / total:.3g} {kernel_in_words(term.kernel, n_features)}" for term in kernel.terms)
+        return " + ".join(shares)
+    if isinstance(kernel, Gaussian):
+        return f"sigma {kernel.sigma / np.sqrt(n_features):.3g}"
+    return f"degree {kernel.degree}" if isinstance(kernel, Polynomial) else repr(kernel)
