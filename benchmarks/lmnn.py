@@ -76,7 +76,7 @@ def problem(name: str, kernelised: bool) -> LMNNObjective:
 
 
 def ours(objective: LMNNObjective) -> Trace:
-    """Return f after so many steps of L-BFGS, each number of steps from the beginning, and its own time."""
+    """Return f after each number of steps of L-BFGS, each number of steps from the beginning, and its own time."""
     trace = Trace()
     for steps in (5, 10, 20, 40, 80, 160, 320):
         before = time.process_time()

@@ -131,8 +131,8 @@ def samples() -> None:
     for kind in (Burg, VonNeumann):
         tried = counts if kind is Burg else counts[:3]
         sweeps = [1e-3 * count * projection_us(kind, 2000, 16, count, True) for count in tried]
-        told = ", ".join(f"{sweep:.3g} ms ({count})" for count, sweep in zip(tried, sweeps, strict=True))
-        print(f"a sweep of {kind.__name__} (constraints), r = 16: {told}; exponent {exponent(tried, sweeps):.2f}")
+        listed = ", ".join(f"{sweep:.3g} ms ({count})" for count, sweep in zip(tried, sweeps, strict=True))
+        print(f"a sweep of {kind.__name__} (constraints), r = 16: {listed}; exponent {exponent(tried, sweeps):.2f}")
 
 
 def itml_loop(features: FloatArray, constraints: Constraints, sweeps: int) -> FloatArray:

@@ -64,8 +64,8 @@ def unfolding() -> None:
         "Isomap": Isomap(n_neighbors=6, n_components=2).fit_transform(roll),
         "PCA": factor_of(roll @ roll.T, 2),
     }
-    told = ", ".join(f"{name} {trustworthiness(roll, rows, n_neighbors=6):.3f}" for name, rows in planes.items())
-    print(f"\nSwiss roll, 150 points, trustworthiness in 2 dimensions: {told}; {result.sweeps} Newton steps")
+    listed = ", ".join(f"{name} {trustworthiness(roll, rows, n_neighbors=6):.3f}" for name, rows in planes.items())
+    print(f"\nSwiss roll, 150 points, trustworthiness in 2 dimensions: {listed}; {result.sweeps} Newton steps")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ _COMMANDS = {
 
 
 class _Group(click.Group):
-    """A group whose commands end with one sentence and exit code 2 on an error the user can mend.
+    """A group whose commands end with one sentence and exit code 2 on an error that the user can correct.
 
     A missing package is such an error: the library is installed without those of the workflow.
     """
@@ -78,5 +78,5 @@ def main() -> None:
     For people: run, list, data, compare, show, status, doctor, new, check. The other commands are the steps of the
     Snakemake workflow; `snakemake --cores N` runs them in order.
 
-    Exit codes: 0, all is well; 1, the answer is bad; 2, something is to be mended, said in one sentence.
+    Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
     """

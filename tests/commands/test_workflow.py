@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.bench.record import append_records
+from kdrbench.bench.workspace import workspace_lock
 from kdrbench.cli import main
 from kdrbench.stages.config import load_grid
 from tiny_stage import tiny_record
@@ -136,6 +137,15 @@ def test_shared_jobs_of_an_experiment_are_assembled_again(workspaces):
     assert "f/wine/cheap" in jobs_of(workspaces)
     # Nothing of it has to run: its cells have their workspaces.
     assert (workspaces / ".workspace/e/iris/it/0-1").is_dir()
+
+
+def test_runs_are_not_forgotten_while_a_process_works_on_them(workspaces):
+    folder = workspaces / ".workspace/e/wine/it/0-0"
+    with workspace_lock(folder.with_name("0-0.lock"), folder):
+        done = kdrbench("forget", "e/wine", "--results", workspaces)
+    assert (done.exit_code, "another process works on" in done.stderr) == (2, True)
+    assert folder.is_dir()
+    assert "e/wine/it/0-0" in jobs_of(workspaces)
 
 
 @pytest.mark.parametrize("place", ["e/wine/i", "", ".", "..", "e/../f", "/"])

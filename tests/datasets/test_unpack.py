@@ -64,7 +64,7 @@ def test_files_are_unpacked_by_their_first_bytes_and_within_a_limit(tmp_path, na
         (gzip.compress(b"x" * 1000, mtime=0)[:-4], "Compressed file ended"),
         (b"\x1f\x8b\x08" + bytes(30), "cannot be read"),
         (b"\x1f\x9d\x88abc", "no header of compress"),
-        (b"\x1f\x9d\x90\xff\xff", "code 511 stands before its word is known"),
+        (b"\x1f\x9d\x90\xff\xff", "code 511 occurs before its word is known"),
     ],
 )
 def test_broken_files_are_refused(tmp_path, content, words):
@@ -99,4 +99,4 @@ def test_damaged_codes_give_other_bytes_or_a_value_error():
         except ValueError as error:
             faults.append(str(error))
     assert faults
-    assert all("stands before its word is known" in fault for fault in faults)
+    assert all("occurs before its word is known" in fault for fault in faults)

@@ -164,7 +164,6 @@ def prose_of_code(path):
     return "\n".join(["\n".join(comments), *(value for value in constants if isinstance(value, str))])
 
 
-@pytest.mark.xfail(strict=True, reason="src is being rewritten in plain words; remove this mark when it is")
 def test_comments_docstrings_and_messages_use_common_words():
     found = {
         str(path.relative_to(ROOT)): count for path in SOURCES if (count := len(FORBIDDEN.findall(prose_of_code(path))))

@@ -7,7 +7,9 @@ A line of a trace holds the cell and the number of its run; the name of an array
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.bench.batch import Batch, Bundle
+from kdrbench.bench.job_size import CHEAP
 from kdrbench.bench.record import AnyRecord, RecordError, write_records
 from kdrbench.bench.traces import read_trace
-from kdrbench.bench.workspace import Workspace
+from kdrbench.bench.workspace import Workspace, workspace_lock
+from kdrbench.errors import InputError
 from kdrbench.files import drop_unfinished, replacing, write_text
+from kdrbench.solvers.status import Status
+
+WORKSPACES = ".workspace"
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class JobFiles:
             results / "runs" / f"{path}.jsonl",
             results / "traces" / f"{path}.jsonl",
             results / "findings" / f"{path}.npz",
-            results / ".workspace",
+            results / WORKSPACES,
         )
 
     def workspace(self, batch: Batch, record: type[AnyRecord]) -> Workspace[AnyRecord]:
@@ -72,16 +79,44 @@ def _in_order(batch: Batch, workspace: Workspace[AnyRecord]) -> list[AnyRecord]:
     return [records[axes] for axes in batch.axes]
 
 
+def _made(batch: Batch, workspace: Workspace[Any]) -> list[int]:
+    """Return the runs that were not skipped: an unfinished try of a skipped one is not published."""
+    skipped = {record.run for record in workspace.records() if record.status == Status.SKIPPED}
+    return [run for run in batch.runs if run not in skipped]
+
+
 def _trace_lines(batch: Batch, workspace: Workspace[Any]) -> Iterator[str]:
-    for run in batch.runs:
+    for run in _made(batch, workspace):
         for line in read_trace(workspace.run(run).trace):
             yield json.dumps({"cell": batch.cell_name, "run": run} | line._asdict())
 
 
 def _arrays(batch: Batch, workspace: Workspace[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
-    for run in batch.runs:
+    for run in _made(batch, workspace):
         for name, array in workspace.run(run).arrays().items():
             yield array_name(batch.cell_name, name, run), array
+
+
+def forget_runs(results: Path, place: str) -> None:
+    """Remove the workspaces below ``place``, an experiment or experiment/dataset/..., and the files made of them.
+
+    Files of shared jobs go as well: they are assembled again from the workspaces of their other cells.
+
+    Raises ``InputError`` when there are no such runs, and ``SupervisionError`` while a process works on one of them.
+    """
+    root, parts = results / WORKSPACES, Path(place).parts
+    folder = root / place
+    if not folder.is_dir() or not parts or parts[0] == "/" or ".." in parts:
+        raise InputError(f"{results} holds no runs of {place!r}; see the folders in {root}")
+    with ExitStack() as stack:
+        for lock in [folder.with_name(f"{folder.name}.lock"), *folder.rglob("*.lock")]:
+            if lock.exists():
+                stack.enter_context(workspace_lock(lock, lock.with_suffix("")))
+        shutil.rmtree(folder)
+        for path in (results / "runs" / parts[0]).rglob("*.jsonl"):
+            job = path.relative_to(results / "runs").with_suffix("").parts
+            if path.stem == CHEAP or job[: len(parts)] == parts:
+                path.unlink()
 
 
 def array_name(cell: str, name: str, run: int) -> str:

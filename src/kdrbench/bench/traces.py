@@ -14,7 +14,7 @@ from kdrbench.files import write_bytes
 
 
 class TraceLine(NamedTuple):
-    """What the referee writes of an iterate; ``calls`` of oracles up to it, ``None`` where nobody counts them."""
+    """What the referee writes of an iterate; ``calls`` of oracles up to it, ``None`` where they are not counted."""
 
     time_s: float
     cost: float

@@ -95,7 +95,7 @@ def batch(
 @click.option("--config", "text", required=True, help="The whole configuration as JSON.")
 @click.option("--out", type=FILE, required=True, help="The file to write.")
 def freeze_config(text: str, out: Path) -> None:
-    """Check a configuration and write it down, for the steps that need the whole of it."""
+    """Check a configuration and write it down, for the steps that need all of it."""
     import json
 
     from kdrbench.files import write_text
@@ -127,20 +127,9 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
 def forget(place: str, results: Path) -> None:
     """Forget the runs of PLACE, an experiment or experiment/dataset/..., so that the workflow makes them again."""
-    import shutil
+    from kdrbench.bench.publish import forget_runs
 
-    from kdrbench.bench.job_size import CHEAP
-    from kdrbench.errors import InputError
-
-    workspace, parts = results / ".workspace" / place, Path(place).parts
-    if not workspace.is_dir() or not parts or parts[0] == "/" or ".." in parts:
-        raise InputError(f"{results} holds no runs of {place!r}; see the folders in {results / '.workspace'}")
-    shutil.rmtree(workspace)
-    # Files of shared jobs are assembled again from the workspaces of their other cells.
-    for path in (results / "runs" / parts[0]).rglob("*.jsonl"):
-        job = path.relative_to(results / "runs").with_suffix("").parts
-        if path.stem == CHEAP or job[: len(parts)] == parts:
-            path.unlink()
+    forget_runs(results, place)
     click.echo(f"the workflow will make the runs of {place} again")
 
 

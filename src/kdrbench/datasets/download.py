@@ -67,7 +67,7 @@ class ResumingDownloader:
         self.part.replace(output_file)
 
     def _go_on(self, url: str) -> None:
-        """Ask for what the part file lacks and append it; begin anew where the server does not know how."""
+        """Ask for what the part file lacks and append it; start again where the server does not know how."""
         import requests
 
         have = self.part.stat().st_size if self.part.exists() else 0

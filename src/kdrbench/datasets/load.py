@@ -42,7 +42,7 @@ def load_kernel_set(name: str, *, mirror: str | None = None) -> KernelSet:
 
 
 def load_any(name: str, *, mirror: str | None = None) -> Dataset:
-    """Do the same for a set of either kind; the rows of a kernel matrix then stand as features, with the same hash."""
+    """Do the same for a set of either kind; the rows of a kernel matrix are then features, with the same hash."""
     if find_entry(name).kind == "features":
         return load_dataset(name, mirror=mirror)
     data = load_kernel_set(name, mirror=mirror)

@@ -34,7 +34,7 @@ class SourceFile:
 class DatasetEntry:
     """What is known of a data set before it is read.
 
-    ``label`` stands in tables, ``title`` is the full name. ``kind`` is "features" or "kernel". ``parser`` names a
+    ``label`` is printed in tables, ``title`` is the full name. ``kind`` is "features" or "kernel". ``parser`` names a
     function of ``kdrbench.datasets.parsers``, called with the paths of ``files`` and with ``options``; a bundled
     or generated set has no files. ``content_sha256`` pins the parsed values, empty for a user's file.
     ``classes`` holds the sorted class names and their numbers of samples, empty without labels; ``labellings`` the
@@ -94,7 +94,7 @@ def read_registry(text: str) -> dict[str, DatasetEntry]:
     """Return the entries of a registry in TOML.
 
     A table with ``like`` takes what it does not say from an earlier one. A table with ``series`` (a size and a content
-    hash for each) stands for one entry a size, named ``<table>-<size>``, its classes equally frequent.
+    hash for each) defines one entry for each size, named ``<table>-<size>``, its classes equally frequent.
     """
     resolved: dict[str, dict[str, Any]] = {}
     entries: dict[str, DatasetEntry] = {}

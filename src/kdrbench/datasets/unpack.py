@@ -61,7 +61,7 @@ def decompress_lzw(packed: bytes, *, most_bytes: int = _MOST_BYTES) -> bytes:
             group, taken, width, previous = group + width, 0, 9, b""
             continue
         if code > len(words) or (code == len(words) and not previous):
-            raise ValueError(f"code {code} stands before its word is known")
+            raise ValueError(f"code {code} occurs before its word is known")
         word = words[code] if code < len(words) else previous + previous[:1]
         pieces.append(word)
         size += len(word)

@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 
 from kdrbench.problems import PassStoppedError
 
-# Told the share of a pass that is done; answers whether to go on.
+# Called with the share of a pass that is done; returns whether to go on.
 Report = Callable[[float], bool]
 _SECONDS_BETWEEN_WORDS = 0.05
 Part = TypeVar("Part")

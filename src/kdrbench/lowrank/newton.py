@@ -36,7 +36,7 @@ _RIDGES = (1e-10, 1e-7, 1e-4, 1e-1, 1e3, 1e7, 1e11)
 _ROUNDING = 1e-13
 # Curvatures below this share of the largest, or this much, are taken to be so much: steps stay finite.
 _FLAT, _TINY = 1e-20, 1e-100
-# So many steps may be followed by a sweep. With more, sets without a solution are recognised later.
+# This many steps may be followed by a sweep. With more, sets without a solution are recognised later.
 _SWEPT = 20
 # Where duals are not unique they drift by rounding for ever, at residuals like this.
 _EXACT = 1e-12

@@ -1,7 +1,7 @@
 """ISM as its first paper computed it: Phi summed pair by pair, a d x d matrix for each pair of samples.
 
 The iterates are those of :mod:`kdrbench.solvers.ism`, and so is everything said there; only Phi is evaluated as in
-:mod:`kdrbench.evaluation.on_request`, which takes hundreds of times as long. Nobody should use it. It is here because
+:mod:`kdrbench.evaluation.on_request`, which takes hundreds of times as long. It is not for use. It is here because
 the papers' times are of such code: what the matrix form saves can be measured, not only claimed.
 
 Source: Wu, Ioannidis, Sznaier, Li, Kaeli, Dy, "Iterative Spectral Method for Alternative Clustering", AISTATS 2018

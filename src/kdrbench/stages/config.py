@@ -117,7 +117,7 @@ def _check_finite(value: object, place: str) -> None:
 
 
 def _one_of(alternatives: list[Config]) -> str:
-    """Return in words what may stand where the schema allows a word or a number."""
+    """Return in words what the schema allows: a word or a number."""
     words = [repr(one["const"]) for one in alternatives if "const" in one]
     least = [f"an integer of at least {one['minimum']}" for one in alternatives if "minimum" in one]
     return " or ".join(words + least)

@@ -15,7 +15,6 @@ from kdrbench.stages.config import load_grid
 from kdrbench.stages.ikdr.clustering_run import make_clustering_run
 from kdrbench.stages.ikdr.definition import CellDefinition
 from kdrbench.stages.ikdr.scores import normalised_mutual_information
-from kdrbench.stages.ikdr.stage import fold_of
 from one_batch import context_of, files_in, run_batch
 
 LIMITS = Limits(time_s=5.0, memory_mib=512)
@@ -142,7 +141,7 @@ def test_without_degrees_the_record_says_so_and_its_cost_is_the_alternations(fil
     (record,) = run(batch, files)
     assert record.uses_degrees is False
     cell = CellDefinition.of(batch)
-    fold = fold_of(cell, load_dataset("wine"), 0)
+    fold = cell.fold(load_dataset("wine"), 0)
     alone = make_clustering_run(cell, build_solver({"method": "ism"}), 512.0, 0, fold)
     task = alone._task()
     start = make_start("surrogate", task.first_problem(alone.kernel), 4, np.random.default_rng(0))

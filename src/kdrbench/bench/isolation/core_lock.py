@@ -25,7 +25,7 @@ _TRIES_BEFORE_MESSAGE = 100
 
 
 def prepare_process(threads: int) -> None:
-    """Give BLAS so many threads, which numpy looks at once, when it is loaded; let TERM and HUP end runs as well."""
+    """Set the threads of BLAS, which numpy reads once, when it is loaded; let TERM and HUP end runs as well."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
     for number in (signal.SIGTERM, signal.SIGHUP):

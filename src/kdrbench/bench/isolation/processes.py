@@ -46,7 +46,7 @@ def private_memory(root: int) -> int:
 
 
 def descendants() -> list[psutil.Process]:
-    """Return all descendants of this process, dead ones that nobody has reaped included."""
+    """Return all descendants of this process, dead ones that have not been reaped included."""
     try:
         # Without a child there is no descendant, for orphans are adopted; to look for any reads all of /proc.
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)

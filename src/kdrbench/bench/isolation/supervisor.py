@@ -73,7 +73,7 @@ def supervise(
 ) -> ProcessExit:
     """Run ``target`` in a process of its own within ``limits``; return when it and all its descendants are gone.
 
-    The time limit counts from ``pauses``' first end (from the fork if there are none) and stands still during
+    The time limit counts from ``pauses``' first end (from the fork if there are none) and is paused during
     pauses. The run is also ended when the process numbered ``scheduler`` disappears.
 
     Raises ``SupervisionError`` when the scheduler is gone or the guardian was killed.
@@ -150,7 +150,7 @@ def _watch(run: int, began: float, limits: Limits, pauses: Pauses | None, schedu
         left = began + paused + limits.time_s + GRACE_S - time.monotonic()
         if select.select([handle], [], [], max(0.0, min(_POLL_S, left)))[0]:
             return Exit.EXITED, most
-        # A pause may have begun while we waited, so the time left is counted anew.
+        # A pause may have begun while we waited, so the time left is counted again.
         paused = pauses.total_s() if pauses else 0.0
         now = time.monotonic()
         if now >= began + paused + limits.time_s + GRACE_S or now >= began + _longest_s(limits):

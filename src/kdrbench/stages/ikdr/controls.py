@@ -17,7 +17,7 @@ from kdrbench.stages.ikdr.scores import Metric
 
 # Costs as near as this, relative to the larger one, are the same cost.
 _SAME_COST = 1e-9
-# A quality is lower only beyond so many standard errors of the difference over folds; of one run beyond any.
+# A quality is lower only beyond this many standard errors of the difference over folds; in one run by any amount.
 _ERRORS = 2.0
 
 

@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from kdrbench.bench.batch import Batch
-from kdrbench.stages.ikdr.fold import Split
+from kdrbench.datasets import Dataset
+from kdrbench.stages.ikdr.fold import Fold, Split, make_fold, make_subset, whole
 
 # In place of a kernel's name, where a method has none.
 NO_KERNEL = "none"
@@ -57,3 +58,11 @@ class CellDefinition:
         values = dict(batch.definition)
         values |= {"kind": Kind(values["kind"]), "split": Split(values["split"])}
         return cls(batch.dataset, batch.seed, batch.threads, **values)
+
+    def fold(self, dataset: Dataset, number: int) -> Fold:
+        """Return the samples of run ``number``."""
+        if self.split is Split.FOLDS:
+            return make_fold(dataset, number, self.n_folds, self.seed)
+        if self.n_rows is not None:
+            return make_subset(dataset, number, self.n_rows, self.seed)
+        return whole(dataset)

@@ -32,7 +32,6 @@ from kdrbench.stages.ikdr.config import (
     split_of,
 )
 from kdrbench.stages.ikdr.definition import EIGENGAP, NO_KERNEL, SUPERVISED, CellDefinition, Kind
-from kdrbench.stages.ikdr.fold import Fold, Split, make_fold, make_subset, whole
 from kdrbench.stages.ikdr.record import IKDRRecord
 from kdrbench.stages.ikdr.scores import Metric, classification_metric
 from kdrbench.stages.ikdr.solver_run import make_solver_run
@@ -104,11 +103,11 @@ class IKDRStage(Stage):
         if cell.kind is Kind.BASELINE:
             baseline = build_baseline(cell.method)
             _load(baseline.imports)
-            return lambda number: make_baseline_run(cell, baseline, number, fold_of(cell, dataset, number))
+            return lambda number: make_baseline_run(cell, baseline, number, cell.fold(dataset, number))
         solver = build_solver(cell.method)
         _load(getattr(solver, "imports", ()))
         make = make_solver_run if cell.paradigm == SUPERVISED else make_clustering_run
-        return lambda number: make(cell, solver, memory_mib, number, fold_of(cell, dataset, number))
+        return lambda number: make(cell, solver, memory_mib, number, cell.fold(dataset, number))
 
     def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
         """Make one run without what :meth:`prepare` shares between runs."""
@@ -117,7 +116,7 @@ class IKDRStage(Stage):
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the fold's sizes, the metric, and q where it does not follow a rule."""
         cell = CellDefinition.of(batch)
-        fold = fold_of(cell, dataset, number)
+        fold = cell.fold(dataset, number)
         return {
             **fold.columns,
             "quality_metric": classification_metric(fold) if cell.paradigm == SUPERVISED else Metric.NMI,
@@ -127,15 +126,6 @@ class IKDRStage(Stage):
     def columns(self, batch: Batch) -> Mapping[str, Any]:
         """Return paradigm and split."""
         return {"paradigm": batch.definition["paradigm"], "split": batch.definition["split"]}
-
-
-def fold_of(cell: CellDefinition, dataset: Dataset, number: int) -> Fold:
-    """Return the samples of the cell's run ``number``."""
-    if cell.split is Split.FOLDS:
-        return make_fold(dataset, number, cell.n_folds, cell.seed)
-    if cell.n_rows is not None:
-        return make_subset(dataset, number, cell.n_rows, cell.seed)
-    return whole(dataset)
 
 
 def _shared_definition(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:
