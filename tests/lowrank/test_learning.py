@@ -134,7 +134,7 @@ def test_coinciding_samples_are_left_alone_or_refused():
             r"0, K\(0, 1\) = 2, and 1, K\(0, 1\) = 1, contradict each other",
         ),
         (similarities(6, [(0, 1)], "=", 2.0), {"slack": 1.0}, "slack is for constraints of rank one"),
-        (diagonal(6, [0], "=", 1.0), {"slack": 0.0}, "slack must be a positive number or inf, got 0.0"),
+        (diagonal(6, [0], "=", 1.0), {"slack": 0.0}, "slack must be a number > 0 or inf, got 0.0"),
         (diagonal(5, [0], "=", 1.0), {}, "factor has 6 rows, but the constraints are on kernels of 5 samples"),
         (diagonal(6, [0], "=", 1.0), {"divergence": "bregman"}, "unknown divergence 'bregman'; allowed: burg, von_"),
         (diagonal(6, [0], "=", 1.0), {"solver": "newtn"}, "unknown solver 'newtn'; .* Did you mean 'newton'?"),
@@ -160,9 +160,9 @@ def test_a_factor_must_be_a_finite_matrix():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tolerance": 0.0}, "tolerance must be a positive number, got 0.0"),
-        ({"kkt_tolerance": "x"}, "kkt_tolerance must be a positive number, got 'x'"),
-        ({"max_sweeps": 0}, "max_sweeps must be a positive integer, got 0"),
+        ({"tolerance": 0.0}, "tolerance must be a finite number > 0, got 0.0"),
+        ({"kkt_tolerance": "x"}, "kkt_tolerance must be a finite number > 0, got 'x'"),
+        ({"max_sweeps": 0}, "max_sweeps must be an integer >= 1, got 0"),
     ],
 )
 def test_stopping_rules_are_checked(options, message):

@@ -149,6 +149,7 @@ def test_cancelling_the_workflow_cancels_its_jobs(cluster, workflow):
     running.send_signal(subprocess.signal.SIGINT)
     running.communicate(timeout=PATIENCE_S)
     assert running.returncode != 0
+    until = time.monotonic() + PATIENCE_S
     while new_jobs(cluster, before) not in (["CANCELLED"], ["COMPLETED"], ["FAILED"]):
         assert time.monotonic() < until, new_jobs(cluster, before)
         time.sleep(0.5)

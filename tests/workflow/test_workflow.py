@@ -129,7 +129,7 @@ def test_a_configuration_of_ones_own_runs_its_experiments_and_keeps_its_reports_
     planned = finished.planned("mine", **changes)
     assert (planned["run_batch"], planned["table"]) == (1, 1)
     before = (finished.tables / "ikdr.csv").read_bytes()
-    done = finished.run("mine", **changes)
+    done = finished.run("--", "mine", **changes)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (finished.folder / "reports/mine/mine.html").exists()
     assert (finished.tables / "ikdr.csv").read_bytes() == before

@@ -100,7 +100,7 @@ def _arrays(batch: Batch, workspace: Workspace[Any]) -> Iterator[tuple[str, NDAr
 def forget_runs(results: Path, place: str) -> None:
     """Remove the workspaces below ``place``, an experiment or experiment/dataset/..., and the files made of them.
 
-    Files of shared jobs go as well: they are assembled again from the workspaces of their other cells.
+    Files of shared jobs and merged tables go as well: they are assembled again from all workspaces.
 
     Raises ``InputError`` when there are no such runs, and ``SupervisionError`` while a process works on one of them.
     """
@@ -117,6 +117,10 @@ def forget_runs(results: Path, place: str) -> None:
             job = path.relative_to(results / "runs").with_suffix("").parts
             if path.stem == CHEAP or job[: len(parts)] == parts:
                 path.unlink()
+        # Snakemake makes a missing file only for what is missing as well.
+        tables = [*results.glob("*.csv"), *results.glob("*/*.csv"), *results.glob(f"**/merged/{parts[0]}.csv")]
+        for path in tables:
+            path.unlink(missing_ok=True)
 
 
 def array_name(cell: str, name: str, run: int) -> str:

@@ -140,12 +140,19 @@ def _defining_module(base: str, name: str) -> str:
     path = _path_of(base)
     if path is None or path.name != "__init__.py":
         return base
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and not node.level and node.module and node.module != base:
+    module, imported = _exports(path.read_text(encoding="utf-8"), base).get(name, (base, name))
+    return base if module == base else _defining_module(module, imported)
+
+
+@cache
+def _exports(text: str, package: str) -> dict[str, tuple[str, str]]:
+    """Return by the name here the module and the name there of what a package's own file imports from elsewhere."""
+    exports: dict[str, tuple[str, str]] = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module and node.module != package:
             for alias in node.names:
-                if (alias.asname or alias.name) == name:
-                    return _defining_module(node.module, alias.name)
-    return base
+                exports.setdefault(alias.asname or alias.name, (node.module, alias.name))
+    return exports
 
 
 def _path_of(module: str) -> Path | None:

@@ -125,11 +125,19 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
 @click.command()
 @click.argument("place")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
-def forget(place: str, results: Path) -> None:
-    """Forget the runs of PLACE, an experiment or experiment/dataset/..., so that the workflow makes them again."""
+@click.option("--reports", type=FILE, default=Path("reports"), show_default=True, help="Folder of all reports.")
+def forget(place: str, results: Path, reports: Path) -> None:
+    """Forget the runs of PLACE, an experiment or experiment/dataset/..., so that the workflow makes them again.
+
+    The tables and figures of the experiment are removed with them.
+    """
     from kdrbench.bench.publish import forget_runs
 
     forget_runs(results, place)
+    stem = Path(place).parts[0].removesuffix("_tables")
+    for folder in (reports, reports / "figures", *reports.glob("*/"), *reports.glob("*/figures/")):
+        for path in folder.glob(f"{stem}*"):
+            path.unlink()
     click.echo(f"the workflow will make the runs of {place} again")
 
 

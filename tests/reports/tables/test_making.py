@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from kdrbench import stages
 from kdrbench.cli import main
 from kdrbench.errors import InputError
+from kdrbench.reports import records
 from kdrbench.reports.tables.making import make_table, plain_table, reports_named
 from kdrbench.reports.tables.table import Entry, Table
 from report_rows import kpca_run, run
@@ -64,7 +64,7 @@ def test_a_system_without_a_table_has_the_means_of_its_results():
 
 @pytest.mark.parametrize(("stage", "columns"), [(Without, 4), (With, 1)])
 def test_a_stage_may_lay_out_its_own_table(tmp_path, monkeypatch, stage, columns):
-    monkeypatch.setattr(stages, "find_stage", lambda system: stage)
+    monkeypatch.setattr(records, "build_stage", lambda system: stage)
     (tmp_path / "merged").mkdir()
     RUNS.to_csv(tmp_path / "merged" / "fourth.csv", index=False)
     (report,) = reports_named("fourth", CONFIG)

@@ -19,6 +19,7 @@ from kdrbench.metric_learning import (
     learn_map,
 )
 from kdrbench.stages.kpca_trick import run as run_module
+from kdrbench.stages.kpca_trick import split as split_module
 from kdrbench.stages.kpca_trick.split import candidates_of, draw_split
 from kpca_trick_cases import kpca_batch
 from stage_cases import results_of
@@ -85,8 +86,8 @@ def test_results_with_sharing_are_those_without():
 
 def test_other_learners_beside_it_change_nothing_and_one_kpca_serves_all(monkeypatch):
     calls = []
-    whole = run_module.kernel_pca
-    monkeypatch.setattr(run_module, "kernel_pca", lambda gram: calls.append(gram.shape) or whole(gram))
+    whole = split_module.kernel_pca
+    monkeypatch.setattr(split_module, "kernel_pca", lambda gram: calls.append(gram.shape) or whole(gram))
     learners = ("dne", "kdrbench.metric_learning.dne:DNE")
     results = results_of(kpca_batch(candidates=GRID, learners=learners), IRIS)
     for (_, variant), result in results.items():

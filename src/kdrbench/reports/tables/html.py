@@ -60,7 +60,8 @@ def sections_of_runs(runs: pd.DataFrame) -> list[Section]:
 
 
 def _endings(runs: pd.DataFrame) -> Table:
-    axis = "method" if "method" in runs else "learner"
+    # A system without methods or learners is divided by its data sets.
+    axis = next(column for column in ("method", "learner", "dataset") if column in runs)
     statuses = sorted(map(str, runs["status"].unique()))
     rows = [
         [Entry(method_label(str(method))), *entries(int((group["status"] == status).sum()) for status in statuses)]
