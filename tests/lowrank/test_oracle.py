@@ -12,7 +12,7 @@ CASES = [(sense, full, seed) for sense in ("<=", ">=", "=", "mixed") for full in
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 @pytest.mark.parametrize(("sense", "full_rank", "seed"), CASES)
-def test_both_solvers_find_the_minimum_that_slsqp_finds(sense, full_rank, seed, divergence, permutation):
+def test_both_solvers_find_the_minimum_that_slsqp_finds(sense, full_rank, seed, divergence):
     senses = ("<=", ">=", "=") if sense == "mixed" else (sense,)
     factor, constraints = feasible_problem(seed, full_rank=full_rank, senses=senses)
     least, violation = minimiser(divergence, factor, constraints)
@@ -69,7 +69,7 @@ def test_rank_and_range_stay_and_no_kernel_is_indefinite(divergence, solver):
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 @pytest.mark.parametrize("seed", range(4))
-def test_another_order_of_the_constraints_takes_another_path_to_the_same_kernel(seed, divergence, permutation):
+def test_another_order_of_the_constraints_takes_another_path_to_the_same_kernel(seed, divergence):
     factor, constraints = feasible_problem(seed + 30, full_rank=bool(seed % 2), senses=("=",))
     orders = [constraints, constraints.take([2, 0, 3, 1])]
     first = [learn_kernel(factor, c, divergence=divergence, stopping=Stopping(max_sweeps=1)) for c in orders]
