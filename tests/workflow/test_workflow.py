@@ -262,7 +262,7 @@ def test_the_report_of_snakemake_is_one_page(finished):
 
 def test_results_are_rebuilt_piecewise(copy):
     before = copy.records()
-    (deleted,) = (copy.folder / "results/runs").rglob("ism/*.jsonl")
+    (deleted,) = (copy.folder / "results/runs/table4_supervised").rglob("ism/*.jsonl")
     deleted.unlink()
     (copy.tables / "ikdr.csv").unlink()
     (copy.folder / "results/data/wine.npz").unlink()

@@ -8,6 +8,7 @@ import click
 
 from kdrbench.commands.options import FILE, config_file, merged_folder, out_stem, read_frozen, store_folder
 from kdrbench.commands.tables import read_systems
+from kdrbench.errors import InputError
 
 
 @click.command()
@@ -57,6 +58,8 @@ def where(tables: tuple[Path, ...], reports: Path) -> None:
 
     rows = []
     for path in tables:
+        if not path.is_file():
+            raise InputError(f"{path} is not there: run the workflow first; tables of experiments are in merged/")
         with path.open(encoding="utf-8", newline="") as stream:
             rows += list(csv.DictReader(stream))
     endings = Counter(row["status"] for row in rows)

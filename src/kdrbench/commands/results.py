@@ -71,9 +71,14 @@ def compare(first: str, second: str, experiment: str | None, results: Path, as_j
     from kdrbench.reports.records import read_runs
     from kdrbench.reports.tables.paired_solvers import compare_solvers
 
-    table = results / "ikdr.csv"
+    table = results / "ikdr.csv" if experiment is None else results / "merged" / f"{experiment}.csv"
+    if not table.is_file() and (results / "ikdr.csv").is_file():
+        table = results / "ikdr.csv"
     if not table.is_file():
-        raise InputError(f"{table} is not there: run the workflow first, or name its folder with --results")
+        raise InputError(
+            f"{table} is not there: run the workflow first, or name its folder with --results. After a single target "
+            "name its --experiment; tables of a named configuration are in results/NAME"
+        )
     runs = read_runs(table)
     if experiment is not None:
         if experiment not in set(runs["experiment"]):

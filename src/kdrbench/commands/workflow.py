@@ -125,8 +125,8 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
 @click.command()
 @click.argument("place")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
-@click.option("--reports", type=FILE, default=Path("reports"), show_default=True, help="Folder of all reports.")
-def forget(place: str, results: Path, reports: Path) -> None:
+@click.option("--reports", type=FILE, default=None, help="Folder of all reports; beside RESULTS if not said.")
+def forget(place: str, results: Path, reports: Path | None) -> None:
     """Forget the runs of PLACE, an experiment or experiment/dataset/..., so that the workflow makes them again.
 
     The tables and figures of the experiment are removed with them.
@@ -134,9 +134,9 @@ def forget(place: str, results: Path, reports: Path) -> None:
     from kdrbench.bench.publish import forget_runs
 
     forget_runs(results, place)
-    stem = Path(place).parts[0].removesuffix("_tables")
-    for folder in (reports, reports / "figures", *reports.glob("*/"), *reports.glob("*/figures/")):
-        for path in folder.glob(f"{stem}*"):
+    stem, folder = Path(place).parts[0].removesuffix("_tables"), reports or results.parent / "reports"
+    for path in [*folder.rglob(f"{stem}.*"), *folder.rglob(f"{stem}_*")]:
+        if path.is_file():
             path.unlink()
     click.echo(f"the workflow will make the runs of {place} again")
 

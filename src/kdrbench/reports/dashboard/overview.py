@@ -35,11 +35,16 @@ class Bar:
 def counts_of(runs: pd.DataFrame) -> list[tuple[str, int]]:
     """Return what there is, in words and numbers."""
     of_ikdr = runs[runs["system"] == IKDR]
-    baselines = of_ikdr["kernel"] == NO_KERNEL
-    return [
+    counts = [
         ("runs", len(runs)),
         ("experiments", runs["experiment"].nunique()),
         ("data sets", runs["dataset"].nunique()),
+    ]
+    if of_ikdr.empty:
+        return counts
+    baselines = of_ikdr["kernel"] == NO_KERNEL
+    return [
+        *counts,
         ("kernels", of_ikdr.loc[~baselines, "kernel"].nunique()),
         ("solvers", of_ikdr.loc[~baselines, "method"].nunique()),
         ("baselines", of_ikdr.loc[baselines, "method"].nunique()),

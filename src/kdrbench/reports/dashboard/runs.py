@@ -65,12 +65,17 @@ _GROUPS = {
 }
 _PROVENANCE = "Provenance"
 # What the details show apart, in their heading.
+_RESULTS = {"cost", "quality", "time_s"}
 _HEADING = {"system", "experiment", "dataset", "kernel", "method", "run", "status", "message", "quality_metric"}
 
 
 def all_runs(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the runs of all systems in one table, with the column ``system``; a system lacks the others' columns."""
-    return pd.concat([runs.assign(system=system) for system, runs in tables.items()], ignore_index=True)
+    """Return the runs of all systems in one table, with the column ``system``.
+
+    A system lacks the others' columns. Those that name a run, and its cost and quality, are always there.
+    """
+    runs = pd.concat([runs.assign(system=system) for system, runs in tables.items()], ignore_index=True)
+    return runs.assign(**{column: None for column in sorted(_HEADING | _RESULTS) if column not in runs})
 
 
 def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
@@ -106,7 +111,7 @@ def _labels(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:
         return dataset, kernel_label(row["kernel"]), method_label(row["method"])
     if system == KPCA_TRICK:
         return dataset, "", learner_name(row["learner"], row["variant"]).upper()
-    return dataset, "", low_rank_label(str(row["method"]))
+    return dataset, "", low_rank_label(row["method"]) if isinstance(row["method"], str) else ""
 
 
 def _thin_traces(runs: pd.DataFrame, folder: Path) -> list[list[list[float | None]] | None]:
