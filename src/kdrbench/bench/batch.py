@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 
@@ -68,12 +69,12 @@ class Batch:
         rows = tuple(tuple(key) for key in values["rows"])
         return cls(**{**values, **sequences, "rows": rows})
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """Hash of everything that decides the batch's results: definition, data, sources and packages."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
-    @property
+    @cached_property
     def definition_sha256(self) -> str:
         """The same without sources and packages, which another environment reads in another way."""
         return replace(self, sources_sha256="", packages=None).sha256

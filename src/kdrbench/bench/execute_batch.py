@@ -87,9 +87,9 @@ class RowMaker:
             **{
                 **self.stage.columns(batch),
                 **scores,
+                **result.columns,
                 **cross(kind.CELL, batch.cell),
                 **cross(kind.KEYS, key),
-                **result.columns,
             },
         )
 

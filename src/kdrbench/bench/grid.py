@@ -37,7 +37,12 @@ class Grid:
         self._run_s: dict[str, float] = {}
         self._batches: list[Batch] = []
         bundles: dict[str, list[Batch]] = {}
-        for job, batch in self._expand():
+        for job, batch, run_s in self._expand():
+            if batch.path in self._run_s:
+                raise ConfigError(
+                    f"config: experiments.{batch.experiment} makes {batch.path} twice; name its cells apart"
+                )
+            self._run_s[batch.path] = run_s
             self._batches.append(batch)
             bundles.setdefault(job, []).append(batch)
         self._bundles = {job: Bundle(job, tuple(batches)) for job, batches in bundles.items()}
@@ -148,16 +153,15 @@ class Grid:
         """Return the prepared data files of one experiment."""
         return [f"results/data/{name}.npz" for name in self.config["experiments"][experiment]["datasets"]]
 
-    def _expand(self) -> Iterator[tuple[str, Batch]]:
-        """Yield each batch with the path of its job."""
+    def _expand(self) -> Iterator[tuple[str, Batch, float]]:
+        """Yield each batch with the path of its job and the estimated seconds of a run."""
         for name in self.experiments:
             asked = self.config["experiments"][name].get("runs_per_job", AUTO)
             for cell in self.stage(name).expand(name, self.config):
                 size = runs_per_batch(asked, cell)
                 for first in range(0, cell.n_runs, size):
                     batch = self._batch(name, cell, tuple(range(first, min(first + size, cell.n_runs))))
-                    self._run_s[batch.path] = cell.run_s
-                    yield job_of(batch, asked, cell), batch
+                    yield job_of(batch, asked, cell), batch, cell.run_s
 
     def _batch(self, name: str, cell: Cell, runs: tuple[int, ...]) -> Batch:
         sources = self._sources(cell.roots)

@@ -20,7 +20,6 @@ from kdrbench.bench.record import Record
 from kdrbench.bench.stage import RunContext, Stage
 from kdrbench.bench.workspace import Workspace
 from kdrbench.datasets import Dataset
-from kdrbench.errors import KdrbenchError
 
 # Seconds after which the cores are calibrated again between two batches.
 CALIBRATE_EVERY_S = 10.0
@@ -96,7 +95,7 @@ def _run_all(stage: Stage, bundle: Bundle, load: Callable[[], Dataset], context:
         make_rows = RowMaker(stage, batch, context, f"{bundle.path}.jsonl", columns)
         try:
             made = run_batch(batch, load, context, workspace, make_rows)
-        except (KdrbenchError, ImportError) as error:
+        except Exception as error:
             context.check_scheduler()
             click.echo(f"{batch.path}: {error}", err=True)
             errors.append(error)

@@ -73,7 +73,7 @@ def publish(bundle: Bundle, files: JobFiles, record: type[AnyRecord]) -> list[An
 
 
 def _in_order(batch: Batch, workspace: Workspace[AnyRecord]) -> list[AnyRecord]:
-    records = {record.axes: record for record in workspace.records()}
+    records = {one.axes: one for one in workspace.records() if one.provenance.batch_sha256 == batch.sha256}
     if missing := [axes for axes in batch.axes if axes not in records]:
         raise RecordError(f"{workspace.folder} lacks {len(missing)} row(s), the first is {missing[0]}; run it again")
     return [records[axes] for axes in batch.axes]

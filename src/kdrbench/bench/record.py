@@ -120,8 +120,12 @@ def read_records(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
 def append_records(path: Path, records: Iterable[Record]) -> None:
     """Append the records and flush them to disk before returning."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    records = list(records)
+    lines = [record_json(record) for record in records]
+    for record, line in zip(records, lines, strict=True):
+        parse_record(line, type(record))
     with path.open("a", encoding="utf-8") as stream:
-        stream.write("".join(record_json(record) + "\n" for record in records))
+        stream.write("".join(line + "\n" for line in lines))
         stream.flush()
         os.fsync(stream.fileno())
 

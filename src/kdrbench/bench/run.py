@@ -15,14 +15,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.supervisor import Exit, ProcessExit, SupervisionError
+from kdrbench.bench.isolation.supervisor import BENCH_FAULT, Exit, ProcessExit, SupervisionError
 from kdrbench.bench.referee import BenchFaultError, Referee, RunFiles, Seconds, columns_of
 from kdrbench.bench.traces import read_trace
 from kdrbench.solvers.status import Status
 
 MOST_REPEATS = 100
-# The exit code by which a run says that the bench, not the method, is at fault (EX_SOFTWARE of sysexits.h).
-BENCH_FAULT = 70
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -95,12 +93,18 @@ def _at_limit(referee: Referee) -> dict[str, Any]:
 
 def hand_over(files: RunFiles, result: RunResult) -> None:
     """Write one result in a single write; raises ``BenchFaultError`` when it cannot be written."""
-    values = {**asdict(result), "columns": columns_of(result.columns)}
+    words = {"status": Status(result.status), "message": _printable(result.message)}
+    line = json.dumps({**asdict(result), **words, "columns": columns_of(result.columns)}, allow_nan=False)
     try:
         with files.results.open("ab", buffering=0) as stream:
-            stream.write((json.dumps(values) + "\n").encode())
+            stream.write((line + "\n").encode())
     except OSError as error:
         raise BenchFaultError(f"the result cannot be written: {error}") from error
+
+
+def _printable(message: object) -> str:
+    """Return the message as text that every encoding can hold: file names may bring lone surrogates."""
+    return str(message).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def repeated(result: RunResult, repeat: Callable[[], Seconds], first: Seconds, referee: Referee) -> Iterator[RunResult]:

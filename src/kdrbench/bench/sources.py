@@ -166,10 +166,19 @@ def _path_of(module: str) -> Path | None:
         return None
     try:
         # Of the top first: looking for a part imports the whole, and what is installed need not be.
+        if module != top and _is_own_folder(top):
+            return _source(module)
         found = _source(top)
         return _source(module) if found is not None and module != top else found
     except (ImportError, ValueError):
         return None
+
+
+def _is_own_folder(top: str) -> bool:
+    """Return whether the name is that of a folder without ``__init__.py`` that was not installed."""
+    spec = importlib.util.find_spec(top)
+    folders = (spec.submodule_search_locations or ()) if spec and spec.origin is None else ()
+    return bool(folders) and not any({"site-packages", "dist-packages"} & set(Path(one).parts) for one in folders)
 
 
 def _source(module: str) -> Path | None:

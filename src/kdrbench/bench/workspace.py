@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.checkpoint import read_checkpoint
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.record import AnyRecord, append_records, read_records, write_records
@@ -87,12 +88,22 @@ class Workspace(Generic[AnyRecord]):
         with workspace_lock(self.lock, self.folder):
             self._keep_only_for([batch.sha256, self.record.SCHEMA_VERSION])
             _drop_unfinished_line(self.rows)
+            self._drop_unusable_checkpoints(limits, timed)
             records = self.records()
             complete = _complete(records, batch)
             usable = {run for run, rows in complete.items() if all(_usable(row, limits, timed) for row in rows)}
             if [record.run for record in records if record.run not in usable]:
                 self.replace([record for record in records if record.run in usable])
             yield usable
+
+    def _drop_unusable_checkpoints(self, limits: Limits, timed: bool) -> None:
+        """Remove checkpoints beyond today's time limit, and those of untimed runs where times are asked for."""
+        mark = self.folder / "untimed"
+        for path in self.folder.glob("run-*/checkpoint.npz"):
+            kept = read_checkpoint(path)
+            if (timed and mark.exists()) or (kept and kept.wall_s >= limits.time_s):
+                path.unlink()
+        mark.unlink(missing_ok=True) if timed else mark.touch()
 
     def _keep_only_for(self, key: Sequence[Any]) -> None:
         """Empty the folder unless the work in it is for the same ``key``, and write the key down."""
@@ -106,6 +117,8 @@ def _complete(records: Sequence[AnyRecord], batch: Batch) -> dict[int, list[AnyR
     """Return by run the rows of the runs that have all of theirs."""
     by_run: dict[int, list[AnyRecord]] = {}
     for record in records:
+        if record.provenance.batch_sha256 != batch.sha256:
+            continue
         by_run.setdefault(record.run, []).append(record)
     return {run: rows for run, rows in by_run.items() if len(rows) == len(batch.rows)}
 

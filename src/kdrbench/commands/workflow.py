@@ -86,7 +86,7 @@ def batch(
             timed=not untimed,
             spent_log=SpentLog(results / ".workspace" / "spent.txt", budget_s),
         )
-        bundle = Bundle.from_json(job)
+        bundle, results = Bundle.from_json(job), results.absolute()
         stage, files = build_stage(bundle.system), JobFiles.of(results, bundle.path)
         run_job(stage, bundle, lambda: load_prepared(data), context, files)
 

@@ -14,7 +14,7 @@ from kdrbench.bench.grid import Grid
 from kdrbench.bench.stage import Config, Stage
 from kdrbench.datasets.own import check_own, registry_of
 from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
-from kdrbench.stages.registry import STAGES, build_stage, stage_of, system_of
+from kdrbench.stages.registry import STAGES, build_stage, stage_of, system_of, table_of
 
 # Folders of results and reports, which no configuration may be called like.
 RESERVED_NAMES = frozenset({"data", "figures", "findings", "logs", "merged", "reference", "runs", "traces"})
@@ -46,6 +46,9 @@ def checked(config: Config) -> Config:
         except (InputError, DataError) as error:
             raise ConfigError(f"config: datasets.{name}: {error}") from error
     _check_stages(complete)
+    systems = {complete["experiments"][name]["system"] for name in config["run"]}
+    if len({table_of(system) for system in systems}) < len(systems):
+        raise ConfigError(f"config: run: two systems would share a merged table: {', '.join(sorted(systems))}")
     return complete
 
 

@@ -34,6 +34,9 @@ SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
 # A run that watches its own clock ends at the limit by itself; this long after it, it is killed.
 GRACE_S = 0.25
 _POLL_S = 0.25
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# The exit code by which a run says that the bench, not the method, is at fault (EX_SOFTWARE of sysexits.h).
+BENCH_FAULT = 70
 # Pauses are short by design; a run that is paused far beyond its limit hangs, and must not hold its core for ever.
 _LONGEST_FACTOR, _LONGEST_EXTRA_S = 3.0, 600.0
 
@@ -120,9 +123,12 @@ def _guard(
     processes.adopt_orphans()
     baseline = processes.anonymous_memory()
     began, me = time.monotonic(), os.getpid()
+    # A signal that arrives before the run has reset the handlers of its guardian waits, then ends the run.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
     run = os.fork()
     if run == 0:
         _in_child(lambda: _become_run(target, limits, me))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     try:
         end, tree_memory = _watch(run, began, limits, pauses, scheduler)
     finally:
@@ -170,12 +176,17 @@ def _become_run(target: Callable[[], None], limits: Limits, guardian: int) -> No
     """Set the run's process up and run the target."""
     os.setsid()
     processes.follow_parent_in_death(guardian, signal.SIGKILL)
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for name in _STOPS:
         signal.signal(name, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     # Locks, pipes and files of the batch are none of the run's business, nor of what it starts.
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
-    processes.limit_memory(limits.memory_mib)
+    try:
+        processes.limit_memory(limits.memory_mib)
+    except (OSError, ValueError, OverflowError):
+        traceback.print_exc()
+        sys.exit(BENCH_FAULT)
     target()
 
 

@@ -129,4 +129,6 @@ def _hand_in(labels: NDArray[Any], n_samples: int, referee: Referee) -> None:
     handed = np.asarray(labels)
     if handed.shape != (n_samples,):
         raise InputError(f"the baseline predicted labels of shape {handed.shape} for {n_samples} samples")
+    if handed.dtype.kind not in "biufUS" or (handed.dtype.kind == "f" and not np.isfinite(handed).all()):
+        raise InputError(f"the baseline predicted labels of type {handed.dtype}; they must be finite numbers or words")
     referee.save(LABELS, handed)

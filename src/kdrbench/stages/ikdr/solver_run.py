@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from kdrbench.bench.referee import Referee, RunFiles, Seconds
 from kdrbench.bench.run import RunResult, repeated
 from kdrbench.bench.seeds import rng_of
@@ -92,7 +94,11 @@ def _second_order(problem: Problem, projection: FloatArray) -> dict[str, float]:
     n_features, q = projection.shape
     if not 0 < (n_features - q) * q <= DENSE_DIMENSION:
         return {}
-    certificate = certify(problem, projection)
+    try:
+        certificate = certify(problem, projection)
+    except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+        # The second derivative of a kernel of the user's own may fail; the run's other numbers stay.
+        return {}
     numbers = {name: getattr(certificate, name) for name in ("curvature", "eigengap", "eigengap_needed")}
     return {name: float(number) for name, number in numbers.items() if math.isfinite(number)}
 
