@@ -12,6 +12,8 @@ for target_name, target_files in TARGETS.items():
 
 # Reached only by a name that is neither a rule nor a file below a folder: it ends with the near names.
 rule unknown_target:
+    input:
+        lambda wildcards: refuse_target(wildcards.unknown, TARGETS, GRID.config["experiments"]),
     output:
         "{unknown}",
     log:
@@ -23,7 +25,5 @@ rule unknown_target:
     threads: 1
     resources:
         runtime=1,
-    input:
-        lambda wildcards: refuse_target(wildcards.unknown, TARGETS, GRID.config["experiments"]),
     shell:
         "false > {log:q} 2>&1"
