@@ -33,7 +33,6 @@ def test_files_of_all_jobs_are_named_once():
     assert grid.experiment_paths(name, "records") == ["results/runs/table4_supervised/wine/cheap.jsonl"]
     assert grid.experiment_paths(name, "traces", Path("here")) == ["here/traces/table4_supervised/wine/cheap.jsonl"]
     assert grid.experiment_paths(name, "findings") == ["results/findings/table4_supervised/wine/cheap.npz"]
-    assert grid.prepared("table4_supervised") == ["results/data/wine.npz"]
 
 
 def test_cluster_runtime_leaves_room_above_all_limits_of_a_batch():

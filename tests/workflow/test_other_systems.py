@@ -126,8 +126,8 @@ def fourth(tmp_path):
 
 def test_a_fourth_system_is_one_folder(fourth):
     run(fourth, halves=HALVES)
-    rows = rows_of(fourth.tables / "halves.csv") if (fourth.tables / "halves.csv").exists() else []
-    rows = rows or rows_of(fourth.tables / "merged" / "halves.csv")
+    rows = rows_of(fourth.tables / "merged" / "halves.csv")
+    assert rows_of(fourth.tables / "nearest_mean_NearestMeanStage.csv") == rows
     assert [(row["run"], row["shrinkage"], row["status"]) for row in rows] == [
         (str(draw), shrinkage, "converged") for draw in range(3) for shrinkage in ("0.0", "0.5")
     ]
@@ -174,7 +174,8 @@ def test_a_fourth_system_is_limited_killed_and_resumed(fourth):
     run(fourth, "--until", "merge", halves=experiment)
     (published,) = (fourth.folder / "results/runs").rglob("*.jsonl")
     after = published.read_text().splitlines()
-    assert after[: len(before) // 2 * 2] == before[: len(before) // 2 * 2] or len(before) < 2
+    # The two rows of the first run, at least, had ended before.
+    assert after[:2] == before[:2]
     ends = [(json.loads(line)["run"], json.loads(line)["status"]) for line in after]
     assert ends == [(draw, end) for draw, end in enumerate(["converged", "converged", "time_limit"]) for _ in range(2)]
 

@@ -149,10 +149,6 @@ class Grid:
         files = [JobFiles.of(results, bundle.path) for bundle in self.bundles(experiment)]
         return [str(getattr(one, kind)) for one in files]
 
-    def prepared(self, experiment: str) -> list[str]:
-        """Return the prepared data files of one experiment."""
-        return [f"results/data/{name}.npz" for name in self.config["experiments"][experiment]["datasets"]]
-
     def _expand(self) -> Iterator[tuple[str, Batch, float]]:
         """Yield each batch with the path of its job and the estimated seconds of a run."""
         for name in self.experiments:

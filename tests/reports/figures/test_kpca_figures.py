@@ -26,7 +26,8 @@ def made_sets():
     """Rows and arrays of Figure 2."""
     rows, arrays = [], {}
     for name in ("disc-and-ring", "cone"):
-        features, labels = compute.made_samples(name, 400, 0)
+        made = load_dataset(name)
+        features, labels = made.features, made.labels
         arrays[name] = {"features": features[200:], "labels": labels[200:]}
         for one in compute.leading_of(features, labels, 200, ["nca", "lmnn", "dne"]):
             shares = {"varied": "degree", "value": one.degree, "accuracy": one.accuracy, "n_train": 200, "n_test": 200}

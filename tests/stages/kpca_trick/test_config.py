@@ -2,8 +2,8 @@ import pytest
 
 from kdrbench.bench.batch import Batch
 from kdrbench.errors import ConfigError
+from kdrbench.reports.tables.kpca_cells import table_names
 from kdrbench.stages.config import checked
-from kdrbench.stages.kpca_trick.config import table_name
 from stage_cases import grid_of, only
 
 PLACE = "config: experiments.kpca_tables"
@@ -90,8 +90,7 @@ def test_a_learner_of_ones_own_has_its_source_in_the_batch_and_a_table(tmp_path)
     code.write_text(code.read_text().replace("np.eye(", "2 * np.eye("))
     (after,) = grid_of("kpca_tables", **changes).batches()
     assert before.sources_sha256 != after.sources_sha256
-    assert table_name("own.py:Axes") == "kpca_own_py_Axes"
-    assert table_name("lmnn") == "kpca_table2"
+    assert table_names("kpca_tables", ["own.py:Axes", "lmnn"])[:2] == ["kpca_own_py_Axes", "kpca_table2"]
 
 
 def test_the_time_of_a_split_grows_with_what_is_fitted():

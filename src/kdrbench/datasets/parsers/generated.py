@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdrbench.datasets import quadratic, synthetic
+from kdrbench.datasets import synthetic
 from kdrbench.datasets.parsers.parsed import Parsed
 
 _DECIMALS = 6
@@ -36,14 +36,14 @@ def scaling(*, n: int, seed: int, n_features: int = 20) -> Parsed:
 
 
 def disc_and_ring(*, n: int, seed: int) -> Parsed:
-    """Make a disc and a ring around it, see :func:`kdrbench.datasets.quadratic.ring`."""
-    features, labels = quadratic.ring(np.random.default_rng(seed), n)
+    """Make a disc and a ring around it, see :func:`kdrbench.datasets.synthetic.ring`."""
+    features, labels = synthetic.ring(np.random.default_rng(seed), n)
     return Parsed(features.round(_DECIMALS), labels.tolist(), ["x1", "x2"])
 
 
 def cone(*, n: int, seed: int) -> Parsed:
-    """Make samples in and out of a cone, see :func:`kdrbench.datasets.quadratic.cone`."""
-    features, labels = quadratic.cone(np.random.default_rng(seed), n)
+    """Make samples in and out of a cone, see :func:`kdrbench.datasets.synthetic.cone`."""
+    features, labels = synthetic.cone(np.random.default_rng(seed), n)
     return Parsed(features.round(_DECIMALS), labels.tolist(), ["x1", "x2", "x3", "x4"])
 
 

@@ -29,10 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdrbench.bench.seeds import rng_of
 from kdrbench.datasets import Dataset
-from kdrbench.datasets.quadratic import cone, ring
-from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
@@ -48,8 +45,6 @@ from kdrbench.stages.kpca_figures.trick_comparison import Halves, Tricks, draw_h
 
 # The name of the KPCA trick beside those of the ways to solve the kernel trick.
 KPCA = "kpca"
-# Data of Figure 2, with the names that seed their draws.
-_MADE = {"disc-and-ring": ("Disc and ring", ring), "cone": ("Cone", cone)}
 _DEGREES, _NEIGHBOURS, _SHARES = (1, 2, 3, 4, 5), (1, 3, 5, 7, 9), (0.25, 0.5, 0.75, 1.0)
 # The paper's setting where another one is varied.
 _DEGREE, _K = 2, 3
@@ -85,17 +80,6 @@ class Planes:
     halves: Halves
     tricks: Tricks
     predictions: tuple[IntArray, IntArray]
-
-
-def made_samples(name: str, n_samples: int, seed: int) -> tuple[FloatArray, IntArray]:
-    """Return features and labels of ``disc-and-ring`` or ``cone``.
-
-    Raises ``InputError`` for another name.
-    """
-    if name not in _MADE:
-        raise InputError(unknown_name("data set of Figure 2", name, sorted(_MADE)))
-    title, draw = _MADE[name]
-    return draw(rng_of("kpca figure 2", title, seed), n_samples)
 
 
 def leading_of(features: FloatArray, labels: IntArray, n_train: int, learners: Sequence[str]) -> Iterator[Leading]:

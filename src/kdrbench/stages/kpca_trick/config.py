@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -16,8 +15,6 @@ from kdrbench.metric_learning import build_learner
 DEFAULT = "default"
 # The paper's three, and alignment of centred kernels, with the prefixes of their names.
 VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
-# The number of a learner's table in the paper.
-TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
 
 NAMES = {"$ref": "#/$defs/names"}
 LEARNERS = {
@@ -80,11 +77,6 @@ SCHEMA: Config = {
         },
     },
 }
-
-
-def table_name(learner: str) -> str:
-    """Return what a learner's table is called; one of the user's own has no number."""
-    return f"kpca_table{TABLES[learner]}" if learner in TABLES else "kpca_" + re.sub(r"\W+", "_", learner)
 
 
 def value_for(table: Config, dataset: str) -> Any:
