@@ -60,7 +60,7 @@ def alone(batch):
 
 
 def run_batch(batch, dataset, context, files):
-    return run_job(IKDR, alone(batch), lambda: dataset, context, files)
+    return run_job(IKDR, alone(batch), lambda name: dataset, context, files)
 
 
 def workspace_of(files, batch):

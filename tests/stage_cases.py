@@ -42,4 +42,4 @@ def job_of(batch, dataset, folder, limits=LIMITS, stage=None):
     """The records of a job that makes one batch."""
     context = RunContext(limits, calibrate=lambda: 0.02)
     stage = stage or build_stage(batch.system)
-    return run_job(stage, Bundle(batch.path, (batch,)), lambda: dataset, context, files_in(folder))
+    return run_job(stage, Bundle(batch.path, (batch,)), lambda name: dataset, context, files_in(folder))

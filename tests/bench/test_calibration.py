@@ -21,7 +21,7 @@ def files(tmp_path):
 
 def run(batch, files, calibrate, **changes):
     context = context_of(calibrate=calibrate, **changes)
-    return run_job(TinyStage(), alone(batch), lambda: DATA, context, files)
+    return run_job(TinyStage(), alone(batch), lambda name: DATA, context, files)
 
 
 def times_of(rows):

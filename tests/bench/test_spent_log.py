@@ -65,7 +65,7 @@ def test_what_no_budget_is_left_for_is_a_row_and_is_run_when_there_is_more(files
     # The run that was made is kept, with the budget that it was made under.
     assert more[0] == rows[0]
     assert [row.provenance.budget_s for row in more] == [100.0 + 1e-9, 1000.0, 1000.0]
-    assert set(read_points(files.traces)) == {("gaussian/it", number) for number in range(3)}
+    assert set(read_points(files.traces)) == {("wine/gaussian/it", number) for number in range(3)}
     # Less of it undoes nothing.
     assert run(1.0) == more
     assert len(path.read_text().split()) == 1 + 3

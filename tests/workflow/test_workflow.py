@@ -164,7 +164,7 @@ def test_an_unsupervised_experiment_runs_with_solvers_that_go_wrong_inside(tmp_p
     (traces,) = (workflow.folder / "results/traces").rglob("*.jsonl")
     points = read_points(traces)
     for solver in CLUSTER_STATUS:
-        assert points[f"gaussian/{solver}", 0]
+        assert points[f"wine/gaussian/{solver}", 0]
         assert records[solver][0].cost is not None
     with (workflow.reports / "clusters.csv").open() as stream:
         rows = {(row["method"], row["metric"]): row for row in csv.DictReader(stream)}

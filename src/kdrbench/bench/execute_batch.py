@@ -122,7 +122,7 @@ class RowMaker:
 
 
 def run_batch(
-    batch: Batch, load: Callable[[], Dataset], context: RunContext, workspace: Workspace[Any], make_rows: RowMaker
+    batch: Batch, load: Callable[[str], Dataset], context: RunContext, workspace: Workspace[Any], make_rows: RowMaker
 ) -> set[int]:
     """Make every run of the batch that has no usable rows, as far as the budget goes; return the runs made.
 
@@ -134,7 +134,7 @@ def run_batch(
         missing = [number for number in batch.runs if number not in usable]
         if not missing:
             return set()
-        dataset = load()
+        dataset = load(batch.dataset)
         check_data(batch, dataset)
         prepared = make_rows.stage.prepare(batch, dataset, context)
         for number in missing:

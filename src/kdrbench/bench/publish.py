@@ -1,7 +1,7 @@
 """The files of a job: rows, traces and findings of all its batches, assembled from their workspaces.
 
 A line of a trace holds the cell and the number of its run; the name of an array in the findings does as well, as in
-``gaussian/ism/projection_0``.
+``wine/gaussian/ism/projection_0``.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def forget_runs(results: Path, place: str) -> None:
 
 def array_name(cell: str, name: str, run: int) -> str:
     """Return the name of an array in a job's findings; ``cell`` as in traces."""
-    return f"{cell}/{name}_{run}" if cell else f"{name}_{run}"
+    return f"{cell}/{name}_{run}"
 
 
 def read_points(path: Path) -> dict[tuple[str, int], list[dict[str, Any]]]:

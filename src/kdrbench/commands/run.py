@@ -146,13 +146,8 @@ def _prepare(name: str, config: Mapping[str, Any], mirror: str, folder: Path) ->
     from kdrbench.datasets import load_dataset, load_own, save_prepared
 
     own = config["datasets"]
-    save_prepared(
-        load_own(name, own[name]) if name in own else load_dataset(name, mirror=mirror or None), _data_in(folder)
-    )
-
-
-def _data_in(folder: Path) -> Path:
-    return folder / "data.npz"
+    dataset = load_own(name, own[name]) if name in own else load_dataset(name, mirror=mirror or None)
+    save_prepared(dataset, folder / f"{name}.npz")
 
 
 def _run_batch(batch: Batch, settings: Mapping[str, Any], folder: Path) -> list[Record]:
@@ -164,7 +159,7 @@ def _run_batch(batch: Batch, settings: Mapping[str, Any], folder: Path) -> list[
 
     files, record = JobFiles.of(folder, batch.path), build_stage(batch.system).record
     command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--repeat-for-s", "0"]
-    command += ["--job", Bundle(batch.path, (batch,)).to_json(), "--data", _data_in(folder), "--results", folder]
+    command += ["--job", Bundle(batch.path, (batch,)).to_word(), "--data", folder, "--results", folder]
     command += ["--time-limit-s", str(settings["time_limit"]), "--memory-limit-mib", str(settings["memory_limit"])]
     # This process is the one that the batch must not outlive.
     environment = {**os.environ, "KDRBENCH_SCHEDULER_PID": str(os.getpid())}

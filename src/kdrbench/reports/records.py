@@ -123,5 +123,5 @@ def _places_and_runs(group: pd.DataFrame) -> Iterator[tuple[int, str, int]]:
 
 
 def _cell_of(row: dict[Any, Any]) -> str:
-    """Return the names below the data set, by which traces and findings name a cell."""
-    return "/".join(str(row[axis]) for axis in ("kernel", "method") if isinstance(row.get(axis), str))
+    """Return the names below the experiment, by which traces and findings name a cell."""
+    return "/".join(str(row[axis]) for axis in ("dataset", "kernel", "method") if isinstance(row.get(axis), str))

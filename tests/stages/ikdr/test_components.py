@@ -49,7 +49,7 @@ def test_a_run_has_the_q_of_its_largest_gap(paradigm, kernel, tmp_path):
     expected = gap_of(CellDefinition.of(batch), fold.train_features, known, scale_q=3)
     (record,) = run_batch(batch, dataset, context_of(), files_in(tmp_path))
     assert (record.status, record.n_components) == ("converged", expected)
-    assert arrays_in(files_in(tmp_path))[f"{kernel}/it/projection_0"].shape == (13, expected)
+    assert arrays_in(files_in(tmp_path))[f"wine/{kernel}/it/projection_0"].shape == (13, expected)
 
 
 def test_on_wine_the_first_gap_of_the_gaussian_kernel_is_not_the_largest():

@@ -21,7 +21,7 @@ from one_batch import LIMITS, SHORT, arrays_in, batch_of, context_of, files_in, 
 
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.
 REPEAT_FOR_S = 0.2
-CELL = "gaussian/it"
+CELL = "wine/gaussian/it"
 
 
 @pytest.fixture
