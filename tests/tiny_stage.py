@@ -15,7 +15,7 @@ from kdrbench.bench.run import RunResult
 from kdrbench.bench.stage import Cell, Stage
 from kdrbench.datasets import Dataset
 from kdrbench.errors import ConfigError
-from kdrbench.solvers import Status
+from kdrbench.status import Status
 from made_up import provenance
 
 HALVES = (("first",), ("second",))

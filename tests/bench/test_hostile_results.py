@@ -15,7 +15,7 @@ from kdrbench.bench.job import run_job
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.sources import sources_of
-from kdrbench.solvers import Status
+from kdrbench.status import Status
 from one_batch import alone, context_of, files_in
 from tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
 

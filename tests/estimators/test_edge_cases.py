@@ -9,9 +9,9 @@ from helpers import random_samples
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.kernels import Pairing, Polynomial, Squared, UserKernel
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import Status
 from kdrbench.solvers.geometry import stiefel
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors
+from kdrbench.status import Status
 
 KERNELS = ["linear", "squared", "polynomial", "gaussian", "multiquadric", "rbf_relative"]
 

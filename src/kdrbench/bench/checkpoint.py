@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kdrbench.files import write_bytes
-from kdrbench.solvers.monitor import State
+
+if TYPE_CHECKING:
+    from kdrbench.solvers.monitor import State
 
 _CLOCK = "clock"
 

@@ -30,7 +30,7 @@ from kdrbench.bench.stage import RunContext, Stage, cross
 from kdrbench.bench.workspace import Workspace
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
-from kdrbench.solvers.status import Status
+from kdrbench.status import Status
 
 CONTAMINATED_RATIO = 1.1
 _NO_PROCESS = ProcessExit(Exit.EXITED, 0, wall_s=0.0, memory_mib=0.0, involuntary_switches=0)

@@ -16,7 +16,7 @@ from kdrbench.bench.record import AnyRecord, Record, RecordError, read_records
 from kdrbench.bench.sources import packages_of_environment
 from kdrbench.bench.traces import read_trace
 from kdrbench.bench.workspace import Workspace
-from kdrbench.solvers.status import Status
+from kdrbench.status import Status
 
 _LOCKS = Path("/proc/locks")
 _ENVIRONMENT = Path(__file__).resolve().parents[3] / "envs" / "run.yaml"

@@ -24,7 +24,7 @@ from kdrbench.bench.traces import read_trace
 from kdrbench.bench.workspace import Workspace, workspace_lock
 from kdrbench.errors import InputError
 from kdrbench.files import drop_unfinished, replacing, write_text
-from kdrbench.solvers.status import Status
+from kdrbench.status import Status
 
 WORKSPACES = ".workspace"
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 from kdrbench.bench.provenance import Provenance
 from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_text
-from kdrbench.solvers.status import Status
+from kdrbench.status import Status
 
 
 class RecordError(KdrbenchError):

@@ -18,7 +18,7 @@ from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import BENCH_FAULT, Exit, ProcessExit, SupervisionError
 from kdrbench.bench.referee import BenchFaultError, Referee, RunFiles, Seconds, columns_of
 from kdrbench.bench.traces import read_trace
-from kdrbench.solvers.status import Status
+from kdrbench.status import Status
 
 MOST_REPEATS = 100
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

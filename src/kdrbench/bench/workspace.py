@@ -23,7 +23,7 @@ from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.record import AnyRecord, append_records, read_records, write_records
 from kdrbench.bench.referee import RunFiles
 from kdrbench.files import write_text
-from kdrbench.solvers.status import Status
+from kdrbench.status import Status
 
 _AT_A_LIMIT = {Status.TIME_LIMIT: "time_limit_s", Status.MEMORY_LIMIT: "memory_limit_mib"}
 

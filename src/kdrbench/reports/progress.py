@@ -7,8 +7,8 @@ from itertools import groupby
 
 from kdrbench.bench.progress import BatchProgress, endings, seconds_left
 from kdrbench.reports.tables.numbers import duration, quantity
-from kdrbench.solvers import Status
 from kdrbench.stages.ikdr.controls import LosingCell
+from kdrbench.status import Status
 
 _SHOWN = {
     Status.TIME_LIMIT: "at the time limit",

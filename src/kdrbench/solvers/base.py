@@ -14,7 +14,7 @@ from kdrbench.parameters import OneOf
 from kdrbench.problems import PassStoppedError, Problem, explanation_of, is_approximable
 from kdrbench.solvers.geometry.stiefel import feasibility_error
 from kdrbench.solvers.monitor import Monitor, SolveMonitor
-from kdrbench.solvers.status import Status
+from kdrbench.status import Status
 
 __all__ = ["Solver", "SolverOutcome", "SolverResult", "Status", "TracePoint", "solve"]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters
-from kdrbench.solvers.status import Status
+from kdrbench.status import Status
 
 # An orthonormal W, or a function that makes it for a monitor that evaluates it: its cost is then not the solver's.
 Iterate = FloatArray | Callable[[], FloatArray]

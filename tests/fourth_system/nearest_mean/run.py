@@ -6,7 +6,7 @@ import numpy as np
 
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.seeds import rng_of
-from kdrbench.solvers.status import Status
+from kdrbench.status import Status
 
 
 def run_half(dataset, shrinkages, number, seed, referee):

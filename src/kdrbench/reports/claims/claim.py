@@ -9,7 +9,7 @@ from enum import StrEnum
 import pandas as pd
 
 from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, NO_KERNEL, Config
-from kdrbench.solvers import Status
+from kdrbench.status import Status
 
 
 class Decision(StrEnum):

@@ -6,7 +6,7 @@ import pandas as pd
 
 from kdrbench.reports.claims.claim import Decision, Found, Records, confirmed_if, undecided
 from kdrbench.reports.tables.power_law import PowerLaw, fit_large
-from kdrbench.solvers import Status
+from kdrbench.status import Status
 
 EXACT = ("burg", "von_neumann")
 BOOST = "definite_boost"

@@ -10,7 +10,7 @@ from kdrbench.reports.claims.cells import cells_of
 from kdrbench.reports.claims.claim import Decision, Found, Records, confirmed_if, listed, undecided
 from kdrbench.reports.records import Metric, is_scaling
 from kdrbench.reports.tables.labels import dataset_label, kernel_label
-from kdrbench.solvers import Status
+from kdrbench.status import Status
 
 FEWER_THAN = 5
 LEAST_ACCURACY = 0.95

@@ -11,7 +11,7 @@ from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.records import IKDR, NO_KERNEL
 from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.published_vs_ours import COUNTED, Comparison
-from kdrbench.solvers import Status
+from kdrbench.status import Status
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pandas as pd
 from kdrbench.reports.dashboard.runs import run_name
 from kdrbench.reports.records import IKDR, NO_KERNEL, Config, experiments_of, losing_cells, random_ones, runs_of
 from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
-from kdrbench.solvers import Status
+from kdrbench.status import Status
 
 _LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
 

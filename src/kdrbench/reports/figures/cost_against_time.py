@@ -15,7 +15,7 @@ from kdrbench.reports.figures.styles import Style, styles_of
 from kdrbench.reports.records import Config, read_traces
 from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.labels import by_method, dataset_label, kernel_label, method_label
-from kdrbench.solvers import Status
+from kdrbench.status import Status
 
 _CAPTION = (
     "How far each solver is above the lowest cost that any of them saw in the run, (cost - best) / |best|, as "

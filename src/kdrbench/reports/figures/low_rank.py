@@ -11,7 +11,7 @@ from kdrbench.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scal
 from kdrbench.reports.figures.styles import Style, styles_of
 from kdrbench.reports.records import Config
 from kdrbench.reports.tables.labels import low_rank_label
-from kdrbench.solvers.status import Status
+from kdrbench.status import Status
 
 # Titles of panels and of their vertical axes.
 _PANELS = {

@@ -24,7 +24,7 @@ from kdrbench.reports.figures.cost_against_time import CALLS, TIME, Abscissa, re
 from kdrbench.reports.figures.styles import Style, styles_of
 from kdrbench.reports.records import NO_KERNEL
 from kdrbench.reports.tables.labels import by_method, method_label
-from kdrbench.solvers import Status
+from kdrbench.status import Status
 
 # Of the lowest cost known: what the papers' tests reach, and what only converged solvers reach.
 ACCURACIES = (1e-2, 1e-4)

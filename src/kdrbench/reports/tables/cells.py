@@ -11,7 +11,7 @@ import pandas as pd
 from kdrbench.reports.records import Metric, Split
 from kdrbench.reports.tables import numbers
 from kdrbench.reports.tables.timing_warnings import is_untimed, warning_of
-from kdrbench.solvers import Status
+from kdrbench.status import Status
 
 Format = Callable[[float, float | None], str]
 COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)

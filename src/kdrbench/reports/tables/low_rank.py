@@ -16,7 +16,7 @@ from kdrbench.reports.tables.labels import low_rank_label
 from kdrbench.reports.tables.numbers import agreement, duration, percentage, whole
 from kdrbench.reports.tables.published_numbers import published_numbers
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
-from kdrbench.solvers.status import Status
+from kdrbench.status import Status
 
 # What the published numbers are of.
 PAPER = {"paper": "lowrank2006", "table": "text", "setting": "learning"}

@@ -29,7 +29,7 @@ from kdrbench.reports.tables.labels import (
 from kdrbench.reports.tables.numbers import quantity
 from kdrbench.reports.tables.significance import SIGNIFICANT, holm, signed_rank_p
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
-from kdrbench.solvers import Status
+from kdrbench.status import Status
 
 # Of five pairs even the most extreme signs have p = 1/16.
 FEWEST_PAIRS = 6

@@ -16,7 +16,7 @@ from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.labels import NO_CELL, method_label
 from kdrbench.reports.tables.power_law import MANY_SAMPLES, PowerLaw, exponent_text, fit_large, fit_power_law
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
-from kdrbench.solvers import Status
+from kdrbench.status import Status
 
 # Columns of the records and what they count.
 AXES = {"n_train": "samples", "n_features": "features", "n_components": "components"}

@@ -17,7 +17,6 @@ from kdrbench.bench.run import RunResult, repeated
 from kdrbench.bench.seeds import rng_of
 from kdrbench.bench.traces import read_array
 from kdrbench.errors import InputError
-from kdrbench.solvers import Status
 from kdrbench.stages.ikdr.definition import CellDefinition
 from kdrbench.stages.ikdr.fold import Fold
 from kdrbench.stages.ikdr.scores import (
@@ -27,6 +26,7 @@ from kdrbench.stages.ikdr.scores import (
     normalised_mutual_information,
     quality_of_labels,
 )
+from kdrbench.status import Status
 
 LABELS = "labels"
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from kdrbench.bench.stage import Config
 from kdrbench.solvers.registry import build_solver
-from kdrbench.solvers.status import Status
 from kdrbench.stages.ikdr.config import method_of
 from kdrbench.stages.ikdr.scores import Metric
+from kdrbench.status import Status
 
 # Costs as near as this, relative to the larger one, are the same cost.
 _SAME_COST = 1e-9

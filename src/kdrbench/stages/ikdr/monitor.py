@@ -15,10 +15,10 @@ from kdrbench.bench.traces import TraceLine, read_trace
 from kdrbench.errors import InputError
 from kdrbench.files import write_text
 from kdrbench.kernels.family import FloatArray
-from kdrbench.solvers import Status
 from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from kdrbench.solvers.monitor import Iterate, State
+from kdrbench.status import Status
 
 # The first iterates are always evaluated; later ones so rarely that evaluating takes a tenth of the time.
 _ALWAYS = 10

@@ -12,7 +12,6 @@ from kdrbench.bench.run import RunResult
 from kdrbench.datasets import Dataset
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray
-from kdrbench.solvers.status import Status
 from kdrbench.stages.kpca_figures.compute import (
     KPCA,
     Leading,
@@ -24,6 +23,7 @@ from kdrbench.stages.kpca_figures.compute import (
     tricks_of,
 )
 from kdrbench.stages.kpca_figures.trick_comparison import QZ, Halves, Tricks
+from kdrbench.status import Status
 
 _Value = TypeVar("_Value")
 Key = tuple[str, float, str]

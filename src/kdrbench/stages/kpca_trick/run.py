@@ -30,8 +30,8 @@ from kdrbench.metric_learning import (
 )
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.metric_learning.selection import Part, fold_parts
-from kdrbench.solvers.status import Status
 from kdrbench.stages.kpca_trick.split import SampleSplit, candidates_of, draw_split, kernel_in_words
+from kdrbench.status import Status
 
 _NO_TIME = Seconds()
 

@@ -10,8 +10,8 @@ from kdrbench.bench.referee import Referee, RunFiles, finite
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.seeds import rng_of
 from kdrbench.lowrank import LowRankStatus
-from kdrbench.solvers.status import Status
 from kdrbench.stages.low_rank.task import LowRankTask, learn, quality_of
+from kdrbench.status import Status
 
 _STATUS = {
     LowRankStatus.CONVERGED: Status.CONVERGED,
