@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from kdrbench.bench.batch import Bundle
-from kdrbench.bench.checkpoint import Checkpoint, write_checkpoint
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.run import RunResult
+from kdrbench.bench.run_files import Checkpoint, write_checkpoint
 from kdrbench.bench.sources import sources_of
 from kdrbench.status import Status
 from one_batch import alone, context_of, files_in

@@ -10,12 +10,11 @@ from functools import partial
 from typing import Any
 
 from kdrbench.bench.batch import Batch
-from kdrbench.bench.checkpoint import read_checkpoint
-from kdrbench.bench.isolation.pauses import Pauses
+from kdrbench.bench.isolation.limits import Pauses
 from kdrbench.bench.isolation.supervisor import GRACE_S, Exit, ProcessExit, supervise
 from kdrbench.bench.provenance import Provenance
 from kdrbench.bench.record import Record
-from kdrbench.bench.referee import Referee, RunFiles
+from kdrbench.bench.referee import Referee
 from kdrbench.bench.run import (
     Run,
     RunResult,
@@ -26,6 +25,7 @@ from kdrbench.bench.run import (
     time_of,
     was_killed,
 )
+from kdrbench.bench.run_files import RunFiles, read_checkpoint
 from kdrbench.bench.stage import RunContext, Stage, cross
 from kdrbench.bench.workspace import Workspace
 from kdrbench.datasets import Dataset

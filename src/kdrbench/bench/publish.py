@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.bench.job_size import CHEAP
 from kdrbench.bench.record import AnyRecord, RecordError, write_records
-from kdrbench.bench.traces import read_trace
+from kdrbench.bench.run_files import read_trace
 from kdrbench.bench.workspace import Workspace, workspace_lock
 from kdrbench.errors import InputError
 from kdrbench.files import drop_unfinished, replacing, write_text

@@ -94,6 +94,7 @@ def column_types(kind: type[Record]) -> dict[str, Any]:
     return own | _types_of(Provenance)
 
 
+@cache
 def _types_of(kind: type[Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}

@@ -14,8 +14,9 @@ from kdrbench.bench.isolation.calibration import calibration_s
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.record import Record
-from kdrbench.bench.referee import Referee, RunFiles
+from kdrbench.bench.referee import Referee
 from kdrbench.bench.run import Run, RunResult
+from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.spent_log import SpentLog
 from kdrbench.datasets import Dataset
 

@@ -187,7 +187,7 @@ def _watch(
 
 def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> str:
     """Return what the trace of the last run that has begun says."""
-    from kdrbench.bench.traces import read_trace
+    from kdrbench.bench.run_files import read_trace
 
     begun = [number for number in batch.runs if workspace.run(number).trace.exists()]
     trace = read_trace(workspace.run(begun[-1]).trace) if begun else []

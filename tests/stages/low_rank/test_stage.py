@@ -14,7 +14,7 @@ from kdrbench.lowrank import LowRankStatus, squared_distances
 from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.low_rank import run as run_module
 from kdrbench.stages.low_rank.record import LowRankRecord
-from kdrbench.stages.low_rank.task import learn, make_task, quality_of, two_fold_accuracy
+from kdrbench.stages.low_rank.run import learn, make_task, quality_of, two_fold_accuracy
 from one_batch import files_in
 from stage_cases import grid_of, job_of, only, results_of
 

@@ -27,7 +27,7 @@ def calibration_s() -> float:
 
     rng = np.random.default_rng(0)
     factor = rng.standard_normal((_ORDER, _ORDER))
-    source, product, target = rng.standard_normal(_TRAFFIC), np.empty_like(factor), np.empty(_TRAFFIC)
+    source, product, target = np.ones(_TRAFFIC), np.empty_like(factor), np.empty(_TRAFFIC)
     passes = []
     for _ in range(1 + _PASSES):
         began = time.perf_counter()

@@ -13,8 +13,7 @@ from kdrbench.datasets import Dataset, DatasetEntry
 from kdrbench.datasets.own import registry_of
 from kdrbench.stages.low_rank.config import METHODS, SCHEMA, SECTIONS, check_experiment, check_methods
 from kdrbench.stages.low_rank.record import LowRankRecord
-from kdrbench.stages.low_rank.run import LowRankRun
-from kdrbench.stages.low_rank.task import MOST_SWEEPS, make_task, warmed_up
+from kdrbench.stages.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
 
 _RUN = "kdrbench.stages.low_rank.run"
 # The compiled sweeps of a divergence are imported by name, which is not followed.
