@@ -46,7 +46,7 @@ def test_a_baseline_leaves_a_row_a_fold_with_its_time_and_quality_and_no_cost(fi
     records = run("pca_svm", files, folds=2, repeat_for_s=REPEAT_FOR_S)
     assert [record.axes for record in records] == [("table4_supervised", "wine", "none", "it", n) for n in (0, 1)]
     for number, record in enumerate(records):
-        assert (record.status, record.message, record.repeats > 1) == ("converged", "fitted", True)
+        assert (record.status, record.message, record.repeats >= 1) == ("converged", "fitted", True)
         assert 0 < record.time_s < record.provenance.wall_s < LIMITS.time_s
         assert record.cpu_s > 0
         assert (record.quality_metric, record.quality) == ("accuracy", accuracy_by_hand(number))
