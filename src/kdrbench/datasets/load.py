@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.datasets import parsers
-from kdrbench.datasets.dataset import Dataset, Labelling, check_dataset
+from kdrbench.datasets.dataset import Dataset, KernelSet, Labelling, check_dataset, check_kernel_set
 from kdrbench.datasets.fetch import Sources, fetch_file
-from kdrbench.datasets.kernel_set import KernelSet, check_kernel_set
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import DataError, unknown_name
 

@@ -23,11 +23,9 @@ from functools import cached_property
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import PairSums
+from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.feature_maps import monomial_features, n_monomials
-from kdrbench.evaluation.hessian import curvature_form
-from kdrbench.evaluation.initial import cleaned_degrees, initial_surrogate
-from kdrbench.evaluation.weights import GammaSums, Rows, weighted_gram
+from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, weighted_gram
 from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
