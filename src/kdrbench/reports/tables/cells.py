@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -65,8 +66,7 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     A failed run may have seen good iterates before, but they are no result of the method. One run has no spread to
     print.
     """
-    usable = runs[runs["status"] != str(Status.FAILED)].dropna(subset=[column])
-    values, note = usable[column].to_numpy(dtype=float), endings_in_words(runs, unit)
+    values, note = runs.loc[_usable(runs, column), column].to_numpy(dtype=float), endings_in_words(runs, unit)
     if not values.size:
         return Cell(metric, None, None, "N/A", note, len(runs), 0, complete=False)
     mean, std = float(np.mean(values)), float(np.std(values))
@@ -75,12 +75,16 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     return Cell(metric, mean, std, text, note, len(runs), len(values), complete)
 
 
+def _usable(runs: pd.DataFrame, column: str) -> pd.Series:
+    return (runs["status"] != str(Status.FAILED)) & runs[column].notna()
+
+
 def endings_in_words(runs: pd.DataFrame, unit: str = "runs") -> str:
     """Return how many runs did not converge and how they ended, or nothing; of a single run only how."""
-    counts = runs["status"].value_counts()
+    counts = Counter(runs["status"])
     parts = []
     for status in Status:
-        if status is not Status.CONVERGED and (count := int(counts.get(str(status), 0))):
+        if status is not Status.CONVERGED and (count := counts[status]):
             which = f"{count} of {len(runs)} {unit}: " if len(runs) > 1 else ""
             parts.append(which + _ENDINGS.get(status, status.value.replace("_", " ")))
     return "; ".join(parts)
@@ -116,7 +120,6 @@ def _ikdr_cell(metric: str, group: pd.DataFrame) -> Cell:
         return replace(cell, mean=None, std=None, text=bound or "N/A", complete=False)
     cell = replace(cell, complete=cell.complete and not bound)
     if metric != "time_s":
-        usable = group[group["status"] != str(Status.FAILED)].dropna(subset=[metric])
-        return replace(cell, n_tested=int(usable["n_test"].sum()))
+        return replace(cell, n_tested=int(group.loc[_usable(group, metric), "n_test"].sum()))
     cell = replace(cell, warning=warning_of(group))
     return replace(cell, mean=None, std=None, complete=False) if is_untimed(group) else cell

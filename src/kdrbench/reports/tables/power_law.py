@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kdrbench.reports.tables.significance import half_width
+
 # Below this many samples a run is made of calls, not of sums over pairs.
 MANY_SAMPLES = 1000.0
 _FEWEST = 3
@@ -41,12 +43,12 @@ def fit_power_law(sizes: Sequence[float], times: Sequence[float]) -> PowerLaw | 
     points = [(size, time) for size, time in zip(sizes, times, strict=True) if size > 0 and time > 0]
     if len({size for size, _ in points}) < _FEWEST:
         return None
-    from scipy.stats import linregress, t
-
     x, y = np.log2(np.array(points)).T
-    line = linregress(x, y)
-    half = float(t.ppf(0.975, len(points) - 2)) * float(line.stderr)
-    slope, level = float(line.slope), float(line.intercept)
+    (var_x, covariance), (_, var_y) = np.cov(x, y, bias=True)
+    slope = float(covariance / var_x)
+    unexplained = max(0.0, 1.0 - covariance**2 / (var_x * var_y)) if var_y else 0.0
+    half = half_width(len(x) - 2) * math.sqrt(unexplained * var_y / var_x / (len(x) - 2))
+    level = float(y.mean() - slope * x.mean())
     chosen = [size for size, _ in points]
     return PowerLaw(slope, slope - half, slope + half, level, min(chosen), max(chosen), len(points))
 
