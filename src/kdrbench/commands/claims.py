@@ -17,7 +17,8 @@ from kdrbench.errors import InputError
 @out_stem
 def claims(config: Path, results: Path, out: Path) -> None:
     """Decide each claim of the papers by the records of the systems that are run, as .html and .json."""
-    from kdrbench.reports.claims import Records, decided, write_claims
+    from kdrbench.reports.claims.claim import Records
+    from kdrbench.reports.claims.page import decided, write_claims
 
     frozen = read_frozen(config)
     decisions = decided(Records.of(read_systems(frozen, results), frozen))
