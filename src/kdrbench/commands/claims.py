@@ -39,7 +39,7 @@ def dashboard(parts: tuple[Path, ...], config: Path, results: Path, store: Path,
     from kdrbench.files import write_text
     from kdrbench.reports.dashboard.page import read_parts, render_dashboard
     from kdrbench.reports.dashboard.runs import all_runs
-    from kdrbench.reports.tables.published_vs_ours_page import comparisons_from_csv
+    from kdrbench.reports.tables.published_vs_ours import comparisons_from_csv
 
     frozen = read_frozen(config)
     comparisons = comparisons_from_csv(published.read_text(encoding="utf-8"))

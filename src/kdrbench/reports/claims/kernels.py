@@ -9,7 +9,7 @@ import pandas as pd
 from kdrbench.reports.claims.claim import Decision, Found, Records, confirmed_if, listed, undecided
 from kdrbench.reports.figures.kpca_figures import KERNEL_TRICK
 from kdrbench.reports.tables.labels import dataset_label
-from kdrbench.reports.tables.power_law import PowerLaw, fit_large
+from kdrbench.reports.tables.size_series import PowerLaw, fit_large
 from kdrbench.status import Status
 
 PLAIN, CROSS_VALIDATED, ALIGNED = "plain", "cross_validated", "aligned"

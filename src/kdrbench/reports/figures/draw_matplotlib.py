@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from kdrbench.files import write_bytes, write_text
-from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.figures.picture import from_png
+from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol, from_png
 
 _SYMBOLS = {
     Symbol.NONE: "",

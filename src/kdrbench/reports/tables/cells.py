@@ -1,4 +1,4 @@
-"""From runs to cells: mean and spread of one metric over the runs of a cell, whatever the system."""
+"""From runs to cells: mean and spread of one metric over the runs of a cell, and how far their times can be trusted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pandas as pd
 
 from kdrbench.reports.records import Metric, Split
 from kdrbench.reports.tables import numbers
-from kdrbench.reports.tables.timing_warnings import is_untimed, warning_of
 from kdrbench.status import Status
 
 Format = Callable[[float, float | None], str]
 COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
 METRICS = ("time_s", "cost", "quality")
+UNTIMED = "times of runs that shared their cores, not comparable"
 # Endings whose names alone would not be clear.
 _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
 # Of alternative clustering only.
@@ -123,3 +123,28 @@ def _ikdr_cell(metric: str, group: pd.DataFrame) -> Cell:
         return replace(cell, n_tested=int(group.loc[_usable(group, metric), "n_test"].sum()))
     cell = replace(cell, warning=warning_of(group))
     return replace(cell, mean=None, std=None, complete=False) if is_untimed(group) else cell
+
+
+def is_untimed(runs: pd.DataFrame) -> bool:
+    """Return whether the times of these runs do not count, because some did not own their cores."""
+    return n_untimed(runs) > 0
+
+
+def n_untimed(runs: pd.DataFrame) -> int:
+    """Return how many runs did not own their cores."""
+    return int((runs["timed"].astype(str) == "False").sum())
+
+
+def n_drifted(runs: pd.DataFrame) -> int:
+    """Return how many runs were made on cores whose speed drifted."""
+    return int((runs["drifted"].astype(str) == "True").sum())
+
+
+def warning_of(runs: pd.DataFrame) -> str:
+    """Return why the times of these runs need care; empty if there is no reason."""
+    if is_untimed(runs):
+        return UNTIMED
+    if not (drifted := n_drifted(runs)):
+        return ""
+    largest = runs["drift"].astype(float).abs().max()
+    return f"the speed of the cores drifted in {drifted} of {len(runs)} run(s), by up to {largest:.0%}"

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.kernels.family import FloatArray
 from kdrbench.reports.records import NO_KERNEL, Metric
 from kdrbench.reports.tables.cells import COMPLETED, FORMATS, METRICS
 from kdrbench.reports.tables.labels import (
@@ -34,6 +34,9 @@ from kdrbench.reports.tables.numbers import quantity
 from kdrbench.reports.tables.significance import SIGNIFICANT, holm, signed_rank_p
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
+
+if TYPE_CHECKING:
+    from kdrbench.kernels.family import FloatArray
 
 # Of five pairs even the most extreme signs have p = 1/16.
 FEWEST_PAIRS = 6
