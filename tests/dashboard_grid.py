@@ -7,9 +7,8 @@ import pandas as pd
 
 from kdrbench.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.reports.dashboard.runs import all_runs
-from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol, to_png
 from kdrbench.reports.figures.cost_against_time import cost_against_time
-from kdrbench.reports.figures.picture import to_png
 from kdrbench.reports.records import controls_of
 from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
 from kdrbench.reports.tables.published_vs_ours import compare

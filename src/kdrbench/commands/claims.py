@@ -17,7 +17,8 @@ from kdrbench.errors import InputError
 @out_stem
 def claims(config: Path, results: Path, out: Path) -> None:
     """Decide each claim of the papers by the records of the systems that are run, as .html and .json."""
-    from kdrbench.reports.claims import Records, decided, write_claims
+    from kdrbench.reports.claims.claim import Records
+    from kdrbench.reports.claims.page import decided, write_claims
 
     frozen = read_frozen(config)
     decisions = decided(Records.of(read_systems(frozen, results), frozen))
@@ -38,7 +39,7 @@ def dashboard(parts: tuple[Path, ...], config: Path, results: Path, store: Path,
     from kdrbench.files import write_text
     from kdrbench.reports.dashboard.page import read_parts, render_dashboard
     from kdrbench.reports.dashboard.runs import all_runs
-    from kdrbench.reports.tables.published_vs_ours_page import comparisons_from_csv
+    from kdrbench.reports.tables.published_vs_ours import comparisons_from_csv
 
     frozen = read_frozen(config)
     comparisons = comparisons_from_csv(published.read_text(encoding="utf-8"))

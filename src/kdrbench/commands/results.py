@@ -16,7 +16,7 @@ from kdrbench.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from kdrbench.bench.record import Record
-    from kdrbench.reports.tables.paired_solvers import Pair
+    from kdrbench.reports.tables.paired_tests import Pair
 
 _TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
 # What `show` prints after the result, in this order; the rest is in --json.
@@ -69,7 +69,7 @@ def compare(first: str, second: str, experiment: str | None, results: Path, as_j
     Wilcoxon's signed rank test, then Holm's correction of it over the cells of a metric.
     """
     from kdrbench.reports.records import read_runs
-    from kdrbench.reports.tables.paired_solvers import compare_solvers
+    from kdrbench.reports.tables.paired_tests import compare_solvers
 
     table = results / "ikdr.csv" if experiment is None else results / "merged" / f"{experiment}.csv"
     if not table.is_file() and (results / "ikdr.csv").is_file():

@@ -62,8 +62,7 @@ def typeset(fragment: Path, out: Path) -> None:
 def published_vs_ours(config: Path, results: Path, out: Path) -> None:
     """Write every published number beside ours as .csv and .html, and say what share of them is met."""
     from kdrbench.files import write_text
-    from kdrbench.reports.tables.published_vs_ours import compare, shares
-    from kdrbench.reports.tables.published_vs_ours_page import comparison_csv, comparison_html
+    from kdrbench.reports.tables.published_vs_ours import compare, comparison_csv, comparison_html, shares
 
     frozen = read_frozen(config)
     comparisons = compare(read_systems(frozen, results), frozen)

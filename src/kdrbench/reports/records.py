@@ -117,11 +117,10 @@ def read_findings(runs: pd.DataFrame, folder: Path, kind: str) -> dict[int, NDAr
 
 
 def _places_and_runs(group: pd.DataFrame) -> Iterator[tuple[int, str, int]]:
-    """Yield the place (the index), the cell and the number of each run."""
-    for place, row in zip(group.index.tolist(), group.to_dict("records"), strict=True):
-        yield place, _cell_of(row), int(row["run"])
+    """Yield the place (the index), the cell and the number of each run.
 
-
-def _cell_of(row: dict[Any, Any]) -> str:
-    """Return the names below the experiment, by which traces and findings name a cell."""
-    return "/".join(str(row[axis]) for axis in ("dataset", "kernel", "method") if isinstance(row.get(axis), str))
+    A cell is named by traces and findings as the names below the experiment are, as far as the system has them.
+    """
+    axes = [group[axis].tolist() for axis in ("dataset", "kernel", "method") if axis in group]
+    for place, run, *names in zip(group.index.tolist(), group["run"].tolist(), *axes, strict=True):
+        yield place, "/".join(name for name in names if isinstance(name, str)), int(run)

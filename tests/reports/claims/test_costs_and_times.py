@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from kdrbench.reports.claims import Decision, Records
+from kdrbench.reports.claims.claim import Decision, Records
 from kdrbench.reports.claims.costs import lower_cost, lower_cost_than_converged, quadratic_time, times_faster
 from report_rows import run
 

@@ -5,14 +5,16 @@ import json
 import pandas as pd
 import pytest
 
-from kdrbench.reports.claims import Decision, Records
-from kdrbench.reports.claims.kpca import (
+from kdrbench.reports.claims.claim import Decision, Records
+from kdrbench.reports.claims.kernels import (
     CELLS,
+    agreement_rises,
     aligned_come_close,
+    cost_of_projections,
+    fewer_sweeps,
     kernel_versions_win,
     tricks_agree,
 )
-from kdrbench.reports.claims.low_rank import agreement_rises, cost_of_projections, fewer_sweeps
 
 LEARNERS = ("nca", "lmnn", "dne")
 DATASETS = ("balance", "breast", "glass", "ionosphere", "iris", "musk2", "pima", "satellite", "yeast", "m-usps")

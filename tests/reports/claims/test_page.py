@@ -2,7 +2,8 @@
 
 import json
 
-from kdrbench.reports.claims import CLAIMS, Claim, Decision, Found, Records, claims_html, decided, write_claims
+from kdrbench.reports.claims.claim import Claim, Decision, Found, Records
+from kdrbench.reports.claims.page import CLAIMS, claims_html, decided, write_claims
 
 
 def test_every_claim_is_undecided_without_records_and_says_what_is_missing():

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from kdrbench.reports.claims import Decision, Records
+from kdrbench.reports.claims.claim import Decision, Records
 from kdrbench.reports.claims.results import accuracy_above, conic_is_best, few_iterations, second_order
 from report_rows import run
 

@@ -7,11 +7,11 @@ import pytest
 from kdrbench.datasets import Dataset, load_dataset, save_prepared
 from kdrbench.reports.figures.chart import Mark, Symbol
 from kdrbench.reports.figures.draw_matplotlib import draw
-from kdrbench.reports.figures.loadings import loadings
-from kdrbench.reports.figures.projections import (
+from kdrbench.reports.figures.loadings import (
     angles_between,
     angles_of_chance,
     feature_weights,
+    loadings,
     principal_angles,
     shown_solver,
 )

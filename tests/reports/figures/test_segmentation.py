@@ -9,10 +9,9 @@ from kdrbench.datasets import Dataset, save_prepared
 from kdrbench.datasets.picture import picture_bytes
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError
-from kdrbench.reports.figures.chart import Chart
+from kdrbench.reports.figures.chart import Chart, from_png
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
-from kdrbench.reports.figures.picture import from_png
 from kdrbench.reports.figures.segmentation import has_pictures, mean_faces, segmentation, segmented
 from report_rows import run
 

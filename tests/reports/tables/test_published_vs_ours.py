@@ -15,10 +15,11 @@ from kdrbench.reports.tables.published_vs_ours import (
     NO_EXPERIMENT,
     UNEXPLAINED,
     compare,
+    comparison_csv,
+    comparison_html,
     shares,
     unexplained,
 )
-from kdrbench.reports.tables.published_vs_ours_page import comparison_csv, comparison_html
 from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict, verdict_for
 from report_rows import run
 

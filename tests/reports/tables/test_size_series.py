@@ -9,8 +9,14 @@ from kdrbench.reports.figures.chart import Mark, Symbol
 from kdrbench.reports.figures.draw_matplotlib import write_chart
 from kdrbench.reports.figures.scaling import scaling_chart
 from kdrbench.reports.records import is_scaling
-from kdrbench.reports.tables.power_law import fit_large, fit_power_law
-from kdrbench.reports.tables.size_series import ALL_PAIRS, FACTORED, complexity_table, size_series
+from kdrbench.reports.tables.size_series import (
+    ALL_PAIRS,
+    FACTORED,
+    complexity_table,
+    fit_large,
+    fit_power_law,
+    size_series,
+)
 from report_rows import run
 
 CONFIG = {

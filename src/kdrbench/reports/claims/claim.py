@@ -1,15 +1,21 @@
-"""What a claim is, the records it is decided from, and the decision."""
+"""What a claim is, the records it is decided from, the decision, and the cells that claims compare."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, NO_KERNEL, Config
+from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, NO_KERNEL, Config, is_scaling
+from kdrbench.reports.tables.cells import COMPLETED
+from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.status import Status
+
+RIVALS = ("dg", "sm", "gm")
 
 
 class Decision(StrEnum):
@@ -86,3 +92,51 @@ def listed(names: list[str], most: int = 3) -> str:
     """Return names, which may hold commas, with semicolons; the first few of many."""
     more = f"; and {len(names) - most} more" if len(names) > most else ""
     return "; ".join(names[:most]) + more
+
+
+@dataclass(frozen=True)
+class PairOfCells:
+    """Numbers of one solver and a ``rival`` in one cell, on the folds that both have.
+
+    ``ended`` says where both came to their own end.
+    """
+
+    experiment: str
+    dataset: str
+    kernel: str
+    rival: str
+    ours: NDArray[np.float64]
+    theirs: NDArray[np.float64]
+    ended: NDArray[np.bool_]
+
+    @property
+    def name(self) -> str:
+        """The cell in words."""
+        return (
+            f"{self.experiment}: {dataset_label(self.dataset)}, {kernel_label(self.kernel)}, {method_label(self.rival)}"
+        )
+
+
+def cells_of(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
+    """Yield experiment, data set and kernel of each cell with its runs; scaling series and baselines are left out."""
+    if runs.empty:
+        return
+    chosen = runs[(runs["kernel"] != NO_KERNEL) & ~runs["experiment"].map(is_scaling)]
+    for (experiment, dataset, kernel), group in chosen.groupby(["experiment", "dataset", "kernel"], sort=False):
+        yield (str(experiment), str(dataset), str(kernel)), group
+
+
+def beside(runs: pd.DataFrame, metric: str, solver: str, rivals: tuple[str, ...]) -> list[PairOfCells]:
+    """Return each cell in which ``solver`` and a rival have numbers for the same folds."""
+    pairs = []
+    for place, group in cells_of(runs):
+        numbers, statuses = (group.pivot(index="run", columns="method", values=value) for value in (metric, "status"))
+        for rival in rivals:
+            if not {solver, rival} <= set(numbers):
+                continue
+            both = numbers[[solver, rival]].dropna()
+            if not both.empty:
+                ended = statuses.loc[both.index, [solver, rival]].isin([*map(str, COMPLETED)]).all(axis=1)
+                ours, theirs = both.to_numpy(float).T
+                pairs.append(PairOfCells(*place, rival, ours, theirs, ended.to_numpy(bool)))
+    return pairs

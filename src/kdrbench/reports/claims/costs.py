@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdrbench.reports.claims.cells import RIVALS, PairOfCells, beside
-from kdrbench.reports.claims.claim import Decision, Found, Records, confirmed_if, listed, undecided
+from kdrbench.reports.claims.claim import (
+    RIVALS,
+    Decision,
+    Found,
+    PairOfCells,
+    Records,
+    beside,
+    confirmed_if,
+    listed,
+    undecided,
+)
 from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.paired_tests import paired_tests
 from kdrbench.reports.tables.size_series import ALL_PAIRS, SizeSeries, size_series
@@ -66,8 +75,7 @@ def _gap(cell: PairOfCells) -> float:
 
 def _tested(records: Records, solver: str, rivals: tuple[str, ...]) -> str:
     """Say what the paired tests over folds find."""
-    asked = [(solver, rival) for rival in rivals]
-    tests = [test for test in paired_tests(records.solved, pairs=asked) if test.metric == "cost"]
+    tests = paired_tests(records.solved, pairs=[(solver, rival) for rival in rivals], metrics=("cost",))
     if not tests:
         return "no cell has enough folds for a test"
     lower = sum(test.lower == solver for test in tests)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from kdrbench.reports.claims.cells import cells_of
-from kdrbench.reports.claims.claim import Decision, Found, Records, confirmed_if, listed, undecided
+from kdrbench.reports.claims.claim import Decision, Found, Records, cells_of, confirmed_if, listed, undecided
 from kdrbench.reports.records import Metric, is_scaling
 from kdrbench.reports.tables.labels import dataset_label, kernel_label
 from kdrbench.status import Status

@@ -33,8 +33,7 @@ from kdrbench.reports.tables.html import provenance
 from kdrbench.reports.tables.labels import METRIC_TITLES
 from kdrbench.reports.tables.numbers import PLUS_MINUS, quantity
 from kdrbench.reports.tables.published_numbers import paper_label
-from kdrbench.reports.tables.published_vs_ours import Comparison
-from kdrbench.reports.tables.published_vs_ours_page import labels_of
+from kdrbench.reports.tables.published_vs_ours import Comparison, labels_of
 from kdrbench.reports.tables.table import Entry, Table
 from kdrbench.reports.tables.verdicts import VERDICT_RULES
 

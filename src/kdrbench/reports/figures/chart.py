@@ -6,17 +6,21 @@ one with Plotly on a screen. Written beside the picture as JSON, it is the figur
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+Pixels = NDArray[np.uint8]
 # The text of a panel that has nothing to show.
 NOTHING = "no runs"
 # The place of black, for what is no method or class: lines to compare with, and crosses over other points.
@@ -114,7 +118,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes and the series in it, or a picture: the text of :func:`kdrbench.reports.figures.picture.to_png`.
+    """One pair of axes and the series in it, or a picture: the text of :func:`to_png`.
 
     A panel with a heading begins a row below that heading.
     """
@@ -186,3 +190,20 @@ def _series(given: dict[str, Any]) -> Series:
     }
     named = {"mark": Mark(given["mark"]), "symbol": Symbol(given["symbol"]), "line": Line(given["line"])}
     return Series(**{**given, **points, **named})
+
+
+def to_png(pixels: Pixels) -> str:
+    """Return an image, rows x columns x 3 or grey without the 3; the same text for the same pixels."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="PNG", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def from_png(text: str) -> Pixels:
+    """Return the pixels that :func:`to_png` was given."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(base64.b64decode(text)), formats=["PNG"]) as image:
+        return np.asarray(image)

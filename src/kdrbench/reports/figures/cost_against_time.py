@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from kdrbench.reports.records import Config, read_traces
 from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.labels import by_method, dataset_label, kernel_label, method_label
 from kdrbench.status import Status
+
+if TYPE_CHECKING:
+    from kdrbench.reports.figures.making import Source
 
 _CAPTION = (
     "How far each solver is above the lowest cost that any of them saw in the run, (cost - best) / |best|, as "
@@ -61,6 +64,13 @@ CALLS = Abscissa(
 _SMALLEST_GAP = 1e-12
 # A curve of more points looks the same.
 _POINTS_OF_A_RUN, _POINTS_OF_A_MEDIAN = 60, 200
+
+
+def chart_of(source: Source) -> Chart:
+    """Return the figure of time or of calls, as the report's kind says."""
+    abscissa = CALLS if source.report.kind.endswith("calls") else TIME
+    of_one = source.name, source.experiment, abscissa, source.config["solvers"]
+    return cost_against_time(source.runs, source.traces, *of_one)
 
 
 def cost_against_time(

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from kdrbench.files import write_bytes, write_text
-from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.figures.picture import from_png
+from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol, from_png
 
 _SYMBOLS = {
     Symbol.NONE: "",
@@ -37,13 +36,14 @@ _LINES: dict[Line, Any] = {
 }
 _PANEL_SIZE = (4.6, 3.4)
 _PICTURE_SIZE = (2.6, 2.6)
+_DPI = 110
 # Names of more letters do not fit side by side below a panel.
 _LETTERS_IN_A_ROW = 40
 
 
 def write_chart(chart: Chart, stem: Path) -> None:
     """Write ``stem`` as .pdf, .png and .json; each appears whole, with the same bytes on every run."""
-    figure = draw(chart)
+    figure = laid_out(draw(chart))
     for kind in ("pdf", "png"):
         write_bytes(stem.parent / f"{stem.name}.{kind}", render(figure, kind))
     write_text(stem.parent / f"{stem.name}.json", chart.to_json())
@@ -54,7 +54,7 @@ def draw(chart: Chart) -> Figure:
     rows = chart.rows or [[]]
     columns = max(1, *map(len, rows))
     width, height = _PICTURE_SIZE if any(panel.picture for panel in chart.panels) else _PANEL_SIZE
-    figure = Figure(figsize=(width * columns, height * len(rows)), layout="constrained")
+    figure = Figure(figsize=(width * columns, height * len(rows)), dpi=_DPI, layout="constrained")
     handles: dict[str, Artist] = {}
     for places, panels in zip(_places(figure, rows, columns), rows, strict=True):
         for axes, panel in zip(places, panels, strict=False):
@@ -72,12 +72,20 @@ def draw(chart: Chart) -> Figure:
     return figure
 
 
+def laid_out(figure: Figure) -> Figure:
+    """Return the figure with its parts in their places, which are else sought again for each file, and take longest."""
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+    return figure
+
+
 def render(figure: Figure, kind: str) -> bytes:
     """Return the figure as ``pdf`` or ``png`` bytes that are the same on every run."""
     buffer = io.BytesIO()
     metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
     with mpl.rc_context({"pdf.fonttype": 42}):
-        figure.savefig(buffer, format=kind, dpi=110, metadata=metadata)
+        figure.savefig(buffer, format=kind, metadata=metadata)
     return buffer.getvalue()
 
 

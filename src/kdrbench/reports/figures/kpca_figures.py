@@ -6,15 +6,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdrbench.kernels.family import FloatArray
+from kdrbench.datasets import load_prepared
 from kdrbench.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.tables.labels import dataset_label
+
+if TYPE_CHECKING:
+    from kdrbench.kernels.family import FloatArray
+    from kdrbench.reports.figures.making import Source
 
 # Methods of the rows: the KPCA trick, and the ways to solve the kernel trick.
 KPCA, EXACT, RIDGE, QZ = "kpca", "exact", "ridge", "qz"
@@ -35,6 +42,35 @@ _TITLES = {"kpca": "KPCA trick", "kernel": "Kernel trick"}
 _SMALLEST = 1e-16
 # One setting of one draw, in which both tricks see the same samples.
 _SETTING = ["dataset", "varied", "value", "run"]
+
+
+def chart_of(source: Source) -> Chart:
+    """Return the figure whose number the experiment names."""
+    name, number, runs = source.name, int(source.experiment["figure"]), source.runs
+    if number in (4, 5):
+        return (figure_4 if number == 4 else figure_5)(name, runs)
+    arrays = arrays_of(runs, source.stored[0])
+    if number == 2:
+        return figure_2(name, runs, arrays)
+    datasets = map(str, runs["dataset"].unique())
+    classes = {name: load_prepared(source.stored[1] / f"{name}.npz").class_names for name in datasets}
+    return figure_3(name, runs, arrays, classes)
+
+
+def arrays_of(runs: pd.DataFrame, findings: Path) -> dict[str, Arrays]:
+    """Return by data set the arrays of its first run, by their names without cell and run."""
+    arrays: dict[str, Arrays] = {}
+    for dataset, group in runs.groupby("dataset", sort=False):
+        first = str(int(group["run"].min()))
+        of_set = arrays.setdefault(str(dataset), {})
+        for trace_file in group["trace_file"].unique():
+            with np.load((findings / str(trace_file)).with_suffix(".npz"), allow_pickle=False) as stored:
+                for key in stored.files:
+                    if (parts := re.fullmatch(rf"{re.escape(str(dataset))}/(?:.*/)?(\w+)_(\d+)", key)) and parts[
+                        2
+                    ] == first:
+                        of_set[parts[1]] = stored[key]
+    return arrays
 
 
 def figure_2(name: str, runs: pd.DataFrame, arrays: dict[str, Arrays]) -> Chart:

@@ -1,25 +1,29 @@
-"""The figure of what learned projections say: how much each feature counts, and how stable that is over runs."""
+"""The figure of what learned projections say: how much each feature counts, and how stable that is over runs.
+
+W and WQ, Q orthogonal, are the same solution: only the space they span is learned. So features are weighed by
+sqrt(diag(WW')), and projections compared by the principal angles between their spans.
+"""
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from kdrbench.datasets import load_prepared
-from kdrbench.kernels.family import FloatArray
 from kdrbench.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.figures.projections import (
-    angles_between,
-    angles_of_chance,
-    feature_weights,
-    shown_solver,
-)
 from kdrbench.reports.figures.styles import kernel_colours
 from kdrbench.reports.records import Config, read_findings
 from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
 
+if TYPE_CHECKING:
+    from kdrbench.kernels.family import FloatArray
+    from kdrbench.reports.figures.making import Source
+
+_SHOWN = "ism_converged"
 # Readable upper limit: the heaviest are shown.
 _MOST_FEATURES = 15
 _CAPTION = (
@@ -30,6 +34,11 @@ _CAPTION = (
     "dashed line is what random spaces of these sizes have. Training parts of folds overlap, so folds differ less than "
     "independent samples would."
 )
+
+
+def chart_of(source: Source) -> Chart | None:
+    """Return the figure of an experiment."""
+    return loadings(source.runs, *source.stored, source.name, source.experiment)
 
 
 def loadings(runs: pd.DataFrame, findings: Path, data: Path, name: str, experiment: Config) -> Chart | None:
@@ -105,3 +114,44 @@ def _angles(dataset: str, found: dict[str, list[FloatArray]], colours: dict[str,
 
 def _places(count: int) -> list[str]:
     return [str(place + 1) for place in range(count)]
+
+
+def shown_solver(experiment: Config) -> str:
+    """Return the solver whose projections are shown: converged ISM, or the first where the experiment lacks it."""
+    solvers = list(experiment["solvers"])
+    return _SHOWN if _SHOWN in solvers else str(solvers[0])
+
+
+def feature_weights(projection: FloatArray) -> FloatArray:
+    """Return sqrt(diag(WW')): the cosine between each feature's axis and the learned space, from 0 to 1."""
+    return np.asarray(np.linalg.norm(projection, axis=1))
+
+
+def principal_angles(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the principal angles between the spans of two projections, in degrees, ascending.
+
+    There are as many as the smaller has columns. Small angles are taken from their sines, which cosines near one would
+    lose.
+
+    Source: Bjorck and Golub, "Numerical methods for computing angles between linear subspaces", 1973.
+    """
+    if first.shape[1] < second.shape[1]:
+        first, second = second, first
+    overlap = first.T @ second
+    cosines = np.clip(np.linalg.svd(overlap, compute_uv=False), 0.0, 1.0)
+    sines = np.clip(np.sort(np.linalg.svd(second - first @ overlap, compute_uv=False)), 0.0, 1.0)
+    return np.asarray(np.degrees(np.where(cosines**2 > 0.5, np.arcsin(sines), np.arccos(cosines))))
+
+
+def angles_between(projections: list[FloatArray]) -> FloatArray:
+    """Return the principal angles of each pair, pairs x q; q is the smallest where the projections' differ."""
+    q = min(projection.shape[1] for projection in projections)
+    return np.array([principal_angles(first, second)[:q] for first, second in combinations(projections, 2)])
+
+
+def angles_of_chance(n_features: int, n_components: int, pairs: int = 100) -> FloatArray:
+    """Return the median principal angles of random spaces of this size, always from the same draws."""
+    rng = np.random.default_rng(0)
+    drawn = [np.linalg.qr(rng.standard_normal((n_features, n_components)))[0] for _ in range(2 * pairs)]
+    angles = [principal_angles(first, second) for first, second in zip(drawn[::2], drawn[1::2], strict=True)]
+    return np.asarray(np.median(angles, axis=0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -13,6 +14,9 @@ from kdrbench.reports.records import Config
 from kdrbench.reports.tables.labels import low_rank_label
 from kdrbench.status import Status
 
+if TYPE_CHECKING:
+    from kdrbench.reports.figures.making import Source
+
 # Titles of panels and of their vertical axes.
 _PANELS = {
     "accuracy": ("5-NN, 50/50 two-fold", "accuracy"),
@@ -20,6 +24,12 @@ _PANELS = {
     "nmi_ten_starts": ("kernel k-means, best of ten starts", "NMI"),
     "sweeps": ("sweeps, or Newton steps", "sweeps"),
 }
+
+
+def chart_of(source: Source) -> Chart:
+    """Return the figure of an experiment."""
+    methods = source.config.get("low_rank_methods", {})
+    return low_rank_chart(source.name, source.runs, source.experiment, methods)
 
 
 def low_rank_chart(name: str, runs: pd.DataFrame, experiment: Config, defined: Iterable[str] = ()) -> Chart:

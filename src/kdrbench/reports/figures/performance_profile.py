@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,9 @@ from kdrbench.reports.records import NO_KERNEL
 from kdrbench.reports.tables.labels import by_method, method_label
 from kdrbench.status import Status
 
+if TYPE_CHECKING:
+    from kdrbench.reports.figures.making import Source
+
 # Of the lowest cost known: what the papers' tests reach, and what only converged solvers reach.
 ACCURACIES = (1e-2, 1e-4)
 _PROBLEM = ["experiment", "dataset", "kernel", "run"]
@@ -36,6 +40,11 @@ _CAPTION = (
     "limits; failed runs solve nothing. Compared are {solvers} solvers on the {problems} problems that all of them "
     "ran; oracle calls, all alike and the start as one, are counted of supervised problems only."
 )
+
+
+def chart_of(source: Source) -> Chart:
+    """Return the figure of all experiments."""
+    return performance_profile(source.runs, source.traces, source.config["solvers"])
 
 
 def performance_profile(runs: pd.DataFrame, traces: Path, defined: Iterable[str] = ()) -> Chart:

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.figures.styles import Style, styles_of
 from kdrbench.reports.tables.labels import by_method, kernel_label, method_label
-from kdrbench.reports.tables.power_law import MANY_SAMPLES, exponent_text
-from kdrbench.reports.tables.size_series import AXES, LETTERS, SizeSeries, fixed_sizes
+from kdrbench.reports.tables.size_series import (
+    AXES,
+    LETTERS,
+    MANY_SAMPLES,
+    SizeSeries,
+    exponent_text,
+    fixed_sizes,
+    size_series,
+)
+
+if TYPE_CHECKING:
+    from kdrbench.reports.figures.making import Source
+
+
+def chart_of(source: Source) -> Chart:
+    """Return the figure of all experiments on size."""
+    return scaling_chart(size_series(source.runs, source.config), source.config["solvers"])
 
 
 def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Chart:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset, load_prepared
-from kdrbench.kernels.family import FloatArray
 from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Mark, Panel, Series, Symbol
-from kdrbench.reports.figures.projections import shown_solver
+from kdrbench.reports.figures.loadings import shown_solver
 from kdrbench.reports.records import (
     ALTERNATIVE,
     Config,
@@ -27,6 +27,10 @@ from kdrbench.reports.records import (
 )
 from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
 
+if TYPE_CHECKING:
+    from kdrbench.kernels.family import FloatArray
+    from kdrbench.reports.figures.making import Source
+
 # More points only hide each other.
 _MOST_POINTS = 600
 _SYMBOLS = (Symbol.DOT, Symbol.SQUARE, Symbol.TRIANGLE)
@@ -37,6 +41,11 @@ _CAPTION = (
 _PARTS = "Pale points are those which the projection was learned from, full ones those of the fold left out. "
 _CLASSES = "Colours, and symbols where there are more classes than colours, are the classes."
 _CLUSTERS = "Colours are the clusters that were found, symbols the labelling that they were to differ from."
+
+
+def chart_of(source: Source) -> Chart | None:
+    """Return the figure of an experiment."""
+    return scatter(source.runs, *source.stored, source.name, source.experiment, source.config["seed"])
 
 
 def scatter(runs: pd.DataFrame, findings: Path, data: Path, name: str, experiment: Config, seed: int) -> Chart | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,12 @@ from kdrbench.datasets import Dataset, load_prepared
 from kdrbench.datasets.picture import is_picture
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import DataError
-from kdrbench.reports.figures.chart import Axis, Chart, Panel
-from kdrbench.reports.figures.picture import Pixels, to_png
+from kdrbench.reports.figures.chart import Axis, Chart, Panel, Pixels, to_png
 from kdrbench.reports.records import Config, read_findings
 from kdrbench.reports.tables.labels import dataset_label, method_label
+
+if TYPE_CHECKING:
+    from kdrbench.reports.figures.making import Source
 
 _FACES = "cmu_faces"
 # Rows and columns of the faces, quarter size.
@@ -27,6 +30,11 @@ _CAPTION = (
     "given the persons: the mean image of each cluster found, with the number n of its faces, all brightened alike. "
     "NMI to the given labelling is to be low; to the one sought, which the method does not see, high."
 )
+
+
+def chart_of(source: Source) -> Chart | None:
+    """Return the figure of an experiment."""
+    return segmentation(source.runs, *source.stored, source.name, source.experiment)
 
 
 def has_pictures(entry: DatasetEntry) -> bool:

@@ -1,7 +1,8 @@
-"""From runs to cells: mean and spread of one metric over the runs of a cell, whatever the system."""
+"""From runs to cells: mean and spread of one metric over the runs of a cell, and how far their times can be trusted."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,12 +11,12 @@ import pandas as pd
 
 from kdrbench.reports.records import Metric, Split
 from kdrbench.reports.tables import numbers
-from kdrbench.reports.tables.timing_warnings import is_untimed, warning_of
 from kdrbench.status import Status
 
 Format = Callable[[float, float | None], str]
 COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
 METRICS = ("time_s", "cost", "quality")
+UNTIMED = "times of runs that shared their cores, not comparable"
 # Endings whose names alone would not be clear.
 _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
 # Of alternative clustering only.
@@ -65,8 +66,7 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     A failed run may have seen good iterates before, but they are no result of the method. One run has no spread to
     print.
     """
-    usable = runs[runs["status"] != str(Status.FAILED)].dropna(subset=[column])
-    values, note = usable[column].to_numpy(dtype=float), endings_in_words(runs, unit)
+    values, note = runs.loc[_usable(runs, column), column].to_numpy(dtype=float), endings_in_words(runs, unit)
     if not values.size:
         return Cell(metric, None, None, "N/A", note, len(runs), 0, complete=False)
     mean, std = float(np.mean(values)), float(np.std(values))
@@ -75,12 +75,16 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     return Cell(metric, mean, std, text, note, len(runs), len(values), complete)
 
 
+def _usable(runs: pd.DataFrame, column: str) -> pd.Series:
+    return (runs["status"] != str(Status.FAILED)) & runs[column].notna()
+
+
 def endings_in_words(runs: pd.DataFrame, unit: str = "runs") -> str:
     """Return how many runs did not converge and how they ended, or nothing; of a single run only how."""
-    counts = runs["status"].value_counts()
+    counts = Counter(runs["status"])
     parts = []
     for status in Status:
-        if status is not Status.CONVERGED and (count := int(counts.get(str(status), 0))):
+        if status is not Status.CONVERGED and (count := counts[status]):
             which = f"{count} of {len(runs)} {unit}: " if len(runs) > 1 else ""
             parts.append(which + _ENDINGS.get(status, status.value.replace("_", " ")))
     return "; ".join(parts)
@@ -116,7 +120,31 @@ def _ikdr_cell(metric: str, group: pd.DataFrame) -> Cell:
         return replace(cell, mean=None, std=None, text=bound or "N/A", complete=False)
     cell = replace(cell, complete=cell.complete and not bound)
     if metric != "time_s":
-        usable = group[group["status"] != str(Status.FAILED)].dropna(subset=[metric])
-        return replace(cell, n_tested=int(usable["n_test"].sum()))
+        return replace(cell, n_tested=int(group.loc[_usable(group, metric), "n_test"].sum()))
     cell = replace(cell, warning=warning_of(group))
     return replace(cell, mean=None, std=None, complete=False) if is_untimed(group) else cell
+
+
+def is_untimed(runs: pd.DataFrame) -> bool:
+    """Return whether the times of these runs do not count, because some did not own their cores."""
+    return n_untimed(runs) > 0
+
+
+def n_untimed(runs: pd.DataFrame) -> int:
+    """Return how many runs did not own their cores."""
+    return int((runs["timed"].astype(str) == "False").sum())
+
+
+def n_drifted(runs: pd.DataFrame) -> int:
+    """Return how many runs were made on cores whose speed drifted."""
+    return int((runs["drifted"].astype(str) == "True").sum())
+
+
+def warning_of(runs: pd.DataFrame) -> str:
+    """Return why the times of these runs need care; empty if there is no reason."""
+    if is_untimed(runs):
+        return UNTIMED
+    if not (drifted := n_drifted(runs)):
+        return ""
+    largest = runs["drift"].astype(float).abs().max()
+    return f"the speed of the cores drifted in {drifted} of {len(runs)} run(s), by up to {largest:.0%}"

@@ -12,9 +12,9 @@ import pandas as pd
 
 from kdrbench.datasets.card import facts_of
 from kdrbench.datasets.registry import load_registry
+from kdrbench.reports.tables.cells import n_drifted, n_untimed
 from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.table import Entry, Table, entries
-from kdrbench.reports.tables.timing_warnings import n_drifted, n_untimed
 
 
 @dataclass(frozen=True)

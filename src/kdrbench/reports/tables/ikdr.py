@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.reports.records import ALTERNATIVE, EIGENGAP, NO_KERNEL, Config, Metric, Split, split_of
-from kdrbench.reports.tables.cells import COMPONENTS, METRICS, NMI_GIVEN, Cell, ikdr_cells
+from kdrbench.reports.tables.cells import COMPONENTS, METRICS, NMI_GIVEN, UNTIMED, Cell, ikdr_cells
 from kdrbench.reports.tables.html import Section
 from kdrbench.reports.tables.labels import (
     CONVERGED,
@@ -29,7 +29,6 @@ from kdrbench.reports.tables.labels import (
 )
 from kdrbench.reports.tables.published_numbers import check_published, find_published, printed_table, published_name
 from kdrbench.reports.tables.table import UNCONVERGED, WARNED, Entry, Group, Table, blocks_by
-from kdrbench.reports.tables.timing_warnings import UNTIMED
 from kdrbench.reports.tables.verdicts import VERDICT_RULES, Compared
 
 # Of these the highest is the best, of all else the lowest.

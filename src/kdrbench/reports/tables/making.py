@@ -24,10 +24,9 @@ from kdrbench.reports.tables.html import Section, render_html, sections_of_runs
 from kdrbench.reports.tables.ikdr import beside_published, compared_cells, ikdr_table
 from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.tables.low_rank import measured_table
+from kdrbench.reports.tables.low_rank import low_rank_table, measured_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
 from kdrbench.reports.tables.published_vs_ours import compare
-from kdrbench.reports.tables.published_vs_ours_page import low_rank_table
 from kdrbench.reports.tables.size_series import complexity_table, size_series
 from kdrbench.reports.tables.table import Entry, Table, entries
 

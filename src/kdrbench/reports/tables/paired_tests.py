@@ -5,6 +5,8 @@ and exact (every assignment of signs counts). P values are corrected by Holm's s
 (experiment, data set, kernel) and metric: the chance of a single false "differs" in it is at most five per cent. Ten
 folds give no p below 2/1024, so a family of more than 25 tests could find nothing. Folds of a cross validation share
 training rows, so their differences are not independent: a small p is an indication, no proof.
+
+Where a reader asks for two methods alone, :func:`compare_solvers` also counts wins, and corrects over cells instead.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from kdrbench.reports.records import NO_KERNEL
-from kdrbench.reports.tables.cells import FORMATS, METRICS
+from kdrbench.errors import InputError, unknown_name
+from kdrbench.reports.records import NO_KERNEL, Metric
+from kdrbench.reports.tables.cells import COMPLETED, FORMATS, METRICS
 from kdrbench.reports.tables.labels import (
     METRIC_TITLES,
     dataset_label,
@@ -31,9 +35,15 @@ from kdrbench.reports.tables.significance import SIGNIFICANT, holm, signed_rank_
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
 
+if TYPE_CHECKING:
+    from kdrbench.kernels.family import FloatArray
+
 # Of five pairs even the most extreme signs have p = 1/16.
 FEWEST_PAIRS = 6
 _OURS = "ISM"
+_CELL = ["experiment", "dataset", "kernel"]
+# Costs nearer than this, relative to the larger one, are the same cost: rounding decides no win.
+_SAME_COST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -75,16 +85,18 @@ def compared(methods: Sequence[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-def paired_tests(runs: pd.DataFrame, *, pairs: Sequence[tuple[str, str]] | None = None) -> list[PairedTest]:
+def paired_tests(
+    runs: pd.DataFrame, *, pairs: Sequence[tuple[str, str]] | None = None, metrics: Sequence[str] = METRICS
+) -> list[PairedTest]:
     """Return the tests of every experiment, data set, kernel and metric where both methods have six runs or more.
 
     ``pairs`` are tested, or, if none are named, those of :func:`compared`.
     """
     results: list[PairedTest] = []
     usable = runs[(runs["status"] != str(Status.FAILED)) & (runs["kernel"] != NO_KERNEL)]
-    for metric in METRICS:
-        for (experiment, dataset, kernel), cell in usable.groupby(["experiment", "dataset", "kernel"], sort=False):
-            tests = list(_tests((str(experiment), str(dataset), str(kernel)), cell, metric, pairs))
+    for metric in metrics:
+        for place, cell in usable.groupby(_CELL, sort=False):
+            tests = list(_tests(place, cell, metric, pairs))  # type: ignore[arg-type]
             corrected = holm([test.p for test in tests])
             results += [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
     return results
@@ -93,8 +105,8 @@ def paired_tests(runs: pd.DataFrame, *, pairs: Sequence[tuple[str, str]] | None 
 def _tests(
     place: tuple[str, str, str], cell: pd.DataFrame, metric: str, pairs: Sequence[tuple[str, str]] | None
 ) -> Iterator[PairedTest]:
-    table = cell.pivot_table(index="run", columns="method", values=metric, sort=False)
-    methods = [str(name) for name in table.columns]
+    table = cell.pivot(index="run", columns="method", values=metric)
+    methods = list(dict.fromkeys(cell["method"]))
     shown = metric if metric != "quality" else str(cell["quality_metric"].iloc[0])
     for first, second in compared(methods) if pairs is None else pairs:
         if not {first, second} <= set(methods):
@@ -131,15 +143,80 @@ def paired_table(tests: list[PairedTest]) -> Table:
 
 
 def _row(test: PairedTest) -> list[Entry]:
-    names = [method_label(test.first), method_label(test.second)]
-    words = [
-        test.experiment,
-        METRIC_TITLES[test.metric],
-        dataset_label(test.dataset),
-        kernel_label(test.kernel),
-        *names,
-    ]
+    words = [test.experiment, METRIC_TITLES[test.metric], dataset_label(test.dataset), kernel_label(test.kernel)]
+    words += [method_label(test.first), method_label(test.second), str(test.pairs)]
     shown = FORMATS.get(test.metric, quantity)
-    words += [str(test.pairs), *(shown(value, None) for value in (test.mean_first, test.mean_second, test.difference))]
+    words += [shown(value, None) for value in (test.mean_first, test.mean_second, test.difference)]
     lower = method_label(test.lower) if test.lower else "-"
     return [*entries([*words, f"{test.p:.2g}"]), Entry(f"{test.p_holm:.2g}", bold=test.differs), Entry(lower)]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One metric of two solvers in one cell, over the ``runs`` in which both have a number.
+
+    ``wins`` and ``losses`` are the first one's; the rest are ties. ``ratio`` is the median of first / second, ``None``
+    where a number is not positive (of costs that of F = -cost). ``p`` is that of Wilcoxon's signed rank test, ``holm``
+    the same after Holm's correction over all cells of the metric; ``None`` where all differences are zero.
+    """
+
+    experiment: str
+    dataset: str
+    kernel: str
+    metric: str
+    runs: int
+    wins: int
+    losses: int
+    ratio: float | None
+    p: float | None
+    holm: float | None = None
+
+
+def compare_solvers(runs: pd.DataFrame, first: str, second: str) -> list[Pair]:
+    """Return each metric of each cell in which both solvers have runs; times only of runs that came to their own end.
+
+    Raises ``InputError`` for a solver without runs, and when the two have no cell in common.
+    """
+    methods = sorted(str(name) for name in runs["method"].unique())
+    for name in (first, second):
+        if name not in methods:
+            raise InputError(unknown_name("method", name, methods))
+    cells = [
+        (place, *(cell[cell["method"] == name].set_index("run") for name in (first, second)))
+        for place, cell in runs.groupby(_CELL, sort=False)
+    ]
+    by_metric = [[_pair(*cell, metric) for cell in cells] for metric in METRICS]  # type: ignore[arg-type]
+    pairs = [pair for of_metric in by_metric for pair in _corrected([one for one in of_metric if one])]
+    if not pairs:
+        raise InputError(f"{first!r} and {second!r} have no run with the same number in a cell")
+    return pairs
+
+
+def _pair(place: tuple[str, str, str], first: pd.DataFrame, second: pd.DataFrame, metric: str) -> Pair | None:
+    if metric == "time_s":
+        # The time of a run that was stopped is only a bound.
+        first, second = (part[part["status"].isin([*map(str, COMPLETED)])] for part in (first, second))
+    both = pd.concat([first[metric], second[metric]], axis=1, join="inner").dropna().sort_index()
+    if both.empty:
+        return None
+    ours, theirs = both.to_numpy(dtype=float).T
+    better = _better(ours, theirs, metric, str(first["quality_metric"].iloc[0]))
+    sizes = (-ours, -theirs) if metric == "cost" else (ours, theirs)
+    ratio = float(np.median(sizes[0] / sizes[1])) if all((size > 0).all() for size in sizes) else None
+    wins, losses = int((better > 0).sum()), int((better < 0).sum())
+    return Pair(*place, metric, len(ours), wins, losses, ratio, signed_rank_p(better) if better.any() else None)
+
+
+def _better(ours: FloatArray, theirs: FloatArray, metric: str, quality_metric: str) -> FloatArray:
+    """Return by how much ours is better, 0 for ties."""
+    lower = metric != "quality" or quality_metric == Metric.ERROR
+    difference = theirs - ours if lower else ours - theirs
+    if metric == "cost":
+        tied = np.abs(difference) <= _SAME_COST * np.maximum(np.abs(ours), np.abs(theirs))
+        difference = np.where(tied, 0.0, difference)
+    return difference
+
+
+def _corrected(pairs: list[Pair]) -> list[Pair]:
+    corrected = iter(holm([pair.p for pair in pairs if pair.p is not None]))
+    return [pair if pair.p is None else replace(pair, holm=next(corrected)) for pair in pairs]

@@ -1,21 +1,34 @@
-"""Every published number of the tables that experiments reproduce, beside ours: one list over all systems."""
+"""Every published number of the tables that experiments reproduce, beside ours: one list over all systems, written."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
+from typing import Any
 
 import pandas as pd
 
+from kdrbench.errors import InputError
 from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, experiments_of
+from kdrbench.reports.tables import low_rank
+from kdrbench.reports.tables.html import render
 from kdrbench.reports.tables.ikdr import compared_cells, published_axes
 from kdrbench.reports.tables.kpca_cells import METRIC, PAPER, PLAIN, SETTING, TABLES, kpca_cells
-from kdrbench.reports.tables.labels import VARIANTS
-from kdrbench.reports.tables.low_rank import published_and_sources
+from kdrbench.reports.tables.labels import (
+    METRIC_TITLES,
+    VARIANTS,
+    dataset_label,
+    kernel_label,
+    low_rank_label,
+    method_label,
+)
 from kdrbench.reports.tables.published_numbers import find_published, paper_label, printed_table, published_numbers
 from kdrbench.reports.tables.significance import interval_of
-from kdrbench.reports.tables.verdicts import Compared, Verdict
+from kdrbench.reports.tables.table import csv_text
+from kdrbench.reports.tables.verdicts import VERDICT_RULES, Compared, Verdict
 
 NO_EXPERIMENT = "no experiment that was run has this cell"
 # What is written where a number differs and readings.toml gives no reason.
@@ -30,7 +43,7 @@ class Comparison:
     """One published number, the experiment that has its cell, and how ours compares.
 
     A number of which several experiments have the cell is listed once for each, in the order of the configuration;
-    ``first`` marks the one that counts. ``low`` to ``high`` is the interval of :mod:`.intervals` for our mean.
+    ``first`` marks the one that counts. ``low`` to ``high`` is the interval of :mod:`.significance` for our mean.
     """
 
     paper: str
@@ -52,6 +65,11 @@ class Comparison:
     why: str
     experiment: str
     first: bool
+
+
+_METHODS = {"none": "no reduction", "ism2018": "ISM 2018"}
+_NUMBERS = {"published_value", "mean", "std", "low", "high"}
+_COLUMNS = [field.name for field in fields(Comparison)]
 
 
 def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]:
@@ -99,7 +117,7 @@ def _of_kpca_trick(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, l
 
 
 def _of_low_rank(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[tuple[str, Compared]]]]:
-    for axes, sources in published_and_sources(runs, config):
+    for axes, sources in low_rank.published_and_sources(runs, config):
         yield axes, [(source.label, Compared(source.cell, find_published(**axes))) for source in sources]
 
 
@@ -114,13 +132,7 @@ def _comparison(axes: Axes, experiment: str, compared: Compared | None, *, first
     number, cell = find_published(**axes), compared.ours if compared else None
     low, high = interval_of(axes["metric"], cell) if cell else (None, None)
     return Comparison(
-        paper=axes["paper"],
-        table=axes["table"],
-        setting=axes["setting"],
-        dataset=axes["dataset"],
-        kernel=axes["kernel"],
-        method=axes["method"],
-        metric=axes["metric"],
+        **axes,
         published=number.text if number else "",
         published_value=number.value if number else None,
         ours=cell.text if cell else "",
@@ -169,3 +181,52 @@ def _in_words(verdicts: list[Verdict]) -> str:
     total = max(1, len(verdicts))
     parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / total:.0%})" for verdict in COUNTED]
     return f"{len(verdicts)} numbers: " + ", ".join(parts)
+
+
+def labels_of(one: Comparison) -> tuple[str, str, str]:
+    """Return data set, kernel and method as tables print them, from the names that published numbers have."""
+    kernel = kernel_label(one.kernel.replace("+", "_")) if one.kernel else "-"
+    of_low_rank = one.paper == low_rank.PAPER["paper"]
+    method = low_rank_label(one.method) if of_low_rank else _METHODS.get(one.method) or method_label(one.method)
+    return dataset_label(one.dataset), kernel, method
+
+
+def comparison_html(comparisons: list[Comparison]) -> str:
+    """Return the list as one self-contained page."""
+    return render(
+        "published_vs_ours.html.j2",
+        comparisons=comparisons,
+        shares=list(shares(comparisons)),
+        unexplained=unexplained(comparisons),
+        verdict_rules=VERDICT_RULES,
+        labels_of=labels_of,
+        paper=paper_label,
+        metrics=METRIC_TITLES,
+    )
+
+
+def comparison_csv(comparisons: Iterable[Comparison]) -> str:
+    """Return one line a comparison."""
+    return csv_text(_COLUMNS, map(astuple, comparisons))
+
+
+def comparisons_from_csv(text: str) -> list[Comparison]:
+    """Return the comparisons that :func:`comparison_csv` has written.
+
+    Raises ``InputError`` when the columns are not those of a comparison.
+    """
+    reader = csv.DictReader(io.StringIO(text))
+    if reader.fieldnames != _COLUMNS:
+        given = ", ".join(reader.fieldnames or ["none"])
+        raise InputError(f"a list of published numbers has the columns {', '.join(_COLUMNS)}; got {given}")
+    return [Comparison(**{name: _value(name, word) for name, word in row.items()}) for row in reader]
+
+
+def _value(name: str, word: str) -> Any:
+    if name in _NUMBERS:
+        return float(word) if word else None
+    if name == "runs":
+        return int(word)
+    if name == "first":
+        return word == "True"
+    return Verdict(word) if name == "verdict" else word

@@ -23,7 +23,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+
+# Not scipy.stats, which takes longer to load than a table to make.
+from scipy.special import ndtri, stdtr, stdtrit
 
 from kdrbench.reports.records import Metric
 from kdrbench.reports.tables.cells import Cell
@@ -38,12 +42,10 @@ def signed_rank_p(differences: Sequence[float] | NDArray[np.float64]) -> float:
 
     Exact: the chances of each sum of ranks under random signs are counted, with mean ranks where differences are tied.
     """
-    from scipy.stats import rankdata
-
     values = np.asarray(differences, dtype=np.float64)
     values = values[values != 0.0]
     # Twice the mean ranks are whole numbers.
-    ranks = np.round(2 * rankdata(np.abs(values))).astype(int)
+    ranks = (2 * pd.Series(np.abs(values)).rank()).astype(int)
     chances = np.ones(1)
     for rank in ranks:
         longer = np.zeros(len(chances) + rank)
@@ -69,8 +71,6 @@ def corrected_t_p(differences: ArrayLike, test_share: float) -> float | None:
     ``test_share`` is n_test / n_train. The variance of the mean is (1/J + n_test/n_train) s^2: training sets of one
     data set overlap, and a plain paired test finds too many differences (Nadeau and Bengio 2003).
     """
-    from scipy.stats import t
-
     values = np.asarray(differences, dtype=float)
     if len(values) < 2:
         return None
@@ -78,7 +78,7 @@ def corrected_t_p(differences: ArrayLike, test_share: float) -> float | None:
     if spread == 0.0:
         return 1.0 if mean == 0.0 else 0.0
     statistic = abs(mean) / (spread * np.sqrt(1.0 / len(values) + test_share))
-    return float(2.0 * t.sf(statistic, len(values) - 1))
+    return float(2.0 * stdtr(len(values) - 1, -statistic))
 
 
 def interval_of(metric: str, cell: Cell) -> Interval:
@@ -88,18 +88,19 @@ def interval_of(metric: str, cell: Cell) -> Interval:
     if metric == Metric.ACCURACY and cell.n_tested:
         return wilson(cell.mean, cell.n_tested)
     # The spread of the cell is that of the population: over n - 1 it gives the standard error.
-    from scipy.stats import t
-
-    half = float(t.ppf(0.975, cell.counted - 1)) * cell.std / math.sqrt(cell.counted - 1)
+    half = half_width(cell.counted - 1) * cell.std / math.sqrt(cell.counted - 1)
     low, high = cell.mean - half, cell.mean + half
     return (max(0.0, low), min(1.0, high)) if metric in _SHARES else (low, high)
 
 
+def half_width(degrees: int) -> float:
+    """Return how many standard errors a 95 % interval of Student's t reaches to either side."""
+    return float(stdtrit(degrees, 0.975))
+
+
 def wilson(share: float, n: int) -> tuple[float, float]:
     """Return Wilson's 95 % interval for a share of ``n`` independent trials."""
-    from scipy.stats import norm
-
-    z = float(norm.ppf(0.975))
+    z = float(ndtri(0.975))
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(0.0, middle - half), min(1.0, middle + half)

@@ -1,20 +1,22 @@
-"""Time against the size of a problem: series of runs in which only n, d or q differs, and the table of their laws.
+"""Time against the size of a problem: power laws, series of runs in which only n, d or q differs, and their table.
 
 Runs that were stopped are drawn and counted, and enter no fit: of their time only a bound is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from kdrbench.reports.records import NO_KERNEL, Config, is_scaling
 from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.labels import NO_CELL, method_label
-from kdrbench.reports.tables.power_law import MANY_SAMPLES, PowerLaw, exponent_text, fit_large, fit_power_law
+from kdrbench.reports.tables.significance import half_width
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
 
@@ -25,6 +27,8 @@ ALL_PAIRS, FACTORED = "all pairs", "factored"
 _EVALUATIONS = {"panels": ALL_PAIRS, "dense": ALL_PAIRS, "pairwise_sum": ALL_PAIRS, "autograd": ALL_PAIRS}
 _STOPPED = (Status.TIME_LIMIT, Status.MEMORY_LIMIT)
 _FEWEST_SIZES = 3
+# Below this many samples a run is made of calls, not of sums over pairs.
+MANY_SAMPLES = 1000.0
 
 # Exponents of one iteration, see the note below the table.
 _OF_PAIRS = {"n_train": "2", "n_features": "at most 1", "n_components": "at most 1"}
@@ -39,6 +43,56 @@ _NOTES = [
     f"Laws in n are fitted from {MANY_SAMPLES:g} samples on where three such sizes ended, else with all that did. Runs "
     "that were stopped at a limit, or failed, enter no fit.",
 ]
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """time = 2^``level`` size^``exponent``, over ``n_points`` of sizes ``smallest`` to ``largest``.
+
+    ``low`` to ``high`` is the 95 % interval of the exponent.
+    """
+
+    exponent: float
+    low: float
+    high: float
+    level: float
+    smallest: float
+    largest: float
+    n_points: int
+
+    def at(self, size: float) -> float:
+        """Return the time of the law at a size."""
+        return float(2.0 ** (self.level + self.exponent * math.log2(size)))
+
+
+def fit_power_law(sizes: Sequence[float], times: Sequence[float]) -> PowerLaw | None:
+    """Return the least-squares line through (log2 size, log2 time), with Student's t for its slope.
+
+    ``None`` where fewer than three different sizes have a positive time: a line through two points has no interval.
+    """
+    points = [(size, time) for size, time in zip(sizes, times, strict=True) if size > 0 and time > 0]
+    if len({size for size, _ in points}) < _FEWEST_SIZES:
+        return None
+    x, y = np.log2(np.array(points)).T
+    (var_x, covariance), (_, var_y) = np.cov(x, y, bias=True)
+    slope = float(covariance / var_x)
+    unexplained = max(0.0, 1.0 - covariance**2 / (var_x * var_y)) if var_y else 0.0
+    half = half_width(len(x) - 2) * math.sqrt(unexplained * var_y / var_x / (len(x) - 2))
+    level = float(y.mean() - slope * x.mean())
+    chosen = [size for size, _ in points]
+    return PowerLaw(slope, slope - half, slope + half, level, min(chosen), max(chosen), len(points))
+
+
+def fit_large(sizes: Sequence[float], times: Sequence[float], least: float = MANY_SAMPLES) -> PowerLaw | None:
+    """Fit as :func:`fit_power_law` from the size ``least`` on where there are three such sizes, else with all."""
+    large = [(size, time) for size, time in zip(sizes, times, strict=True) if size >= least]
+    fitted = fit_power_law([size for size, _ in large], [time for _, time in large])
+    return fitted or fit_power_law(sizes, times)
+
+
+def exponent_text(law: PowerLaw | None) -> str:
+    """Return the exponent with two decimals, or a dash where there is no law."""
+    return "-" if law is None else f"{law.exponent:.2f}"
 
 
 @dataclass(frozen=True)
