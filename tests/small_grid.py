@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from kdrbench.bench.record import read_records
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 
 ROOT = Path(__file__).parents[1]
 BAD = ["Sleeps", "ForksGrandchild", "Allocates", "Raises", "IsKilled"]

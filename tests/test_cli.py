@@ -11,7 +11,7 @@ from kdrbench.bench.batch import Bundle
 from kdrbench.bench.record import read_records
 from kdrbench.datasets import load_dataset, load_prepared
 from kdrbench.stages.config import load_grid
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 
 ROOT = Path(__file__).parents[1]
 

@@ -13,8 +13,7 @@ from kdrbench.bench.grid import Grid
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
-from kdrbench.bench.merge import merge_records
-from kdrbench.bench.publish import JobFiles
+from kdrbench.bench.publish import JobFiles, merge_records
 from kdrbench.bench.record import read_records
 from kdrbench.bench.spent_log import SpentLog
 from kdrbench.errors import ConfigError

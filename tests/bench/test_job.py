@@ -15,7 +15,7 @@ from kdrbench.bench.publish import read_points
 from kdrbench.bench.record import RecordError, read_records
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError, InputError
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 from one_batch import IKDR, arrays_in, context_of, files_in, grid_of, wait_until_free, workspace_of
 
 DATA = load_dataset("wine")

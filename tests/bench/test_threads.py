@@ -10,7 +10,7 @@ import pytest
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import read_records
 from kdrbench.datasets import load_dataset, save_prepared
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 from one_batch import alone, batch_of
 
 CORES = len(os.sched_getaffinity(0))

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from kdrbench.bench.record import read_records
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 from small_grid import ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow

@@ -111,7 +111,7 @@ def freeze_config(text: str, out: Path) -> None:
 @click.option("--out", type=FILE, required=True, help="The CSV table to write.")
 def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) -> None:
     """Merge the records that CONFIG expects of the EXPERIMENTS of one system; a missing run is an error."""
-    from kdrbench.bench.merge import merge_records, rows_lost
+    from kdrbench.bench.publish import merge_records, rows_lost
 
     grid = _grid(config, hashed=False)
     paths = [Path(path) for name in experiments for path in grid.experiment_paths(name, "records", results)]

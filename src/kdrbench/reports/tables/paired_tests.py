@@ -185,7 +185,7 @@ def compare_solvers(runs: pd.DataFrame, first: str, second: str) -> list[Pair]:
         (place, *(cell[cell["method"] == name].set_index("run") for name in (first, second)))
         for place, cell in runs.groupby(_CELL, sort=False)
     ]
-    by_metric = [[_pair(*cell, metric) for cell in cells] for metric in METRICS]  # type: ignore[arg-type]
+    by_metric = [[_pair(*cell, metric) for cell in cells] for metric in METRICS]  # type: ignore[arg-type, call-arg]
     pairs = [pair for of_metric in by_metric for pair in _corrected([one for one in of_metric if one])]
     if not pairs:
         raise InputError(f"{first!r} and {second!r} have no run with the same number in a cell")
