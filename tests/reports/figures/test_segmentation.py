@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from kdrbench.datasets import Dataset, save_prepared
-from kdrbench.datasets.picture import picture_bytes
+from kdrbench.datasets.load import picture_bytes
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError
 from kdrbench.reports.figures.chart import Chart, from_png
