@@ -10,12 +10,11 @@ import pytest
 
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.grid import Grid
-from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.isolation.limits import Limits, SpentLog
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
 from kdrbench.bench.publish import JobFiles, merge_records
 from kdrbench.bench.record import read_records
-from kdrbench.bench.spent_log import SpentLog
 from kdrbench.errors import ConfigError
 from kdrbench.stages.config import load_grid
 from one_batch import context_of, wait_until_free

@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 
-from kdrbench.bench.isolation.calibration import calibration_s, drift_columns
 from kdrbench.bench.job import run_job
+from kdrbench.bench.provenance import calibration_s, drift_columns
 from kdrbench.bench.publish import merge_records
 from made_up import provenance
 from one_batch import alone, context_of, files_in

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.bench.batch import Batch, Bundle
-from kdrbench.bench.isolation.calibration import drift_columns
 from kdrbench.bench.job_size import CHEAP
+from kdrbench.bench.provenance import drift_columns
 from kdrbench.bench.record import AnyRecord, RecordError, flat, read_records, write_records
 from kdrbench.bench.run_files import read_trace
 from kdrbench.bench.workspace import Workspace, workspace_lock

@@ -68,10 +68,10 @@ def batch(
     # threads are set: numpy reads them once, when it is loaded.
     with (any_cores if untimed else owned_cores)(threads) as cores:
         from kdrbench.bench.batch import Bundle
+        from kdrbench.bench.isolation.limits import SpentLog
         from kdrbench.bench.isolation.supervisor import SCHEDULER_VARIABLE
         from kdrbench.bench.job import run_job
         from kdrbench.bench.publish import JobFiles
-        from kdrbench.bench.spent_log import SpentLog
         from kdrbench.bench.stage import RunContext
         from kdrbench.datasets import load_prepared
         from kdrbench.stages import build_stage

@@ -19,8 +19,7 @@ from kdrbench.errors import InputError
 from kdrbench.stages import build_stage, system_of, table_of
 from kdrbench.stages.ikdr.config import is_scaling, rows_of, runs_of, split_of
 from kdrbench.stages.ikdr.controls import controls_of, losing_cells, random_ones
-from kdrbench.stages.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
-from kdrbench.stages.ikdr.fold import Fold, Split, make_fold, make_subset, whole
+from kdrbench.stages.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL, Fold, Split, make_fold, make_subset, whole
 from kdrbench.stages.ikdr.scores import Metric
 from kdrbench.status import Status
 

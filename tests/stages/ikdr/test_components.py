@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from configs import table_4_config
-from kdrbench.bench.spent_log import SpentLog
+from kdrbench.bench.isolation.limits import SpentLog
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import ConfigError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import build_task
 from kdrbench.stages.config import checked, load_grid
-from kdrbench.stages.ikdr.definition import CellDefinition
-from kdrbench.stages.ikdr.fold import whole
+from kdrbench.stages.ikdr.definition import CellDefinition, whole
 from kdrbench.stages.ikdr.solver_run import components_of
 from one_batch import arrays_in, context_of, files_in, run_batch
 

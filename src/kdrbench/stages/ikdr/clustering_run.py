@@ -26,8 +26,7 @@ from kdrbench.paradigms.task import ClusteringTask
 from kdrbench.solvers import Solver, Status
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
-from kdrbench.stages.ikdr.definition import CLUSTERS, CellDefinition
-from kdrbench.stages.ikdr.fold import Fold
+from kdrbench.stages.ikdr.definition import CLUSTERS, CellDefinition, Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
 from kdrbench.stages.ikdr.scores import Metric, Scores, normalised_mutual_information

@@ -24,8 +24,7 @@ from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
-from kdrbench.stages.ikdr.definition import EIGENGAP, CellDefinition
-from kdrbench.stages.ikdr.fold import Fold
+from kdrbench.stages.ikdr.definition import EIGENGAP, CellDefinition, Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.scores import Scores, classification_metric, projected_quality
 
