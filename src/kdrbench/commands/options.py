@@ -29,7 +29,7 @@ results_folder = click.option(
 )
 
 
-def read_options(words: tuple[str, ...]) -> dict[str, Any]:
+def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
     """Return options given as ``name=value``; values are read as YAML, so that 1e-3 and true are what they look like.
 
     Raises ``InputError`` for a word without ``=``.
@@ -37,7 +37,7 @@ def read_options(words: tuple[str, ...]) -> dict[str, Any]:
     import yaml
 
     options = {}
-    for word in words:
+    for word in pairs:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise InputError(f"an option is written name=value, got {word!r}")
@@ -73,6 +73,6 @@ def read_configs(paths: tuple[Path, ...]) -> dict[str, Any]:
 def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     merged = dict(below)
     for key, value in above.items():
-        known = merged.get(key)
-        merged[key] = _laid_over(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+        lower = merged.get(key)
+        merged[key] = _laid_over(lower, value) if isinstance(lower, dict) and isinstance(value, dict) else value
     return merged

@@ -99,8 +99,8 @@ def _table(pairs: list[Pair]) -> str:
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:
     """Return words to the left, numbers to the right."""
-    words = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
-    return "  ".join([*words, *(cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True))])
+    labels = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
+    return "  ".join([*labels, *(cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True))])
 
 
 def _row(pair: Pair) -> tuple[str, ...]:
@@ -145,12 +145,12 @@ def find_record(results: Path, run: str) -> Record:
 
     Raises ``InputError`` for words that name no run, saying how far they do.
     """
-    words = run.split("/")
-    left = _records(results, words[0])
+    names_of_run = run.split("/")
+    left = _records(results, names_of_run[0])
     axes, example = left[0].axis_names(), "/".join(map(str, left[0].axes))
-    if len(words) != len(axes):
-        raise InputError(f"a run of {words[0]!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
-    for place, (axis, word) in enumerate(zip(axes, words, strict=True)):
+    if len(names_of_run) != len(axes):
+        raise InputError(f"a run of {names_of_run[0]!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
+    for place, (axis, word) in enumerate(zip(axes, names_of_run, strict=True)):
         names = list(dict.fromkeys(str(record.axes[place]) for record in left))
         left = [record for record in left if str(record.axes[place]) == word]
         if not left:

@@ -29,13 +29,13 @@ def ask_apart(check: Check, time_limit_s: float) -> Finding:
         ending = supervise(lambda: _ask(check, answer), Limits(time_limit_s, _MEMORY_MIB))
         if answer.exists():
             return Finding(check.name, *json.loads(answer.read_text(encoding="utf-8")))
-    words = {
+    faults = {
         Exit.TIME_LIMIT: f"it did not end within {time_limit_s:g} s",
         Exit.MEMORY_LIMIT: f"it took more than {_MEMORY_MIB:g} MiB",
         Exit.SIGNALLED: f"it ended the process by signal {ending.code}",
         Exit.EXITED: f"it ended the process with exit code {ending.code}",
     }
-    return Finding(check.name, words[ending.end], check.advice)
+    return Finding(check.name, faults[ending.end], check.advice)
 
 
 def _ask(check: Check, answer: Path) -> None:
