@@ -99,6 +99,7 @@ def results(tmp_path):
             "wine", row["method"], row["run"], cost=row["cost"], value_calls=9, message="well", trace_file=job
         )
         append_records(tmp_path / "runs" / job, [made])
+    (tmp_path / "runs" / "begun").mkdir()
     trace = tmp_path / "traces" / "e" / "wine" / "gaussian" / "a" / "0-1.jsonl"
     trace.parent.mkdir(parents=True)
     points = [(0, 0.1, -1.0), (0, 0.2, -2.9999), (0, 0.5, -3.0), (1, 0.1, -9.0)]
@@ -131,8 +132,10 @@ def test_compare_prints_a_table_or_json(results):
             ["show", "e/wine/gaussian/a"],
             "a run of 'e' is named experiment/dataset/kernel/method/run, for instance e/wine/gaussian/a/0; got",
         ),
-        (["show", "f/wine/gaussian/a/0"], "holds no such run: unknown experiment 'f'; allowed: e"),
-        (["show", ""], "unknown experiment ''; allowed: e"),
+        (["show", "f/wine/gaussian/a/0"], "holds no such run: unknown experiment 'f'; allowed: begun, e"),
+        (["show", ""], "unknown experiment ''; allowed: begun, e"),
+        (["show", "begun/wine/gaussian/a/0"], "'begun' has no rows yet: no job of it has ended"),
+        (["compare", "a", "b", "--name", "mine"], "mine/ikdr.csv is not there: run the workflow first"),
         (["show", "e/wine/gaussian/c/0"], "unknown method 'c'; allowed: a, b"),
         (["show", "e/iris/gaussian/a/0"], "unknown dataset 'iris'; allowed: wine"),
         (["show", "e/wine/gaussian/a/7"], "unknown run '7'; allowed: 0, 1"),

@@ -49,6 +49,11 @@ def test_list_prints_the_kinds_that_are_asked_for(tmp_path, monkeypatch):
     assert "  start_alone        The start, as it is." in lines
 
 
+def test_an_unknown_kind_is_answered_with_the_nearest_one():
+    done = kdrbench("list", "solver")
+    assert (done.exit_code, "Did you mean 'solvers'?" in done.stderr) == (2, True)
+
+
 def test_doctor_ends_with_1_only_for_what_is_needed(monkeypatch):
     def answers(*made):
         monkeypatch.setattr(doctor_module, "QUESTIONS", (lambda: iter(made),))

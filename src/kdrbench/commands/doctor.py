@@ -70,9 +70,9 @@ def doctor(as_json: bool) -> None:
 
 
 def _python() -> Iterator[Answer]:
-    words = ".".join(map(str, sys.version_info[:3]))
+    release = ".".join(map(str, sys.version_info[:3]))
     yield Answer(
-        "Python", sys.version_info >= (3, 11), f"{words} at {sys.executable}", "install Python 3.11", needed=True
+        "Python", sys.version_info >= (3, 11), f"{release} at {sys.executable}", "install Python 3.11", needed=True
     )
     for kind, packages in (("library", _LIBRARY), ("workflow", _WORKFLOW)):
         missing = [name for name, module in packages.items() if not _is_there(module)]
@@ -91,22 +91,22 @@ def _python() -> Iterator[Answer]:
 def _threads() -> Iterator[Answer]:
     cores = len(os.sched_getaffinity(0))
     said = {name: os.environ[name] for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name in os.environ}
-    words = (
+    limits = (
         ", ".join(f"{name}={value}" for name, value in said.items()) or "no limit on BLAS threads in the environment"
     )
     yield Answer(
         "threads",
         True,
-        f"{cores} core(s) of {os.cpu_count()} for this process; {words}. Timed runs set their own: timing.threads",
+        f"{cores} core(s) of {os.cpu_count()} for this process; {limits}. Timed runs set their own: timing.threads",
     )
     from threadpoolctl import threadpool_info
 
     import_module("scipy.linalg")
-    found = [f"{one['internal_api']} {one['version']}" for one in threadpool_info() if one["user_api"] == "blas"]
+    libraries = [f"{one['internal_api']} {one['version']}" for one in threadpool_info() if one["user_api"] == "blas"]
     yield Answer(
         "BLAS",
-        bool(found),
-        "; ".join(dict.fromkeys(found)) or "none that threadpoolctl knows",
+        bool(libraries),
+        "; ".join(dict.fromkeys(libraries)) or "none that threadpoolctl knows",
         "threads cannot be limited: times are not comparable; install numpy from PyPI or conda-forge",
     )
     load = os.getloadavg()[0]
@@ -125,9 +125,9 @@ def _data() -> Iterator[Answer]:
     mirror, folder = sources.mirror_name, sources.mirror_folder
     if mirror:
         works = folder is None or folder.is_dir()
-        found = f"{mirror} ({'an address' if folder is None else 'a folder' if works else 'no folder'})"
+        place = f"{mirror} ({'an address' if folder is None else 'a folder' if works else 'no folder'})"
         yield Answer(
-            "mirror", works, found, f"set {MIRROR_VARIABLE} to a folder that is there, or unset it", needed=True
+            "mirror", works, place, f"set {MIRROR_VARIABLE} to a folder that is there, or unset it", needed=True
         )
     else:
         to_do = (

@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from kdrbench.commands.options import FILE, as_json, read_configs
+from kdrbench.commands.options import FILE, OneOf, as_json, read_configs
 from kdrbench.errors import KdrbenchError
 
 _KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-learners", "experiments")
 
 
 @click.command("list")
-@click.argument("kinds", nargs=-1, type=click.Choice(_KINDS))
+@click.argument("kinds", nargs=-1, type=OneOf(_KINDS))
 @click.option(
     "--config",
     "configs",
@@ -26,14 +26,14 @@ _KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-lea
 @as_json
 def list_names(kinds: tuple[str, ...], configs: tuple[Path, ...], as_json: bool) -> None:
     """List solvers, controls, kernels, data sets, baselines, metric learners, experiments; or some KINDS of these."""
-    found = {kind: names_of(kind, configs) for kind in kinds or _KINDS}
+    names_by_kind = {kind: names_of(kind, configs) for kind in kinds or _KINDS}
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(names_by_kind))
         return
-    for kind, names in found.items():
+    for kind, names in names_by_kind.items():
         click.echo(f"{kind}:")
         width = max((len(name) for name in names), default=0)
-        click.echo("\n".join(f"  {name:<{width}}  {words}".rstrip() for name, words in names.items()) or "  none")
+        click.echo("\n".join(f"  {name:<{width}}  {line}".rstrip() for name, line in names.items()) or "  none")
 
 
 def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
@@ -58,10 +58,10 @@ def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
 def _said_of(kind: str, name: str) -> str:
     """Return the first line of a method's documentation; of an installed one that cannot be loaded, why."""
     try:
-        found = _class_of(kind, name)
+        method = _class_of(kind, name)
     except KdrbenchError as error:
         return str(error)
-    return (found.__doc__ or "").strip().split("\n")[0]
+    return (method.__doc__ or "").strip().split("\n")[0]
 
 
 def _class_of(kind: str, name: str) -> Any:

@@ -7,35 +7,29 @@ from typing import Any
 
 import click
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, unknown_name
 
 FILE = click.Path(path_type=Path)
+
+
+class OneOf(click.Choice):  # type: ignore[type-arg]
+    """One of several words; of another one the error names the nearest."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word."""
+        if value not in self.choices:
+            self.fail(unknown_name("word", value, list(self.choices)), param, ctx)
+        return value
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 # Eager, so that completion of other words knows it.
 results_folder = click.option(
     "--results", type=FILE, default=Path("results"), show_default=True, is_eager=True, help="The workflow's results."
 )
 
-# What the commands that make reports share.
-config_file = click.option("--config", type=FILE, required=True, help="The frozen configuration.")
-merged_folder = click.option(
-    "--results", type=FILE, required=True, help="Folder of the merged tables: merged/EXPERIMENT.csv and SYSTEM.csv."
-)
-store_folder = click.option(
-    "--store", type=FILE, default=Path("results"), show_default=True, help="Folder of traces, findings and data."
-)
-out_stem = click.option("--out", type=FILE, required=True, help="Path without extension.")
 
-
-def read_frozen(path: Path) -> dict[str, Any]:
-    """Return the frozen configuration."""
-    import json
-
-    config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return config
-
-
-def read_options(words: tuple[str, ...]) -> dict[str, Any]:
+def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
     """Return options given as ``name=value``; values are read as YAML, so that 1e-3 and true are what they look like.
 
     Raises ``InputError`` for a word without ``=``.
@@ -43,7 +37,7 @@ def read_options(words: tuple[str, ...]) -> dict[str, Any]:
     import yaml
 
     options = {}
-    for word in words:
+    for word in pairs:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise InputError(f"an option is written name=value, got {word!r}")
@@ -79,6 +73,6 @@ def read_configs(paths: tuple[Path, ...]) -> dict[str, Any]:
 def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     merged = dict(below)
     for key, value in above.items():
-        known = merged.get(key)
-        merged[key] = _laid_over(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+        lower = merged.get(key)
+        merged[key] = _laid_over(lower, value) if isinstance(lower, dict) and isinstance(value, dict) else value
     return merged

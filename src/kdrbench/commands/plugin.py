@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from kdrbench.commands.completion import PluginName
-from kdrbench.commands.options import FILE, as_json, read_options
+from kdrbench.commands.options import FILE, OneOf, as_json, read_options
 from kdrbench.errors import InputError
 
 # By the word of the command: the word of sentences, and the entry of a configuration that names the file.
@@ -25,7 +25,7 @@ _NEW = {
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(list(_NEW)))
+@click.argument("kind", type=OneOf(list(_NEW)))
 @click.argument("name")
 @click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
 def new(kind: str, name: str, into: Path) -> None:
@@ -49,24 +49,24 @@ def render(kind: str, name: str) -> dict[str, str]:
     """Return the plug-in and its test by file name; ``InputError`` unless the name can be that of a module."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise InputError(f"a plug-in is named by small letters, digits and '_', beginning with a letter; got {name!r}")
-    words = {
+    replacements = {
         "plugin_name": name,
         "kind_name": _NEW[kind][0],
         "ClassName": "".join(map(str.capitalize, name.split("_"))),
     }
     stem = kind.replace("-", "_")
     templates = files("kdrbench").joinpath("templates")
-    plugin, test, own = (
+    plugin, test, more_tests = (
         templates.joinpath(f"{file}.txt").read_text(encoding="utf-8") for file in (stem, "test", f"test_{stem}")
     )
-    for word, stands_for in words.items():
-        plugin, test, own = (text.replace(word, stands_for) for text in (plugin, test, own))
-    return {f"{name}.py": plugin, f"test_{name}.py": test + own}
+    for word, stands_for in replacements.items():
+        plugin, test, more_tests = (text.replace(word, stands_for) for text in (plugin, test, more_tests))
+    return {f"{name}.py": plugin, f"test_{name}.py": test + more_tests}
 
 
 @click.command()
 @click.argument("plugin", type=PluginName("solver", "kernel", "dataset", "baseline", "metric-learner"))
-@click.option("--kind", type=click.Choice([*_NEW, "baseline"]), help="What it is, where the class does not show it.")
+@click.option("--kind", type=OneOf([*_NEW, "baseline"]), help="What it is, where the class does not show it.")
 @click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
 @click.option("--time-limit", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Of a check, in s.")
 @as_json
@@ -81,14 +81,14 @@ def check(plugin: str, kind: str | None, options: tuple[str, ...], time_limit: f
     from kdrbench.conformance import find_subject
 
     subject = find_subject(plugin, kind, read_options(options))
-    found: list[dict[str, Any]] = []
+    findings: list[dict[str, Any]] = []
     for finding in findings_of(subject, time_limit):
-        found.append(asdict(finding))
+        findings.append(asdict(finding))
         if not as_json:
             click.echo(str(finding))
-    faults = sum(bool(finding["fault"]) for finding in found)
+    faults = sum(bool(finding["fault"]) for finding in findings)
     if as_json:
-        click.echo(json.dumps({"plugin": plugin, "kind": subject.kind, "faults": faults, "findings": found}))
+        click.echo(json.dumps({"plugin": plugin, "kind": subject.kind, "faults": faults, "findings": findings}))
     else:
         click.echo(
             f"{plugin} {f'has {faults} fault(s)' if faults else 'keeps the contract'} of a {_word(subject.kind)}"

@@ -61,8 +61,9 @@ _GROUPS = {
 @click.argument("second", metavar="B", type=RunName("method"))
 @click.option("--experiment", default=None, help="Of this experiment only.")
 @results_folder
+@click.option("--name", default="", help="Name of the configuration; the one without a name if not said.")
 @as_json
-def compare(first: str, second: str, experiment: str | None, results: Path, as_json: bool) -> None:
+def compare(first: str, second: str, experiment: str | None, results: Path, name: str, as_json: bool) -> None:
     """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have.
 
     Wins and losses are A's. The ratio is the median over runs of A / B (of costs that of F = -cost); p is that of
@@ -71,13 +72,15 @@ def compare(first: str, second: str, experiment: str | None, results: Path, as_j
     from kdrbench.reports.records import read_runs
     from kdrbench.reports.tables.paired_tests import compare_solvers
 
-    table = results / "ikdr.csv" if experiment is None else results / "merged" / f"{experiment}.csv"
-    if not table.is_file() and (results / "ikdr.csv").is_file():
-        table = results / "ikdr.csv"
+    folder = results / name
+    table = folder / "ikdr.csv"
+    # After a single target there is the table of its experiment alone.
+    if experiment is not None and (merged := folder / "merged" / f"{experiment}.csv").is_file():
+        table = merged
     if not table.is_file():
         raise InputError(
-            f"{table} is not there: run the workflow first, or name its folder with --results. After a single target "
-            "name its --experiment; tables of a named configuration are in results/NAME"
+            f"{table} is not there: run the workflow first, or name its folder with --results, the configuration with "
+            "--name, and after a single target its --experiment"
         )
     runs = read_runs(table)
     if experiment is not None:
@@ -96,8 +99,8 @@ def _table(pairs: list[Pair]) -> str:
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:
     """Return words to the left, numbers to the right."""
-    words = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
-    return "  ".join([*words, *(cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True))])
+    labels = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
+    return "  ".join([*labels, *(cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True))])
 
 
 def _row(pair: Pair) -> tuple[str, ...]:
@@ -142,12 +145,12 @@ def find_record(results: Path, run: str) -> Record:
 
     Raises ``InputError`` for words that name no run, saying how far they do.
     """
-    words = run.split("/")
-    left = _records(results, words[0])
+    names_of_run = run.split("/")
+    left = _records(results, names_of_run[0])
     axes, example = left[0].axis_names(), "/".join(map(str, left[0].axes))
-    if len(words) != len(axes):
-        raise InputError(f"a run of {words[0]!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
-    for place, (axis, word) in enumerate(zip(axes, words, strict=True)):
+    if len(names_of_run) != len(axes):
+        raise InputError(f"a run of {names_of_run[0]!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
+    for place, (axis, word) in enumerate(zip(axes, names_of_run, strict=True)):
         names = list(dict.fromkeys(str(record.axes[place]) for record in left))
         left = [record for record in left if str(record.axes[place]) == word]
         if not left:
@@ -163,6 +166,8 @@ def _records(results: Path, experiment: str) -> list[Record]:
     # A job's file is in the folder of its data set, or below that.
     paths = sorted((results / "runs" / experiment).rglob("*.jsonl")) if experiment else []
     if not any(path.stat().st_size for path in paths):
+        if experiment and (results / "runs" / experiment).is_dir():
+            raise InputError(f"{experiment!r} has no rows yet: no job of it has ended")
         names = sorted(path.name for path in (results / "runs").glob("*/"))
         raise InputError(f"{results / 'runs'} holds no such run: {unknown_name('experiment', experiment, names)}")
     faults = []

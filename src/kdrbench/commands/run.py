@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.commands.completion import PluginName
-from kdrbench.commands.options import FILE, as_json, read_configs, read_options
+from kdrbench.commands.options import FILE, OneOf, as_json, read_configs, read_options
 from kdrbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _PLAIN_S = 1.0
 )
 @click.option("--memory-limit", type=click.IntRange(min=1), default=4096, show_default=True, help="In MiB.")
 @click.option("--folds", type=click.IntRange(min=2), help="Cross validation; all rows, once, if not said.")
-@click.option("--start", type=click.Choice(["surrogate", "random", "identity"]), help="In place of the solver's own.")
+@click.option("--start", type=OneOf(["surrogate", "random", "identity"]), help="In place of the solver's own.")
 @click.option("--unsupervised", is_flag=True, help="Cluster; labels are used for scoring alone.")
 @click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
 @click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
@@ -67,8 +67,8 @@ def run(
     from kdrbench.stages.config import load_grid
 
     resolved = read_configs(configs)
-    words = read_options(options), read_options(kernel_options)
-    config = cell_config(resolved, dataset, kernel, solver, *words, settings)
+    both_options = read_options(options), read_options(kernel_options)
+    config = cell_config(resolved, dataset, kernel, solver, *both_options, settings)
     (batch,) = load_grid(config).batches()
     with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
         _prepare(batch.dataset, config, mirror, Path(folder))
@@ -93,11 +93,11 @@ def cell_config(
     defined = _named("method", solver, resolved.get("solvers", {})) | options
     if settings["start"]:
         defined["start"] = settings["start"]
-    data_name, own = _data(dataset, resolved.get("datasets", {}))
+    data_name, definitions = _data(dataset, resolved.get("datasets", {}))
     names = {"kernels": _short(kernel), "solvers": _short(solver)}
     experiment |= {"datasets": [data_name], "split": "folds" if settings["folds"] else "none"}
     experiment |= {key: [name] for key, name in names.items()}
-    experiment["components"] = {data_name: settings["components"] or _classes(data_name, own)}
+    experiment["components"] = {data_name: settings["components"] or _classes(data_name, definitions)}
     if settings["folds"]:
         experiment |= {"folds": settings["folds"], "runs_per_job": settings["folds"]}
     return {
@@ -106,7 +106,7 @@ def cell_config(
         "data": {"mirror": ""},
         "limits": {"time_s": settings["time_limit"], "memory_mib": settings["memory_limit"]},
         "timing": {"repeat_for_s": 0, "threads": 1},
-        "datasets": own,
+        "datasets": definitions,
         "kernels": {names["kernels"]: _named("family", kernel, resolved.get("kernels", {})) | kernel_options},
         "solvers": {names["solvers"]: defined},
         "experiments": {_EXPERIMENT: experiment},
@@ -132,11 +132,11 @@ def _short(place: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in name)
 
 
-def _classes(name: str, own: Mapping[str, Any]) -> int:
+def _classes(name: str, definitions: Mapping[str, Any]) -> int:
     from kdrbench.datasets import registry_of
     from kdrbench.errors import unknown_name
 
-    registry = registry_of({"datasets": own})
+    registry = registry_of({"datasets": definitions})
     if name not in registry:
         raise InputError(f"{unknown_name('data set', name, sorted(registry))} One of your own is named path/to/file.py")
     return max(1, min(len(registry[name].class_counts), registry[name].n_features))
@@ -145,9 +145,21 @@ def _classes(name: str, own: Mapping[str, Any]) -> int:
 def _prepare(name: str, config: Mapping[str, Any], mirror: str, folder: Path) -> None:
     from kdrbench.datasets import load_dataset, load_own, save_prepared
 
+<<<<<<< HEAD
     own = config["datasets"]
     dataset = load_own(name, own[name]) if name in own else load_dataset(name, mirror=mirror or None)
     save_prepared(dataset, folder / f"{name}.npz")
+=======
+    definitions = config["datasets"]
+    save_prepared(
+        load_own(name, definitions[name]) if name in definitions else load_dataset(name, mirror=mirror or None),
+        _data_in(folder),
+    )
+
+
+def _data_in(folder: Path) -> Path:
+    return folder / "data.npz"
+>>>>>>> wt_rep
 
 
 def _run_batch(batch: Batch, settings: Mapping[str, Any], folder: Path) -> list[Record]:

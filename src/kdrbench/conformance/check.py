@@ -8,17 +8,13 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import Exit, supervise
 from kdrbench.conformance.common import Check, Fault, Finding
-from kdrbench.conformance.kernel import kernel_checks
-from kdrbench.conformance.others import baseline_checks, data_checks, learner_checks
-from kdrbench.conformance.solver import solver_checks
 from kdrbench.conformance.subject import Subject
 from kdrbench.errors import KdrbenchError
 
@@ -33,13 +29,13 @@ def ask_apart(check: Check, time_limit_s: float) -> Finding:
         ending = supervise(lambda: _ask(check, answer), Limits(time_limit_s, _MEMORY_MIB))
         if answer.exists():
             return Finding(check.name, *json.loads(answer.read_text(encoding="utf-8")))
-    words = {
+    faults = {
         Exit.TIME_LIMIT: f"it did not end within {time_limit_s:g} s",
         Exit.MEMORY_LIMIT: f"it took more than {_MEMORY_MIB:g} MiB",
         Exit.SIGNALLED: f"it ended the process by signal {ending.code}",
         Exit.EXITED: f"it ended the process with exit code {ending.code}",
     }
-    return Finding(check.name, words[ending.end], check.advice)
+    return Finding(check.name, faults[ending.end], check.advice)
 
 
 def _ask(check: Check, answer: Path) -> None:
@@ -68,12 +64,13 @@ def _place_of(error: Exception) -> str:
     return place
 
 
-_CHECKS: dict[str, Callable[[str, Mapping[str, Any]], list[Check]]] = {
-    "solver": solver_checks,
-    "kernel": kernel_checks,
-    "dataset": data_checks,
-    "baseline": baseline_checks,
-    "metric-learner": learner_checks,
+# The module and function that return the checks of a kind.
+_CHECKS = {
+    "solver": ("solver", "solver_checks"),
+    "kernel": ("kernel", "kernel_checks"),
+    "dataset": ("others", "data_checks"),
+    "baseline": ("others", "baseline_checks"),
+    "metric-learner": ("others", "learner_checks"),
 }
 # What methods of the suite import late: once here, not in the process of each check.
 _LATE = {
@@ -90,14 +87,12 @@ def check(subject: Subject, time_limit_s: float = 60.0) -> Iterator[Finding]:
     The second check lets the plug-in work for the first time. Where it or the API is at fault, the others would only
     say so again and are left out.
     """
-    _load_late_imports(subject)
-    for number, one in enumerate(_CHECKS[subject.kind](subject.place, subject.options)):
+    for module in _LATE.get(subject.kind, ()):
+        import_module(module)
+    module, name = _CHECKS[subject.kind]
+    checks: list[Check] = getattr(import_module(f"kdrbench.conformance.{module}"), name)(subject.place, subject.options)
+    for number, one in enumerate(checks):
         finding = ask_apart(one, time_limit_s)
         yield finding
         if finding.fault and number < 2:
             return
-
-
-def _load_late_imports(subject: Subject) -> None:
-    for module in _LATE.get(subject.kind, ()):
-        import_module(module)

@@ -98,14 +98,14 @@ def common_checks(case: Case) -> list[Check]:
     ]
 
 
-def check_options(found: Any) -> None:
+def check_options(plugin: Any) -> None:
     """Raise :class:`Fault` unless a class is a frozen dataclass of options that a configuration can hold."""
-    if not found.__dataclass_params__.frozen:
+    if not plugin.__dataclass_params__.frozen:
         raise Fault(
-            f"{found.__name__} is a dataclass that can be changed; what one run leaves in it the next one finds",
+            f"{plugin.__name__} is a dataclass that can be changed; what one run leaves in it the next one finds",
             "write @dataclass(frozen=True), and keep what changes in local variables",
         )
-    for option in fields(found):
+    for option in fields(plugin):
         if option.default is MISSING and option.default_factory is MISSING:
             raise Fault(f"the option {option.name} has no default", f"write {option.name}: <type> = <value>")
         if option.default is not MISSING and not _is_plain(option.default):
@@ -160,9 +160,9 @@ def _seed_all(seed: int) -> None:
 
 
 def _leaves_inputs(case: Case) -> None:
-    given = case.inputs()
-    case.work(case.build(), given)
-    for number, (array, before) in enumerate(zip(given, case.inputs(), strict=True), start=1):
+    arrays = case.inputs()
+    case.work(case.build(), arrays)
+    for number, (array, before) in enumerate(zip(arrays, case.inputs(), strict=True), start=1):
         if not np.array_equal(array, before):
             raise Fault(
                 f"it changes array {number} of those it is given, of shape {array.shape}",

@@ -52,11 +52,11 @@ def _check_api(definition: Mapping[str, Any]) -> None:
     check_definition(definition)
     if definition["family"] in FAMILIES:
         return
-    found = load_method("kernel", definition["family"], {}, CONTRACT)
-    check_options(found)
-    if not isinstance(found.pairing, Pairing):
+    family = load_method("kernel", definition["family"], {}, CONTRACT)
+    check_options(family)
+    if not isinstance(family.pairing, Pairing):
         raise Fault(
-            f"pairing is {found.pairing!r}",
+            f"pairing is {family.pairing!r}",
             "write pairing: ClassVar[Pairing] = Pairing.DIFFERENCE (beta is a squared distance) or Pairing.DOT",
         )
 
@@ -76,18 +76,18 @@ def _values(kernel: Kernel) -> None:
         beta = _betas(kernel)
         # A value that is not finite is reported with its place.
         with np.errstate(all="ignore"):
-            found = np.asarray(function(beta))
+            values = np.asarray(function(beta))
         if not np.array_equal(beta, _betas(kernel)):
             raise Fault(f"{name} changes the array it is given", "work on a copy: write beta + 1 in place of beta += 1")
-        if found.shape != beta.shape or found.dtype.kind != "f":
+        if values.shape != beta.shape or values.dtype.kind != "f":
             raise Fault(
-                f"{name} maps an array of shape {beta.shape} to one of shape {found.shape} and type {found.dtype}",
+                f"{name} maps an array of shape {beta.shape} to one of shape {values.shape} and type {values.dtype}",
                 "work elementwise: a constant is numpy.full_like(beta, constant)",
             )
-        if not np.isfinite(found).all():
-            beta_of = beta[~np.isfinite(found)][0]
+        if not np.isfinite(values).all():
+            beta_of = beta[~np.isfinite(values)][0]
             raise Fault(f"{name} is not finite at beta = {beta_of:g}", "give the function its limit there")
-        if np.shares_memory(found, beta):
+        if np.shares_memory(values, beta):
             raise Fault(f"{name} returns beta itself, not a new array", "write beta.copy()")
 
 
@@ -98,29 +98,29 @@ def _derivatives(kernel: Kernel) -> None:
         # Off the edge of squared distances; what is restricted to samples keeps its shape.
         if kernel.pairing is Pairing.DIFFERENCE:
             beta = np.maximum(beta, 1e-3 * beta.mean())
-        wrong, given, found = _disagreement(functions[antiderivative], functions[name], beta)
+        wrong, slope, difference = _disagreement(functions[antiderivative], functions[name], beta)
         if wrong.any():
             worst = np.unravel_index(np.argmax(wrong), wrong.shape)
             raise Fault(
                 f"{name} is not the derivative of {antiderivative}: at beta = {beta[worst]:.6g} it is "
-                f"{given[worst]:.6g}, differences give {found[worst]:.6g}",
+                f"{slope[worst]:.6g}, differences give {difference[worst]:.6g}",
                 "derive f once more, by hand or by a computer algebra",
             )
 
 
 def _disagreement(function: Function, derivative: Function, beta: FloatArray) -> tuple[Any, FloatArray, FloatArray]:
     """Return where no step makes differences agree with the derivative, the derivative, and the nearest difference."""
-    given = derivative(beta)
+    slope = derivative(beta)
     nearest, excess = np.zeros_like(beta), np.full(beta.shape, np.inf)
     scale = np.abs(beta) + (0.0 if (beta > 0).all() else np.abs(beta).mean())
     for step in _STEPS:
         ahead, behind = function(beta + step * scale), function(beta - step * scale)
         difference = (ahead - behind) / (2 * step * scale)
         rounding = 4 * _EPS * (np.abs(ahead) + np.abs(behind)) / (step * scale)
-        size = np.maximum(np.abs(given), np.abs(difference))
-        now = np.abs(given - difference) - rounding - _AGREEMENT * size
+        size = np.maximum(np.abs(slope), np.abs(difference))
+        now = np.abs(slope - difference) - rounding - _AGREEMENT * size
         nearest, excess = np.where(now < excess, difference, nearest), np.minimum(now, excess)
-    return excess > 0, given, nearest
+    return excess > 0, slope, nearest
 
 
 def _slopes(kernel: Kernel) -> None:
@@ -151,7 +151,7 @@ def _inputs() -> Arrays:
     return (features_and_labels()[0],)
 
 
-def _work(kernel: Kernel, given: Arrays) -> Arrays:
-    beta = pairing_values(kernel.pairing, given[0] @ some_projection(given[0].shape[1], 2))
+def _work(kernel: Kernel, arrays: Arrays) -> Arrays:
+    beta = pairing_values(kernel.pairing, arrays[0] @ some_projection(arrays[0].shape[1], 2))
     # The last array shows whether beta has been changed.
     return (*(function(beta) for function in _functions(kernel).values()), beta)

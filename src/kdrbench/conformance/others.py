@@ -42,14 +42,14 @@ def learner_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
     def learns() -> None:
         features, labels = features_and_labels()
         learned = learn_map(build(), features, labels)
-        words = np.array(["one", "two", "three"])[labels]
-        if learn_map(build(), features, words).shape != learned.shape:
+        names = np.array(["one", "two", "three"])[labels]
+        if learn_map(build(), features, names).shape != learned.shape:
             raise Fault("labels that are words give a map of another shape", "code labels by numpy.unique")
 
     return [
         Check("API", api, "see docs/extending.md for what a metric learner's class has"),
         Check("map", learns, "return A, a finite array with a row for each feature; labels may be numbers or words"),
-        *common_checks(Case(build, features_and_labels, lambda learner, given: (learner.fit(*given),))),
+        *common_checks(Case(build, features_and_labels, lambda learner, arrays: (learner.fit(*arrays),))),
     ]
 
 
@@ -75,7 +75,7 @@ def data_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
         if not registered and np.bincount(dataset.labels).min() < 2:
             raise Fault("a class has a single sample, which no cross validation can use", "leave such classes out")
 
-    def work(plugin: Any, given: Arrays) -> Arrays:
+    def work(plugin: Any, arrays: Arrays) -> Arrays:
         dataset = load()
         return dataset.features, dataset.labels
 
@@ -101,12 +101,12 @@ def baseline_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
 
     def labels() -> None:
         features, codes = features_and_labels()
-        (found,) = _referred(build(), (features, codes))
-        if found.shape != codes.shape:
-            raise Fault(f"it gives labels of shape {found.shape} to {len(codes)} samples", "one label a sample")
-        if not set(found.tolist()) <= set(range(N_CLASSES)):
+        (predicted,) = _referred(build(), (features, codes))
+        if predicted.shape != codes.shape:
+            raise Fault(f"it gives labels of shape {predicted.shape} to {len(codes)} samples", "one label a sample")
+        if not set(predicted.tolist()) <= set(range(N_CLASSES)):
             raise Fault(
-                f"it gives labels that there are not: {sorted(set(found.tolist()))}", "return those of training"
+                f"it gives labels that there are not: {sorted(set(predicted.tolist()))}", "return those of training"
             )
 
     return [
@@ -116,8 +116,8 @@ def baseline_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
     ]
 
 
-def _referred(baseline: Any, given: Arrays) -> Arrays:
-    features, labels = given
+def _referred(baseline: Any, arrays: Arrays) -> Arrays:
+    features, labels = arrays
     rng = np.random.default_rng(_SEED)
     if baseline.task == BaselineTask.CLASSIFICATION:
         return (np.asarray(baseline.fit(features, labels, 2, rng).predict(features)),)

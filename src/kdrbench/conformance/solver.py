@@ -201,8 +201,8 @@ def _inputs() -> Arrays:
     return *(some_projection(6, 2) for _ in KERNELS), features, labels
 
 
-def _work(solver: Solver, given: Arrays) -> Arrays:
-    *starts, features, labels = given
+def _work(solver: Solver, arrays: Arrays) -> Arrays:
+    *starts, features, labels = arrays
     results: list[FloatArray] = []
     for definition, start in zip(KERNELS, starts, strict=True):
         problem = supervised_problem(features, labels, build_kernel(definition, features, 2))

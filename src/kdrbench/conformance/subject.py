@@ -54,16 +54,16 @@ def find_subject(place: str, kind: str | None = None, options: Mapping[str, Any]
     options = options or {}
     if kind is not None:
         return Subject(kind, place, options)
-    found = _kinds_of_class(place) if ":" in place or plugins.is_file_name(place) else _kinds_of_name(place)
-    if len(found) > 1:
-        raise InputError(f"{place!r} may be a {' or a '.join(found)}; say which with --kind")
-    return Subject(found[0], place, options)
+    kinds = _kinds_of_class(place) if ":" in place or plugins.is_file_name(place) else _kinds_of_name(place)
+    if len(kinds) > 1:
+        raise InputError(f"{place!r} may be a {' or a '.join(kinds)}; say which with --kind")
+    return Subject(kinds[0], place, options)
 
 
 def _kinds_of_name(name: str) -> list[str]:
     kinds = [kind for kind in KINDS if name in registered_names(kind)]
     if not kinds:
-        every = sorted({known for kind in KINDS for known in registered_names(kind)})
+        every = sorted({registered for kind in KINDS for registered in registered_names(kind)})
         raise InputError(f"{unknown_name('name', name, every)} A plug-in of your own is named path/to/file.py")
     return kinds
 
@@ -84,6 +84,6 @@ def _kinds_of_class(place: str) -> list[str]:
     return [kind for kind in KINDS if kind in kinds]
 
 
-def _kinds_by_attributes(found: type) -> list[str]:
+def _kinds_by_attributes(plugin: type) -> list[str]:
     """Return the kind that a class looks like; a baseline may have fit too."""
-    return [kind for kind, (_, marks) in KINDS.items() if any(hasattr(found, mark) for mark in marks)][:1]
+    return [kind for kind, (_, marks) in KINDS.items() if any(hasattr(plugin, mark) for mark in marks)][:1]

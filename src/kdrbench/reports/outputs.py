@@ -214,6 +214,8 @@ def targets(config: Config, *, typeset: bool = False) -> dict[str, list[str]]:
     if COMPLEXITY in tables:
         named["ismplus_table4"] = table_files(config, [COMPLEXITY])
         named.setdefault("neurips2019_figure1b", []).extend(figure_files(config, [SCALING]))
+    if LOW_RANK_TEXT in tables:
+        named["lowrank_text"] = table_files(config, [LOW_RANK_TEXT])
     if PROFILE in figures:
         named[PROFILE] = figure_files(config, [PROFILE])
     return {name: list(dict.fromkeys(files)) for name, files in named.items()}

@@ -27,8 +27,8 @@ def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
         if not ended and not any(one.begun for one in batches):
             waiting += 1
             continue
-        words = [_in_words(batches), *_outdated(batches), *_running(batches)]
-        yield f"{cell:<{width}}  {ended:>4} of {total:<4}  {'; '.join(filter(None, words))}".rstrip()
+        parts = [_in_words(batches), *_outdated(batches), *_running(batches)]
+        yield f"{cell:<{width}}  {ended:>4} of {total:<4}  {'; '.join(filter(None, parts))}".rstrip()
     if waiting:
         yield f"{waiting} cell(s) have not begun"
     yield _summary(progress)
@@ -72,8 +72,8 @@ def _running(batches: list[BatchProgress]) -> Iterator[str]:
 def _summary(progress: list[BatchProgress]) -> str:
     ended, left = sum(one.n_ended for one in progress), sum(one.left for one in progress)
     text = f"{ended} of {sum(len(one.batch.runs) for one in progress)} runs ended"
-    if words := _in_words(progress):
-        text += f" ({words})"
+    if counts := _in_words(progress):
+        text += f" ({counts})"
     if outdated := sum(one.n_ended for one in progress if one.outdated):
         text += f", {outdated} of them out of date"
     if running := sum(one.running is not None for one in progress):

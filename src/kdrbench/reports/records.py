@@ -41,6 +41,7 @@ __all__ = [
     "losing_cells",
     "make_fold",
     "make_subset",
+    "n_runs",
     "random_ones",
     "read_arrays",
     "read_findings",
@@ -85,6 +86,11 @@ def read_runs(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise InputError(f"{path} is not there: run the workflow first, or name the folder of merged tables")
     return pd.read_csv(path, keep_default_na=True, dtype=dict.fromkeys(_TEXT, str))
+
+
+def n_runs(rows: pd.DataFrame) -> int:
+    """Return of how many runs the rows are: a run of the KPCA trick, for instance, leaves one for each learner."""
+    return len(rows[["experiment", "batch_sha256", "run"]].drop_duplicates())
 
 
 def read_traces(runs: pd.DataFrame, folder: Path) -> Iterator[tuple[int, list[dict[str, Any]]]]:

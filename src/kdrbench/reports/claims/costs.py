@@ -33,23 +33,23 @@ def lower_cost(records: Records) -> Found:
     In every cell the mean cost over the folds of both is compared; within 0.1 % it counts as level. Confirmed if ISM is
     nowhere higher and somewhere lower.
     """
-    found = _lower_cost(records, "ism", RIVALS)
+    published = _lower_cost(records, "ism", RIVALS)
     converged = _lower_cost(records, "ism", CONVERGED_RIVALS)
-    if found.decision is Decision.CONFIRMED and converged.decision is Decision.CONTRADICTED:
+    if published.decision is Decision.CONFIRMED and converged.decision is Decision.CONTRADICTED:
         note = (
             f"It holds only against the published defaults of the rivals; against converged ones: {converged.evidence}"
         )
-        return Found(found.decision, found.evidence, note)
-    return found
+        return Found(published.decision, published.evidence, note)
+    return published
 
 
 def lower_cost_than_converged(records: Records) -> Found:
     """Decide the same against rivals that were run to a relative stationarity of 1e-6."""
-    found = _lower_cost(records, "ism", CONVERGED_RIVALS)
+    plain = _lower_cost(records, "ism", CONVERGED_RIVALS)
     fair = _lower_cost(records, "ism_converged", CONVERGED_RIVALS)
-    if found.decision is Decision.UNDECIDED or fair.decision is Decision.UNDECIDED:
-        return found
-    return Found(found.decision, found.evidence, f"ISM run to the same stationarity: {fair.evidence}")
+    if plain.decision is Decision.UNDECIDED or fair.decision is Decision.UNDECIDED:
+        return plain
+    return Found(plain.decision, plain.evidence, f"ISM run to the same stationarity: {fair.evidence}")
 
 
 def _lower_cost(records: Records, solver: str, rivals: tuple[str, ...]) -> Found:

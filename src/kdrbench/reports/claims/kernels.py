@@ -142,15 +142,15 @@ def cost_of_projections(records: Records) -> Found:
     done = done.assign(step_s=done["time_s"] / done["projections"])
     laws = {}
     for method in EXACT:
-        own = done[done["method"] == method]
-        laws[f"{method} n"] = _law(own, "n_samples", "rank", "time_s")
-        laws[f"{method} r"] = _law(own, "rank", "n_samples", "step_s")
-    known = {name: law for name, law in laws.items() if law is not None}
-    evidence = "; ".join(f"{name}^{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})" for name, law in known.items())
-    if missing := [name for name in laws if name not in known]:
-        return undecided(f"times at three sizes of {', '.join(missing)} {_FILE}" + (f"; {evidence}" if known else ""))
-    linear = all(law.exponent <= 1 + _NEAR for name, law in known.items() if name.endswith(" n"))
-    square = all(law.low <= 2 + _NEAR and law.high >= 2 - _NEAR for name, law in known.items() if name.endswith(" r"))
+        of_method = done[done["method"] == method]
+        laws[f"{method} n"] = _law(of_method, "n_samples", "rank", "time_s")
+        laws[f"{method} r"] = _law(of_method, "rank", "n_samples", "step_s")
+    fitted = {name: law for name, law in laws.items() if law is not None}
+    evidence = "; ".join(f"{name}^{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})" for name, law in fitted.items())
+    if missing := [name for name in laws if name not in fitted]:
+        return undecided(f"times at three sizes of {', '.join(missing)} {_FILE}" + (f"; {evidence}" if fitted else ""))
+    linear = all(law.exponent <= 1 + _NEAR for name, law in fitted.items() if name.endswith(" n"))
+    square = all(law.low <= 2 + _NEAR and law.high >= 2 - _NEAR for name, law in fitted.items() if name.endswith(" r"))
     return confirmed_if(linear and square, evidence)
 
 
@@ -209,9 +209,9 @@ def agreement_rises(records: Records) -> Found:
     table = records.low_rank
     if not _has(table, "method", "experiment", "n_constraints", _NMI):
         return undecided(f"NMI by number of constraints {_FILE}")
-    known = table.dropna(subset=[_NMI])
+    scored = table.dropna(subset=[_NMI])
     parts, rising = [], []
-    for (experiment, method), group in known.groupby(["experiment", "method"], sort=False):
+    for (experiment, method), group in scored.groupby(["experiment", "method"], sort=False):
         means = group.groupby("n_constraints")[_NMI].mean().sort_index()
         if len(means) < 3 or method not in EXACT:
             continue

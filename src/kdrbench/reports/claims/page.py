@@ -94,13 +94,13 @@ def decided(records: Records) -> Decided:
     return [(claim, claim.decide(records)) for claim in CLAIMS]
 
 
-def write_claims(found: Decided, stem: Path, decided_by: list[str]) -> None:
+def write_claims(decisions: Decided, stem: Path, decided_by: list[str]) -> None:
     """Write ``stem`` as .html and .json; each appears whole. ``decided_by`` names what was run."""
-    write_text(stem.parent / f"{stem.name}.html", claims_html(found, decided_by))
-    write_text(stem.parent / f"{stem.name}.json", claims_json(found))
+    write_text(stem.parent / f"{stem.name}.html", claims_html(decisions, decided_by))
+    write_text(stem.parent / f"{stem.name}.json", claims_json(decisions))
 
 
-def claims_json(found: Decided) -> str:
+def claims_json(decisions: Decided) -> str:
     """Return a list with claim, paper, where, verdict, evidence and note of each."""
     return json.dumps(
         [
@@ -112,15 +112,15 @@ def claims_json(found: Decided) -> str:
                 "evidence": result.evidence,
                 "note": result.note,
             }
-            for claim, result in found
+            for claim, result in decisions
         ],
         indent=2,
     )
 
 
-def claims_html(found: Decided, decided_by: list[str]) -> str:
+def claims_html(decisions: Decided, decided_by: list[str]) -> str:
     """Return one self-contained page."""
-    counts = Counter(result.decision for _, result in found)
-    words = ", ".join(f"{counts[decision]} {decision}" for decision in Decision)
-    counted = f"{len(found)} claims: {words}"
-    return render("claims.html.j2", decided=found, counts=counted, decided_by=", ".join(decided_by))
+    counts = Counter(result.decision for _, result in decisions)
+    numbers = ", ".join(f"{counts[decision]} {decision}" for decision in Decision)
+    counted = f"{len(decisions)} claims: {numbers}"
+    return render("claims.html.j2", decided=decisions, counts=counted, decided_by=", ".join(decided_by))

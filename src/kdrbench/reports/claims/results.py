@@ -93,8 +93,8 @@ def second_order(records: Records) -> Found:
     solved = records.solved
     if solved.empty or "curvature" not in solved or solved["curvature"].isna().all():
         return undecided("curvatures and eigengaps of supervised runs")
-    known = solved.dropna(subset=["curvature", "eigengap", "eigengap_needed", "stationarity"])
-    fixed = known[known["stationarity"] <= _FIXED]
+    measured = solved.dropna(subset=["curvature", "eigengap", "eigengap_needed", "stationarity"])
+    fixed = measured[measured["stationarity"] <= _FIXED]
     held = fixed[fixed["eigengap"] >= fixed["eigengap_needed"]]
     if held.empty:
         return Found(Decision.UNDECIDED, f"the eigengap suffices at none of {len(fixed)} fixed points")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from kdrbench.reports.figures.chart import Chart
-from kdrbench.reports.records import IKDR, NO_KERNEL
+from kdrbench.reports.records import IKDR, NO_KERNEL, n_runs
 from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.published_vs_ours import COUNTED, Comparison
 from kdrbench.status import Status
@@ -33,10 +33,11 @@ class Bar:
 
 
 def counts_of(runs: pd.DataFrame) -> list[tuple[str, int]]:
-    """Return what there is, in words and numbers."""
+    """Return what there is, in words and numbers; results are rows, of which a run may leave several."""
     of_ikdr = runs[runs["system"] == IKDR]
     counts = [
-        ("runs", len(runs)),
+        ("runs", n_runs(runs)),
+        ("results", len(runs)),
         ("experiments", runs["experiment"].nunique()),
         ("data sets", runs["dataset"].nunique()),
     ]
@@ -53,7 +54,7 @@ def counts_of(runs: pd.DataFrame) -> list[tuple[str, int]]:
 
 def endings_of(runs: pd.DataFrame) -> list[Bar]:
     """Return how the runs ended: all of them, then an experiment at a time."""
-    groups = [("All runs", runs), *runs.groupby("experiment", sort=False)]
+    groups = [("All results", runs), *runs.groupby("experiment", sort=False)]
     endings = [status for status in map(str, Status) if (runs["status"] == status).any()]
     return [_bar(str(title), [str(one) for one in group["status"]], endings) for title, group in groups]
 

@@ -62,18 +62,18 @@ def read_parts(paths: Iterable[Path]) -> Parts:
     charts, tables, claims = [], [], []
     for path in paths:
         text = path.read_text(encoding="utf-8")
-        given = json.loads(text)
-        keys = set(given) if isinstance(given, dict) else set()
-        if isinstance(given, list) and all(set(_CLAIM) <= set(one) for one in given):
-            claims += given
+        part = json.loads(text)
+        keys = set(part) if isinstance(part, dict) else set()
+        if isinstance(part, list) and all(set(_CLAIM) <= set(one) for one in part):
+            claims += part
         elif "panels" in keys:
             charts.append(Chart.from_json(text))
         elif "blocks" in keys:
             tables.append(Table.from_json(text))
         else:
-            found = ", ".join(sorted(keys)) or "no keys"
+            listed_keys = ", ".join(sorted(keys)) or "no keys"
             raise InputError(
-                f"{path} is neither a chart (panels) nor a table (blocks) nor a list of claims; it has: {found}"
+                f"{path} is neither a chart (panels) nor a table (blocks) nor a list of claims; it has: {listed_keys}"
             )
     return Parts(charts, tables, claims)
 
@@ -150,12 +150,12 @@ def sort_key(text: str) -> float:
 
     ``(-1.9 +- 0.1)e6`` counts its power; words without a number come last.
     """
-    found = re.search(r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(us|ms|[smhd])?(?![a-z])", text)
-    if found is None:
+    number = re.search(r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(us|ms|[smhd])?(?![a-z])", text)
+    if number is None:
         return _LAST
     power = re.search(r"\)e(-?\d+)", text) if PLUS_MINUS in text else None
-    value = float(found[1]) * (10.0 ** int(power[1]) if power else 1.0)
-    return value * _SECONDS.get(found[2] or "s", 1.0)
+    value = float(number[1]) * (10.0 ** int(power[1]) if power else 1.0)
+    return value * _SECONDS.get(number[2] or "s", 1.0)
 
 
 def pack(text: str) -> str:

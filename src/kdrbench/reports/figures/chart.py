@@ -163,8 +163,8 @@ class Chart:
     @classmethod
     def from_json(cls, text: str) -> Chart:
         """Return the chart that :meth:`to_json` has written; null becomes not-a-number in the points."""
-        given = json.loads(text)
-        return cls(**{**given, "panels": [_panel(panel) for panel in given["panels"]]})
+        fields = json.loads(text)
+        return cls(**{**fields, "panels": [_panel(panel) for panel in fields["panels"]]})
 
 
 def _finite(value: Any) -> Any:
@@ -177,19 +177,19 @@ def _finite(value: Any) -> Any:
     return int(value) if isinstance(value, np.integer) else value
 
 
-def _panel(given: dict[str, Any]) -> Panel:
-    axes = {name: Axis(**{**given[name], "scale": Scale(given[name]["scale"])}) for name in ("x", "y")}
-    return Panel(**{**given, **axes, "series": [_series(series) for series in given["series"]]})
+def _panel(fields: dict[str, Any]) -> Panel:
+    axes = {name: Axis(**{**fields[name], "scale": Scale(fields[name]["scale"])}) for name in ("x", "y")}
+    return Panel(**{**fields, **axes, "series": [_series(series) for series in fields["series"]]})
 
 
-def _series(given: dict[str, Any]) -> Series:
+def _series(fields: dict[str, Any]) -> Series:
     points = {
-        name: [float("nan") if value is None else value for value in given[name]]
+        name: [float("nan") if value is None else value for value in fields[name]]
         for name in ("x", "y", "lower", "upper")
-        if given[name] is not None
+        if fields[name] is not None
     }
-    named = {"mark": Mark(given["mark"]), "symbol": Symbol(given["symbol"]), "line": Line(given["line"])}
-    return Series(**{**given, **points, **named})
+    named = {"mark": Mark(fields["mark"]), "symbol": Symbol(fields["symbol"]), "line": Line(fields["line"])}
+    return Series(**{**fields, **points, **named})
 
 
 def to_png(pixels: Pixels) -> str:

@@ -137,9 +137,9 @@ def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, name: str, s
     ):
         if chosen:
             last = np.array([gaps[run][-1] for run in chosen])
-            words = [f"run {run}: {str(endings[run]).replace('_', ' ')}" for run in chosen]
+            details = [f"run {run}: {str(endings[run]).replace('_', ' ')}" for run in chosen]
             x, y = last[:, 0].tolist(), last[:, 1].tolist()
-            series.append(Series(title, x, y, Mark.POINTS, symbol, faint=True, words=words, **common))
+            series.append(Series(title, x, y, Mark.POINTS, symbol, faint=True, words=details, **common))
     if gaps:
         places, quartiles = _quartiles(list(gaps.values()))
         middle = _steps("median", np.column_stack([places, quartiles[1]]), common | {"line": style.line})

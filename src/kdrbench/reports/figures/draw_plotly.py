@@ -193,17 +193,17 @@ def _axis(axis: Axis, values: list[Any]) -> dict[str, Any]:
 
 def _within_decades(values: list[Any]) -> dict[str, Any]:
     """Return ticks at 1, 2 and 5 where there are one to three decades, where Plotly would label every digit."""
-    known = [value for value in values if isinstance(value, int | float) and 0 < value < math.inf]
-    decades = math.log10(max(known) / min(known)) if known else 0.0
+    positive = _positive(values)
+    decades = math.log10(max(positive) / min(positive)) if positive else 0.0
     return {"dtick": "D2"} if 1 <= decades <= 3 else {}
 
 
 def _powers_of_two(values: list[Any]) -> dict[str, Any]:
     """Return ticks at powers of two: Plotly's logarithmic axes know those of ten only."""
-    known = [value for value in values if isinstance(value, int | float) and 0 < value < math.inf]
-    if not known:
+    positive = _positive(values)
+    if not positive:
         return {}
-    lowest, highest = math.floor(math.log2(min(known))), math.ceil(math.log2(max(known)))
+    lowest, highest = math.floor(math.log2(min(positive))), math.ceil(math.log2(max(positive)))
     step = -(-(highest - lowest + 1) // _MOST_POWERS)
     powers = range(lowest, highest + 1, step)
     return {"tickvals": [2.0**power for power in powers], "ticktext": [f"2<sup>{power}</sup>" for power in powers]}
@@ -224,3 +224,8 @@ def _plain(text: str) -> str:
 def _rounded(values: Iterable[Any]) -> list[Any]:
     """Return numbers in as many digits as a screen can show; what is not finite becomes a gap."""
     return [rounded(value, _DIGITS) if isinstance(value, float) else value for value in values]
+
+
+def _positive(values: list[Any]) -> list[float]:
+    """Return the numbers that a logarithmic axis can show."""
+    return [value for value in values if isinstance(value, int | float) and 0 < value < math.inf]

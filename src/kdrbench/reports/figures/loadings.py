@@ -51,11 +51,11 @@ def loadings(runs: pd.DataFrame, findings: Path, data: Path, name: str, experime
     colours, panels = kernel_colours(experiment["kernels"]), []
     for dataset in experiment["datasets"]:
         chosen = runs[(runs["dataset"] == dataset) & (runs["method"] == solver)]
-        found = {
+        by_kernel = {
             kernel: list(read_findings(chosen[chosen["kernel"] == kernel], findings, "projection").values())
             for kernel in experiment["kernels"]
         }
-        several = {kernel: projections for kernel, projections in found.items() if len(projections) > 1}
+        several = {kernel: projections for kernel, projections in by_kernel.items() if len(projections) > 1}
         if several:
             names = load_prepared(data / f"{dataset}.npz").feature_names
             panels += [_weights(dataset, several, names, colours), _angles(dataset, several, colours)]
@@ -67,9 +67,9 @@ def loadings(runs: pd.DataFrame, findings: Path, data: Path, name: str, experime
 
 
 def _weights(
-    dataset: str, found: dict[str, list[FloatArray]], names: tuple[str, ...], colours: dict[str, int]
+    dataset: str, projections: dict[str, list[FloatArray]], names: tuple[str, ...], colours: dict[str, int]
 ) -> Panel:
-    weights = {kernel: np.array([feature_weights(one) for one in several]) for kernel, several in found.items()}
+    weights = {kernel: np.array([feature_weights(one) for one in several]) for kernel, several in projections.items()}
     heaviest = np.argsort(-np.mean([each.mean(axis=0) for each in weights.values()], axis=0), kind="stable")
     shown = heaviest[:_MOST_FEATURES]
     series = [
@@ -89,9 +89,9 @@ def _weights(
     return Panel(title, Axis("", Scale.NAMES), Axis("weight in W"), series)
 
 
-def _angles(dataset: str, found: dict[str, list[FloatArray]], colours: dict[str, int]) -> Panel:
+def _angles(dataset: str, by_kernel: dict[str, list[FloatArray]], colours: dict[str, int]) -> Panel:
     series = []
-    for kernel, projections in found.items():
+    for kernel, projections in by_kernel.items():
         angles = angles_between(projections)
         series.append(
             Series(
@@ -104,7 +104,7 @@ def _angles(dataset: str, found: dict[str, list[FloatArray]], colours: dict[str,
                 upper=angles.max(axis=0).tolist(),
             )
         )
-    n_features = next(iter(found.values()))[0].shape[0]
+    n_features = next(iter(by_kernel.values()))[0].shape[0]
     n_components = max(len(one.x) for one in series)
     chance = angles_of_chance(n_features, n_components).tolist()
     series.append(Series("random spaces", _places(n_components), chance, colour=BLACK, line=Line.DASHED))

@@ -79,10 +79,10 @@ def _drawn(one: SizeSeries, label: str, style: Style) -> list[Series]:
         (one.stopped, Symbol.CROSS, "stopped at its limit"),
     ):
         if points:
-            words = [
+            details = [
                 f"{method_label(one.method)}, {LETTERS[one.axis]} = {size:g}: {time:.3g} s, {ending}"
                 for size, time in points
             ]
             sizes, times = [size for size, _ in points], [time for _, time in points]
-            parts.append(Series(label, sizes, times, Mark.POINTS, symbol, words=words, **common))
+            parts.append(Series(label, sizes, times, Mark.POINTS, symbol, words=details, **common))
     return parts

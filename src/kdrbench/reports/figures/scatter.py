@@ -58,15 +58,15 @@ def scatter(runs: pd.DataFrame, findings: Path, data: Path, name: str, experimen
     for dataset in experiment["datasets"]:
         for kernel in experiment["kernels"]:
             cell = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["method"] == solver)]
-            found = {kind: read_findings(cell, findings, kind) for kind in ("projection", "labels", "given")}
-            if not found["projection"]:
+            findings_of = {kind: read_findings(cell, findings, kind) for kind in ("projection", "labels", "given")}
+            if not findings_of["projection"]:
                 continue
-            number, projection = min(found["projection"].items())
+            number, projection = min(findings_of["projection"].items())
             if projection.shape[1] > 1:
                 fold = _fold(load_prepared(data / f"{dataset}.npz"), number, experiment, seed)
                 classes, kind = _classes(fold), "class"
                 if experiment["paradigm"] == ALTERNATIVE:
-                    classes, kind = (found["labels"][number], found["given"][number]), "cluster"
+                    classes, kind = (findings_of["labels"][number], findings_of["given"][number]), "cluster"
                 title = f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel"
                 panels.append(_panel(title, fold, projection, classes, kind))
     if not panels:
@@ -117,9 +117,9 @@ def _panel(
     drawn[:: -(-len(points) // _MOST_POINTS)] = True
     series = []
     for colour, symbol in np.unique(np.column_stack(classes), axis=0).tolist():
-        own = drawn & (classes[0] == colour) & (classes[1] == symbol)
+        of_class = drawn & (classes[0] == colour) & (classes[1] == symbol)
         for part in (False, True):
-            chosen = points[own & (is_test == part)]
+            chosen = points[of_class & (is_test == part)]
             if len(chosen):
                 series.append(
                     Series(

@@ -67,7 +67,7 @@ def segmentation(runs: pd.DataFrame, findings: Path, data: Path, name: str, expe
     return Chart(f"{name}_segmentation", f"Segments and mean faces: {experiment['title']}", caption, panels, columns)
 
 
-def segmented(path: Path, dataset: Dataset, given: NDArray[np.int64], found: NDArray[np.int64]) -> list[Panel]:
+def segmented(path: Path, dataset: Dataset, given: NDArray[np.int64], clusters: NDArray[np.int64]) -> list[Panel]:
     """Return the image, and each pixel in the mean colour of its cluster, given and found."""
     from PIL import Image as Images
 
@@ -78,26 +78,26 @@ def segmented(path: Path, dataset: Dataset, given: NDArray[np.int64], found: NDA
     if not np.array_equal(colours, dataset.features):
         raise DataError(f"{path} does not have the colours of data set {dataset.name!r}; delete it and run again")
     panels = [_panel("image", pixels)]
-    for title, labels in (("given: clustered first", given), ("alternative", found)):
+    for title, labels in (("given: clustered first", given), ("alternative", clusters)):
         flat = pixels.reshape(-1, 3)
         painted = np.zeros_like(flat)
         of_pixels = labels[sample.ravel()]
         for cluster in np.unique(labels):
-            own = of_pixels == cluster
+            segment = of_pixels == cluster
             # Of pixels, not of distinct colours: a segment has the colour that it has on the whole.
-            painted[own] = flat[own].mean(axis=0).round().astype(np.uint8)
+            painted[segment] = flat[segment].mean(axis=0).round().astype(np.uint8)
         panels.append(_panel(title, painted.reshape(pixels.shape)))
     return panels
 
 
-def mean_faces(dataset: Dataset, found: NDArray[np.int64]) -> list[Panel]:
+def mean_faces(dataset: Dataset, clusters: NDArray[np.int64]) -> list[Panel]:
     """Return the mean image of each cluster, all brightened by the factor that makes their brightest pixel white."""
-    own = {cluster: dataset.features[found == cluster] for cluster in np.unique(found)}
-    means = {cluster: faces.mean(axis=0) for cluster, faces in own.items()}
+    faces_of = {cluster: dataset.features[clusters == cluster] for cluster in np.unique(clusters)}
+    means = {cluster: faces.mean(axis=0) for cluster, faces in faces_of.items()}
     factor = 255 / max(1.0, *(mean.max() for mean in means.values()))
     return [
         _panel(
-            f"alternative {cluster + 1}, n = {len(own[cluster])}",
+            f"alternative {cluster + 1}, n = {len(faces_of[cluster])}",
             (factor * mean).round().astype(np.uint8).reshape(_FACE_SHAPE),
         )
         for cluster, mean in means.items()

@@ -72,18 +72,18 @@ def styles_of(solvers: Iterable[str]) -> dict[str, Style]:
     names = list(solvers)
     places: dict[str, tuple[int, int]] = _SOLVERS | _LOW_RANK
     free = [place for place in product(range(len(_ROUNDS)), range(len(COLOURS))) if place not in _SOLVERS.values()]
-    own = [name for name in dict.fromkeys(_method(name) for name in names) if name not in places]
-    places |= {name: free[count % len(free)] for count, name in enumerate(own)}
+    unplaced = [name for name in dict.fromkeys(_method(name) for name in names) if name not in places]
+    places |= {name: free[count % len(free)] for count, name in enumerate(unplaced)}
     return {name: _style(places[_method(name)], converged=is_converged(name)) for name in names}
 
 
 def kernel_colours(kernels: Iterable[str]) -> dict[str, int]:
     """Return the colour of each kernel; the user's own have what those beside them leave, in the order they come."""
     names = list(kernels)
-    known = {name: _KERNELS[name] for name in names if name in _KERNELS}
-    free = [colour for colour in range(_BLACK) if colour not in known.values()] or [_BLACK]
-    own = [name for name in names if name not in known]
-    return known | {name: free[count % len(free)] for count, name in enumerate(own)}
+    colours = {name: _KERNELS[name] for name in names if name in _KERNELS}
+    free = [colour for colour in range(_BLACK) if colour not in colours.values()] or [_BLACK]
+    uncoloured = [name for name in names if name not in colours]
+    return colours | {name: free[count % len(free)] for count, name in enumerate(uncoloured)}
 
 
 def _method(name: str) -> str:

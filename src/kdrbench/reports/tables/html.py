@@ -12,6 +12,7 @@ import pandas as pd
 
 from kdrbench.datasets.card import facts_of
 from kdrbench.datasets.registry import load_registry
+from kdrbench.reports.records import n_runs
 from kdrbench.reports.tables.cells import n_drifted, n_untimed
 from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.table import Entry, Table, entries
@@ -81,7 +82,7 @@ def provenance(runs: pd.DataFrame) -> str:
     changed = (runs["git_dirty"].astype(str) == "True").any()
     contaminated = int((runs["contaminated"].astype(str) == "True").sum())
     return (
-        f"{len(runs)} runs on {each('processor')}, {each('blas_threads')} BLAS thread(s), {each('blas')}; Python "
+        f"{n_runs(runs)} runs on {each('processor')}, {each('blas_threads')} BLAS thread(s), {each('blas')}; Python "
         f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
         f"{each('kdrbench_version')} at commit {each('git_commit')}{', with changes' if changed else ''}. "
         f"Limits: {each('time_limit_s')} s, "

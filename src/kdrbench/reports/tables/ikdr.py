@@ -104,8 +104,8 @@ def published_axes(axes: dict[str, str]) -> dict[str, str]:
 def _metrics_of(experiment: Config) -> tuple[str, ...]:
     """Return the metrics of solvers."""
     by_rule = EIGENGAP in experiment.get("components", {}).values()
-    given = experiment.get("paradigm") == ALTERNATIVE
-    return ((COMPONENTS,) if by_rule else ()) + METRICS + ((NMI_GIVEN,) if given else ())
+    differs = experiment.get("paradigm") == ALTERNATIVE
+    return ((COMPONENTS,) if by_rule else ()) + METRICS + ((NMI_GIVEN,) if differs else ())
 
 
 def _best(cells: dict[str, Cell], *, lowest: bool) -> set[str]:
@@ -216,10 +216,10 @@ def _warnings(cells: list[IkdrCell]) -> list[str]:
 
 def _listed(cell: IkdrCell) -> dict[str, Any]:
     ours, axes = cell.ours, {axis: getattr(cell, axis) for axis in _AXES}
-    words = {"paper": cell.paper, "ours": ours.text, "verdict": cell.verdict, "why": cell.why}
+    printed = {"paper": cell.paper, "ours": ours.text, "verdict": cell.verdict, "why": cell.why}
     return (
         axes
-        | words
+        | printed
         | {
             "mean": ours.mean,
             "std": ours.std,

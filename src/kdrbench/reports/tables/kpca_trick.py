@@ -152,17 +152,17 @@ def _notes(cells: Cells, learner: str) -> list[str]:
         "better with p < 0.05. Splits of one data set overlap and make these p too small; the table of tests allows "
         "for that.",
         "Win/draw/lose compares means of two digits with those of the plain learner.",
-        *(f"{words}." for words in unfinished),
+        *(f"{ending}." for ending in unfinished),
     ]
 
 
 def _verdicts(cells: Cells, learner: str) -> str:
-    found = Counter(
+    counts = Counter(
         cell.verdict for cell in cells.values() if cell.learner == learner and cell.verdict is not Verdict.NOT_PUBLISHED
     )
-    parts = ", ".join(f"{count} {verdict}" for verdict, count in found.most_common())
+    parts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
     return (
-        f"Of {found.total()} printed numbers: {parts}." if found else "The paper prints no number of these data sets."
+        f"Of {counts.total()} printed numbers: {parts}." if counts else "The paper prints no number of these data sets."
     )
 
 
@@ -213,11 +213,11 @@ def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table
 
 def _times_line(title: str, seconds: pd.DataFrame, methods: Sequence[tuple[str, str]]) -> list[Entry]:
     """Return the seconds of each method, and the lowest and highest ratio of choosing by validation and alignment."""
-    known = {key: (float(one[_SECONDS[0]]), float(one[_SECONDS[1]])) for key, one in seconds.iterrows()}
-    cells = [Entry(f"{value:.3g}") for key in methods for value in known.get(key, (float("nan"),) * 2)]
+    times = {key: (float(one[_SECONDS[0]]), float(one[_SECONDS[1]])) for key, one in seconds.iterrows()}
+    cells = [Entry(f"{value:.3g}") for key in methods for value in times.get(key, (float("nan"),) * 2)]
     ratios = [
-        known[learner, "cross_validated"][0] / known[learner, "aligned"][0]
+        times[learner, "cross_validated"][0] / times[learner, "aligned"][0]
         for learner in dict.fromkeys(learner for learner, _ in methods)
-        if {(learner, "cross_validated"), (learner, "aligned")} <= set(known)
+        if {(learner, "cross_validated"), (learner, "aligned")} <= set(times)
     ]
     return [Entry(title), *cells, Entry(f"{min(ratios):.0f} to {max(ratios):.0f}" if ratios else NO_CELL)]

@@ -123,7 +123,7 @@ def escape(text: str) -> str:
 
 def number(text: str) -> str:
     """Return a printed number as LaTeX: a hyphen before a digit is a minus sign, an e behind one a power of ten."""
-    power = re.sub(r"(?<=[0-9)])e([+-]?\d+)", lambda found: rf"$\times 10^{{{int(found[1])}}}$", escape(text))
+    power = re.sub(r"(?<=[0-9)])e([+-]?\d+)", lambda match: rf"$\times 10^{{{int(match[1])}}}$", escape(text))
     return re.sub(r"(?<![{\w])-(?=\d)", "$-$", power)
 
 

@@ -161,6 +161,6 @@ def low_rank_table(name: str, comparisons: Iterable[Comparison]) -> Table:
 
 
 def _compared_row(one: Comparison) -> list[Entry]:
-    words = (one.dataset, METRIC_LABELS[one.metric], low_rank_label(one.method), one.experiment, one.published)
+    texts = (one.dataset, METRIC_LABELS[one.metric], low_rank_label(one.method), one.experiment, one.published)
     ours = Entry(one.ours, value=one.mean, spread=one.std)
-    return [*entries(words), ours, Entry(one.verdict, verdict=one.verdict), Entry(one.why)]
+    return [*entries(texts), ours, Entry(one.verdict, verdict=one.verdict), Entry(one.why)]

@@ -143,12 +143,12 @@ def paired_table(tests: list[PairedTest]) -> Table:
 
 
 def _row(test: PairedTest) -> list[Entry]:
-    words = [test.experiment, METRIC_TITLES[test.metric], dataset_label(test.dataset), kernel_label(test.kernel)]
-    words += [method_label(test.first), method_label(test.second), str(test.pairs)]
+    texts = [test.experiment, METRIC_TITLES[test.metric], dataset_label(test.dataset), kernel_label(test.kernel)]
+    texts += [method_label(test.first), method_label(test.second), str(test.pairs)]
     shown = FORMATS.get(test.metric, quantity)
-    words += [shown(value, None) for value in (test.mean_first, test.mean_second, test.difference)]
+    texts += [shown(value, None) for value in (test.mean_first, test.mean_second, test.difference)]
     lower = method_label(test.lower) if test.lower else "-"
-    return [*entries([*words, f"{test.p:.2g}"]), Entry(f"{test.p_holm:.2g}", bold=test.differs), Entry(lower)]
+    return [*entries([*texts, f"{test.p:.2g}"]), Entry(f"{test.p_holm:.2g}", bold=test.differs), Entry(lower)]
 
 
 @dataclass(frozen=True)
@@ -181,26 +181,24 @@ def compare_solvers(runs: pd.DataFrame, first: str, second: str) -> list[Pair]:
     for name in (first, second):
         if name not in methods:
             raise InputError(unknown_name("method", name, methods))
-    cells = [
-        (place, *(cell[cell["method"] == name].set_index("run") for name in (first, second)))
-        for place, cell in runs.groupby(_CELL, sort=False)
-    ]
-    by_metric = [[_pair(*cell, metric) for cell in cells] for metric in METRICS]  # type: ignore[arg-type, call-arg]
+    cells = list(runs.groupby(_CELL, sort=False))
+    by_metric = [[_pair(*cell, first, second, metric) for cell in cells] for metric in METRICS]  # type: ignore[arg-type]
     pairs = [pair for of_metric in by_metric for pair in _corrected([one for one in of_metric if one])]
     if not pairs:
         raise InputError(f"{first!r} and {second!r} have no run with the same number in a cell")
     return pairs
 
 
-def _pair(place: tuple[str, str, str], first: pd.DataFrame, second: pd.DataFrame, metric: str) -> Pair | None:
+def _pair(place: tuple[str, str, str], cell: pd.DataFrame, first: str, second: str, metric: str) -> Pair | None:
     if metric == "time_s":
         # The time of a run that was stopped is only a bound.
-        first, second = (part[part["status"].isin([*map(str, COMPLETED)])] for part in (first, second))
-    both = pd.concat([first[metric], second[metric]], axis=1, join="inner").dropna().sort_index()
+        cell = cell[cell["status"].isin([*map(str, COMPLETED)])]
+    numbers = cell.pivot(index="run", columns="method", values=metric)
+    both = numbers.reindex(columns=[first, second]).dropna()
     if both.empty:
         return None
     ours, theirs = both.to_numpy(dtype=float).T
-    better = _better(ours, theirs, metric, str(first["quality_metric"].iloc[0]))
+    better = _better(ours, theirs, metric, str(cell["quality_metric"].iloc[0]))
     sizes = (-ours, -theirs) if metric == "cost" else (ours, theirs)
     ratio = float(np.median(sizes[0] / sizes[1])) if all((size > 0).all() for size in sizes) else None
     wins, losses = int((better > 0).sum()), int((better < 0).sum())

@@ -58,12 +58,12 @@ class PublishedNumber:
 
         "-39.1" means a value within 0.05 of it, "16.7m" within 3 s, "0%" within half a per cent.
         """
-        found = re.search(r"-?[0-9]+(?:[.]([0-9]+))?", self.text)
-        if found is None or self.value is None:
+        digits = re.search(r"-?[0-9]+(?:[.]([0-9]+))?", self.text)
+        if digits is None or self.value is None:
             return 0.0
-        printed = float(found[0])
+        printed = float(digits[0])
         unit = abs(self.value / printed) if printed else (0.01 if "%" in self.text else 1.0)
-        return 0.5 * unit * 10.0 ** -len(found[1] or "")
+        return 0.5 * unit * 10.0 ** -len(digits[1] or "")
 
 
 def find_published(**axes: str) -> PublishedNumber | None:
@@ -115,19 +115,19 @@ def printed_table(experiment: Mapping[str, Any]) -> dict[str, str] | None:
 
 def check_published(**table: str) -> None:
     """Raise ``InputError`` unless some number of the named paper, table and setting is known."""
-    known = sorted({row[:3] for row in _rows()})
-    if tuple(table[name] for name in _AXES[:3]) not in known:
-        listed = "; ".join(", ".join(axes) for axes in known)
+    tables = sorted({row[:3] for row in _rows()})
+    if tuple(table[name] for name in _AXES[:3]) not in tables:
+        listed = "; ".join(", ".join(axes) for axes in tables)
         raise InputError(f"no published numbers of {', '.join(table.values())}; known: {listed}")
 
 
 @cache
 def _rows() -> dict[tuple[str, ...], dict[str, str]]:
-    found = {}
+    rows = {}
     for name in _FILES:
         text = files("kdrbench.reports.tables").joinpath(name).read_text(encoding="utf-8")
-        found.update({tuple(row[axis] for axis in _AXES): row for row in csv.DictReader(text.splitlines())})
-    return found
+        rows.update({tuple(row[axis] for axis in _AXES): row for row in csv.DictReader(text.splitlines())})
+    return rows
 
 
 @cache

@@ -217,8 +217,8 @@ def comparisons_from_csv(text: str) -> list[Comparison]:
     """
     reader = csv.DictReader(io.StringIO(text))
     if reader.fieldnames != _COLUMNS:
-        given = ", ".join(reader.fieldnames or ["none"])
-        raise InputError(f"a list of published numbers has the columns {', '.join(_COLUMNS)}; got {given}")
+        columns = ", ".join(reader.fieldnames or ["none"])
+        raise InputError(f"a list of published numbers has the columns {', '.join(_COLUMNS)}; got {columns}")
     return [Comparison(**{name: _value(name, word) for name, word in row.items()}) for row in reader]
 
 

@@ -202,7 +202,7 @@ def complexity_table(series: list[SizeSeries]) -> Table:
 def _row(one: SizeSeries) -> list[Entry]:
     sizes = sorted({size for size, _ in one.ended + one.stopped})
     span = f"{sizes[0]:g} to {sizes[-1]:g}" if sizes else NO_CELL
-    words = [
+    texts = [
         f"{LETTERS[one.axis]}, {one.evaluation}",
         fixed_sizes(one),
         method_label(one.method),
@@ -212,8 +212,8 @@ def _row(one: SizeSeries) -> list[Entry]:
     ]
     for law in (one.law, one.law_of_an_iteration):
         interval = NO_CELL if law is None else f"{law.low:.2f} to {law.high:.2f}"
-        words += [exponent_text(law), interval]
-    return entries([*words, _expected(one)])
+        texts += [exponent_text(law), interval]
+    return entries([*texts, _expected(one)])
 
 
 def _expected(one: SizeSeries) -> str:

@@ -67,9 +67,9 @@ class Table:
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.columns):
-                words = " | ".join(entry.text for entry in row)
+                texts = " | ".join(entry.text for entry in row)
                 raise InputError(
-                    f"table {self.name!r} has {len(self.columns)} columns; this row has {len(row)}: {words}"
+                    f"table {self.name!r} has {len(self.columns)} columns; this row has {len(row)}: {texts}"
                 )
         for line in self.groups:
             if (width := sum(group.width for group in line)) != len(self.columns) - self.n_labels:
@@ -90,10 +90,10 @@ class Table:
     @classmethod
     def from_json(cls, text: str) -> Table:
         """Return the table that :meth:`to_json` has written."""
-        given: dict[str, Any] = json.loads(text)
-        blocks = [[[Entry(**entry) for entry in row] for row in block] for block in given["blocks"]]
-        groups = [[Group(**group) for group in line] for line in given["groups"]]
-        return cls(**{**given, "blocks": blocks, "groups": groups})
+        content: dict[str, Any] = json.loads(text)
+        blocks = [[[Entry(**entry) for entry in row] for row in block] for block in content["blocks"]]
+        groups = [[Group(**group) for group in line] for line in content["groups"]]
+        return cls(**{**content, "blocks": blocks, "groups": groups})
 
     def to_csv(self) -> str:
         """Return ``listed`` where there is any, else the columns' names and the texts of the rows."""

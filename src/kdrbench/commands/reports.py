@@ -1,0 +1,186 @@
+"""The commands that make reports: tables, figures, claims and pages from the merged tables of finished runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kdrbench.commands.options import FILE
+from kdrbench.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kdrbench.bench.stage import Config
+    from kdrbench.reports.tables.html import Section
+
+# What the commands share; they are given the configuration itself.
+config_file = click.option(
+    "--config",
+    type=FILE,
+    required=True,
+    callback=lambda _, __, path: json.loads(path.read_text(encoding="utf-8")),
+    help="The frozen configuration.",
+)
+merged_folder = click.option(
+    "--results", type=FILE, required=True, help="Folder of the merged tables: merged/EXPERIMENT.csv and SYSTEM.csv."
+)
+store_folder = click.option(
+    "--store", type=FILE, default=Path("results"), show_default=True, help="Folder of traces, findings and data."
+)
+out_stem = click.option("--out", type=FILE, required=True, help="Path without extension.")
+
+
+def read_systems(config: Config, results: Path) -> dict[str, pd.DataFrame]:
+    """Return the merged table of each system that the configuration runs."""
+    from kdrbench.reports.records import read_runs, systems_of, table_of
+
+    return {system: read_runs(results / f"{table_of(system)}.csv") for system in systems_of(config)}
+
+
+@click.command()
+@click.argument("name")
+@click.argument("figures", type=FILE, nargs=-1)
+@config_file
+@merged_folder
+@click.option("--out", type=FILE, required=True, help="Folder to write to.")
+def table(name: str, figures: tuple[Path, ...], config: Config, results: Path, out: Path) -> None:
+    """Write the table NAME as .tex, .html, .csv and .json, its page with the PNG FIGURES.
+
+    NAME is an experiment, whatever its system, or one of several tables: kpca_table1, paired_tests, complexity,
+    low_rank_text.
+    """
+    from kdrbench.reports.tables.making import make_table, reports_named, write_table
+
+    for report in reports_named(name, config):
+        contents, sections = make_table(report, config, results)
+        write_table(contents, out / report.name, [*map(_picture, figures), *sections])
+        click.echo(f"{contents.title} {contents.notes[-1] if contents.notes else ''}".rstrip())
+
+
+def _picture(png: Path) -> Section:
+    """Return the section of a page that shows a figure, with the caption that is written beside it."""
+    from kdrbench.reports.figures.chart import Chart
+    from kdrbench.reports.tables.html import Section
+
+    chart = Chart.from_json(png.with_suffix(".json").read_text(encoding="utf-8"))
+    return Section(chart.title, picture=png.read_bytes(), paragraphs=[chart.caption])
+
+
+@click.command()
+@click.argument("fragment", type=FILE)
+@click.option("--out", type=FILE, required=True, help="The PDF to write.")
+def typeset(fragment: Path, out: Path) -> None:
+    """Typeset the LaTeX table FRAGMENT on a page of its own."""
+    from kdrbench.reports.tables.latex import compile_pdf
+
+    compile_pdf(fragment.read_text(encoding="utf-8"), out)
+
+
+@click.command()
+@click.argument("name")
+@config_file
+@merged_folder
+@store_folder
+@out_stem
+def figure(name: str, config: Config, results: Path, store: Path, out: Path) -> None:
+    """Draw the figure NAME as .pdf and .png, with its data as .json.
+
+    NAME is one of those of the configuration: EXPERIMENT_cost_against_time, EXPERIMENT_scatter, performance_profile,
+    scaling, or an experiment of the KPCA trick's figures or of low-rank kernels.
+    """
+    from kdrbench.reports.figures.draw_matplotlib import write_chart
+    from kdrbench.reports.figures.making import make_chart
+
+    chart = make_chart(name, config, results, store)
+    write_chart(chart, out)
+    click.echo(chart.caption)
+
+
+@click.command()
+@click.argument("name")
+@click.option("--mirror", default="", help="Folder or http(s) URL asked before the canonical source.")
+@click.option("--out", type=FILE, required=True, help="The PNG file to write.")
+def picture(name: str, mirror: str, out: Path) -> None:
+    """Fetch and verify the image whose colours are the data set NAME."""
+    from kdrbench.datasets.picture import picture_bytes
+    from kdrbench.files import write_bytes
+
+    write_bytes(out, picture_bytes(name, mirror=mirror or None))
+
+
+@click.command("published-vs-ours")
+@config_file
+@merged_folder
+@out_stem
+def published_vs_ours(config: Config, results: Path, out: Path) -> None:
+    """Write every published number beside ours as .csv and .html, and say what share of them is met."""
+    from kdrbench.files import write_text
+    from kdrbench.reports.tables.published_vs_ours import compare, comparison_csv, comparison_html, shares
+
+    comparisons = compare(read_systems(config, results), config)
+    write_text(out.parent / f"{out.name}.csv", comparison_csv(comparisons))
+    write_text(out.parent / f"{out.name}.html", comparison_html(comparisons))
+    click.echo("\n".join(shares(comparisons)))
+
+
+@click.command()
+@config_file
+@merged_folder
+@out_stem
+def claims(config: Config, results: Path, out: Path) -> None:
+    """Decide each claim of the papers by the records of the systems that are run, as .html and .json."""
+    from kdrbench.reports.claims.claim import Records
+    from kdrbench.reports.claims.page import decided, write_claims
+
+    decisions = decided(Records.of(read_systems(config, results), config))
+    write_claims(decisions, out, list(config["run"]))
+    for claim, result in decisions:
+        click.echo(f"{result.decision}: {claim.words} - {result.evidence}")
+
+
+@click.command()
+@click.argument("parts", type=FILE, nargs=-1)
+@config_file
+@merged_folder
+@store_folder
+@click.option("--published", type=FILE, required=True, help="The published numbers and ours, as .csv.")
+@click.option("--out", type=FILE, required=True, help="The page to write.")
+def dashboard(parts: tuple[Path, ...], config: Config, results: Path, store: Path, published: Path, out: Path) -> None:
+    """Write one page with all runs, and with the figures, tables and claims whose JSON is given as PARTS."""
+    from kdrbench.files import write_text
+    from kdrbench.reports.dashboard.page import read_parts, render_dashboard
+    from kdrbench.reports.dashboard.runs import all_runs
+    from kdrbench.reports.tables.published_vs_ours import comparisons_from_csv
+
+    comparisons = comparisons_from_csv(published.read_text(encoding="utf-8"))
+    runs = all_runs(read_systems(config, results))
+    page = render_dashboard(runs, config, store / "traces", comparisons, read_parts(parts))
+    write_text(out, page)
+    click.echo(f"{len(page) / 1e6:.1f} MB -> {out}")
+
+
+@click.command()
+@click.argument("tables", type=FILE, nargs=-1, required=True)
+@click.option("--reports", type=FILE, default=Path("reports"), show_default=True, help="Folder of the reports.")
+def where(tables: tuple[Path, ...], reports: Path) -> None:
+    """Say how the runs of the merged TABLES ended, and where tables and figures are."""
+    import csv
+    from collections import Counter
+
+    rows = []
+    for path in tables:
+        if not path.is_file():
+            raise InputError(f"{path} is not there: run the workflow first; tables of experiments are in merged/")
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows += list(csv.DictReader(stream))
+    endings = Counter(row["status"] for row in rows)
+    click.echo(f"{endings.total()} runs: " + ", ".join(f"{count} {name}" for name, count in sorted(endings.items())))
+    if drifted := sum(row["drifted"] == "True" for row in rows):
+        click.echo(f"{drifted} of them on cores whose speed drifted by more than 10 %: their times are marked")
+    for kind, folder in (("table", reports), ("figure", reports / "figures")):
+        for path in sorted(folder.glob("*.*")):
+            click.echo(f"{kind}: {path}")
