@@ -14,15 +14,8 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture
 def through_slurm(cluster, tmp_path):
-    """The small grid's workflow with the profile for Slurm."""
+    """The small grid's workflow with the profile for Slurm; its jobs share no locks of cores with other tests."""
     # A job starts Snakemake, and that starts it once more: it takes ten seconds.
     words = ["--profile", ROOT / "profiles" / "slurm", *quickly(first_check_s=10)]
-    return Workflow(tmp_path / "run", cluster.environment, words)
-
-
-@pytest.fixture
-def sleeping_through_slurm(through_slurm, tmp_path):
-    """The same for runs that sleep for minutes: no other test waits for the core that such a run owns."""
     (tmp_path / "tmp").mkdir()
-    through_slurm.environment["TMPDIR"] = str(tmp_path / "tmp")
-    return through_slurm
+    return Workflow(tmp_path / "run", cluster.environment | {"TMPDIR": str(tmp_path / "tmp")}, words)
