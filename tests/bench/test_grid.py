@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from configs import changed_config, table_4_config
 from kdrbench.errors import ConfigError
 from kdrbench.stages.config import load_grid
-from one_batch import alone, grid_of
+from support.configs import changed_config, table_4_config
+from support.one_batch import alone, grid_of
 
 
 def test_grid_covers_every_run_of_every_cell_once():

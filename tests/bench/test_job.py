@@ -7,7 +7,6 @@ import signal
 import numpy as np
 import pytest
 
-from configs import ikdr_config
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
@@ -17,15 +16,16 @@ from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError, InputError
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.ikdr.record import IKDRRecord
-from one_batch import IKDR, arrays_in, context_of, files_in, grid_of, wait_until_free, workspace_of
+from support.configs import ikdr_config
+from support.one_batch import IKDR, arrays_in, context_of, files_in, grid_of, wait_until_free, workspace_of
 
 DATA = load_dataset("wine")
 METHODS = {
     "ism": {"method": "ism"},
-    "Raises": {"method": "misbehaving:Raises"},
+    "Raises": {"method": "support.misbehaving:Raises"},
     "tolerant": {"method": "ism", "tolerance": 0.5},
-    "wants": {"method": "misbehaving:WantsAnOracle"},
-    "killed": {"method": "misbehaving:IsKilledOnTheWay", "victim": "batch"},
+    "wants": {"method": "support.misbehaving:WantsAnOracle"},
+    "killed": {"method": "support.misbehaving:IsKilledOnTheWay", "victim": "batch"},
 }
 
 

@@ -2,9 +2,9 @@ import os
 
 import pytest
 
-from slurm_cluster import SlurmCluster
-from slurm_runs import quickly
-from small_grid import ROOT, Workflow
+from support.slurm_cluster import SlurmCluster
+from support.slurm_runs import quickly
+from support.small_grid import ROOT, Workflow
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from slurm_runs import FAR, PATIENCE_S, await_jobs, needs_slurm, new_jobs, of_solvers, quickly, statuses
-from small_grid import ROWS, STATUS
+from support.slurm_runs import FAR, PATIENCE_S, await_jobs, needs_slurm, new_jobs, of_solvers, quickly, statuses
+from support.small_grid import ROWS, STATUS
 
 pytestmark = [pytest.mark.workflow, needs_slurm]
 

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page
 from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, shares_of
@@ -19,7 +18,8 @@ from kdrbench.reports.dashboard.quality import checks_of
 from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, run_data
 from kdrbench.reports.tables.published_vs_ours import compare
 from kdrbench.reports.tables.published_vs_ours_page import comparison_csv, comparisons_from_csv
-from report_rows import kpca_run, run
+from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page
+from support.report_rows import kpca_run, run
 
 # What the issue allows.
 MOST_BYTES = 8e6

@@ -15,7 +15,7 @@ from kdrbench.reports.tables.low_rank import measured_table
 from kdrbench.reports.tables.published_vs_ours import compare
 from kdrbench.reports.tables.published_vs_ours_page import low_rank_table
 from kdrbench.reports.tables.verdicts import Verdict
-from report_rows import kpca_run
+from support.report_rows import kpca_run
 
 CONFIG = {
     "run": ["digits", "gyrb"],

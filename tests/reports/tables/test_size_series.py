@@ -11,7 +11,7 @@ from kdrbench.reports.figures.scaling import scaling_chart
 from kdrbench.reports.records import is_scaling
 from kdrbench.reports.tables.power_law import fit_large, fit_power_law
 from kdrbench.reports.tables.size_series import ALL_PAIRS, FACTORED, complexity_table, size_series
-from report_rows import run
+from support.report_rows import run
 
 CONFIG = {
     "experiments": {

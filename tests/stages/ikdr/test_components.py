@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from configs import table_4_config
 from kdrbench.bench.spent_log import SpentLog
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import ConfigError
@@ -13,7 +12,8 @@ from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.ikdr.components import components_of
 from kdrbench.stages.ikdr.definition import CellDefinition
 from kdrbench.stages.ikdr.fold import whole
-from one_batch import arrays_in, context_of, files_in, run_batch
+from support.configs import table_4_config
+from support.one_batch import arrays_in, context_of, files_in, run_batch
 
 
 def config_of(paradigm="supervised", kernel="gaussian", **changes):
