@@ -21,10 +21,10 @@ from one_batch import IKDR, arrays_in, context_of, files_in, grid_of, wait_until
 DATA = load_dataset("wine")
 METHODS = {
     "ism": {"method": "ism"},
-    "Raises": {"method": "misbehaving:Raises"},
+    "Raises": {"method": "support.misbehaving:Raises"},
     "tolerant": {"method": "ism", "tolerance": 0.5},
-    "wants": {"method": "misbehaving:WantsAnOracle"},
-    "killed": {"method": "misbehaving:IsKilledOnTheWay", "victim": "batch"},
+    "wants": {"method": "support.misbehaving:WantsAnOracle"},
+    "killed": {"method": "support.misbehaving:IsKilledOnTheWay", "victim": "batch"},
 }
 
 

@@ -181,7 +181,7 @@ def test_show_knows_the_columns_of_any_system_by_the_frozen_configuration(tmp_pa
     rows = [tiny_record(half, number=7) for half in ("first", "second")]
     append_records(tmp_path / "runs" / "e" / "wine" / "cheap.jsonl", rows)
     (tmp_path / frozen).parent.mkdir(exist_ok=True)
-    (tmp_path / frozen).write_text(json.dumps({"experiments": {"e": {"system": "tiny_stage:TinyStage"}}}))
+    (tmp_path / frozen).write_text(json.dumps({"experiments": {"e": {"system": "support.tiny_stage:TinyStage"}}}))
     done = kdrbench("show", "e/wine/it/7/second", "--results", tmp_path)
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()

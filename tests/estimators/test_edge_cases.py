@@ -5,7 +5,6 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
-from helpers import random_samples
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.kernels import Pairing, Polynomial, Squared, UserKernel
 from kdrbench.paradigms import supervised_problem

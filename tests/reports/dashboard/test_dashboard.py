@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page
 from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.reports.dashboard.overview import claims_of, counts_of, endings_of, shares_of

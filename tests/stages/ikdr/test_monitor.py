@@ -11,7 +11,8 @@ from kdrbench.bench.run_files import read_array, read_trace
 from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.stages.ikdr.monitor import ProjectionMonitor, TimedMonitor
-from one_batch import referee_in
+from support.helpers import random_projection, small_problem
+from support.one_batch import referee_in
 
 
 def monitor_for(problem, folder):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from configs import whole_config
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.publish import merge_records
