@@ -173,7 +173,7 @@ def test_a_configuration_names_the_system():
     assert len(grid.expected(["e"])) == 2 * 2 * 2
     (bundle,) = grid.bundles()
     assert Bundle.from_word(bundle.to_word()) == bundle
-    assert json.loads(grid.to_json())["experiments"]["e"]["system"] == "tiny_stage:TinyStage"
+    assert json.loads(grid.to_json())["experiments"]["e"]["system"] == "support.tiny_stage:TinyStage"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from kdrbench.bench.record import RecordError, read_records
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError, InputError
 from kdrbench.stages.ikdr.stage import IKDRRecord
-from one_batch import IKDR, arrays_in, context_of, files_in, grid_of, wait_until_free, workspace_of
+from support.one_batch import IKDR, arrays_in, context_of, files_in, grid_of, wait_until_free, workspace_of
 
 DATA = load_dataset("wine")
 METHODS = {

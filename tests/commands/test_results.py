@@ -14,9 +14,9 @@ from kdrbench.errors import InputError
 from kdrbench.reports.tables.paired_tests import compare_solvers
 from kdrbench.reports.tables.significance import holm
 from kdrbench.stages.ikdr.stage import IKDRRecord
-from made_up import record
-from report_rows import run, trace_line
-from tiny_stage import tiny_record
+from support.made_up import record
+from support.report_rows import run, trace_line
+from support.tiny_stage import tiny_record
 
 RNG = np.random.default_rng(0)
 

@@ -16,7 +16,7 @@ from kdrbench.bench.stage import Cell, Stage
 from kdrbench.datasets import Dataset
 from kdrbench.errors import ConfigError
 from kdrbench.status import Status
-from made_up import provenance
+from support.made_up import provenance
 
 HALVES = (("first",), ("second",))
 DATA = Dataset("tiny", np.arange(6.0).reshape(3, 2), np.array([0, 1, 0]), ("a", "b"), ("x", "y"))

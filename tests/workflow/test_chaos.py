@@ -12,7 +12,7 @@ import pytest
 
 from kdrbench.bench.record import read_records
 from kdrbench.stages.ikdr.stage import IKDRRecord
-from small_grid import ROWS, Workflow, overlay
+from support.small_grid import ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from dashboard_grid import page
 from kdrbench.commands.reports import table
 from kdrbench.reports.records import controls_of
 from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from helpers import small_problem
 from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.isolation.supervisor import Exit, supervise
 from kdrbench.bench.referee import BenchFaultError, Referee

@@ -4,7 +4,6 @@ import time
 import numpy as np
 import pytest
 
-from helpers import random_projection, small_problem
 from kdrbench.bench.isolation.limits import Pauses
 from kdrbench.bench.referee import BenchFaultError
 from kdrbench.bench.run_files import read_array, read_trace
