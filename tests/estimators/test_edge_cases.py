@@ -11,6 +11,7 @@ from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers.geometry import stiefel
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors
 from kdrbench.status import Status
+from support.helpers import random_samples
 
 KERNELS = ["linear", "squared", "polynomial", "gaussian", "multiquadric", "rbf_relative"]
 

@@ -10,6 +10,7 @@ import yaml
 
 from kdrbench.bench.record import read_records
 from kdrbench.stages.ikdr.stage import IKDRRecord
+from support.dry_runs import dry_run
 
 ROOT = Path(__file__).parents[2]
 BAD = ["Sleeps", "ForksGrandchild", "Allocates", "Raises", "IsKilled"]

@@ -145,21 +145,9 @@ def _classes(name: str, definitions: Mapping[str, Any]) -> int:
 def _prepare(name: str, config: Mapping[str, Any], mirror: str, folder: Path) -> None:
     from kdrbench.datasets import load_dataset, load_own, save_prepared
 
-<<<<<<< HEAD
-    own = config["datasets"]
-    dataset = load_own(name, own[name]) if name in own else load_dataset(name, mirror=mirror or None)
-    save_prepared(dataset, folder / f"{name}.npz")
-=======
     definitions = config["datasets"]
-    save_prepared(
-        load_own(name, definitions[name]) if name in definitions else load_dataset(name, mirror=mirror or None),
-        _data_in(folder),
-    )
-
-
-def _data_in(folder: Path) -> Path:
-    return folder / "data.npz"
->>>>>>> wt_rep
+    dataset = load_own(name, definitions[name]) if name in definitions else load_dataset(name, mirror=mirror or None)
+    save_prepared(dataset, folder / f"{name}.npz")
 
 
 def _run_batch(batch: Batch, settings: Mapping[str, Any], folder: Path) -> list[Record]:

@@ -14,6 +14,7 @@ from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.low_rank import run as run_module
 from kdrbench.stages.low_rank.run import learn, make_task, quality_of, two_fold_accuracy
 from kdrbench.stages.low_rank.stage import LowRankRecord
+from support.configs import whole_config
 from support.one_batch import files_in
 from support.stage_cases import grid_of, job_of, only, results_of
 
