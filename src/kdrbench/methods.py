@@ -75,9 +75,9 @@ def _is_place(name: str) -> bool:
     return ":" in name or plugins.is_file_name(name)
 
 
-def _check_contract(kind: str, method: object, found: type, contract: tuple[str, ...]) -> None:
-    lacking = [name for name in contract if not hasattr(found, name)]
-    if not (isinstance(found, type) and is_dataclass(found)) or lacking:
+def _check_contract(kind: str, method: object, loaded: type, contract: tuple[str, ...]) -> None:
+    lacking = [name for name in contract if not hasattr(loaded, name)]
+    if not (isinstance(loaded, type) and is_dataclass(loaded)) or lacking:
         *first, last = contract
         wanted = f"{', '.join(first)} and {last}" if first else last
         raise InputError(

@@ -44,12 +44,12 @@ def is_file_name(place: str) -> bool:
 
 def entry_point_of(kind: str, name: str) -> str | None:
     """Return the ``module:Class`` that an installed package declares under this name."""
-    return next((f"{found.module}:{found.attr}" for found in _declared(kind) if found.name == name), None)
+    return next((f"{point.module}:{point.attr}" for point in _declared(kind) if point.name == name), None)
 
 
 def declared_names(kind: str) -> list[str]:
     """Return the names that installed packages declare for a kind."""
-    return sorted({found.name for found in _declared(kind)})
+    return sorted({point.name for point in _declared(kind)})
 
 
 def load_class(kind: str, place: str, contract: Sequence[str]) -> type:
@@ -117,18 +117,18 @@ def module_name_of(path: str) -> str:
 def classes_of(module: ModuleType) -> list[type]:
     """Return the public classes that a module defines itself, in its order."""
     return [
-        found
-        for name, found in vars(module).items()
-        if inspect.isclass(found) and found.__module__ == module.__name__ and not name.startswith("_")
+        member
+        for name, member in vars(module).items()
+        if inspect.isclass(member) and member.__module__ == module.__name__ and not name.startswith("_")
     ]
 
 
 def _only_class(kind: str, place: str, module: ModuleType, contract: Sequence[str]) -> type:
     classes = classes_of(module)
     # A class that lacks something is still the one that is meant, if it is the only one.
-    fitting = [found for found in classes if all(hasattr(found, name) for name in contract)] or classes
+    fitting = [one for one in classes if all(hasattr(one, name) for name in contract)] or classes
     if len(fitting) != 1:
-        names = ", ".join(found.__name__ for found in fitting)
+        names = ", ".join(one.__name__ for one in fitting)
         fault = f"defines {len(fitting)} that could be meant: {names}" if fitting else "defines no class"
         raise InputError(f"{kind} method {place!r} must name one class; the file {fault}. Write {place}:Class")
     return fitting[0]

@@ -161,5 +161,5 @@ def test_targets_may_be_nearest_in_another_space():
 @pytest.mark.parametrize(("name", "value"), [("push", -1.0), ("regularisation", np.nan)])
 def test_options_out_of_range_are_refused(name, value):
     features, labels = random_samples()
-    with pytest.raises(InputError, match=f"LMNN's {name} must be a finite number >= 0, got {value}"):
+    with pytest.raises(InputError, match=f"learner option {name} must be a finite number >= 0, got {value}"):
         LMNN(**{name: value}).fit(features, labels)

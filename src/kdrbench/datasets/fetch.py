@@ -72,9 +72,9 @@ def fetch_file(entry: DatasetEntry, file: SourceFile, sources: Sources, *, accep
 
     Raises ``DataError`` naming the data set, each source tried with its fault, and how to point to a mirror.
     """
-    found, faults = find_file(file, sources, accept=accept)
-    if found:
-        return found
+    local, faults = find_file(file, sources, accept=accept)
+    if local:
+        return local
     for candidate in [] if sources.offline else _candidates(file):
         mirror = [f"{sources.mirror_name}/{candidate.path}"] if _is_url(sources.mirror_name) else []
         for url in [*mirror, *candidate.urls]:
@@ -118,12 +118,12 @@ def _fault_of(path: Path, sha256: str, accept: Accept) -> str | None:
             accept(path)
             return None
         with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except DataError as error:
         return _first_line(error)
     except OSError as error:
         return error.strerror or type(error).__name__
-    return None if found == sha256 else f"SHA-256 is {found}, not {sha256}"
+    return None if digest == sha256 else f"SHA-256 is {digest}, not {sha256}"
 
 
 def _download(url: str, candidate: _Candidate, sources: Sources, accept: Accept) -> Path:
@@ -146,8 +146,8 @@ def _download(url: str, candidate: _Candidate, sources: Sources, accept: Accept)
         if not _fault_of(target, candidate.sha256, accept):
             return target
         target.unlink(missing_ok=True)
-        known = f"sha256:{candidate.sha256}" if candidate.sha256 else None
-        manager = pooch.create(sources.cache_folder, "", registry={candidate.path: known}, urls={candidate.path: url})
+        digest = f"sha256:{candidate.sha256}" if candidate.sha256 else None
+        manager = pooch.create(sources.cache_folder, "", registry={candidate.path: digest}, urls={candidate.path: url})
         try:
             return Path(manager.fetch(candidate.path, downloader=downloader))
         except (ValueError, DataError):

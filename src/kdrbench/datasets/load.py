@@ -109,8 +109,8 @@ def _as_dataset(entry: DatasetEntry, parsed: parsers.Parsed) -> Dataset:
     check_dataset(dataset)
     _check_registered(entry, "shape", dataset.features.shape, (entry.n_samples, entry.n_features))
     _check_registered(entry, "classes", _counts(dataset.class_names, dataset.labels), entry.classes)
-    found = {label.name: _counts(label.class_names, label.codes) for label in dataset.labellings}
-    _check_registered(entry, "labellings", found, entry.labellings)
+    labellings = {label.name: _counts(label.class_names, label.codes) for label in dataset.labellings}
+    _check_registered(entry, "labellings", labellings, entry.labellings)
     return dataset
 
 
@@ -130,14 +130,14 @@ def _counts(names: tuple[str, ...], codes: NDArray[np.int64]) -> dict[str, int]:
     return dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
 
 
-def _check_registered(entry: DatasetEntry, what: str, found: object, registered: object) -> None:
-    if found != registered:
-        raise DataError(f"data set {entry.name!r} has {what} {found}; the registry says {registered}")
+def _check_registered(entry: DatasetEntry, what: str, read: object, registered: object) -> None:
+    if read != registered:
+        raise DataError(f"data set {entry.name!r} has {what} {read}; the registry says {registered}")
 
 
-def _check_content(entry: DatasetEntry, found: str) -> None:
+def _check_content(entry: DatasetEntry, digest: str) -> None:
     if entry.content_sha256:
-        _check_registered(entry, "values with SHA-256", found, entry.content_sha256)
+        _check_registered(entry, "values with SHA-256", digest, entry.content_sha256)
 
 
 def is_picture(entry: DatasetEntry) -> bool:

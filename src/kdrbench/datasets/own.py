@@ -38,10 +38,10 @@ def load_own(name: str, definition: Definition) -> Dataset:
     """
     loader = build_method("data set", definition, {}, CONTRACT, key="loader")
     try:
-        found = loader.load()
+        loaded = loader.load()
     except Exception as error:
         raise InputError(f"load of data set {name!r} raised {type(error).__name__}: {error}") from error
-    dataset = from_parsed(name, _parsed(name, found))
+    dataset = from_parsed(name, _parsed(name, loaded))
     check_dataset(dataset)
     return dataset
 
@@ -61,8 +61,8 @@ def check_own(name: str, definition: Definition) -> None:
 
 def registry_of(config: Mapping[str, Any]) -> dict[str, DatasetEntry]:
     """Return the registered data sets and those that a configuration defines."""
-    own = {name: entry_of(name, definition) for name, definition in config.get("datasets", {}).items()}
-    return {**load_registry(), **own}
+    users = {name: entry_of(name, definition) for name, definition in config.get("datasets", {}).items()}
+    return {**load_registry(), **users}
 
 
 @cache
@@ -84,17 +84,17 @@ def _entry(name: str, loader: type, definition: str) -> DatasetEntry:
     )
 
 
-def _parsed(name: str, found: object) -> Parsed:
-    if not isinstance(found, Sequence) or not 2 <= len(found) <= 4:
+def _parsed(name: str, loaded: object) -> Parsed:
+    if not isinstance(loaded, Sequence) or not 2 <= len(loaded) <= 4:
         raise InputError(
             f"load of data set {name!r} must return (features, labels) or (features, labels, feature_names); it "
-            f"returned {type(found).__name__}"
+            f"returned {type(loaded).__name__}"
         )
-    features, labels = np.asarray(found[0]), found[1]
+    features, labels = np.asarray(loaded[0]), loaded[1]
     if features.ndim != 2 or features.dtype.kind not in "fiu":
         raise InputError(
             f"load of data set {name!r} must return features as an n x d array of numbers; it returned shape "
             f"{features.shape} of {features.dtype}"
         )
-    names = found[2] if len(found) > 2 else [f"feature {number}" for number in range(features.shape[1])]
-    return Parsed(features.astype(np.float64), labels, names, *found[3:])
+    names = loaded[2] if len(loaded) > 2 else [f"feature {number}" for number in range(features.shape[1])]
+    return Parsed(features.astype(np.float64), labels, names, *loaded[3:])

@@ -55,7 +55,7 @@ def decompress_lzw(packed: bytes, *, most_bytes: int = _MOST_BYTES) -> bytes:
         raise ValueError("no header of compress")
     widest, clears = packed[2] & 0x1F, bool(packed[2] & 0x80)
     first = 257 if clears else 256
-    words = [bytes((value,)) for value in range(256)] + [b""] * (first - 256)
+    sequences = [bytes((value,)) for value in range(256)] + [b""] * (first - 256)
     pieces: list[bytes] = []
     width, previous, group, taken, size = 9, b"", 3, 0, 0
     while size <= most_bytes:
@@ -66,18 +66,18 @@ def decompress_lzw(packed: bytes, *, most_bytes: int = _MOST_BYTES) -> bytes:
         code = int.from_bytes(packed[begin // 8 : begin // 8 + 3], "little") >> (begin % 8) & ((1 << width) - 1)
         taken += 1
         if code == _CLEAR and clears:
-            del words[first:]
+            del sequences[first:]
             group, taken, width, previous = group + width, 0, 9, b""
             continue
-        if code > len(words) or (code == len(words) and not previous):
+        if code > len(sequences) or (code == len(sequences) and not previous):
             raise ValueError(f"code {code} occurs before its word is known")
-        word = words[code] if code < len(words) else previous + previous[:1]
+        word = sequences[code] if code < len(sequences) else previous + previous[:1]
         pieces.append(word)
         size += len(word)
-        if previous and len(words) < 1 << widest:
-            words.append(previous + word[:1])
+        if previous and len(sequences) < 1 << widest:
+            sequences.append(previous + word[:1])
         previous = word
-        if len(words) == 1 << width and width < widest:
+        if len(sequences) == 1 << width and width < widest:
             group, taken, width = group + width, 0, width + 1
         elif taken == 8:
             group, taken = group + width, 0

@@ -120,6 +120,15 @@ class TransformerMap:
         return learned
 
 
+def kernel_of(kernel: object, options: Mapping[str, Any] | None) -> object:
+    """Return the definition of a kernel family with its options, or a kernel object; ``InputError`` for both."""
+    if isinstance(kernel, str):
+        return {"family": kernel, **(options or {})}
+    if options:
+        raise InputError("kernel_params belong to a kernel family; a kernel object has its own")
+    return kernel
+
+
 def evaluation_of(options: Mapping[str, Any] | None, n_jobs: int | None) -> Evaluation:
     """Return the evaluation that ``options`` and ``n_jobs`` (scikit-learn's meaning) ask for.
 

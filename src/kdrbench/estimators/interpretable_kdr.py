@@ -15,8 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kdrbench.errors import InputError
-from kdrbench.estimators.common import N_JOBS, evaluation_of, starting_points
+from kdrbench.estimators.common import N_JOBS, evaluation_of, kernel_of, starting_points
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task, learn_from_best
@@ -230,11 +229,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return int(wanted)
 
     def _kernel(self, task: Task, features: FloatArray, n_components: int) -> Kernel | Combination:
-        kernel: object = self.kernel
-        if isinstance(kernel, str):
-            kernel = {"family": kernel, **(self.kernel_params or {})}
-        elif self.kernel_params:
-            raise InputError("kernel_params belong to a kernel family; a kernel object has its own")
+        kernel = kernel_of(self.kernel, self.kernel_params)
         return resolve_kernel(kernel, features, n_components, task.alignment_target)
 
     @property

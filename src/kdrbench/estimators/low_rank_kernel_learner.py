@@ -14,10 +14,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import labelled_samples
+from kdrbench.estimators.common import kernel_of, labelled_samples
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
 from kdrbench.lowrank import (
+    DIVERGENCES,
+    SOLVERS,
     Constraints,
     LowRankStatus,
     Stopping,
@@ -27,9 +29,12 @@ from kdrbench.lowrank import (
 )
 from kdrbench.parameters import (
     COUNT,
+    FRACTION,
     OPTIONS,
     POSITIVE,
+    POSITIVE_OR_INFINITE,
     Declarations,
+    OneOf,
     check_parameters,
     check_value,
     optional,
@@ -103,13 +108,17 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     (178, 13)
     """
 
-    # learn_kernel checks the others.
     _constraints: ClassVar[Declarations] = {
         "n_components": optional(COUNT),
         "kernel_params": optional(OPTIONS),
+        "divergence": OneOf(tuple(sorted(DIVERGENCES))),
+        "solver": OneOf(tuple(sorted(SOLVERS))),
         "n_constraints": COUNT,
+        "change": FRACTION,
+        "slack": POSITIVE_OR_INFINITE,
         "tol": POSITIVE,
         "max_iter": COUNT,
+        "compiled": OneOf((True, False, "auto")),
     }
 
     def __init__(
@@ -154,10 +163,9 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         features, labels = self._validated(X, y, constraints)
         factor = self._start(features)
         if constraints is None:
-            n_pairs = len(features) * (len(features) - 1) // 2
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            wanted = min(self.n_constraints, n_pairs)
-            constraints = constraints_from_labels(factor, labels, wanted, rng, change=self.change)
+            n_pairs = min(self.n_constraints, len(features) * (len(features) - 1) // 2)
+            constraints = constraints_from_labels(factor, labels, n_pairs, rng, change=self.change)
         self.constraints_ = constraints
         self.result_ = learn_kernel(
             factor,
@@ -218,14 +226,9 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def _resolved(self, features: FloatArray) -> Kernel | None:
         """Return the kernel, or ``None`` for the linear one, which needs no n x n array."""
-        wanted: object = self.kernel
-        if isinstance(wanted, str):
-            if wanted == "linear" and not self.kernel_params:
-                return None
-            wanted = {"family": wanted, **(self.kernel_params or {})}
-        elif self.kernel_params:
-            raise InputError("kernel_params belong to a kernel family; a kernel object has its own")
-        kernel = resolve_kernel(wanted, features, features.shape[1])
+        if isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params:
+            return None
+        kernel = resolve_kernel(kernel_of(self.kernel, self.kernel_params), features, features.shape[1])
         if isinstance(kernel, Combination | RelativeGaussian):
             raise InputError("kernel must have a value for any two samples: no combination and no rbf_relative")
         return kernel

@@ -101,8 +101,8 @@ def bounded_factor(
     )
 
 
-def _accepted(found: Factor | None, enough: float, always: bool) -> FloatArray | None:
-    return None if found is None or (found.trace > enough and not always) else found.columns
+def _accepted(factor: Factor | None, enough: float, always: bool) -> FloatArray | None:
+    return None if factor is None or (factor.trace > enough and not always) else factor.columns
 
 
 class Factor(NamedTuple):

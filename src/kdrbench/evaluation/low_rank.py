@@ -154,9 +154,9 @@ class LowRankProblem(PairSums):
 class _Point:
     """One W with the factor of its kernel matrix."""
 
-    def __init__(self, projection: FloatArray, samples: FloatArray, found: Factor, sums: GammaSums) -> None:
+    def __init__(self, projection: FloatArray, samples: FloatArray, factor: Factor, sums: GammaSums) -> None:
         self.projection, self.samples = projection, samples
-        self.factor, self.trace, self.pivots, self._sums = *found, sums
+        self.factor, self.trace, self.pivots, self._sums = *factor, sums
 
     @cached_property
     def degrees(self) -> FloatArray:

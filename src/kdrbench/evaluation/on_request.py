@@ -144,7 +144,7 @@ def _value(kernel: Kernel, beta: _Traced) -> _Traced:
     raise InputError(f"autograd does not know the kernel {type(kernel).__name__}")
 
 
-_Slope = Callable[[Kernel, FloatArray], FloatArray]
+_Function = Callable[[Kernel, FloatArray], FloatArray]
 
 
 class PairwiseSumProblem(Evaluator):
@@ -159,36 +159,43 @@ class PairwiseSumProblem(Evaluator):
         pass
 
     def _value(self, projection: FloatArray) -> float:
-        def visit(total: FloatArray, i: int) -> None:
-            for j in range(len(self._gamma)):
-                for term, a, b in self._pairs(i, j):
-                    beta = float(a @ projection @ projection.T @ b)
-                    total += self._gamma[i, j] * _at(term, i, j, beta, _value_of_pair)
-
-        return float(self._summed(np.zeros(()), visit))
+        values = self._summed(
+            np.zeros(()), projection, lambda kernel, beta: kernel.value(beta), lambda weight, a, b: weight
+        )
+        return float(values)
 
     def _gradient(self, projection: FloatArray) -> FloatArray:
         return 2.0 * self._surrogate(projection) @ projection
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
-        return self._weighted(projection, _derivative)
+        return self._weighted(projection, lambda kernel, beta: kernel.derivative(beta))
 
     def _initial_surrogate(self) -> FloatArray:
         return self._weighted(np.zeros((self.n_features, 1)), _initial_slope)
 
-    def _weighted(self, projection: FloatArray, slope: _Slope) -> FloatArray:
+    def _weighted(self, projection: FloatArray, slope: _Function) -> FloatArray:
         """Return 1/2 sum_ij Gamma_ij s_ij A_ij."""
+
+        def summand(weight: float, a: FloatArray, b: FloatArray) -> FloatArray:
+            return 0.5 * weight * (np.outer(a, b) + np.outer(b, a))
+
+        return self._summed(np.zeros((self.n_features,) * 2), projection, slope, summand)
+
+    def _summed(
+        self,
+        zero: FloatArray,
+        projection: FloatArray,
+        function: _Function,
+        summand: Callable[[float, FloatArray, FloatArray], FloatArray | float],
+    ) -> FloatArray:
+        """Return the sum of ``summand(Gamma_ij mu function_ij, a, b)`` over all pairs."""
 
         def visit(total: FloatArray, i: int) -> None:
             for j in range(len(self._gamma)):
                 for term, a, b in self._pairs(i, j):
                     beta = float(a @ projection @ projection.T @ b)
-                    weight = self._gamma[i, j] * _at(term, i, j, beta, slope)
-                    total += 0.5 * weight * (np.outer(a, b) + np.outer(b, a))
+                    total += summand(self._gamma[i, j] * _at(term, i, j, beta, function), a, b)
 
-        return self._summed(np.zeros((self.n_features,) * 2), visit)
-
-    def _summed(self, zero: FloatArray, visit: Callable[[FloatArray, int], None]) -> FloatArray:
         (total,) = run_pass(range(len(self._gamma)), 1, zero.copy, visit, self.report)
         return total
 
@@ -202,18 +209,10 @@ class PairwiseSumProblem(Evaluator):
                 yield term, first - second, first - second
 
 
-def _at(term: Term, i: int, j: int, beta: float, function: _Slope) -> float:
+def _at(term: Term, i: int, j: int, beta: float, function: _Function) -> float:
     """Return mu times a function of one pair's kernel."""
     kernel = restricted(term.kernel, slice(i, i + 1), slice(j, j + 1))
     return term.weight * float(function(kernel, np.full((1, 1), beta))[0, 0])
-
-
-def _value_of_pair(kernel: Kernel, beta: FloatArray) -> FloatArray:
-    return kernel.value(beta)
-
-
-def _derivative(kernel: Kernel, beta: FloatArray) -> FloatArray:
-    return kernel.derivative(beta)
 
 
 def _initial_slope(kernel: Kernel, zero: FloatArray) -> FloatArray:

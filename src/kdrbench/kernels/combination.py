@@ -85,7 +85,7 @@ def aligned_weights(kernels: Sequence[Kernel], features: FloatArray, target: Flo
             f"alignment needs at least one kernel and a target for each sample; got {len(kernels)} kernels, "
             f"{len(features)} samples, {len(target)} targets"
         )
-    centred = [_centred(kernel.value(pairing_values(kernel.pairing, features))) for kernel in kernels]
+    centred = [doubly_centred(kernel.value(pairing_values(kernel.pairing, features))) for kernel in kernels]
     norms = np.array([np.linalg.norm(matrix) for matrix in centred])
     if norms.min() == 0.0:
         raise InputError(f"kernel {int(norms.argmin())} of the combination is constant on these samples")
@@ -104,7 +104,8 @@ def aligned_weights(kernels: Sequence[Kernel], features: FloatArray, target: Flo
     return result
 
 
-def _centred(matrix: FloatArray) -> FloatArray:
+def doubly_centred(matrix: FloatArray) -> FloatArray:
+    """Return HMH for an n x n matrix M and H = I - 11'/n."""
     result: FloatArray = matrix - matrix.mean(axis=0)
     result -= result.mean(axis=1)[:, None]
     return result

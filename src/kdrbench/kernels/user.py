@@ -78,17 +78,17 @@ class UserKernel:
 def _check_derivative(name: str, function: Function, derivative: Function) -> None:
     """Refuse a derivative that differs from central differences at every step where rounding is small enough."""
     for probe in _PROBES:
-        given = float(_checked(name, derivative, np.array([probe]))[0])
+        slope = float(_checked(name, derivative, np.array([probe]))[0])
         excesses = []
         for step in _STEPS * probe:
             ahead, behind = _checked(name, function, np.array([probe + step, probe - step]))
             difference = float(ahead - behind) / (2 * step)
-            size, rounding = max(abs(given), abs(difference)), _EPS * (abs(ahead) + abs(behind)) / step
+            size, rounding = max(abs(slope), abs(difference)), _EPS * (abs(ahead) + abs(behind)) / step
             if rounding <= 0.01 * size:
-                excesses.append((abs(given - difference) - rounding - _AGREEMENT * size, difference))
+                excesses.append((abs(slope - difference) - rounding - _AGREEMENT * size, difference))
         if excesses and min(excesses)[0] > 0:
             raise InputError(
-                f"{name} is not the derivative: at beta = {probe} it is {given:.6g}, "
+                f"{name} is not the derivative: at beta = {probe} it is {slope:.6g}, "
                 f"differences give {min(excesses)[1]:.6g}"
             )
 

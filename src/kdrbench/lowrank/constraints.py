@@ -71,8 +71,8 @@ class Constraints:
         excess = self.values(factor) - self.bounds
         senses = np.array(self.senses)
         missed = np.where(senses == Sense.AT_MOST, excess, -excess)
-        found: FloatArray = np.where(senses == Sense.EQUAL, np.abs(excess), np.maximum(missed, 0.0))
-        return found
+        amounts: FloatArray = np.where(senses == Sense.EQUAL, np.abs(excess), np.maximum(missed, 0.0))
+        return amounts
 
     def take(self, numbers: ArrayLike) -> Constraints:
         """Return the constraints with these numbers, in this order."""
@@ -144,25 +144,25 @@ def relative_distances(
 
 def rank_one(vectors: ArrayLike, senses: str | Sequence[str], bounds: ArrayLike) -> Constraints:
     """Constrain z'Kz for the rows z of ``vectors`` (m x n)."""
-    given = np.asarray(vectors, dtype=np.float64)
-    if given.ndim != 2 or not np.isfinite(given).all() or not given.any(axis=1).all():
+    rows = np.asarray(vectors, dtype=np.float64)
+    if rows.ndim != 2 or not np.isfinite(rows).all() or not rows.any(axis=1).all():
         raise InputError(
             f"vectors of rank-one constraints must be an m x n array of finite numbers without rows of zeros, "
-            f"got shape {given.shape}"
+            f"got shape {rows.shape}"
         )
-    m = len(given)
+    m = len(rows)
     names = tuple(f"z'Kz of vector {number}" for number in range(m))
-    return Constraints(csr_array(given), np.ones(m), np.arange(m), _senses(senses, m), _bounds(bounds, m), names)
+    return Constraints(csr_array(rows), np.ones(m), np.arange(m), _senses(senses, m), _bounds(bounds, m), names)
 
 
 def rank_two(matrices: ArrayLike, senses: str | Sequence[str], bounds: ArrayLike) -> Constraints:
     """Constrain tr(KA) for symmetric ``matrices`` A (m x n x n) of rank one or two, of any signature."""
-    given = np.asarray(matrices, dtype=np.float64)
-    if given.ndim != 3 or given.shape[1] != given.shape[2] or not np.isfinite(given).all():
-        raise InputError(f"matrices of constraints must be m x n x n arrays of finite numbers, got shape {given.shape}")
-    m = len(given)
+    stack = np.asarray(matrices, dtype=np.float64)
+    if stack.ndim != 3 or stack.shape[1] != stack.shape[2] or not np.isfinite(stack).all():
+        raise InputError(f"matrices of constraints must be m x n x n arrays of finite numbers, got shape {stack.shape}")
+    m = len(stack)
     vectors, signs, owner = [], [], []
-    for number, matrix in enumerate(given):
+    for number, matrix in enumerate(stack):
         if np.abs(matrix - matrix.T).max() > _RANK * np.abs(matrix).max():
             raise InputError(f"matrix {number} of the constraints is not symmetric; give (A + A') / 2")
         values, basis = np.linalg.eigh(matrix)
@@ -202,9 +202,9 @@ def _build(
     return Constraints(vectors, np.tile(signs, m), np.repeat(np.arange(m), width), relations, bound, names)
 
 
-def _indices(n_samples: int, given: ArrayLike, width: int, what: str) -> list[IntArray]:
+def _indices(n_samples: int, indices: ArrayLike, width: int, what: str) -> list[IntArray]:
     check_value("n_samples", n_samples, COUNT)
-    array = np.asarray(given)
+    array = np.asarray(indices)
     if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iu":
         raise InputError(f"{what} must be integers in an m x {width} array, got {array.dtype} of shape {array.shape}")
     if array.size and (array.min() < 0 or array.max() >= n_samples):
@@ -217,8 +217,8 @@ def _refuse_equal(i: IntArray, j: IntArray) -> None:
         raise InputError(f"a constraint names sample {i[i == j][0]} twice; its samples must differ")
 
 
-def _senses(given: str | Sequence[str], m: int) -> tuple[Sense, ...]:
-    listed = [given] * m if isinstance(given, str) else list(given)
+def _senses(senses: str | Sequence[str], m: int) -> tuple[Sense, ...]:
+    listed = [senses] * m if isinstance(senses, str) else list(senses)
     if len(listed) != m:
         raise InputError(f"{m} constraints need one sense or {m}, got {len(listed)}")
     for sense in listed:

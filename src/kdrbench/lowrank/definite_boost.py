@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import Constraints
+from kdrbench.lowrank.divergence import residual_of
 from kdrbench.lowrank.learn import checked_factor
 from kdrbench.lowrank.newton import change_of
 from kdrbench.lowrank.reduced import ReducedProblem, reduce_problem
@@ -96,8 +97,8 @@ class _Run:
             dual, bound = float(self.duals[number]), float(problem.bounds[number])
             lower, upper = float(problem.lower[number]), float(problem.upper[number])
             if self._step == "exact":
-                wanted = Projection(self._logs, row, ones, bound, dual, lower, upper, math.inf)
-                moved, spectrum = projection_step(wanted, progress)
+                projection = Projection(self._logs, row, ones, bound, dual, lower, upper, math.inf)
+                moved, spectrum = projection_step(projection, progress)
                 if spectrum is None:
                     continue
             else:
@@ -123,19 +124,12 @@ class _Run:
     def values(self) -> FloatArray:
         """Return tr(K A_i)."""
         rows = self._problem.vectors @ self._basis
-        found: FloatArray = rows**2 @ np.exp(self._logs)
-        return found
+        traces: FloatArray = rows**2 @ np.exp(self._logs)
+        return traces
 
     def residual(self) -> tuple[float, float]:
         """Return the KKT residual and the largest relative violation."""
-        problem = self._problem
-        if not len(problem):
-            return 0.0, 0.0
-        gap = (self.values() - problem.bounds) / problem.scale
-        relative = self.duals * problem.dual_unit
-        moved = np.minimum(np.maximum(relative - gap, problem.lower), problem.upper)
-        missed = np.where(problem.lower == 0, -gap, np.where(problem.upper == 0, gap, np.abs(gap)))
-        return float(np.abs(moved - relative).max()), max(0.0, float(missed.max()))
+        return residual_of(self._problem, self.duals, self.values() - self._problem.bounds)
 
     def collected(
         self, start: FloatArray, size: float, constraints: Constraints, status: LowRankStatus, progress: Progress
@@ -156,11 +150,7 @@ class _Run:
             duals=duals,
             status=status,
             message=f"KKT residual {residual:.1e}, largest violation {violation:.1e} after {progress.sweeps} sweeps",
-            sweeps=progress.sweeps,
-            projections=progress.projections,
-            changes=progress.changes,
-            trace_evaluations=progress.trace_evaluations,
-            dual_change=progress.dual_change,
+            **vars(progress),
             kkt_residual=residual,
             largest_violation=violation,
             divergence=value,

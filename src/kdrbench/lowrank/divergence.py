@@ -67,10 +67,14 @@ def values_of(problem: ReducedProblem, state: State) -> FloatArray:
 
 def kkt_residual(divergence: Divergence, duals: FloatArray, values: FloatArray) -> tuple[float, float]:
     """Return the KKT residual and the largest relative violation, as :class:`LearnedKernel` defines them."""
-    problem = divergence.problem
+    return residual_of(divergence.problem, duals, values - divergence.bounds(duals))
+
+
+def residual_of(problem: ReducedProblem, duals: FloatArray, excess: FloatArray) -> tuple[float, float]:
+    """Return the same from ``excess``, by how much each tr(X A_i) is above its bound."""
     if not len(problem):
         return 0.0, 0.0
-    gap = (values - divergence.bounds(duals)) / problem.scale
+    gap = excess / problem.scale
     relative = duals * problem.dual_unit
     # A step along the dual gradient that the allowed signs stop: zero only at an optimum.
     moved = np.minimum(np.maximum(relative - gap, problem.lower), problem.upper)

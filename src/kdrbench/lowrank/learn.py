@@ -200,18 +200,11 @@ def _collected(
         duals=all_duals,
         status=status,
         message=_message(status, constraints, problem, progress, residual, violation),
-        sweeps=progress.sweeps,
-        projections=progress.projections,
-        changes=progress.changes,
-        trace_evaluations=progress.trace_evaluations,
-        dual_change=progress.dual_change,
+        **vars(progress),
         kkt_residual=residual,
         largest_violation=violation,
         divergence=value,
         duality_gap=value + divergence.slack_cost(duals) - divergence.dual(duals, state),
-        trace_bound=progress.trace_bound,
-        conflicting=progress.conflicting,
-        compiled_sweeps=progress.compiled_sweeps,
     )
 
 

@@ -105,10 +105,10 @@ def _step(
         direction[free] = _solve(curvature, gradient[free], ridge)
         for length in _LENGTHS:
             trial = problem.clip(duals + length * direction)
-            found = divergence.at(trial)
+            reached = divergence.at(trial)
             gain = float(gradient @ (trial - duals))
-            if found is not None and divergence.dual(trial, found) >= before + _ENOUGH * gain - rounding:
-                return None if np.array_equal(trial, duals) else (trial, found, length == 1.0 and ridge == _RIDGES[0])
+            if reached is not None and divergence.dual(trial, reached) >= before + _ENOUGH * gain - rounding:
+                return None if np.array_equal(trial, duals) else (trial, reached, length == 1.0 and ridge == _RIDGES[0])
     return None
 
 

@@ -87,7 +87,7 @@ class LearnedKernel:
 
 @dataclass
 class Progress:
-    """What a solver counts while it works, and where it has come to."""
+    """What a solver counts while it works, and where it has come to: the fields of :class:`LearnedKernel`."""
 
     sweeps: int = 0
     compiled_sweeps: int = 0

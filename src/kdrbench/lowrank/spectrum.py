@@ -51,7 +51,7 @@ def secular_differences(poles: FloatArray, squares: FloatArray, rho: float) -> t
     linear = rest * (left_pole + right_pole) + weights + ahead
     roots = _root(rest, linear, rest * left_pole * right_pole + weights * right_pole + ahead * left_pole)
     roots = np.where((roots > low) & (roots < high), roots, 0.5 * (low + high))
-    own = np.where(right, -ahead, weights) * gaps
+    near_weights = np.where(right, -ahead, weights) * gaps
     for _ in range(_MOST):
         differences = deltas - roots[:, None]
         terms = weights / differences
@@ -62,7 +62,7 @@ def secular_differences(poles: FloatArray, squares: FloatArray, rho: float) -> t
         left, other = left_pole - roots, right_pole - roots
         # The nearer pole keeps its weight; the other one's, and a constant, give f its value and its slope.
         far, near = np.where(right, left, other), np.where(right, other, left)
-        constant = value - far * slope + own / near**2
+        constant = value - far * slope + near_weights / near**2
         moved = roots + _root(constant, (left + other) * value - left * other * slope, left * other * value)
         inside = (moved >= low) & (moved <= high)
         moved = np.where(inside, moved, 0.5 * (low + high))
@@ -76,9 +76,9 @@ def secular_differences(poles: FloatArray, squares: FloatArray, rho: float) -> t
 def _root(c: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the root of c x^2 - a x + b that lies between the poles of the interpolation."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.sqrt(np.maximum(a * a - 4 * b * c, 0.0))
-        found: FloatArray = np.where(a <= 0, (a - root) / (2 * c), 2 * b / (a + root))
-    return found
+        radical = np.sqrt(np.maximum(a * a - 4 * b * c, 0.0))
+        between: FloatArray = np.where(a <= 0, (a - radical) / (2 * c), 2 * b / (a + radical))
+    return between
 
 
 def secular_vectors(poles: FloatArray, signs: FloatArray, differences: FloatArray) -> FloatArray:
@@ -121,9 +121,9 @@ class Spectrum:
 def spectrum_of(diagonal: FloatArray, rows: FloatArray, signs: FloatArray, alpha: float) -> Spectrum:
     """Decompose diag(``diagonal``) + ``alpha`` sum_k ``signs``_k w_k w_k', w the one or two ``rows`` of r entries."""
     if len(rows) == 1 and len(diagonal) >= _SECULAR_RANK:
-        found = secular_spectrum(diagonal, rows[0], alpha * float(signs[0]))
-        if found is not None:
-            return found
+        spectrum = secular_spectrum(diagonal, rows[0], alpha * float(signs[0]))
+        if spectrum is not None:
+            return spectrum
     matrix = (rows.T * (alpha * signs)) @ rows
     matrix[np.diag_indices_from(matrix)] += diagonal
     values, basis = np.linalg.eigh(matrix)
@@ -147,9 +147,9 @@ def secular_spectrum(diagonal: FloatArray, w: FloatArray, rho: float) -> Spectru
     if (np.diff(poles) <= _ROUNDING * scale).any():
         return None
     squares = w[kept] ** 2
-    found, differences = secular_differences(poles, squares, abs(rho))
+    eigenvalues, differences = secular_differences(poles, squares, abs(rho))
     values, turned = diagonal.copy(), w.copy()
-    values[kept] = turn * found
+    values[kept] = turn * eigenvalues
     # w'q = -1 / (rho |(D - lambda)^-1 w|), from the secular equation itself.
     turned[kept] = 1 / (abs(rho) * np.sqrt((squares / differences**2).sum(axis=1)))
 

@@ -44,11 +44,11 @@ class Projection:
 class _Trace:
     """g on a scale on which it is nearly linear, with its derivative."""
 
-    def __init__(self, wanted: Projection, progress: Progress) -> None:
-        self._wanted, self._progress = wanted, progress
-        lengths = np.exp(wanted.logs) @ (wanted.rows**2).T
-        self._start = float(lengths @ wanted.signs)
-        self.definite = len(wanted.rows) == 1
+    def __init__(self, projection: Projection, progress: Progress) -> None:
+        self._projection, self._progress = projection, progress
+        lengths = np.exp(projection.logs) @ (projection.rows**2).T
+        self._start = float(lengths @ projection.signs)
+        self.definite = len(projection.rows) == 1
         self._unit = float(lengths.sum())
         self.spectrum: Spectrum | None = None
 
@@ -59,48 +59,48 @@ class _Trace:
 
     def _target(self, alpha: float) -> float:
         """Return the level of the bound when the dual has moved by ``alpha``."""
-        wanted = self._wanted
+        projection = self._projection
         if self.definite:
-            return math.log(wanted.bound) - (wanted.dual + alpha) / wanted.slack
-        return math.asinh(wanted.bound / self._unit)
+            return math.log(projection.bound) - (projection.dual + alpha) / projection.slack
+        return math.asinh(projection.bound / self._unit)
 
     def __call__(self, alpha: float) -> tuple[float, float]:
         """Return level(g(alpha)) - level(target) and its derivative; the spectrum is kept."""
-        wanted = self._wanted
+        projection = self._projection
         self._progress.trace_evaluations += 1
-        self.spectrum = spectrum_of(wanted.logs, wanted.rows, wanted.signs, alpha)
+        self.spectrum = spectrum_of(projection.logs, projection.rows, projection.signs, alpha)
         turned, values = self.spectrum.turned, self.spectrum.values
         shift = float(values.max())
-        value = float(wanted.signs @ (turned**2 @ np.exp(values - shift)))
+        value = float(projection.signs @ (turned**2 @ np.exp(values - shift)))
         if self.definite:
             # Far to the left the trace may underflow; its logarithm then says only on which side the root is.
             value = max(value, _TINY)
-        products = (turned.T * wanted.signs) @ turned
+        products = (turned.T * projection.signs) @ turned
         slope = float(np.sum(divided_differences(values - shift) * products**2))
         if self.definite:
             # Both carry the factor exp(shift), which may overflow; the logarithm does not.
             gap = math.log(value) + shift - self._target(alpha)
-            return gap, slope / value + 1 / wanted.slack
+            return gap, slope / value + 1 / projection.slack
         scaled = math.exp(min(shift, 700.0)) / self._unit
         level = value * scaled
         return math.asinh(level) - self._target(alpha), slope * scaled / math.hypot(1, level)
 
 
-def projection_step(wanted: Projection, progress: Progress) -> tuple[float, Spectrum | None]:
+def projection_step(projection: Projection, progress: Progress) -> tuple[float, Spectrum | None]:
     """Return the clipped step and the spectrum there; ``None`` for the spectrum where nothing moves."""
-    trace = _Trace(wanted, progress)
+    trace = _Trace(projection, progress)
     gap = trace.gap_at_start()
     if abs(gap) <= _ROUNDING:
         return 0.0, None
     # The step has the sign of -gap; the allowed signs of the dual may end it early.
-    limit = (wanted.lower if gap > 0 else wanted.upper) - wanted.dual
+    limit = (projection.lower if gap > 0 else projection.upper) - projection.dual
     if limit == 0:
         return 0.0, None
-    if wanted.dual != 0 and wanted.dual + limit == 0:
+    if projection.dual != 0 and projection.dual + limit == 0:
         reached, _ = trace(limit)
         if reached * gap >= 0:
             return limit, trace.spectrum
-    return _newton(trace, gap, limit, float(np.sum(wanted.rows**2)) + 1 / wanted.slack)
+    return _newton(trace, gap, limit, float(np.sum(projection.rows**2)) + 1 / projection.slack)
 
 
 def _newton(trace: _Trace, gap: float, limit: float, square: float) -> tuple[float, Spectrum | None]:
@@ -110,17 +110,17 @@ def _newton(trace: _Trace, gap: float, limit: float, square: float) -> tuple[flo
     if abs(alpha) >= abs(limit):
         alpha = 0.5 * limit
     for _ in range(_MOST):
-        found, slope = trace(alpha)
-        if found * gap > 0:
+        excess, slope = trace(alpha)
+        if excess * gap > 0:
             inside = alpha
         else:
             outside = alpha
-        step = -found / slope if slope > 0 else math.inf
+        step = -excess / slope if slope > 0 else math.inf
         new = alpha + step
         bracketed = min(inside, outside) < new < max(inside, outside)
-        if abs(found) <= _ROUNDING or abs(outside - inside) <= _ROUNDING * abs(alpha):
+        if abs(excess) <= _ROUNDING or abs(outside - inside) <= _ROUNDING * abs(alpha):
             break
-        if abs(found) <= _EXACT:
+        if abs(excess) <= _EXACT:
             # One more step is exact to rounding, unless rounding is all that is left.
             alpha = new if bracketed else alpha
             trace(alpha)

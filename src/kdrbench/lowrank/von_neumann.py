@@ -107,10 +107,10 @@ class VonNeumann:
         compiled = _COMPILED.load(self._compiled, self.problem.rank, progress)
         if compiled is None:
             return self._sweep(state, duals, progress)
-        problem, found, counts = self.problem, _own(state), np.zeros(3, dtype=np.int64)
-        columns = np.ascontiguousarray(found.basis.T)
+        problem, current, counts = self.problem, _own(state), np.zeros(3, dtype=np.int64)
+        columns = np.ascontiguousarray(current.basis.T)
         done: bool = compiled(
-            found.logs,
+            current.logs,
             columns,
             problem.vectors,
             np.column_stack([problem.bounds, problem.lower, problem.upper]),
@@ -118,18 +118,18 @@ class VonNeumann:
             duals,
             counts,
         )
-        found.basis = columns.T
+        current.basis = columns.T
         progress.add_compiled(counts.tolist())
         return done
 
     def _sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
-        problem, found = self.problem, _own(state)
+        problem, current = self.problem, _own(state)
         starts = problem.starts.tolist()
         for number, begin in enumerate(starts[:-1]):
             end = starts[number + 1]
-            wanted = Projection(
-                found.logs,
-                problem.vectors[begin:end] @ found.basis,
+            projection = Projection(
+                current.logs,
+                problem.vectors[begin:end] @ current.basis,
                 problem.signs[begin:end],
                 float(problem.bounds[number]),
                 float(duals[number]),
@@ -137,13 +137,13 @@ class VonNeumann:
                 float(problem.upper[number]),
                 problem.slack,
             )
-            step, spectrum = projection_step(wanted, progress)
+            step, spectrum = projection_step(projection, progress)
             progress.projections += 1
             if spectrum is not None:
                 progress.changes += 1
                 duals[number] += step
-                found.logs, found.basis = spectrum.values, found.basis @ spectrum.basis
-                if not found.logs.max() <= _LARGEST:
+                current.logs, current.basis = spectrum.values, current.basis @ spectrum.basis
+                if not current.logs.max() <= _LARGEST:
                     return False
         return True
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
-from kdrbench.kernels.combination import Combination, Term
+from kdrbench.kernels.combination import Combination, Term, doubly_centred
 from kdrbench.kernels.family import FloatArray, Kernel
 from kdrbench.metric_learning.gram import AnyKernel, SamplePairs
 from kdrbench.metric_learning.learner import class_codes
@@ -71,7 +71,7 @@ def align(grams: Sequence[FloatArray], codes: IntArray, *, centred: bool = False
     if not (np.isfinite(traces).all() and traces.min() > 0):
         raise InputError(f"kernel {int(traces.argmin())} has the trace {traces.min():.6g}; it must be > 0")
     scales = len(codes) / traces
-    prepare = _centred if centred else np.asarray
+    prepare = doubly_centred if centred else np.asarray
     columns = np.column_stack([prepare(scale * gram).ravel() for scale, gram in zip(scales, grams, strict=True)])
     target = prepare(alignment_target(codes)).ravel()
     weights, rank = _nonnegative(columns, target)
@@ -132,9 +132,3 @@ def check_single_kernels(kernels: Sequence[AnyKernel]) -> Sequence[Kernel]:
 def _near_identity(gram: FloatArray) -> bool:
     rest = gram - np.diag(np.diagonal(gram))
     return bool(np.abs(rest).max() <= _NEAR_IDENTITY * np.abs(np.diagonal(gram)).max())
-
-
-def _centred(matrix: FloatArray) -> FloatArray:
-    result: FloatArray = matrix - matrix.mean(axis=0)
-    result -= result.mean(axis=1)[:, None]
-    return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from scipy.linalg import eigh
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import checked_classes, laplacian, target_neighbours
 from kdrbench.metric_learning.neighbours import IntArray, nearest_among, squared_distances
-from kdrbench.parameters import COUNT, check_value, optional, whole
+from kdrbench.parameters import COUNT, check_parameters, check_value, optional, whole
 
 # An eigenvalue is negative if it is below minus this share of the largest magnitude.
 SIGNIFICANT = 1e-9
@@ -33,8 +34,11 @@ class DNE:
     (Yeast .40, Pima .67), the nearest of all samples do not (.45, .62).
     """
 
-    n_neighbours: int = 3
-    n_components: int | None = None
+    n_neighbours: Annotated[int, COUNT] = 3
+    n_components: Annotated[int | None, optional(COUNT)] = None
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "learner option")
 
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         """Return A (D x d) for ``features`` (n x D).

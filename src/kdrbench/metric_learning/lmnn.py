@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import checked_classes, inverse_scale
 from kdrbench.metric_learning.lmnn_objective import LMNNObjective, lmnn_objective
-from kdrbench.parameters import COUNT, check_value
+from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_parameters
 
 # Widths of the smoothed hinge, each started where the one before ended: the first is the margin itself.
 _SMOOTHINGS = 10.0 ** -np.arange(0.0, 9.0)
@@ -28,10 +29,13 @@ class LMNN:
     samples worse (on m-USPS .95, .94, .92, .87 after 10, 20, 50, 200). :func:`lmnn_optimum` goes to the optimum.
     """
 
-    n_neighbours: int = 3
-    push: float = 1.0
-    regularisation: float = 0.0
-    max_iterations: int = 20
+    n_neighbours: Annotated[int, COUNT] = 3
+    push: Annotated[float, NOT_NEGATIVE] = 1.0
+    regularisation: Annotated[float, NOT_NEGATIVE] = 0.0
+    max_iterations: Annotated[int, COUNT] = 20
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "learner option")
 
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         """Return A (D x D) for ``features`` (n x D).
@@ -42,7 +46,6 @@ class LMNN:
 
     def descend(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[FloatArray, int]:
         """Return A and the iterations taken."""
-        check_value("max_iterations", self.max_iterations, COUNT)
         objective, scale = self.scaled_objective(features, labels)
         projection, iterations = descend(objective, np.eye(features.shape[1]), self.max_iterations)
         return scale * projection, iterations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from scipy.special import logsumexp
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import checked_classes, inverse_scale, laplacian
 from kdrbench.metric_learning.neighbours import IntArray, squared_distances
-from kdrbench.parameters import COUNT, check_value
+from kdrbench.parameters import COUNT, check_parameters
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,10 @@ class NCA:
     Source: Goldberger, Roweis, Hinton, Salakhutdinov, "Neighbourhood components analysis", NIPS 2004.
     """
 
-    max_iterations: int = 50
+    max_iterations: Annotated[int, COUNT] = 50
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "learner option")
 
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         """Return A (D x D) for ``features`` (n x D); ``InputError`` with one class or samples that all coincide."""
@@ -39,7 +43,6 @@ class NCA:
         """Return A and the iterations taken; fewer than ``max_iterations`` where L-BFGS met ``tolerance``."""
         from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-        check_value("max_iterations", self.max_iterations, COUNT)
         codes, scale = checked_classes(features, labels), inverse_scale(features)
         model = NeighborhoodComponentsAnalysis(init="identity", max_iter=self.max_iterations, tol=tolerance)
         # About the mean: NCA knows differences only, and scikit-learn computes them from products.

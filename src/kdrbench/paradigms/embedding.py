@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from kdrbench.evaluation.gram import DenseGram, HollowGram
+from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, require_finite, with_fixed_signs
 
@@ -80,9 +81,9 @@ def largest_eigenpairs(
 
 def _guesses(start: FloatArray | None, n_rows: int, width: int) -> FloatArray:
     """Return ``width`` columns: the guesses, and random ones that leave no eigenvector out."""
-    known = np.empty((n_rows, 0)) if start is None else start[:, :width]
-    random = np.random.default_rng(0).standard_normal((n_rows, width - known.shape[1]))
-    return np.hstack([known, random])
+    guesses = np.empty((n_rows, 0)) if start is None else start[:, :width]
+    random = np.random.default_rng(0).standard_normal((n_rows, width - guesses.shape[1]))
+    return np.hstack([guesses, random])
 
 
 def _descending(form: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -163,8 +164,7 @@ def spectral_embedding(
 def _affinity(array: FloatArray, scaling: FloatArray | None, centred: bool) -> FloatArray:
     affinity = array if scaling is None else scaling[:, None] * array * scaling
     if centred:
-        affinity = affinity - affinity.mean(axis=0)
-        affinity -= affinity.mean(axis=1)[:, None]
+        affinity = doubly_centred(affinity)
     return 0.5 * (affinity + affinity.T)
 
 

@@ -59,12 +59,12 @@ def expert_scores(scores: ArrayLike, mu: float = 1.0) -> Guidance:
     columns = columns[:, None] if columns.ndim == 1 else columns
     if columns.ndim != 2 or columns.size == 0 or np.isinf(columns).any():
         raise InputError(f"expert scores must be n entries or n x m finite numbers or NaN; got shape {columns.shape}")
-    known = ~np.isnan(columns)
-    for place, (column, answered) in enumerate(zip(columns.T, known.T, strict=True)):
+    answers = ~np.isnan(columns)
+    for place, (column, answered) in enumerate(zip(columns.T, answers.T, strict=True)):
         if not answered.any() or np.ptp(column[answered]) == 0.0:
             raise InputError(f"column {place} of the expert scores has no two different answers")
     means = np.nanmean(columns, axis=0)
-    return Guidance(_positive(mu), np.where(known, columns - means, 0.0), with_degrees=False)
+    return Guidance(_positive(mu), np.where(answers, columns - means, 0.0), with_degrees=False)
 
 
 def given_labellings(labels: ArrayLike, mu: float = 1.0) -> Guidance:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel
+from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import FloatArray, pairing_values
 
 
@@ -95,8 +96,7 @@ def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = T
     if np.ptp(columns, axis=0).max() == 0.0:
         raise InputError("targets are all equal: there is nothing to learn from them")
     values = kernel.value(pairing_values(kernel.pairing, columns))
-    centred = values - values.mean(axis=0)
-    centred -= centred.mean(axis=1)[:, None]
+    centred = doubly_centred(values)
     weights, factor = np.linalg.eigh(0.5 * (centred + centred.T))
     kept = np.abs(weights) > 1e-12 * np.abs(weights).max()
     return FactoredGamma(factor[:, kept], weights[kept], zero_diagonal)

@@ -121,7 +121,7 @@ class DimensionGrowth:
                 else:
                     growth.end_column(Status.STALLED, "no step increases F along column {}")
         return SolverOutcome(
-            growth.found, growth.status, "; ".join(growth.unsettled) or rule.end.format(self.tolerance)
+            growth.columns, growth.status, "; ".join(growth.unsettled) or rule.end.format(self.tolerance)
         )
 
 
@@ -131,50 +131,50 @@ class _Growth:
     def __init__(self, problem: Problem, start: FloatArray, rule: _Rule, state: State | None) -> None:
         self._problem, self._start, self._rule = problem, start, rule
         if state is None:
-            self.found, self.steps, self.status = start[:, :0], 0, Status.CONVERGED
+            self.columns, self.steps, self.status = start[:, :0], 0, Status.CONVERGED
             self.unsettled: list[str] = []
-            self.column = _Column(problem, self.found, start, rule)
+            self.column = _Column(problem, self.columns, start, rule)
         else:
-            self.found, self.steps, self.status = state["found"], int(state["steps"]), Status(str(state["status"]))
-            self.unsettled = [str(words) for words in state["unsettled"]]
-            self.column = _Column(problem, self.found, start, rule, state)
+            self.columns, self.steps, self.status = state["columns"], int(state["steps"]), Status(str(state["status"]))
+            self.unsettled = [str(reason) for reason in state["unsettled"]]
+            self.column = _Column(problem, self.columns, start, rule, state)
 
     @property
     def complete(self) -> bool:
         """Whether all columns are found."""
-        return bool(self.found.shape[1] == self._start.shape[1])
+        return bool(self.columns.shape[1] == self._start.shape[1])
 
     def state(self) -> State:
         """Return what growth can go on from."""
         return {
-            "found": self.found,
+            "columns": self.columns,
             "steps": np.array(self.steps),
             "status": np.array(str(self.status)),
             "unsettled": np.array(self.unsettled, dtype=str),
             **self.column.state(),
         }
 
-    def end_column(self, status: Status = Status.CONVERGED, words: str = "") -> None:
-        """Go on to the next column; ``words`` say why this one did not settle, its number and steps to be put in."""
-        if words:
-            self.unsettled.append(words.format(self.found.shape[1] + 1, self.steps))
+    def end_column(self, status: Status = Status.CONVERGED, reason: str = "") -> None:
+        """Go on to the next column; ``reason`` says why this one did not settle, its number and steps to be put in."""
+        if reason:
+            self.unsettled.append(reason.format(self.columns.shape[1] + 1, self.steps))
         if status is Status.MAX_ITERATIONS or self.status is Status.CONVERGED:
             self.status = status
-        self.found, self.steps = self.column.grown(), 0
+        self.columns, self.steps = self.column.grown(), 0
         if not self.complete:
-            self.column = _Column(self._problem, self.found, self._start, self._rule)
+            self.column = _Column(self._problem, self.columns, self._start, self._rule)
 
 
 class _Column:
     """The newest column, the columns found before it, and F of them together."""
 
     def __init__(
-        self, problem: Problem, found: FloatArray, start: FloatArray, rule: _Rule, state: State | None = None
+        self, problem: Problem, before: FloatArray, start: FloatArray, rule: _Rule, state: State | None = None
     ) -> None:
-        self._problem, self._found, self._rule = problem, found, rule
+        self._problem, self._before, self._rule = problem, before, rule
         self._ascent = np.zeros(0)
         if state is None:
-            self._vector = orthonormalised(np.column_stack([found, start[:, found.shape[1] :]]))[:, found.shape[1]]
+            self._vector = orthonormalised(np.column_stack([before, start[:, before.shape[1] :]]))[:, before.shape[1]]
             self._value = problem.value(self.grown())
             self._step, self._gain = 1.0, np.inf
         else:
@@ -188,7 +188,7 @@ class _Column:
 
     def grown(self) -> FloatArray:
         """Return the columns found and the newest one."""
-        return np.column_stack([self._found, self._vector])
+        return np.column_stack([self._before, self._vector])
 
     def settled(self, tolerance: float) -> bool:
         """Return whether the column is stationary, or its last step gained next to nothing."""
@@ -210,9 +210,9 @@ class _Column:
         """Move along the great circle by the first gamma that increases F enough; false if none does."""
         step = self._rule.first_trial(self._step)
         while step > self._rule.smallest_step:
-            turned = outside(self._found, np.sqrt(1.0 - step**2) * self._vector + step * direction)
+            turned = outside(self._before, np.sqrt(1.0 - step**2) * self._vector + step * direction)
             candidate = turned / np.linalg.norm(turned)
-            value = self._problem.value(np.column_stack([self._found, candidate]))
+            value = self._problem.value(np.column_stack([self._before, candidate]))
             if value >= self._value + _SUFFICIENT_INCREASE * step * slope:
                 self._vector, self._value, self._step = candidate, value, step
                 return True

@@ -197,18 +197,18 @@ def _project(
         if last:
             break
         level, slope = _level(values, turned)
-        found = level - target + per_step * alpha
+        excess = level - target + per_step * alpha
         if at_limit:
-            if found * gap >= 0.0:
+            if excess * gap >= 0.0:
                 break
             alpha, at_limit = first if abs(first) < abs(limit) else 0.5 * limit, False
             continue
-        inside, outside = (alpha, outside) if found * gap > 0.0 else (inside, alpha)
-        new = alpha - found / (slope + per_step)
+        inside, outside = (alpha, outside) if excess * gap > 0.0 else (inside, alpha)
+        new = alpha - excess / (slope + per_step)
         bracketed = min(inside, outside) < new < max(inside, outside)
-        if abs(found) <= _ROUNDING or abs(outside - inside) <= _ROUNDING * abs(alpha):
+        if abs(excess) <= _ROUNDING or abs(outside - inside) <= _ROUNDING * abs(alpha):
             break
-        if abs(found) <= _EXACT:
+        if abs(excess) <= _EXACT:
             # One more step is exact to rounding, unless rounding is all that is left.
             alpha, last = new if bracketed else alpha, True
         elif bracketed:

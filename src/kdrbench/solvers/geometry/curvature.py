@@ -169,12 +169,12 @@ def largest_turn(tangents: Tangents, surrogate: FloatArray) -> float:
 
     def turned(coordinates: FloatArray) -> FloatArray:
         folded = coordinates.reshape(outer.shape[0], inner.shape[0])
-        own = (folded @ inner - outer @ folded).ravel()
-        return own - 0.5 * tangents.apply(coordinates.reshape(-1, 1))[:, 0]
+        of_operator = (folded @ inner - outer @ folded).ravel()
+        return of_operator - 0.5 * tangents.apply(coordinates.reshape(-1, 1))[:, 0]
 
     if tangents.dimension <= DENSE_DIMENSION:
-        own = np.kron(np.eye(outer.shape[0]), inner) - np.kron(outer, np.eye(inner.shape[0]))
-        return float(np.linalg.eigvalsh(own - 0.5 * tangents.hessian)[-1])
+        formed = np.kron(np.eye(outer.shape[0]), inner) - np.kron(outer, np.eye(inner.shape[0]))
+        return float(np.linalg.eigvalsh(formed - 0.5 * tangents.hessian)[-1])
     # Shifted by the scale: tolerances are relative to the eigenvalue, which may be zero many times over.
     scale = _scale(tangents)
     operator = LinearOperator(
@@ -182,12 +182,12 @@ def largest_turn(tangents: Tangents, surrogate: FloatArray) -> float:
     )
     start = _fixed_columns(tangents.dimension, 1)[:, 0]
     try:
-        found = eigsh(
+        largest = eigsh(
             operator, k=1, which="LA", v0=start, tol=1e-4, ncv=20, maxiter=_MOST_RESTARTS, return_eigenvectors=False
         )
     except ArpackNoConvergence:
         return float("nan")
-    return float(found[0]) - scale
+    return float(largest[0]) - scale
 
 
 def _best_combination(tangents: Tangents, columns: FloatArray) -> tuple[float, FloatArray]:
