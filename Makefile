@@ -23,8 +23,9 @@ lint: $(READY)
 types: $(READY)
 	mypy
 
+# More workers than cores: the modules that come first, through Snakemake and Slurm, wait most of their time.
 unit: $(READY)
-	OMP_NUM_THREADS=1 pytest -n 2 --dist loadscope
+	OMP_NUM_THREADS=1 pytest -n 4 --dist loadscope --no-loadscope-reorder
 
 # The pages, and the examples in them, which are run. A page, link or formula that does not come out is an error.
 docs: $(READY)

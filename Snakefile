@@ -39,9 +39,8 @@ shell.prefix(shell_prefix(workflow))
 
 
 wildcard_constraints:
-    experiment="|".join(GRID.experiments),
+    job="[A-Za-z0-9_/-]+",
     dataset="[A-Za-z0-9_-]+",
-    cells="[A-Za-z0-9_/-]+",
     merged="|".join(MERGED),
     table="|".join(TABLES) or "none",
     figure="|".join(FIGURES) or "none",

@@ -44,7 +44,10 @@ def faults_of_rows(grid):
     rows = rows_of(RESULTS / "ikdr.csv")
     traces = {name: read_points(Path("results/traces", name)) for name in {row["trace_file"] for row in rows}}
     for row in rows:
-        if row["cost"] and (f"{row['kernel']}/{row['method']}", int(row["run"])) not in traces[row["trace_file"]]:
+        if (
+            row["cost"]
+            and (f"{row['dataset']}/{row['kernel']}/{row['method']}", int(row["run"])) not in traces[row["trace_file"]]
+        ):
             yield f"no trace: {row}"
 
 

@@ -106,7 +106,7 @@ def _bundle(n_cells: int, n_runs: int) -> Bundle:
     """Return a job of ``n_cells`` cells with ``n_runs`` runs each."""
     batch = replace(_batch(), runs=tuple(range(n_runs)))
     cells = [replace(batch, cell=("gaussian", f"start{number}")) for number in range(n_cells)]
-    return Bundle("overhead/wine/cheap", tuple(cells))
+    return Bundle("overhead/cheap", tuple(cells))
 
 
 def _batch() -> Batch:
@@ -120,7 +120,7 @@ def _batch() -> Batch:
 
 
 def _command(bundle: Bundle, folder: Path) -> tuple[list[str], Path]:
-    words = [sys.executable, "-m", "kdrbench", "batch", "--job", bundle.to_json(), "--data", str(folder / "wine.npz")]
+    words = [sys.executable, "-m", "kdrbench", "batch", "--job", bundle.to_word(), "--data", str(folder)]
     words += ["--results", str(folder / "results"), "--time-limit-s", "60", "--memory-limit-mib", "1024"]
     return [*words, "--repeat-for-s", "0"], folder
 

@@ -1,29 +1,29 @@
 # Jobs of runs, whatever their system, and the tables that hold all rows.
 
 
-# A batch of runs, or all cheap ones of a data set. The workspace keeps finished runs when the job fails or is made again.
+# A batch of runs, or all cheap ones of an experiment. The workspace keeps finished runs when the job fails or is made again.
 rule run_batch:
     input:
-        data=lambda wildcards: data_to_await(GRID.bundle(**wildcards)),
+        data=lambda wildcards: data_to_await(GRID.bundle(wildcards.job)),
     output:
-        records="results/runs/{experiment}/{dataset}/{cells}.jsonl",
-        traces="results/traces/{experiment}/{dataset}/{cells}.jsonl",
-        findings="results/findings/{experiment}/{dataset}/{cells}.npz",
+        records="results/runs/{job}.jsonl",
+        traces="results/traces/{job}.jsonl",
+        findings="results/findings/{job}.npz",
     log:
-        "results/logs/runs/{experiment}/{dataset}/{cells}.log",
+        "results/logs/runs/{job}.log",
     conda:
         "../envs/run.yaml"
     threads: GRID.threads
     resources:
-        time_limit_s=lambda wildcards: f"{GRID.limits(wildcards.experiment).time_s:g}",
-        memory_limit_mib=lambda wildcards: int(GRID.limits(wildcards.experiment).memory_mib),
+        time_limit_s=lambda wildcards: f"{GRID.limits(GRID.bundle(wildcards.job).experiment).time_s:g}",
+        memory_limit_mib=lambda wildcards: int(GRID.limits(GRID.bundle(wildcards.job).experiment).memory_mib),
         repeat_for_s=f"{GRID.repeat_for_s:g}",
-        runtime=lambda wildcards: GRID.runtime_min(GRID.bundle(**wildcards)),
-        mem_mb=lambda wildcards: int(GRID.limits(wildcards.experiment).memory_mib) + 1024,
+        runtime=lambda wildcards: GRID.runtime_min(GRID.bundle(wildcards.job)),
+        mem_mb=lambda wildcards: int(GRID.limits(GRID.bundle(wildcards.job).experiment).memory_mib) + 1024,
     params:
-        job=lambda wildcards: job_options(GRID, GRID.bundle(**wildcards)),
+        job=lambda wildcards: job_options(GRID, GRID.bundle(wildcards.job)),
     shell:
-        "python -m kdrbench batch {params.job} --data results/data/{wildcards.dataset}.npz"
+        "python -m kdrbench batch {params.job} --data results/data"
         " --time-limit-s {resources.time_limit_s} --memory-limit-mib {resources.memory_limit_mib}"
         " --repeat-for-s {resources.repeat_for_s} --threads {threads} > {log:q} 2>&1"
 

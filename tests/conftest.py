@@ -15,6 +15,16 @@ if _beside.is_dir():
     os.environ.setdefault("KDRBENCH_MIRROR", str(_beside))
 
 
+# Modules that take minutes, most of which are waits, in an order in which none of them starts last.
+_FIRST = ["slurm_queue", "slurm", "workflow", "chaos", "other_systems", "sharing", "untimed_and_budget", "plugins"]
+_RANKS = {Path(__file__).parent / "workflow" / f"test_{name}.py": rank for rank, name in enumerate(_FIRST)}
+
+
+def pytest_collection_modifyitems(items):
+    """Put the slowest modules first; pytest-xdist keeps this order with ``--no-loadscope-reorder``."""
+    items.sort(key=lambda item: _RANKS.get(item.path, len(_RANKS)))
+
+
 @pytest.fixture(params=range(5), ids=lambda number: f"permutation{number}")
 def permutation(request):
     """Five orders of rows and features, of which the first is that in which they are drawn."""

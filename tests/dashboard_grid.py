@@ -50,7 +50,7 @@ def grid_runs(config, traces, points=20):
                 lines = [
                     line
                     for number in range(experiment["folds"])
-                    for line in _trace(place, kernel, method, number, points)
+                    for line in _trace(place, dataset, kernel, method, number, points)
                 ]
                 (traces / place).write_text("" if kernel == "none" else "".join(lines))
                 rows += [_row(name, dataset, kernel, method, number, place) for number in range(experiment["folds"])]
@@ -61,11 +61,13 @@ def _rng(place, number):
     return np.random.default_rng(zlib.crc32(f"{place} {number}".encode()))
 
 
-def _trace(place, kernel, method, number, points):
+def _trace(place, dataset, kernel, method, number, points):
     rng = _rng(place, number)
     times, costs = np.cumsum(rng.exponential(size=points)) / 100, -np.cumsum(rng.random(points)) - 1000
     for time, cost in zip(times, costs, strict=True):
-        yield trace_line(method, number, kernel=kernel, time_s=time, cost=cost, stationarity=float(rng.random()))
+        yield trace_line(
+            method, number, dataset=dataset, kernel=kernel, time_s=time, cost=cost, stationarity=float(rng.random())
+        )
 
 
 def _row(experiment, dataset, kernel, method, number, place):

@@ -4,7 +4,7 @@ from typing import get_type_hints
 
 from kdrbench.bench.provenance import Provenance
 from kdrbench.bench.record import column_types
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 
 _BLANK = {float: 0.0, int: 0, str: "", bool: False}
 

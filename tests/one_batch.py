@@ -8,11 +8,11 @@ import numpy as np
 
 from configs import table_4_config
 from kdrbench.bench.batch import Bundle
-from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.pauses import Pauses
+from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.job import run_job
 from kdrbench.bench.publish import JobFiles
-from kdrbench.bench.referee import Referee, RunFiles
+from kdrbench.bench.referee import Referee
+from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.stage import RunContext
 from kdrbench.stages import build_stage
 from kdrbench.stages.config import load_grid
@@ -60,7 +60,7 @@ def alone(batch):
 
 
 def run_batch(batch, dataset, context, files):
-    return run_job(IKDR, alone(batch), lambda: dataset, context, files)
+    return run_job(IKDR, alone(batch), lambda name: dataset, context, files)
 
 
 def workspace_of(files, batch):

@@ -36,6 +36,6 @@ def kpca_run(**columns):
     return _shared("iris", 0, **row) | columns
 
 
-def trace_line(method, number, *, kernel="gaussian", **point):
+def trace_line(method, number, *, dataset="wine", kernel="gaussian", **point):
     """A line of a published trace."""
-    return json.dumps({"cell": f"{kernel}/{method}", "run": number} | point) + "\n"
+    return json.dumps({"cell": f"{dataset}/{kernel}/{method}", "run": number} | point) + "\n"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import yaml
 
+from dry_runs import dry_run
 from kdrbench.bench.record import read_records
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 
 ROOT = Path(__file__).parents[1]
 BAD = ["Sleeps", "ForksGrandchild", "Allocates", "Raises", "IsKilled"]
@@ -63,12 +64,8 @@ class Workflow:
 
     def start(self, *words, **changes):
         """Start Snakemake and return its process."""
-        (self.folder / "overlay.yaml").write_text(yaml.safe_dump(overlay(**changes)))
-        command = [Path(sys.executable).parent / "snakemake", "--snakefile", ROOT / "Snakefile", *self.words]
-        command += ["--directory", self.folder, "--workflow-profile", ROOT / "profiles" / "default"]
-        command += ["--configfile", self.folder / "overlay.yaml", *words]
         return subprocess.Popen(
-            command,
+            self._command(*words, **changes),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -77,8 +74,16 @@ class Workflow:
             start_new_session=True,
         )
 
+    def _command(self, *words, **changes):
+        (self.folder / "overlay.yaml").write_text(yaml.safe_dump(overlay(**changes)))
+        command = [Path(sys.executable).parent / "snakemake", "--snakefile", ROOT / "Snakefile", *self.words]
+        command += ["--directory", self.folder, "--workflow-profile", ROOT / "profiles" / "default"]
+        return [*command, "--configfile", self.folder / "overlay.yaml", *words]
+
     def run(self, *words, **changes):
         """Run Snakemake to its end."""
+        if "--dry-run" in words:
+            return dry_run(self._command(*words, **changes), self.folder, self.environment)
         process = self.start(*words, **changes)
         out, err = process.communicate()
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)

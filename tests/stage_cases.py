@@ -4,10 +4,10 @@ from pathlib import Path
 
 from configs import whole_config
 from kdrbench.bench.batch import Bundle
-from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.pauses import Pauses
+from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.job import run_job
-from kdrbench.bench.referee import Referee, RunFiles
+from kdrbench.bench.referee import Referee
+from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.stage import RunContext
 from kdrbench.stages import build_stage
 from kdrbench.stages.config import load_grid
@@ -42,4 +42,4 @@ def job_of(batch, dataset, folder, limits=LIMITS, stage=None):
     """The records of a job that makes one batch."""
     context = RunContext(limits, calibrate=lambda: 0.02)
     stage = stage or build_stage(batch.system)
-    return run_job(stage, Bundle(batch.path, (batch,)), lambda: dataset, context, files_in(folder))
+    return run_job(stage, Bundle(batch.path, (batch,)), lambda name: dataset, context, files_in(folder))

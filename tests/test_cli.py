@@ -11,7 +11,7 @@ from kdrbench.bench.batch import Bundle
 from kdrbench.bench.record import read_records
 from kdrbench.datasets import load_dataset, load_prepared
 from kdrbench.stages.config import load_grid
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 
 ROOT = Path(__file__).parents[1]
 
@@ -82,8 +82,8 @@ def test_a_batch_started_by_hand_runs_on_the_threads_it_was_given(tmp_path):
     limits = ["--time-limit-s", "30", "--memory-limit-mib", "1024", "--repeat-for-s", "0"]
     # Snakemake would set these; a user's shell does not. Numpy reads them when it is loaded.
     environment = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
-    files = ["--data", tmp_path / "wine.npz", "--results", tmp_path]
-    words = ["--job", Bundle(batch.path, (batch,)).to_json(), *files, *limits, "--threads", "1"]
+    files = ["--data", tmp_path, "--results", tmp_path]
+    words = ["--job", Bundle(batch.path, (batch,)).to_word(), *files, *limits, "--threads", "1"]
     done = kdrbench("batch", *words, env=environment)
     assert done.returncode == 0, done.stderr
     (record,) = read_records(tmp_path / "runs" / f"{batch.path}.jsonl", IKDRRecord)

@@ -91,7 +91,7 @@ def test_splits_of_the_kpca_trick_are_run_in_the_environment_of_runs(tmp_path):
     experiment |= {"datasets": ["iris-bundled"], "learners": ["dne"], "splits": 1, "candidates": candidates}
     experiment |= {"training": {"default": 100}, "test_selected": []}
     (bundle,) = load_grid(config).bundles()
-    words = ["--job", bundle.to_json(), "--data", str(tmp_path / "iris.npz"), "--results", str(tmp_path / "results")]
+    words = ["--job", bundle.to_word(), "--data", str(tmp_path), "--results", str(tmp_path / "results")]
     done = run("run.yaml", "batch", *words, "--time-limit-s", "60", "--memory-limit-mib", "512")
     assert done.returncode == 0, done.stderr
     assert "kpca_tables/iris-bundled/0/dne/plain: converged" in done.stdout

@@ -11,7 +11,7 @@ from kdrbench import __version__
 from kdrbench.evaluation import EVALUATORS
 from kdrbench.solvers import STARTS
 from kdrbench.stages.config import checked, load_grid
-from kdrbench.stages.ikdr.fold import Split
+from kdrbench.stages.ikdr.definition import Split
 from kdrbench.stages.ikdr.stage import IKDRStage
 
 ROOT = Path(__file__).parents[1]

@@ -90,15 +90,8 @@ def load_file(path: str) -> ModuleType:
     place = place.resolve()
     name, content = module_name_of(path), hashlib.sha256(place.read_bytes()).hexdigest()
     loaded = sys.modules.get(name)
-    if (
-        loaded is not None
-        and loaded.__spec__
-        and (loaded.__spec__.origin, loaded.__spec__.loader_state)
-        == (
-            str(place),
-            content,
-        )
-    ):
+    spec = loaded.__spec__ if loaded else None
+    if loaded and spec and (spec.origin, spec.loader_state) == (str(place), content):
         return loaded
     spec = importlib.util.spec_from_file_location(name, place)
     if spec is None or spec.loader is None:

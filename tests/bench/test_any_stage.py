@@ -10,13 +10,11 @@ import pytest
 
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.grid import Grid
-from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.isolation.limits import Limits, SpentLog
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
-from kdrbench.bench.merge import merge_records
-from kdrbench.bench.publish import JobFiles
+from kdrbench.bench.publish import JobFiles, merge_records
 from kdrbench.bench.record import read_records
-from kdrbench.bench.spent_log import SpentLog
 from kdrbench.errors import ConfigError
 from kdrbench.stages.config import load_grid
 from one_batch import context_of, wait_until_free
@@ -32,8 +30,10 @@ def results(tmp_path):
 
 
 def run(batches, results, limits=LIMITS, data=DATA, **changes):
-    bundle = Bundle("e/tiny/cheap", tuple(batches))
-    return run_job(TinyStage(), bundle, lambda: data, context_of(limits, **changes), JobFiles.of(results, bundle.path))
+    bundle = Bundle("e/cheap", tuple(batches))
+    return run_job(
+        TinyStage(), bundle, lambda name: data, context_of(limits, **changes), JobFiles.of(results, bundle.path)
+    )
 
 
 def rows_of(records):
@@ -55,9 +55,12 @@ def test_each_run_leaves_its_two_rows_though_one_fails(results):
     assert records[1].time_s is None
     # The process is that of the run, and so is its provenance.
     assert records[0].provenance.wall_s == records[1].provenance.wall_s
-    assert read_records(results / "runs/e/tiny/cheap.jsonl", TinyRecord) == records
-    with np.load(results / "findings/e/tiny/cheap.npz") as found:
-        assert {name: array.tolist() for name, array in found.items()} == {"it/answer_0": [30.0], "it/answer_1": [30.0]}
+    assert read_records(results / "runs/e/cheap.jsonl", TinyRecord) == records
+    with np.load(results / "findings/e/cheap.npz") as found:
+        assert {name: array.tolist() for name, array in found.items()} == {
+            "tiny/it/answer_0": [30.0],
+            "tiny/it/answer_1": [30.0],
+        }
 
 
 def test_a_run_killed_after_its_first_row_keeps_that_and_fails_the_other(results):
@@ -138,7 +141,7 @@ def test_rows_are_merged_by_all_that_names_them(results, tmp_path):
     batches = [tiny_batch(), tiny_batch(method="other", then="fails")]
     records = run(batches, results)
     expected = {axes: batch.definition_sha256 for batch in batches for axes in batch.axes}
-    paths = [results / "runs/e/tiny/cheap.jsonl"]
+    paths = [results / "runs/e/cheap.jsonl"]
     assert merge_records(paths, TinyRecord, expected, tmp_path / "tiny.csv") == records
     with (tmp_path / "tiny.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -169,7 +172,7 @@ def test_a_configuration_names_the_system():
     assert grid.systems == {"tiny_stage:TinyStage": ["e"]}
     assert len(grid.expected(["e"])) == 2 * 2 * 2
     (bundle,) = grid.bundles()
-    assert Bundle.from_json(bundle.to_json()) == bundle
+    assert Bundle.from_word(bundle.to_word()) == bundle
     assert json.loads(grid.to_json())["experiments"]["e"]["system"] == "tiny_stage:TinyStage"
 
 

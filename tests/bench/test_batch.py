@@ -22,13 +22,13 @@ KEYS = ("definition", "data_sha256", "sources_sha256", "packages")
 def test_a_batch_survives_its_journey_through_the_command_line(place):
     batch = load_grid(table_4_config()).batches()[place]
     assert Batch.from_json(batch.to_json()) == batch
-    assert Bundle.from_json(alone(batch).to_json()) == alone(batch)
+    assert Bundle.from_word(alone(batch).to_word()) == alone(batch)
     assert Batch.from_json(tiny_batch().to_json()) == tiny_batch()
 
 
 def test_names_are_those_of_files_and_rows():
     batch = tiny_batch(runs=range(3, 5))
-    assert (batch.path, batch.cell_name) == ("e/tiny/it/3-4", "it")
+    assert (batch.path, batch.cell_name) == ("e/tiny/it/3-4", "tiny/it")
     assert batch.axes == [("e", "tiny", "it", n, half) for n in (3, 4) for half in ("first", "second")]
 
 
@@ -43,7 +43,7 @@ def test_a_definition_is_the_same_in_every_environment_and_with_every_source():
 
 def answers(batch, folder, data=DATA):
     """Run a batch of the tiny stage; return what it answers, and when each run began to the last digit."""
-    rows = run_job(TinyStage(), alone(batch), lambda: data, context_of(), files_in(folder))
+    rows = run_job(TinyStage(), alone(batch), lambda name: data, context_of(), files_in(folder))
     firsts = [row for row in rows if row.half == "first"]
     return [row.answer for row in firsts], [row.provenance.wall_s for row in firsts]
 

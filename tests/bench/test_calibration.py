@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 
-from kdrbench.bench.isolation.calibration import calibration_s, drift_columns
 from kdrbench.bench.job import run_job
-from kdrbench.bench.merge import merge_records
+from kdrbench.bench.provenance import calibration_s, drift_columns
+from kdrbench.bench.publish import merge_records
 from made_up import provenance
 from one_batch import alone, context_of, files_in
 from tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
@@ -21,7 +21,7 @@ def files(tmp_path):
 
 def run(batch, files, calibrate, **changes):
     context = context_of(calibrate=calibrate, **changes)
-    return run_job(TinyStage(), alone(batch), lambda: DATA, context, files)
+    return run_job(TinyStage(), alone(batch), lambda name: DATA, context, files)
 
 
 def times_of(rows):

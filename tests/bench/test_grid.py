@@ -3,12 +3,16 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from configs import changed_config, table_4_config
+from kdrbench.bench.job import run_job
+from kdrbench.bench.publish import JobFiles
+from kdrbench.datasets import load_dataset
 from kdrbench.errors import ConfigError
 from kdrbench.stages.config import load_grid
-from one_batch import alone, grid_of
+from one_batch import IKDR, alone, context_of, grid_of
 
 
 def test_grid_covers_every_run_of_every_cell_once():
@@ -30,9 +34,9 @@ def test_rows_are_expected_with_the_definition_they_are_made_for():
 def test_files_of_all_jobs_are_named_once():
     grid = grid_of(kernels=["gaussian"], folds=2, runs_per_job="auto", solvers={"ism": {"method": "ism"}})
     name = "table4_supervised"
-    assert grid.experiment_paths(name, "records") == ["results/runs/table4_supervised/wine/cheap.jsonl"]
-    assert grid.experiment_paths(name, "traces", Path("here")) == ["here/traces/table4_supervised/wine/cheap.jsonl"]
-    assert grid.experiment_paths(name, "findings") == ["results/findings/table4_supervised/wine/cheap.npz"]
+    assert grid.experiment_paths(name, "records") == ["results/runs/table4_supervised/cheap.jsonl"]
+    assert grid.experiment_paths(name, "traces", Path("here")) == ["here/traces/table4_supervised/cheap.jsonl"]
+    assert grid.experiment_paths(name, "findings") == ["results/findings/table4_supervised/cheap.npz"]
 
 
 def test_cluster_runtime_leaves_room_above_all_limits_of_a_batch():
@@ -52,25 +56,38 @@ def test_cluster_runtime_is_by_the_experiments_own_limit(own, general):
 
 def test_cluster_runtime_of_a_shared_job_is_not_the_sum_of_limits_that_its_cells_will_not_reach():
     config = table_4_config(runs_per_job="auto")
-    for limit_s, a_cell_s in ((90, 10 * 1.1 * 90.25), (259200, 1800)):
+    for limit_s in (0.25, 90, 259200):
         config["limits"]["time_s"] = limit_s
         grid = load_grid(config)
-        bundle = grid.bundle("table4_supervised", "wine", "cheap")
-        assert len(bundle.batches) == 19
-        assert grid.runtime_min(bundle) == math.ceil((2 * 1.1 * (limit_s + 0.25) + 19 * a_cell_s) / 60) + 10
+        bundle = grid.bundle("table4_supervised/cheap")
+        assert (bundle.datasets, len(bundle.batches)) == (["wine", "cancer"], 26)
+        run_s = 1.1 * (limit_s + 0.25)
+        # Cells of at most ten seconds: sixty times that, and at least a minute, unless their limit ends them first.
+        most_s = [min(10 * run_s, max(60, 600 * grid.estimated_s(batch))) for batch in bundle.batches]
+        assert grid.runtime_min(bundle) == math.ceil((2 * run_s + sum(most_s)) / 60) + 10
+        assert max(most_s) <= 600
 
 
 def test_a_file_that_no_job_makes_is_answered_with_those_there_are():
     grid = grid_of(runs_per_job="auto")
-    message = "unknown job 'table4_supervised/wine/gaussian/ism/0-9'; allowed: table4_supervised/wine/cheap.*share one"
+    message = "unknown job 'table4_supervised/wine/gaussian/ism/0-9'; allowed: table4_supervised/cheap.*share one"
     with pytest.raises(ConfigError, match=message):
-        grid.bundle("table4_supervised", "wine", "gaussian/ism/0-9")
+        grid.bundle("table4_supervised/wine/gaussian/ism/0-9")
+
+
+def test_each_batch_of_a_shared_job_runs_on_its_own_data(tmp_path):
+    changes = {"datasets": ["iris-bundled", "wine"], "components": {"iris-bundled": 2, "wine": 4}, "folds": 2}
+    (bundle,) = grid_of(**changes, kernels=["gaussian"], solvers=["ism"], runs_per_job="auto").bundles()
+    rows = run_job(IKDR, bundle, load_dataset, context_of(), JobFiles.of(tmp_path, bundle.path))
+    assert {row.dataset: row.n_train + row.n_test for row in rows} == {"iris-bundled": 150, "wine": 178}
+    with np.load(tmp_path / "findings" / f"{bundle.path}.npz") as findings:
+        assert {findings[f"{name}/gaussian/ism/projection_0"].shape[0] for name in ("iris-bundled", "wine")} == {4, 13}
 
 
 def test_a_cell_that_comes_moves_no_other():
     (few,) = grid_of(runs_per_job="auto", kernels=["gaussian"], solvers=["ism"]).bundles()
     (more,) = grid_of(runs_per_job="auto", kernels=["gaussian"], solvers=["gm", "ism", "dg"]).bundles()
-    assert few.path == more.path == "table4_supervised/wine/cheap"
+    assert few.path == more.path == "table4_supervised/cheap"
     assert all(batch in more.batches for batch in few.batches)
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from kdrbench.bench.batch import Bundle
-from kdrbench.bench.checkpoint import Checkpoint, write_checkpoint
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.run import RunResult
+from kdrbench.bench.run_files import Checkpoint, write_checkpoint
 from kdrbench.bench.sources import sources_of
 from kdrbench.status import Status
 from one_batch import alone, context_of, files_in
@@ -23,8 +23,8 @@ LIMITS = Limits(time_s=5.0, memory_mib=256)
 
 
 def run(stage, batches, results, limits=LIMITS, **changes):
-    bundle = Bundle("e/tiny/cheap", tuple(batches))
-    return run_job(stage, bundle, lambda: DATA, context_of(limits, **changes), JobFiles.of(results, bundle.path))
+    bundle = Bundle("e/cheap", tuple(batches))
+    return run_job(stage, bundle, lambda name: DATA, context_of(limits, **changes), JobFiles.of(results, bundle.path))
 
 
 class Yields(TinyStage):
@@ -64,7 +64,7 @@ def test_a_column_of_the_wrong_type_is_a_red_job_that_blocks_no_other_cell(tmp_p
     batches = [tiny_batch(method="odd", runs=[0]), tiny_batch(method="even", runs=[0])]
     with pytest.raises(Exception, match="column n_samples holds 'three'"):
         run(Odd(), batches, tmp_path)
-    files = JobFiles.of(tmp_path, "e/tiny/cheap")
+    files = JobFiles.of(tmp_path, "e/cheap")
     assert files.workspace(batches[0], TinyRecord).records() == []
     assert len(files.workspace(batches[1], TinyRecord).records()) == 2
     # Once the stage is corrected nothing of the odd rows is in the way.
@@ -107,10 +107,10 @@ def test_a_checkpoint_of_an_untimed_run_is_dropped_where_times_are_asked_for(tmp
 
 def test_rows_of_another_batch_do_not_count_wherever_they_come_from(tmp_path):
     batch, files = tiny_batch(runs=[0]), files_in(tmp_path)
-    (first, second) = run_job(TinyStage(), alone(batch), lambda: DATA, context_of(LIMITS), files)
+    (first, second) = run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(LIMITS), files)
     foreign = [replace(row, provenance=replace(row.provenance, batch_sha256="other")) for row in (first, second)]
     files.workspace(batch, TinyRecord).replace(foreign)
-    again = run_job(TinyStage(), alone(batch), lambda: DATA, context_of(LIMITS), files)
+    again = run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(LIMITS), files)
     assert {row.provenance.batch_sha256 for row in again} == {batch.sha256}
 
 

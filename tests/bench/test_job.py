@@ -3,11 +3,11 @@
 import json
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from configs import ikdr_config
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
@@ -15,8 +15,7 @@ from kdrbench.bench.publish import read_points
 from kdrbench.bench.record import RecordError, read_records
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError, InputError
-from kdrbench.stages.config import load_grid
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 from one_batch import IKDR, arrays_in, context_of, files_in, grid_of, wait_until_free, workspace_of
 
 DATA = load_dataset("wine")
@@ -37,11 +36,11 @@ def shared(*solvers, kernels=("gaussian",), folds=2, baselines=("svm",), **metho
     return bundle
 
 
-def never():
+def never(name):
     raise AssertionError
 
 
-def run(bundle, files, load=lambda: DATA, **changes):
+def run(bundle, files, load=lambda name: DATA, **changes):
     return run_job(IKDR, bundle, load, context_of(**changes), files)
 
 
@@ -77,18 +76,19 @@ def test_rows_traces_and_findings_of_all_are_in_one_file_of_each(files, capsys):
     assert (said["rows"], said["runs_made"]) == (10, 10)
     assert said["cpu_s"] > 0
     assert said["wall_s"] > 0
-    cells = ["gaussian/ism", "gaussian/Raises", "linear/ism", "linear/Raises", "none/svm"]
-    assert [(f"{row.kernel}/{row.method}", row.run) for row in records] == [(cell, n) for cell in cells for n in (0, 1)]
+    cells = [f"wine/{cell}" for cell in ("gaussian/ism", "gaussian/Raises", "linear/ism", "linear/Raises", "none/svm")]
+    runs = [(cell, number) for cell in cells for number in (0, 1)]
+    assert [(f"wine/{row.kernel}/{row.method}", row.run) for row in records] == runs
     assert read_records(files.records, IKDRRecord) == records
-    assert {row.provenance.trace_file for row in records} == {"table4_supervised/wine/cheap.jsonl"}
+    assert {row.provenance.trace_file for row in records} == {"table4_supervised/cheap.jsonl"}
     assert [row.status for row in records] == ["converged", "converged", "failed", "failed"] * 2 + ["converged"] * 2
     points = read_points(files.traces)
     assert set(points) == {(cell, number) for cell in cells[:4] for number in (0, 1)}
     for row in records[:2]:
-        assert points["gaussian/ism", row.run][-1]["cost"] == pytest.approx(row.cost, rel=1e-12)
+        assert points["wine/gaussian/ism", row.run][-1]["cost"] == pytest.approx(row.cost, rel=1e-12)
     arrays = arrays_in(files)
-    assert {name for name in arrays if name.startswith("none/svm/")} == {"none/svm/labels_0", "none/svm/labels_1"}
-    assert arrays["linear/ism/projection_1"].shape == (13, 4)
+    assert {name for name in arrays if "/none/svm/" in name} == {f"wine/none/svm/labels_{run}" for run in (0, 1)}
+    assert arrays["wine/linear/ism/projection_1"].shape == (13, 4)
     # Nothing unfinished is left beside what was published.
     assert {path.name for path in files.records.parent.iterdir() if path.is_file()} == {
         "rows.jsonl",
@@ -208,7 +208,7 @@ def test_published_rows_stay_while_a_job_that_updates_them_fails(files):
 
 def test_other_data_are_refused(files):
     with pytest.raises(DataError, match=r"'wdbc' has SHA-256 .*, the run wants .*; delete its file under results/data"):
-        run(shared("ism"), files, load=lambda: load_dataset("wdbc"))
+        run(shared("ism"), files, load=lambda name: load_dataset("wdbc"))
     assert not files.records.exists()
 
 
@@ -256,13 +256,19 @@ def test_cores_are_calibrated_again_when_some_seconds_have_passed(tmp_path, monk
     assert calibrations_of("once") == [(4.0, 5.0)] * 4
 
 
-def test_a_bundle_is_read_as_it_was_written_and_says_once_what_its_batches_share():
+def test_a_bundle_is_read_as_it_was_written():
     bundle = shared("ism", "Raises", "tolerant")
-    text = bundle.to_json()
-    assert Bundle.from_json(text) == bundle
-    assert text.count(DATA.content_sha256) == 1
+    assert Bundle.from_word(bundle.to_word()) == bundle
 
 
-def test_the_largest_bundle_fits_many_times_into_a_word_of_a_command():
+@pytest.mark.parametrize("word", ["", "{}", "eJzLSNXJzAMABk0CGg==", "äöü"])
+def test_what_is_no_bundle_is_refused(word):
+    with pytest.raises(InputError, match="not a job as"):
+        Bundle.from_word(word)
+
+
+def test_a_bundle_of_a_thousand_cells_fits_into_a_word_of_a_command():
     # Linux allows 128 KiB, and the whole command is a word of the shell's.
-    assert max(len(bundle.to_json()) for bundle in load_grid(ikdr_config()).bundles()) < 2**17 / 8
+    (batch, *_) = shared("ism").batches
+    cells = [replace(batch, cell=(f"kernel{n}", "ism"), data_sha256=f"{n:064x}") for n in range(1000)]
+    assert len(Bundle("e/cheap", tuple(cells)).to_word()) < 2**17 / 2

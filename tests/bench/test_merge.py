@@ -4,9 +4,9 @@ import csv
 
 import pytest
 
-from kdrbench.bench.merge import merge_records, rows_lost
+from kdrbench.bench.publish import merge_records, rows_lost
 from kdrbench.bench.record import RecordError, write_records
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 from made_up import record
 
 ROWS = [record("wine", "ism", number, definition_sha256="today's", cost=-1.0 - number) for number in range(2)]

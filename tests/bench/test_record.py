@@ -15,7 +15,7 @@ from kdrbench.bench.record import (
     record_json,
     write_records,
 )
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 from made_up import record
 
 ROW = record("wine", "ism", 3)

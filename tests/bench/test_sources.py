@@ -130,7 +130,7 @@ def test_clusterings_depend_on_what_scores_them_and_supervised_runs_do_not():
     own = {"kdrbench.stages.ikdr.clustering_run", "kdrbench.stages.ikdr.rounds", "kdrbench.paradigms.reduced"}
     assert own <= clustering
     assert not own & supervised
-    assert {"kdrbench.stages.ikdr.fold", "kdrbench.stages.ikdr.scores"} <= clustering & supervised
+    assert {"kdrbench.stages.ikdr.definition", "kdrbench.stages.ikdr.scores"} <= clustering & supervised
 
 
 def test_of_the_engine_only_what_decides_numbers_is_reached():

@@ -4,8 +4,8 @@ import multiprocessing
 
 import pytest
 
+from kdrbench.bench.isolation.limits import SpentLog
 from kdrbench.bench.publish import read_points
-from kdrbench.bench.spent_log import SpentLog
 from kdrbench.datasets import load_dataset
 from one_batch import batch_of, context_of, files_in, run_batch
 
@@ -65,7 +65,7 @@ def test_what_no_budget_is_left_for_is_a_row_and_is_run_when_there_is_more(files
     # The run that was made is kept, with the budget that it was made under.
     assert more[0] == rows[0]
     assert [row.provenance.budget_s for row in more] == [100.0 + 1e-9, 1000.0, 1000.0]
-    assert set(read_points(files.traces)) == {("gaussian/it", number) for number in range(3)}
+    assert set(read_points(files.traces)) == {("wine/gaussian/it", number) for number in range(3)}
     # Less of it undoes nothing.
     assert run(1.0) == more
     assert len(path.read_text().split()) == 1 + 3

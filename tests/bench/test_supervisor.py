@@ -9,8 +9,7 @@ import numpy as np
 import psutil
 import pytest
 
-from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.pauses import Pauses
+from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.isolation.supervisor import Exit, supervise
 from kdrbench.errors import InputError
 

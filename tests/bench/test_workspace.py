@@ -18,7 +18,7 @@ def files(tmp_path):
 
 
 def run(batch, files, limits=LIMITS, **changes):
-    return run_job(TinyStage(), alone(batch), lambda: DATA, context_of(limits, **changes), files)
+    return run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(limits, **changes), files)
 
 
 def made_again(files, batch, **second):
@@ -49,7 +49,7 @@ def test_rows_at_the_limit_of_memory_are_made_again_with_another(files):
             raise MemoryError("too much")
 
     def walls(limits):
-        rows = run_job(Hoards(), alone(tiny_batch(runs=[0])), lambda: DATA, context_of(limits), files)
+        rows = run_job(Hoards(), alone(tiny_batch(runs=[0])), lambda name: DATA, context_of(limits), files)
         assert {row.status for row in rows} == {"memory_limit"}
         return {row.provenance.wall_s for row in rows}
 

@@ -13,7 +13,7 @@ from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.reports.tables.paired_tests import compare_solvers
 from kdrbench.reports.tables.significance import holm
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 from made_up import record
 from report_rows import run, trace_line
 from tiny_stage import tiny_record

@@ -97,12 +97,12 @@ def test_the_status_of_the_only_named_configuration_needs_no_name(results):
 def workspaces(results):
     """Files of two cells, each of two runs in a job of its own, and of two data sets with a shared job."""
     names = [f"{place}/{runs}" for place in ("e/wine/it", "e/wine/ism") for runs in ("0-0", "1-1")]
-    names += ["e/iris/cheap", "f/wine/cheap"]
+    names += ["e/cheap", "f/cheap"]
     for name in names:
         path = results / "runs" / f"{name}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-        (results / ".workspace" / name.replace("cheap", "it/0-1")).mkdir(parents=True)
+        (results / ".workspace" / name.replace("cheap", "iris/it/0-1")).mkdir(parents=True)
     return results
 
 
@@ -117,12 +117,11 @@ def jobs_of(results):
         ("e/wine/it/1-1", {"e/wine/it/1-1"}),
         ("e/wine/it", {"e/wine/it/0-0", "e/wine/it/1-1"}),
         ("e/wine/it/", {"e/wine/it/0-0", "e/wine/it/1-1"}),
-        ("f", {"f/wine/cheap"}),
+        ("f", {"f/cheap"}),
     ],
 )
 def test_what_is_to_be_run_again_is_forgotten_and_nothing_else(workspaces, place, gone):
-    (workspaces / "runs/e/wine/cheap.jsonl").unlink()
-    (workspaces / "runs/e/iris/cheap.jsonl").unlink()
+    (workspaces / "runs/e/cheap.jsonl").unlink()
     before = jobs_of(workspaces)
     done = kdrbench("forget", place, "--results", workspaces)
     assert done.exit_code == 0, done.output
@@ -133,8 +132,8 @@ def test_what_is_to_be_run_again_is_forgotten_and_nothing_else(workspaces, place
 
 def test_shared_jobs_of_an_experiment_are_assembled_again(workspaces):
     assert kdrbench("forget", "e/wine/it", "--results", workspaces).exit_code == 0
-    assert "e/iris/cheap" not in jobs_of(workspaces)
-    assert "f/wine/cheap" in jobs_of(workspaces)
+    assert "e/cheap" not in jobs_of(workspaces)
+    assert "f/cheap" in jobs_of(workspaces)
     # Nothing of it has to run: its cells have their workspaces.
     assert (workspaces / ".workspace/e/iris/it/0-1").is_dir()
 
@@ -156,5 +155,5 @@ def test_only_what_is_there_is_forgotten(workspaces, place, tmp_path):
         done = kdrbench("forget", name, "--results", workspaces)
         assert (done.exit_code, "holds no runs of" in done.stderr) == (2, True)
     assert elsewhere.is_dir()
-    assert len(jobs_of(workspaces)) == 7
-    assert (workspaces / ".workspace/f/wine/it/0-1").is_dir()
+    assert len(jobs_of(workspaces)) == 6
+    assert (workspaces / ".workspace/f/iris/it/0-1").is_dir()

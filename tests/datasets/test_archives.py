@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from kdrbench.datasets.archives import ArchiveLimits, read_archive
+from kdrbench.datasets.unpack import ArchiveLimits, read_archive
 from kdrbench.errors import DataError
 
 LIMITS = ArchiveLimits(members=5, member_bytes=1000, total_bytes=2500)

@@ -5,7 +5,7 @@ import pytest
 
 from helpers import random_samples
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.estimators.resolved import evaluation_of
+from kdrbench.estimators.common import evaluation_of
 from kdrbench.evaluation import Evaluation
 
 

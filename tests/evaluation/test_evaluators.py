@@ -19,7 +19,7 @@ from kdrbench.evaluation import (
     plan,
 )
 from kdrbench.evaluation.bounded_factor import pivoted_cholesky
-from kdrbench.evaluation.feature_maps import monomial_features, n_monomials
+from kdrbench.evaluation.factored import monomial_features, n_monomials
 from kdrbench.evaluation.weights import GammaSums
 from kdrbench.kernels import Combination, Gaussian, Linear, Polynomial, RelativeGaussian, Squared, Term
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma

@@ -12,8 +12,7 @@ from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import IsmPreconditioner, Tangents, largest_turn, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import outside
 from kdrbench.solvers.safeguarded import quadratic_model
-from kdrbench.solvers.safeguarded.escape import escape
-from kdrbench.solvers.safeguarded.finish import NewtonSearch
+from kdrbench.solvers.safeguarded.finish import NewtonSearch, escape
 from kdrbench.solvers.safeguarded.quadratic_model import FormedModel
 
 DEFINITIONS = {

@@ -75,8 +75,8 @@ def options_of(budget_s=None, strict=True):
 
 def test_the_options_of_a_job_are_its_batches_and_by_what_it_runs_again():
     words, bundle = options_of()
-    assert words == ["--job", bundle.to_json()]
-    assert Bundle.from_json(words[1]) == bundle
+    assert words == ["--job", bundle.to_word()]
+    assert Bundle.from_word(words[1]) == bundle
     assert options_of(budget_s=90.5)[0][2:] == ["--budget-s", "90.5"]
     assert options_of(strict=False)[0][2:] == ["--untimed"]
 

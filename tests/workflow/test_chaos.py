@@ -11,13 +11,12 @@ import psutil
 import pytest
 
 from kdrbench.bench.record import read_records
-from kdrbench.stages.ikdr.record import IKDRRecord
+from kdrbench.stages.ikdr.stage import IKDRRecord
 from small_grid import ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 
-KILLS = 40
-VICTIMS = ("scheduler", "job", "run", "group")
+ROUNDS = 3
 # What does not depend on when and where a run was made.
 COMPARED = ("status", "message", "iterations", "value_calls", "gradient_calls", "surrogate_calls", "cost", "quality")
 
@@ -59,25 +58,28 @@ def family(process):
     return []
 
 
-def kill(victim, snakemake):
-    """Kill what is meant, if it is there; return whether something was."""
-    members = family(psutil.Process(snakemake.pid))
+def planned_kills(rng):
+    """Return who is killed, in a random order, and whether a run has to be there then.
+
+    What starts jobs is also killed at any instant, when there may be none yet or none any more. Between two kills of
+    runs lies that of a group: a run that is killed twice is no accident, but a run that failed.
+    """
+    once = [("scheduler", True), ("scheduler", False), ("group", False), ("job", True), ("run", True)]
+    return [kill for _ in range(ROUNDS) for kill in [*(once[i] for i in rng.permutation(len(once))), ("group", True)]]
+
+
+def kill(victim, snakemake, jobs, runs):
+    """Kill one process, or that of Snakemake with all that share its group."""
     if victim == "group":
         os.killpg(snakemake.pid, signal.SIGKILL)
-        return True
-    if victim == "scheduler":
-        members[0].kill()
-        return True
-    jobs = [member for member in members if is_batch(member)]
-    if not jobs:
-        return False
-    # A job's children are the guardians of its runs, theirs the runs.
-    runs = [child for job in jobs for guardian in alive_children(job) for child in alive_children(guardian)]
-    chosen = jobs[:1] if victim == "job" else runs[:1]
-    for process in chosen:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
-    return bool(chosen)
+        return
+    with contextlib.suppress(psutil.NoSuchProcess):
+        {"scheduler": [psutil.Process(snakemake.pid)], "job": jobs, "run": runs}[victim][0].kill()
+
+
+def runs_of(jobs):
+    """A job's children are the guardians of its runs, theirs the runs."""
+    return [run for job in jobs for guardian in alive_children(job) for run in alive_children(guardian)]
 
 
 def is_batch(process):
@@ -118,15 +120,20 @@ def test_kills_at_random_instants_change_nothing(tmp_path):
     assert len(expected) == (2 * 3 + 1) * 4
 
     rng = np.random.default_rng(7)
-    kills, rounds = 0, 0
-    while kills < KILLS:
+    kills, rounds = planned_kills(rng), 0
+    while kills:
         workflow, ended = Workflow(tmp_path / f"disturbed-{rounds}"), False
         while not ended:
             snakemake = workflow.start(*ROWS, **grid())
             members = []
-            while kills < KILLS and not exits_within(snakemake, rng.uniform(0.2, 4.0)):
+            while kills and not exits_within(snakemake, rng.uniform(0.2, 3.0)):
+                victim, during_a_run = kills[0]
                 members = family(psutil.Process(snakemake.pid))
-                kills += kill(VICTIMS[rng.integers(len(VICTIMS))], snakemake)
+                jobs = [member for member in members if is_batch(member)]
+                runs = runs_of(jobs)
+                if runs or not during_a_run:
+                    kill(victim, snakemake, jobs, runs)
+                    kills.pop(0)
             out, err = snakemake.communicate()
             assert gone(members) == []
             unlocked(workflow, out + err)

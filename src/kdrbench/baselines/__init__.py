@@ -1,7 +1,14 @@
 """Baseline methods: what scikit-learn offers for the same task, to be printed beside the solvers."""
 
-from kdrbench.baselines.contract import Baseline, BaselineTask, Classification, Classifier, Clustering
-from kdrbench.baselines.registry import BASELINES, build_baseline
+from kdrbench.baselines.contract import (
+    BASELINES,
+    Baseline,
+    BaselineTask,
+    Classification,
+    Classifier,
+    Clustering,
+    build_baseline,
+)
 
 __all__ = [
     "BASELINES",

@@ -1,20 +1,38 @@
-"""The contract of a baseline method: a frozen dataclass of its options that learns from features alone.
+"""The contract of a baseline method, and baselines by name.
 
-Features are taken as they are: whoever calls scales them, with the statistics of the training samples.
+A baseline is a frozen dataclass of its options that learns from features alone. Features are taken as they are: whoever
+calls scales them, with the statistics of the training samples. A baseline's module is imported when it is first used.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.methods import build_method
 from kdrbench.parameters import whole
 from kdrbench.problems.objective import check_features
+
+_CLASSIFICATION = "kdrbench.baselines.classification"
+_CLUSTERING = "kdrbench.baselines.clustering"
+BASELINES: dict[str, str] = {
+    "kernel_pca_svm": f"{_CLASSIFICATION}:KernelComponentsSVM",
+    "lda": f"{_CLASSIFICATION}:LinearDiscriminant",
+    "lda_svm": f"{_CLASSIFICATION}:DiscriminantSVM",
+    "nca_svm": f"{_CLASSIFICATION}:NeighbourhoodComponentsSVM",
+    "pca_spectral_clustering": f"{_CLUSTERING}:PrincipalComponentsSpectralClustering",
+    "pca_svm": f"{_CLASSIFICATION}:PrincipalComponentsSVM",
+    "spectral_clustering": f"{_CLUSTERING}:SpectralClustering",
+    "svm": f"{_CLASSIFICATION}:SupportVectorMachine",
+}
+# What a baseline's class must have, besides the method of its task.
+CONTRACT = ("task", "imports")
 
 
 class BaselineTask(StrEnum):
@@ -94,3 +112,24 @@ def check_clusters(features: FloatArray, n_clusters: int) -> None:
 def random_state(rng: np.random.Generator) -> int:
     """Return what scikit-learn takes for a seed, drawn from ``rng``."""
     return int(rng.integers(2**31))
+
+
+_WORK: dict[str, str] = {BaselineTask.CLASSIFICATION: "fit", BaselineTask.CLUSTERING: "cluster"}
+
+
+def build_baseline(definition: Mapping[str, Any]) -> Classification | Clustering:
+    """Return the baseline that ``definition`` (``method`` and options of it) names.
+
+    ``method`` is a registered name, a file, ``module:Class`` or an entry point's name (:mod:`kdrbench.plugins`).
+
+    Raises ``InputError`` for an unknown method or option, a value of the wrong type, or a class that does not keep
+    the contract of its task.
+    """
+    baseline = build_method("baseline", definition, BASELINES, CONTRACT)
+    task = str(baseline.task)
+    if task not in _WORK or not callable(getattr(baseline, _WORK[task], None)):
+        raise InputError(
+            f"baseline method {definition['method']!r} has task {task!r}; it must be classification, with a method "
+            "fit, or clustering, with a method cluster"
+        )
+    return cast("Classification | Clustering", baseline)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
+
+from kdrbench.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,8 @@ class Batch:
 
     @property
     def cell_name(self) -> str:
-        """The names of the cell below its data set, as traces and findings hold them."""
-        return "/".join(self.cell)
+        """The names of the cell below its experiment, as traces and findings hold them."""
+        return "/".join((self.dataset, *self.cell))
 
     @property
     def path(self) -> str:
@@ -82,7 +86,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Bundle:
-    """What one job of Snakemake makes: a batch, or several of one experiment and data set.
+    """What one job of Snakemake makes: a batch, or several of one experiment.
 
     ``path`` is the place of their common files below any folder of results, without extension.
     """
@@ -101,20 +105,20 @@ class Bundle:
         return self.batches[0].experiment
 
     @property
-    def dataset(self) -> str:
-        """The data set of all batches."""
-        return self.batches[0].dataset
+    def datasets(self) -> list[str]:
+        """The data sets of the batches, each once."""
+        return list(dict.fromkeys(batch.dataset for batch in self.batches))
 
-    def to_json(self) -> str:
-        """Return the bundle as one line of JSON, short enough for a command: shared values are written once."""
-        batches = [json.loads(batch.to_json()) for batch in self.batches]
-        common = {name: value for name, value in batches[0].items() if all(one[name] == value for one in batches)}
-        differing = [{name: value for name, value in one.items() if name not in common} for one in batches]
-        values = {"path": self.path, "common": common, "batches": differing}
-        return json.dumps(values, sort_keys=True, separators=(",", ":"))
+    def to_word(self) -> str:
+        """Return the bundle as a word of a command, compressed: Linux allows 128 KiB for the whole command."""
+        text = "\n".join([self.path, *(batch.to_json() for batch in self.batches)])
+        return base64.urlsafe_b64encode(zlib.compress(text.encode(), level=9)).decode("ascii")
 
     @classmethod
-    def from_json(cls, text: str) -> Bundle:
-        """Read what :meth:`to_json` wrote."""
-        values = json.loads(text)
-        return cls(values["path"], tuple(Batch.from_values(values["common"] | one) for one in values["batches"]))
+    def from_word(cls, word: str) -> Bundle:
+        """Read what :meth:`to_word` wrote; raises ``InputError`` for anything else."""
+        try:
+            path, *lines = zlib.decompress(base64.urlsafe_b64decode(word)).decode().split("\n")
+            return cls(path, tuple(map(Batch.from_json, lines)))
+        except (ValueError, KeyError, TypeError, zlib.error) as error:
+            raise InputError(f"not a job as Bundle.to_word writes it: {word[:40]!r}") from error

@@ -10,12 +10,11 @@ from functools import partial
 from typing import Any
 
 from kdrbench.bench.batch import Batch
-from kdrbench.bench.checkpoint import read_checkpoint
-from kdrbench.bench.isolation.pauses import Pauses
+from kdrbench.bench.isolation.limits import Pauses
 from kdrbench.bench.isolation.supervisor import GRACE_S, Exit, ProcessExit, supervise
 from kdrbench.bench.provenance import Provenance
 from kdrbench.bench.record import Record
-from kdrbench.bench.referee import Referee, RunFiles
+from kdrbench.bench.referee import Referee
 from kdrbench.bench.run import (
     Run,
     RunResult,
@@ -26,6 +25,7 @@ from kdrbench.bench.run import (
     time_of,
     was_killed,
 )
+from kdrbench.bench.run_files import RunFiles, read_checkpoint
 from kdrbench.bench.stage import RunContext, Stage, cross
 from kdrbench.bench.workspace import Workspace
 from kdrbench.datasets import Dataset
@@ -122,7 +122,7 @@ class RowMaker:
 
 
 def run_batch(
-    batch: Batch, load: Callable[[], Dataset], context: RunContext, workspace: Workspace[Any], make_rows: RowMaker
+    batch: Batch, load: Callable[[str], Dataset], context: RunContext, workspace: Workspace[Any], make_rows: RowMaker
 ) -> set[int]:
     """Make every run of the batch that has no usable rows, as far as the budget goes; return the runs made.
 
@@ -134,7 +134,7 @@ def run_batch(
         missing = [number for number in batch.runs if number not in usable]
         if not missing:
             return set()
-        dataset = load()
+        dataset = load(batch.dataset)
         check_data(batch, dataset)
         prepared = make_rows.stage.prepare(batch, dataset, context)
         for number in missing:

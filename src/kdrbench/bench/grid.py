@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import GRACE_S
-from kdrbench.bench.job_size import AUTO, MOST_OF_A_KERNEL_S, job_of, runs_per_batch
+from kdrbench.bench.job_size import AUTO, job_of, runs_per_batch
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.sources import Sources, sources_of
 from kdrbench.bench.stage import Cell, Config, Stage
@@ -26,12 +27,20 @@ class Grid:
     """All batches of a checked configuration.
 
     ``stage_of`` returns the stage of an experiment. ``environment`` is the conda environment that batches run in, if
-    they do not run in this one: its file then represents the versions of packages.
+    they do not run in this one: its file then represents the versions of packages. Reading the sources takes longer
+    than the rest; ``hashed`` as false leaves them out, for who asks for definitions alone.
     """
 
-    def __init__(self, config: Config, stage_of: Callable[[Config], Stage], environment: Path | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        stage_of: Callable[[Config], Stage],
+        environment: Path | None = None,
+        *,
+        hashed: bool = True,
+    ) -> None:
         self.config = config
-        self._stage_of, self._environment = stage_of, environment
+        self._stage_of, self._environment, self._hashed = stage_of, environment, hashed
         self._registry = registry_of(config)
         self._sources_of_roots: dict[tuple[str, ...], Sources] = {}
         self._run_s: dict[str, float] = {}
@@ -99,12 +108,13 @@ class Grid:
         """Return the minutes that a cluster must grant a job: its runs at their limit, the referee, and ten more.
 
         One run counts twice, since a run that is killed from outside is made again. Of cells that share a job two runs
-        may reach their limit; each cell counts for at most sixty times what such a cell is estimated to take.
+        may reach their limit; each cell counts for at most sixty times what it is estimated to take.
         """
         run_s = _REFEREE * (self.limits(bundle.experiment).time_s + GRACE_S)
         cells_s = [len(batch.runs) * run_s for batch in bundle.batches]
         if len(cells_s) > 1:
-            cells_s = [run_s, *(min(cell_s, 60 * MOST_OF_A_KERNEL_S) for cell_s in cells_s)]
+            most_s = [60 * max(1.0, len(batch.runs) * self.estimated_s(batch)) for batch in bundle.batches]
+            cells_s = [run_s, *map(min, cells_s, most_s)]
         return math.ceil((run_s + sum(cells_s)) / 60) + 10
 
     def estimated_s(self, batch: Batch) -> float:
@@ -127,11 +137,10 @@ class Grid:
         """Return what the jobs of one experiment make, or those of all."""
         return [bundle for bundle in self._bundles.values() if experiment in (None, bundle.experiment)]
 
-    def bundle(self, experiment: str, dataset: str, cells: str) -> Bundle:
-        """Return what the job makes whose path is of these parts; ``ConfigError`` if the configuration holds none."""
-        path = "/".join((experiment, dataset, cells))
+    def bundle(self, path: str) -> Bundle:
+        """Return what the job of this path makes; ``ConfigError`` if the configuration holds none."""
         if path not in self._bundles:
-            jobs = [bundle.path for bundle in self.bundles(experiment) if bundle.dataset == dataset]
+            jobs = [bundle.path for bundle in self.bundles(path.partition("/")[0])]
             raise ConfigError(f"{unknown_name('job', path, jobs)} Cheap cells share one, see docs/experiments.md")
         return self._bundles[path]
 
@@ -160,8 +169,7 @@ class Grid:
                     yield job_of(batch, asked, cell), batch, cell.run_s
 
     def _batch(self, name: str, cell: Cell, runs: tuple[int, ...]) -> Batch:
-        sources = self._sources(cell.roots)
-        return Batch(
+        batch = Batch(
             system=self.config["experiments"][name]["system"],
             experiment=name,
             dataset=cell.dataset,
@@ -172,12 +180,10 @@ class Grid:
             rows=cell.rows,
             seed=self.config["seed"],
             threads=self.threads,
-            sources_sha256=sources.sha256,
-            packages=sources.packages_in(self._environment),
         )
-
-    def _sources(self, roots: tuple[str, ...]) -> Sources:
-        """Return what results depend on in code."""
-        if roots not in self._sources_of_roots:
-            self._sources_of_roots[roots] = sources_of(roots)
-        return self._sources_of_roots[roots]
+        if not self._hashed:
+            return batch
+        if cell.roots not in self._sources_of_roots:
+            self._sources_of_roots[cell.roots] = sources_of(cell.roots)
+        sources = self._sources_of_roots[cell.roots]
+        return replace(batch, sources_sha256=sources.sha256, packages=sources.packages_in(self._environment))

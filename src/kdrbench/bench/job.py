@@ -64,7 +64,7 @@ class _Calibrations:
 
 
 def run_job(
-    stage: Stage, bundle: Bundle, load: Callable[[], Dataset], context: RunContext, files: JobFiles
+    stage: Stage, bundle: Bundle, load: Callable[[str], Dataset], context: RunContext, files: JobFiles
 ) -> list[Record]:
     """Make what has no usable rows, as far as the budget goes, then publish rows and traces of all as whole files.
 
@@ -80,7 +80,7 @@ def run_job(
     return records
 
 
-def _run_all(stage: Stage, bundle: Bundle, load: Callable[[], Dataset], context: RunContext, files: JobFiles) -> int:
+def _run_all(stage: Stage, bundle: Bundle, load: Callable[[str], Dataset], context: RunContext, files: JobFiles) -> int:
     """Run the batches one after the other; return how many runs were made."""
     pending = [
         batch for batch in bundle.batches if not _is_complete(files.workspace(batch, stage.record), batch, context)

@@ -3,8 +3,8 @@
 Starting a job takes a second or two, so cheap runs share one. Costly ones get a job each, so that they run side by side
 and an interruption loses little. By what all runs of a cell are estimated to take together they are made in
 
-    at most 10 s     one job of all such cells of the experiment and data set
-    at most 30 s     one job of all such cells that differ in the method alone
+    at most 10 s     one job of all such cells of the experiment
+    at most 30 s     one job of all such cells of a data set that differ in the method alone
     at most 300 s    one job of the cell
     more             a job each
 
@@ -18,7 +18,7 @@ from kdrbench.bench.stage import Cell
 
 AUTO, CHEAP = "auto", "cheap"
 # Seconds of a cell.
-MOST_OF_A_DATASET_S, MOST_OF_A_KERNEL_S, MOST_OF_A_CELL_S = 10.0, 30.0, 300.0
+MOST_OF_AN_EXPERIMENT_S, MOST_OF_A_KERNEL_S, MOST_OF_A_CELL_S = 10.0, 30.0, 300.0
 
 
 def runs_per_batch(asked: str | int, cell: Cell) -> int:
@@ -36,5 +36,5 @@ def job_of(batch: Batch, asked: str | int, cell: Cell) -> str:
     cell_s = cell.n_runs * cell.run_s
     if asked != AUTO or cell_s > MOST_OF_A_KERNEL_S:
         return batch.path
-    names = batch.cell[:-1] if cell_s > MOST_OF_A_DATASET_S else ()
-    return "/".join((batch.experiment, batch.dataset, *names, CHEAP))
+    names = (batch.dataset, *batch.cell[:-1]) if cell_s > MOST_OF_AN_EXPERIMENT_S else ()
+    return "/".join((batch.experiment, *names, CHEAP))

@@ -90,10 +90,12 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
 @cache
 def column_types(kind: type[Record]) -> dict[str, Any]:
     """Return the columns of a record class, flattened, with their types."""
-    own = {name: hint for name, hint in _types_of(kind).items() if name != "provenance"}
+    own = dict(_types_of(kind))  # type: ignore[arg-type]
+    del own["provenance"]
     return own | _types_of(Provenance)
 
 
+@cache
 def _types_of(kind: type[Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.pauses import Pauses
-from kdrbench.bench.traces import TraceLine, read_array, save_array
+from kdrbench.bench.isolation.limits import Limits, Pauses
+from kdrbench.bench.run_files import RunFiles, TraceLine, save_array
 from kdrbench.errors import KdrbenchError
 
 _Value = TypeVar("_Value")
@@ -66,44 +63,6 @@ class Clock:
     def seconds(self) -> Seconds:
         """What has been counted so far."""
         return Seconds(self.wall_s, self.cpu_s)
-
-
-@dataclass(frozen=True)
-class RunFiles:
-    """The files of one run: all that is left of it when its process is killed."""
-
-    folder: Path
-
-    @property
-    def trace(self) -> Path:
-        """Lines of seconds, cost, relative stationarity and calls of oracles."""
-        return self.folder / "trace.jsonl"
-
-    @property
-    def results(self) -> Path:
-        """A line for each result that the run has handed over; the last one of a key counts."""
-        return self.folder / "results.jsonl"
-
-    @property
-    def checkpoint(self) -> Path:
-        """The state from which an interrupted run goes on."""
-        return self.folder / "checkpoint.npz"
-
-    def array(self, name: str) -> Path:
-        """Return the place of an array that the run leaves, for instance its projection."""
-        return self.folder / f"{name}.npy"
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays that the run has left, by name."""
-        arrays = {path.stem: read_array(path) for path in sorted(self.folder.glob("*.npy"))}
-        return {name: array for name, array in arrays.items() if array is not None}
-
-    def clear(self) -> None:
-        """Make room for a run: one that has a checkpoint keeps that, its trace and its last iterate."""
-        if not self.checkpoint.exists():
-            shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.results.unlink(missing_ok=True)
 
 
 @dataclass

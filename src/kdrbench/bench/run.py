@@ -16,8 +16,8 @@ import numpy as np
 
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import BENCH_FAULT, Exit, ProcessExit, SupervisionError
-from kdrbench.bench.referee import BenchFaultError, Referee, RunFiles, Seconds, columns_of
-from kdrbench.bench.traces import read_trace
+from kdrbench.bench.referee import BenchFaultError, Referee, Seconds, columns_of
+from kdrbench.bench.run_files import RunFiles, read_trace
 from kdrbench.status import Status
 
 MOST_REPEATS = 100

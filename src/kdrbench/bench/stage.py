@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import psutil
 
 from kdrbench.bench.batch import Batch
-from kdrbench.bench.isolation.calibration import calibration_s
-from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.isolation.limits import Limits, SpentLog
 from kdrbench.bench.isolation.supervisor import SupervisionError
+from kdrbench.bench.provenance import calibration_s
 from kdrbench.bench.record import Record
-from kdrbench.bench.referee import Referee, RunFiles
+from kdrbench.bench.referee import Referee
 from kdrbench.bench.run import Run, RunResult
-from kdrbench.bench.spent_log import SpentLog
+from kdrbench.bench.run_files import RunFiles
 from kdrbench.datasets import Dataset
 
 Config = Mapping[str, Any]

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, Generic
 
 from kdrbench.bench.batch import Batch
-from kdrbench.bench.checkpoint import read_checkpoint
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.record import AnyRecord, append_records, read_records, write_records
-from kdrbench.bench.referee import RunFiles
+from kdrbench.bench.run_files import RunFiles, read_checkpoint
 from kdrbench.files import write_text
 from kdrbench.status import Status
 

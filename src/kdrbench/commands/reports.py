@@ -106,7 +106,7 @@ def figure(name: str, config: Config, results: Path, store: Path, out: Path) -> 
 @click.option("--out", type=FILE, required=True, help="The PNG file to write.")
 def picture(name: str, mirror: str, out: Path) -> None:
     """Fetch and verify the image whose colours are the data set NAME."""
-    from kdrbench.datasets.picture import picture_bytes
+    from kdrbench.datasets.load import picture_bytes
     from kdrbench.files import write_bytes
 
     write_bytes(out, picture_bytes(name, mirror=mirror or None))

@@ -204,7 +204,7 @@ def _trace(results: Path, record: Record) -> list[dict[str, float]]:
 
     path = results / "traces" / record.provenance.trace_file
     points = read_points(path) if path.is_file() else {}
-    cell = "/".join(str(getattr(record, name)) for name in record.CELL)
+    cell = "/".join(str(getattr(record, name)) for name in ("dataset", *record.CELL))
     return [
         {key: point[key] for key in ("time_s", "cost", "stationarity")} for point in points.get((cell, record.run), [])
     ]

@@ -146,14 +146,8 @@ def _prepare(name: str, config: Mapping[str, Any], mirror: str, folder: Path) ->
     from kdrbench.datasets import load_dataset, load_own, save_prepared
 
     definitions = config["datasets"]
-    save_prepared(
-        load_own(name, definitions[name]) if name in definitions else load_dataset(name, mirror=mirror or None),
-        _data_in(folder),
-    )
-
-
-def _data_in(folder: Path) -> Path:
-    return folder / "data.npz"
+    dataset = load_own(name, definitions[name]) if name in definitions else load_dataset(name, mirror=mirror or None)
+    save_prepared(dataset, folder / f"{name}.npz")
 
 
 def _run_batch(batch: Batch, settings: Mapping[str, Any], folder: Path) -> list[Record]:
@@ -165,7 +159,7 @@ def _run_batch(batch: Batch, settings: Mapping[str, Any], folder: Path) -> list[
 
     files, record = JobFiles.of(folder, batch.path), build_stage(batch.system).record
     command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--repeat-for-s", "0"]
-    command += ["--job", Bundle(batch.path, (batch,)).to_json(), "--data", _data_in(folder), "--results", folder]
+    command += ["--job", Bundle(batch.path, (batch,)).to_word(), "--data", folder, "--results", folder]
     command += ["--time-limit-s", str(settings["time_limit"]), "--memory-limit-mib", str(settings["memory_limit"])]
     # This process is the one that the batch must not outlive.
     environment = {**os.environ, "KDRBENCH_SCHEDULER_PID": str(os.getpid())}
@@ -193,7 +187,7 @@ def _watch(
 
 def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> str:
     """Return what the trace of the last run that has begun says."""
-    from kdrbench.bench.traces import read_trace
+    from kdrbench.bench.run_files import read_trace
 
     begun = [number for number in batch.runs if workspace.run(number).trace.exists()]
     trace = read_trace(workspace.run(begun[-1]).trace) if begun else []

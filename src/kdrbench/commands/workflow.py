@@ -38,8 +38,8 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
 
 
 @click.command()
-@click.option("--job", required=True, help="The batches of the job as JSON, as the workflow's grid gives them.")
-@click.option("--data", type=FILE, required=True, help="The prepared data set.")
+@click.option("--job", required=True, help="The batches of the job, as the workflow's grid gives them.")
+@click.option("--data", type=FILE, required=True, help="Folder of prepared data sets.")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
 @click.option("--time-limit-s", type=float, required=True, help="Limit of one run, on the clock of its method.")
 @click.option("--memory-limit-mib", type=float, required=True, help="Memory limit of one run.")
@@ -68,10 +68,10 @@ def batch(
     # threads are set: numpy reads them once, when it is loaded.
     with (any_cores if untimed else owned_cores)(threads) as cores:
         from kdrbench.bench.batch import Bundle
+        from kdrbench.bench.isolation.limits import SpentLog
         from kdrbench.bench.isolation.supervisor import SCHEDULER_VARIABLE
         from kdrbench.bench.job import run_job
         from kdrbench.bench.publish import JobFiles
-        from kdrbench.bench.spent_log import SpentLog
         from kdrbench.bench.stage import RunContext
         from kdrbench.datasets import load_prepared
         from kdrbench.stages import build_stage
@@ -86,9 +86,9 @@ def batch(
             timed=not untimed,
             spent_log=SpentLog(results / ".workspace" / "spent.txt", budget_s),
         )
-        bundle, results = Bundle.from_json(job), results.absolute()
+        bundle, results = Bundle.from_word(job), results.absolute()
         stage, files = build_stage(bundle.system), JobFiles.of(results, bundle.path)
-        run_job(stage, bundle, lambda: load_prepared(data), context, files)
+        run_job(stage, bundle, lambda name: load_prepared(data / f"{name}.npz"), context, files)
 
 
 @click.command("freeze-config")
@@ -111,9 +111,9 @@ def freeze_config(text: str, out: Path) -> None:
 @click.option("--out", type=FILE, required=True, help="The CSV table to write.")
 def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) -> None:
     """Merge the records that CONFIG expects of the EXPERIMENTS of one system; a missing run is an error."""
-    from kdrbench.bench.merge import merge_records, rows_lost
+    from kdrbench.bench.publish import merge_records, rows_lost
 
-    grid = _grid(config)
+    grid = _grid(config, hashed=False)
     paths = [Path(path) for name in experiments for path in grid.experiment_paths(name, "records", results)]
     expected = grid.expected(list(experiments))
     if lost := rows_lost(out, len(expected)):
@@ -153,7 +153,7 @@ def status(results: Path, name: str, watch: float | None) -> None:
     from kdrbench.reports.progress import losing_lines, progress_lines
     from kdrbench.stages.ikdr.controls import losing_cells
 
-    grid = _grid(_frozen(results, name))
+    grid = _grid(_frozen(results, name), hashed=True)
     while True:
         progress = progress_of(grid, results)
         if watch and sys.stdout.isatty():
@@ -185,9 +185,9 @@ def _frozen(results: Path, name: str) -> Path:
     return there[0]
 
 
-def _grid(config: Path) -> Grid:
+def _grid(config: Path, *, hashed: bool) -> Grid:
     import json
 
     from kdrbench.stages.config import load_grid
 
-    return load_grid(json.loads(config.read_text(encoding="utf-8")))
+    return load_grid(json.loads(config.read_text(encoding="utf-8")), hashed=hashed)

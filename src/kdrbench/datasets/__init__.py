@@ -1,12 +1,19 @@
 """Data sets by name: where they come from, how they are verified, parsed and standardised."""
 
 from kdrbench.datasets import synthetic
-from kdrbench.datasets.dataset import Dataset, Labelling, check_dataset, load_prepared, save_prepared
-from kdrbench.datasets.kernel_set import KernelSet, check_kernel_set
+from kdrbench.datasets.dataset import (
+    Dataset,
+    KernelSet,
+    Labelling,
+    Standardiser,
+    check_dataset,
+    check_kernel_set,
+    load_prepared,
+    save_prepared,
+)
 from kdrbench.datasets.load import load_any, load_dataset, load_kernel_set
 from kdrbench.datasets.own import entry_of, load_own, registry_of
 from kdrbench.datasets.registry import DatasetEntry, SourceFile, load_registry
-from kdrbench.datasets.standardise import Standardiser
 
 __all__ = [
     "Dataset",

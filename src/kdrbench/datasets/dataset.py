@@ -1,4 +1,4 @@
-"""A data set in memory and in its prepared file."""
+"""Data sets in memory and in their prepared file, and how features are standardised."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import DataError, unknown_name
+from kdrbench.errors import DataError, InputError, unknown_name
 from kdrbench.files import replacing
 from kdrbench.kernels.family import FloatArray
+from kdrbench.problems.objective import check_features
 
 # Rows are hashed and checked this many bytes at a time: a copy of a large set would double what it takes.
 _BLOCK_BYTES = 2**23
+# A column whose spread is this small beside its size is constant up to rounding.
+_RELATIVE_SPREAD = 1e-12
 
 
 @dataclass(frozen=True)
@@ -137,3 +140,78 @@ def load_prepared(path: Path) -> Dataset:
                 for number in range(count)
             ),
         )
+
+
+@dataclass(frozen=True)
+class Standardiser:
+    """x -> (x - mean) / scale, feature by feature; ``scale`` is the population standard deviation (ddof 0).
+
+    Constant features (``constant`` is true there) become exactly zero, in new samples too: nothing was
+    learned about their scale.
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    constant: NDArray[np.bool_]
+
+    @classmethod
+    def fit(cls, features: FloatArray) -> Standardiser:
+        """Take mean and spread from training ``features`` (n x d); ``InputError`` if NaN, infinite or empty."""
+        check_features(features)
+        # Scaling first keeps squares of huge values finite and those of tiny values above zero.
+        largest = np.abs(features).max(axis=0)
+        unit = np.where(largest > 0, largest, 1.0)
+        scaled = features / unit
+        mean, spread = scaled.mean(axis=0), scaled.std(axis=0)
+        constant = spread <= _RELATIVE_SPREAD
+        return cls(mean * unit, np.where(constant, 1.0, spread * unit), constant)
+
+    def transform(self, features: FloatArray) -> FloatArray:
+        """Return standardised features; ``InputError`` when their number is not the fitted one."""
+        if features.ndim != 2 or features.shape[1] != self.mean.size:
+            raise InputError(f"expected n x {self.mean.size} features as fitted, got shape {features.shape}")
+        result = (features - self.mean) / self.scale
+        result[:, self.constant] = 0.0
+        return result
+
+
+@dataclass(frozen=True)
+class KernelSet:
+    """``kernel``: n x n, float64, C-contiguous, symmetric, positive semidefinite; ``labels``: n class codes."""
+
+    name: str
+    kernel: FloatArray
+    labels: NDArray[np.int64]
+    class_names: tuple[str, ...]
+
+    @property
+    def content_sha256(self) -> str:
+        """SHA-256 of shape, little-endian values and labels."""
+        digest = hashlib.sha256(repr(self.kernel.shape).encode())
+        digest.update(self.kernel.astype("<f8").tobytes())
+        digest.update(self.labels.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+
+def check_kernel_set(data: KernelSet) -> None:
+    """Raise ``DataError`` unless the kernel is square, finite, symmetric and positive semidefinite up to rounding.
+
+    Text files round to some decimals, and rounding each entry by e moves an eigenvalue by at most n e: eigenvalues
+    down to -n e are let pass for e = 1e-6 of the largest entry, the error of values printed with six digits.
+    """
+    kernel, n = data.kernel, len(data.labels)
+    if kernel.shape != (n, n) or n == 0:
+        raise DataError(
+            f"kernel {data.name!r} has shape {kernel.shape} and {n} labels; it must be square, a row a label"
+        )
+    if not np.isfinite(kernel).all():
+        raise DataError(f"kernel {data.name!r} holds NaN or infinite values")
+    if not np.array_equal(kernel, kernel.T):
+        row, column = np.argwhere(kernel != kernel.T)[0]
+        raise DataError(
+            f"kernel {data.name!r} is not symmetric: entry ({row}, {column}) is {kernel[row, column]}, entry "
+            f"({column}, {row}) is {kernel[column, row]}"
+        )
+    smallest = float(np.linalg.eigvalsh(kernel)[0])
+    if smallest < -1e-6 * n * np.abs(kernel).max():
+        raise DataError(f"kernel {data.name!r} is not positive semidefinite: its smallest eigenvalue is {smallest:g}")

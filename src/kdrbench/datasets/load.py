@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.datasets import parsers
-from kdrbench.datasets.dataset import Dataset, Labelling, check_dataset
+from kdrbench.datasets.dataset import Dataset, KernelSet, Labelling, check_dataset, check_kernel_set
 from kdrbench.datasets.fetch import Sources, fetch_file
-from kdrbench.datasets.kernel_set import KernelSet, check_kernel_set
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import DataError, unknown_name
 
 _Data = TypeVar("_Data", Dataset, KernelSet)
+_PICTURES = "unique_colours"
 
 
 def load_dataset(name: str, *, mirror: str | None = None) -> Dataset:
@@ -138,3 +138,23 @@ def _check_registered(entry: DatasetEntry, what: str, found: object, registered:
 def _check_content(entry: DatasetEntry, found: str) -> None:
     if entry.content_sha256:
         _check_registered(entry, "values with SHA-256", found, entry.content_sha256)
+
+
+def is_picture(entry: DatasetEntry) -> bool:
+    """Whether the samples are the colours of an image."""
+    return entry.parser == _PICTURES
+
+
+def picture_bytes(name: str, *, mirror: str | None = None) -> bytes:
+    """Return the verified PNG file of a data set.
+
+    Raises ``DataError`` when the set is unknown or no picture, or the file cannot be had.
+    """
+    entry = find_entry(name)
+    if not is_picture(entry):
+        raise DataError(f"data set {name!r} is no image of which the colours are the samples")
+    return fetch_file(entry, entry.files[0], Sources(mirror or ""), accept=_any).read_bytes()
+
+
+def _any(path: Path) -> None:
+    """Accept the file: it is verified by its SHA-256."""

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.resolved import N_JOBS, evaluation_of, starting_points
+from kdrbench.estimators.common import N_JOBS, evaluation_of, starting_points
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task, learn_from_best

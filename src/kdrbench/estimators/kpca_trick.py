@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from kdrbench import metric_learning
 from kdrbench.errors import InputError
-from kdrbench.estimators.labelled import LabelledTransformer, TransformerMap
+from kdrbench.estimators.common import LabelledTransformer, TransformerMap
 from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from kdrbench import metric_learning
-from kdrbench.estimators.labelled import LabelledTransformer
+from kdrbench.estimators.common import LabelledTransformer
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Declarations, optional
 

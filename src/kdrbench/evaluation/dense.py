@@ -21,8 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kdrbench.evaluation.base import PairSums
-from kdrbench.evaluation.hessian import curvature_form
+from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.kernels import Pairing, RelativeGaussian, Term, terms_of
 from kdrbench.kernels.family import FloatArray, pairing_values
 from kdrbench.problems import TraceObjective

@@ -12,12 +12,18 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.cost_model import APPROXIMATION_SAMPLES, APPROXIMATION_TOLERANCE, Plan, largest_rank, plan
+from kdrbench.evaluation.cost_model import (
+    APPROXIMATION_SAMPLES,
+    APPROXIMATION_TOLERANCE,
+    Evaluation,
+    Plan,
+    largest_rank,
+    plan,
+)
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
-from kdrbench.evaluation.options import Evaluation
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.passes import Report
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning

@@ -1,7 +1,7 @@
 """Exact evaluation linear in n, for kernels whose slopes have explicit features.
 
 For the polynomial (s beta + c)^p of dot products, beta = P P' with P = XW, the slope f' and the curvature f'' are
-polynomials of lower degree, so with the monomial features B_1 and B_2 of :mod:`.feature_maps`
+polynomials of lower degree, so with the monomial features B_1 and B_2 of :func:`monomial_features`
 
     G = Gamma * f'  = p s Gamma * B_1 B_1',           B_1 of degree p - 1
     C = Gamma * f'' = p (p - 1) s^2 Gamma * B_2 B_2', B_2 of degree p - 2
@@ -19,21 +19,55 @@ With ``single_precision`` features and monomials are multiplied in float32 and s
 from __future__ import annotations
 
 from functools import cached_property
+from math import comb, factorial, prod
 
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import PairSums
-from kdrbench.evaluation.feature_maps import monomial_features, n_monomials
-from kdrbench.evaluation.hessian import curvature_form
-from kdrbench.evaluation.initial import cleaned_degrees, initial_surrogate
-from kdrbench.evaluation.weights import GammaSums, Rows, weighted_gram
+from kdrbench.evaluation.base import PairSums, curvature_form
+from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, weighted_gram
 from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 
 # Monomials up to this number of entries are held between calls at one W; larger ones are made chunk by chunk.
 _HELD_ENTRIES = 4_000_000
+
+
+def n_monomials(n_components: int, degree: int) -> int:
+    """Return the number of columns of :func:`monomial_features`: C(q + degree, degree)."""
+    return comb(n_components + degree, degree)
+
+
+def monomial_features(samples: FloatArray, degree: int, offset: float, scale: float) -> FloatArray:
+    """Return B (n x C(q + degree, degree)) with (BB')_ij = (scale p_i'p_j + offset)^degree exactly.
+
+    Its columns are sqrt(degree! / prod_a e_a!) prod_a z_a^e_a over all exponents with sum ``degree``, for
+    z = (sqrt(scale) p, sqrt(offset)): the multinomial theorem.
+    """
+    n_samples, n_components = samples.shape
+    # Variables and monomials as contiguous rows; the transpose that is returned costs nothing.
+    variables = np.empty((n_components + 1, n_samples), dtype=samples.dtype)
+    np.multiply(samples.T, float(np.sqrt(scale)), out=variables[:-1])
+    variables[-1] = np.sqrt(offset)
+    rows, exponents = np.ones((1, n_samples), dtype=samples.dtype), [(0,) * (n_components + 1)]
+    for _ in range(degree):
+        # Variables in ascending order only, so that each monomial is made once.
+        grown = [
+            (source, place)
+            for source, exponent in enumerate(exponents)
+            for place in range(max((at for at, power in enumerate(exponent) if power), default=0), len(exponent))
+        ]
+        products = np.empty((len(grown), n_samples), dtype=samples.dtype)
+        for row, (source, place) in zip(products, grown, strict=True):
+            np.multiply(rows[source], variables[place], out=row)
+        rows = products
+        exponents = [
+            tuple(power + (at == place) for at, power in enumerate(exponents[source])) for source, place in grown
+        ]
+    for row, exponent in zip(rows, exponents, strict=True):
+        row *= float(np.sqrt(factorial(degree) / prod(factorial(power) for power in exponent)))
+    return rows.T
 
 
 def as_polynomial(kernel: object) -> Polynomial | None:

@@ -7,7 +7,7 @@
 | panels | any kernel | n^2 (q + c)/2, or n^2 c where blocks are kept | n c, or n^2/2 where they are kept |
 
 A factor is K = L R' with its diagonal taken away. Polynomials of dot products have L = R, all monomials (see
-:mod:`.feature_maps`); for -|p_i - p_j|^2, L = (P, -s, -1) and R = (2P, 1, s) with s_i = |p_i|^2 and centred P.
+:mod:`.factored`); for -|p_i - p_j|^2, L = (P, -s, -1) and R = (2P, 1, s) with s_i = |p_i|^2 and centred P.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from kdrbench.evaluation.bounded_factor import bounded_factor, kernel_values
-from kdrbench.evaluation.factored import as_polynomial
-from kdrbench.evaluation.feature_maps import monomial_features, n_monomials
-from kdrbench.evaluation.options import Evaluation
+from kdrbench.evaluation.cost_model import Evaluation
+from kdrbench.evaluation.factored import as_polynomial, monomial_features, n_monomials
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.kernels import Combination, Kernel, Squared, Term, gram_matrix, restricted, terms_of
 from kdrbench.kernels.family import FloatArray

@@ -22,13 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import PairSums
+from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.bounded_factor import Factor, kernel_values, pivoted_cholesky
-from kdrbench.evaluation.hessian import curvature_form
-from kdrbench.evaluation.initial import initial_surrogate
-from kdrbench.evaluation.options import SINGLE_PRECISION
+from kdrbench.evaluation.cost_model import SINGLE_PRECISION
 from kdrbench.evaluation.pairs import single_precision_features
-from kdrbench.evaluation.weights import GammaSums, weighted_gram
+from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
 from kdrbench.kernels import Gaussian, Pairing, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, check_value

@@ -31,8 +31,8 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.initial import initial_surrogate
 from kdrbench.evaluation.passes import run_pass
+from kdrbench.evaluation.weights import initial_surrogate
 from kdrbench.kernels import (
     Gaussian,
     Kernel,

@@ -16,9 +16,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from kdrbench.evaluation.base import PairSums
-from kdrbench.evaluation.hessian import curvature_form
-from kdrbench.evaluation.initial import initial_surrogate, slopes_are_one_number
+from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.pairs import (
     Block,
     Elementwise,
@@ -28,7 +26,7 @@ from kdrbench.evaluation.pairs import (
     kernel_slope,
 )
 from kdrbench.evaluation.passes import run_pass
-from kdrbench.evaluation.weights import weighted_gram
+from kdrbench.evaluation.weights import initial_surrogate, slopes_are_one_number, weighted_gram
 from kdrbench.kernels import Pairing
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective

@@ -1,6 +1,6 @@
 """The ISM family of kernels: each is a scalar function f of a pairing beta of two projected samples."""
 
-from kdrbench.kernels.bandwidth import median_distance, neighbour_distances
+from kdrbench.kernels.bandwidth import RelativeGaussian, median_distance, neighbour_distances, restricted
 from kdrbench.kernels.combination import Combination, Term, aligned_weights, gram_matrix, terms_of
 from kdrbench.kernels.family import (
     Gaussian,
@@ -12,7 +12,6 @@ from kdrbench.kernels.family import (
     Squared,
 )
 from kdrbench.kernels.registry import FAMILIES, build_kernel, check_definition, resolve_kernel
-from kdrbench.kernels.relative import RelativeGaussian, restricted
 from kdrbench.kernels.user import UserKernel
 
 __all__ = [

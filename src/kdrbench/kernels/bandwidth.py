@@ -1,8 +1,10 @@
-"""Bandwidths of radial kernels, taken from data."""
+"""Bandwidths of radial kernels, taken from data, and the Gaussian that has one for each sample."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from scipy.spatial import KDTree
 from scipy.spatial.distance import pdist
 
 from kdrbench.errors import InputError, TooFewSamplesError
-from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
+from kdrbench.kernels.family import FloatArray, Kernel, Pairing, pairing_block
 
 # Up to this many samples all distances are held and sorted: 60 MB.
 _HELD_SAMPLES = 4000
@@ -19,6 +21,7 @@ _BINS = 4096
 _SAMPLED = 1000
 _HELD_VALUES = 2_000_000
 _ROUNDING = 1e-13
+Samples = slice | NDArray[np.intp]
 
 
 def median_distance(features: FloatArray) -> float:
@@ -147,3 +150,58 @@ def neighbour_distances(features: FloatArray, neighbour: int = 7) -> FloatArray:
             "bandwidth; remove repeated samples or choose a larger neighbour"
         )
     return distances
+
+
+@dataclass(frozen=True, eq=False)
+class RelativeGaussian:
+    """f_ij(beta) = exp(-beta / (2 sigma_i sigma_j)) over the difference pairing: "RBF-relative".
+
+    ``sigmas`` holds the n bandwidths, distances > 0; beta is the n x n array of all pairs of those samples, in
+    their order, or with ``column_sigmas`` that of the pairs of samples with those. The factor 1/(sigma_i sigma_j) of f'
+    is the matrix Sigma of the papers' surrogate. A kernel on samples with one bandwidth each is positive definite only
+    approximately; solvers do not need it to be.
+
+    Source: NeurIPS 2019, Table 1 and Theorem 3 (Psi = Sigma * Gamma * K).
+
+    Raises ``InputError`` unless the bandwidths are finite and positive, and for beta of another shape.
+    """
+
+    sigmas: FloatArray
+    column_sigmas: FloatArray | None = None
+    pairing: ClassVar[Pairing] = Pairing.DIFFERENCE
+
+    def __post_init__(self) -> None:
+        bad = ~(np.isfinite(self.sigmas) & (self.sigmas > 0))
+        if self.sigmas.ndim != 1 or bad.any():
+            example = f"; sample {int(np.argmax(bad))} has {self.sigmas[bad][0]!r}" if bad.any() else ""
+            raise InputError(f"bandwidths must be one finite number > 0 for each sample{example}")
+
+    def value(self, beta: FloatArray) -> FloatArray:
+        """Return exp(-beta / (2 sigma_i sigma_j))."""
+        scaled: FloatArray = beta * (-0.5 * self._inverse_products(beta))
+        return np.exp(scaled, out=scaled)
+
+    def derivative(self, beta: FloatArray) -> FloatArray:
+        """Return -f(beta) / (2 sigma_i sigma_j)."""
+        return self.value(beta) * (-0.5 * self._inverse_products(beta))
+
+    def second_derivative(self, beta: FloatArray) -> FloatArray:
+        """Return f(beta) / (2 sigma_i sigma_j)^2."""
+        return self.value(beta) * (0.5 * self._inverse_products(beta)) ** 2
+
+    def _inverse_products(self, beta: FloatArray) -> FloatArray:
+        columns = self.sigmas if self.column_sigmas is None else self.column_sigmas
+        n_rows, n_columns = len(self.sigmas), len(columns)
+        if beta.shape != (n_rows, n_columns):
+            raise InputError(
+                f"this kernel has bandwidths for {n_rows} samples, so beta must be {n_rows} x {n_columns}; "
+                f"got shape {beta.shape}"
+            )
+        return np.multiply.outer(1.0 / self.sigmas, 1.0 / columns)
+
+
+def restricted(kernel: Kernel, rows: Samples, columns: Samples) -> Kernel:
+    """Return the kernel for some rows and columns of its samples' pairs: itself, unless samples have bandwidths."""
+    if isinstance(kernel, RelativeGaussian):
+        return RelativeGaussian(kernel.sigmas[rows], kernel.sigmas[columns])
+    return kernel

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from kdrbench.errors import InputError, TooFewSamplesError
-from kdrbench.kernels.bandwidth import median_distance, neighbour_distances
+from kdrbench.kernels.bandwidth import RelativeGaussian, median_distance, neighbour_distances
 from kdrbench.kernels.combination import Combination, Term, aligned_weights
 from kdrbench.kernels.family import (
     FloatArray,
@@ -22,7 +22,6 @@ from kdrbench.kernels.family import (
     Polynomial,
     Squared,
 )
-from kdrbench.kernels.relative import RelativeGaussian
 from kdrbench.methods import build_method, is_own, load_method, unknown_method
 from kdrbench.parameters import COUNT, Instance, check_names, check_value
 

@@ -3,9 +3,15 @@
 from kdrbench.metric_learning.alignment import Alignment, align, aligned_kernel, alignment_target
 from kdrbench.metric_learning.dne import DNE, dne_weights
 from kdrbench.metric_learning.gram import AnyKernel, SamplePairs, scaled_gaussian
-from kdrbench.metric_learning.kernel_pca import RANK_TOLERANCE, KernelPCA, kernel_pca
+from kdrbench.metric_learning.kernel_pca import (
+    RANK_TOLERANCE,
+    KernelMap,
+    KernelPCA,
+    KPCATrick,
+    fit_in_coordinates,
+    kernel_pca,
+)
 from kdrbench.metric_learning.kernel_trick import KDNESolution, KNCAPoint, kdne, knca
-from kdrbench.metric_learning.kpca_trick import KernelMap, KPCATrick, fit_in_coordinates
 from kdrbench.metric_learning.learner import Learner, learn_map
 from kdrbench.metric_learning.lmnn import LMNN, LMNNOptimum, lmnn_optimum
 from kdrbench.metric_learning.lmnn_objective import LMNNObjective, lmnn_objective

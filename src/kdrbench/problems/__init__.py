@@ -1,8 +1,11 @@
 """What is maximised: F(W) = Tr(Gamma K_XW) over orthonormal W, with Gamma kept as factors."""
 
-from kdrbench.problems.approximable import (
+from kdrbench.problems.contract import (
     ApproximableProblem,
     Coordinates,
+    Counters,
+    PassStoppedError,
+    Problem,
     accuracy_of,
     approximation_of,
     evaluated_as,
@@ -11,9 +14,7 @@ from kdrbench.problems.approximable import (
     in_row_space,
     is_approximable,
 )
-from kdrbench.problems.contract import Counters, PassStoppedError, Problem
-from kdrbench.problems.gamma import FactoredGamma, one_hot_columns, supervised_gamma, target_gamma
-from kdrbench.problems.objective import TraceObjective
+from kdrbench.problems.objective import FactoredGamma, TraceObjective, one_hot_columns, supervised_gamma, target_gamma
 
 __all__ = [
     "ApproximableProblem",

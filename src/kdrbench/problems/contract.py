@@ -1,10 +1,18 @@
-"""The contract between problems and solvers."""
+"""The contract between problems and solvers, and what solvers ask of problems that offer cheaper forms of themselves.
+
+The functions below take any :class:`Problem` and answer with the exact problem's own behaviour where nothing else is
+offered. So a solver that uses approximations also runs without them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
+import numpy as np
+
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 
 
@@ -72,3 +80,113 @@ class Problem(Protocol):
     def initial_surrogate(self) -> FloatArray:
         """Return Phi_0, the surrogate with f' replaced by its sign at 0."""
         ...
+
+
+class Coordinates(Protocol):
+    """An orthonormal basis B of a subspace of the features."""
+
+    def lower(self, projection: FloatArray) -> FloatArray:
+        """Return B'W."""
+        ...
+
+    def lift(self, lowered: FloatArray) -> FloatArray:
+        """Return B V."""
+        ...
+
+
+class ApproximableProblem(Problem, Protocol):
+    """A problem that can be evaluated in other ways: nearby, on fewer samples, or in fewer coordinates."""
+
+    # Called with the share of a long pass over the data that is done; answers whether to go on.
+    report: Callable[[float], bool] | None
+
+    def explain(self, n_components: int) -> str:
+        """Say in one sentence how projections to ``n_components`` are evaluated, and why."""
+        ...
+
+    def evaluated(self, evaluator: str) -> Problem:
+        """Return the same problem, evaluated in the way that ``evaluator`` names; counters and report are shared.
+
+        Raises ``InputError`` where the kernel does not allow it.
+        """
+        ...
+
+    def accuracy(self, n_components: int) -> float:
+        """Return the relative stationarity to which gradients can be trusted; 0 where they are exact."""
+        ...
+
+    def approximation(self, n_components: int) -> ApproximableProblem | None:
+        """Return a cheaper problem near this one that shares its counters; ``None`` where this one is cheap."""
+        ...
+
+    def linearised_at(self, projection: FloatArray) -> Problem:
+        """Return the problem with all choices of its approximations made as at W; counters are shared."""
+        ...
+
+    def subsampled(self, n_samples: int) -> Problem | None:
+        """Return the problem of ``n_samples`` of the samples; ``None`` if there are no more than those."""
+        ...
+
+    def in_row_space(self, projection: FloatArray) -> tuple[Problem, Coordinates] | None:
+        """Return the same problem in fewer coordinates that span W, and those; ``None`` where that saves little."""
+        ...
+
+    def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian of F at W as a matrix on the directions B_u e_a' (``basis`` B is d x m).
+
+        The result is mq x mq. Rows and columns count a fastest: entry (ua, vb) is <B_u e_a', Hess F[B_v e_b']>.
+        """
+        ...
+
+
+_OFFERS = ("report", "explain", "evaluated", "accuracy", "approximation", "linearised_at", "subsampled", "in_row_space")
+
+
+def is_approximable(problem: Problem) -> TypeGuard[ApproximableProblem]:
+    """Return whether the problem offers approximations of itself."""
+    return all(hasattr(problem, name) for name in _OFFERS)
+
+
+def approximation_of(problem: Problem, n_components: int) -> ApproximableProblem | None:
+    """Return a cheaper problem near this one, if it offers one."""
+    return problem.approximation(n_components) if is_approximable(problem) else None
+
+
+def accuracy_of(problem: Problem, n_components: int) -> float:
+    """Return the relative stationarity to which gradients can be trusted; 0 where nothing else is known."""
+    return problem.accuracy(n_components) if is_approximable(problem) else 0.0
+
+
+def evaluated_as(evaluator: str, problem: Problem) -> Problem:
+    """Return the problem, evaluated in the way named; ``InputError`` where it offers one way only."""
+    if not is_approximable(problem):
+        raise InputError(f"{type(problem).__name__} cannot be evaluated as {evaluator!r}; make it with build_problem")
+    return problem.evaluated(evaluator)
+
+
+def in_row_space(problem: Problem, projection: FloatArray) -> tuple[Problem, Coordinates] | None:
+    """Return the problem in coordinates of the row space, and those, where it offers them and they save much."""
+    return problem.in_row_space(projection) if is_approximable(problem) else None
+
+
+def explanation_of(problem: Problem, n_components: int) -> str:
+    """Say how projections are evaluated; the name of the problem's class where it does not say."""
+    return problem.explain(n_components) if is_approximable(problem) else type(problem).__name__
+
+
+def hessian_of(problem: Problem, projection: FloatArray, basis: FloatArray) -> FloatArray:
+    """Return the Hessian on the directions B_u e_a' (see :meth:`ApproximableProblem.hessian`).
+
+    It is built from products, one for each direction, where the problem has no oracle of that name.
+    """
+    if callable(hessian := getattr(problem, "hessian", None)):
+        return np.asarray(hessian(projection, basis))
+    q = projection.shape[1]
+    columns = []
+    for column in basis.T:
+        for place in range(q):
+            direction = np.zeros_like(projection)
+            direction[:, place] = column
+            columns.append((basis.T @ problem.hessian_vector(projection, direction)).ravel())
+    matrix = np.array(columns)
+    return 0.5 * (matrix + matrix.T)

@@ -1,15 +1,117 @@
-"""The definition of one problem: data, kernel and Gamma."""
+"""The definition of one problem: data, kernel, and Gamma, the n x n matrix that weighs the kernel's entries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel
-from kdrbench.kernels.family import FloatArray
-from kdrbench.problems.gamma import FactoredGamma
+from kdrbench.kernels.family import FloatArray, pairing_values
+
+
+@dataclass(frozen=True)
+class FactoredGamma:
+    """Gamma = U diag(weights) U', with its diagonal set to zero when ``zero_diagonal`` is true.
+
+    ``factor`` is U, n x r; ``weights`` has length r. A zero diagonal is the papers' convention of dropping
+    each sample's kernel value with itself; defined here once, it holds for cost and surrogate of every solver.
+    ``codes``, where given, numbers the samples 0 to k - 1 such that those of one number have equal rows of U:
+    Gamma is then constant on blocks of samples, which evaluators make use of.
+
+    Raises ``InputError`` for codes that leave out a number.
+    """
+
+    factor: FloatArray
+    weights: FloatArray
+    zero_diagonal: bool = True
+    codes: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        if self.codes is not None and (self.codes.min() < 0 or (np.bincount(self.codes) == 0).any()):
+            raise InputError("codes must number the classes 0 to k - 1, each with at least one sample")
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows and columns of Gamma."""
+        return int(self.factor.shape[0])
+
+    def dense(self) -> FloatArray:
+        """Return Gamma as an n x n array."""
+        gamma: FloatArray = (self.factor * self.weights) @ self.factor.T
+        if self.zero_diagonal:
+            np.fill_diagonal(gamma, 0.0)
+        return gamma
+
+
+def one_hot_columns(labels: ArrayLike) -> FloatArray:
+    """Return the one-hot columns of labels, n x (number of classes), side by side for several label columns.
+
+    Raises ``InputError`` when labels have more than two dimensions, hold NaN, or a column names fewer than two
+    classes.
+    """
+    array = np.asarray(labels)
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise InputError(f"labels must be n entries or n x m columns of labels, got shape {array.shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError("labels must not be NaN or infinite; remove those samples or give them a class")
+    columns = array[:, None] if array.ndim == 1 else array
+    return np.hstack([_one_hot(column) for column in columns.T])
+
+
+def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> FactoredGamma:
+    """Return Gamma = H Y Y' H for one-hot labels Y and the centring matrix H = I - 11'/n.
+
+    ``labels`` has one entry a sample, or n x m columns of labels: Y then holds the one-hot columns of all
+    of them, and Gamma is the sum of the columns' Gammas. There is no factor 1/(n-1)^2 and no scaling of Y, as in
+    the papers.
+
+    Source: NeurIPS 2019, Eq. 2 (HSIC without its constant).
+
+    Raises ``InputError`` as :func:`one_hot_columns`.
+    """
+    one_hot = one_hot_columns(labels)
+    codes = np.unique(one_hot, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+    return FactoredGamma(one_hot - one_hot.mean(axis=0), np.ones(one_hot.shape[1]), zero_diagonal, codes)
+
+
+def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = True) -> FactoredGamma:
+    """Return Gamma = H K_y H for a kernel on continuous targets.
+
+    ``targets`` is n x m (or n entries) of float64; ``kernel`` is applied to the targets themselves, without a
+    projection. The factor holds the eigenvectors of H K_y H whose eigenvalues exceed 1e-12 of the largest, and
+    the weights the eigenvalues, which are negative for kernels that are not positive definite.
+
+    Source: NeurIPS 2019, Eq. 2 with a kernel in place of one-hot labels.
+
+    Raises ``InputError`` when targets hold NaN, have more than two dimensions, or are all equal.
+    """
+    columns = targets[:, None] if targets.ndim == 1 else targets
+    if columns.ndim != 2 or columns.size == 0 or not np.isfinite(columns).all():
+        raise InputError(f"targets must be finite, n entries or n x m; got shape {targets.shape}, perhaps with NaN")
+    if np.ptp(columns, axis=0).max() == 0.0:
+        raise InputError("targets are all equal: there is nothing to learn from them")
+    values = kernel.value(pairing_values(kernel.pairing, columns))
+    centred = values - values.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    weights, factor = np.linalg.eigh(0.5 * (centred + centred.T))
+    kept = np.abs(weights) > 1e-12 * np.abs(weights).max()
+    return FactoredGamma(factor[:, kept], weights[kept], zero_diagonal)
+
+
+def _one_hot(labels: NDArray[Any]) -> FloatArray:
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise InputError(f"labels of one column must be of one type, none missing: {error}") from error
+    if len(classes) < 2:
+        raise InputError(f"labels must name at least 2 classes, got {len(classes)} class(es): {classes.tolist()}")
+    one_hot = np.zeros((labels.size, len(classes)))
+    one_hot[np.arange(labels.size), codes] = 1.0
+    return one_hot
 
 
 @dataclass(frozen=True)

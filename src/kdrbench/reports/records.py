@@ -19,8 +19,7 @@ from kdrbench.errors import InputError
 from kdrbench.stages import build_stage, system_of, table_of
 from kdrbench.stages.ikdr.config import is_scaling, rows_of, runs_of, split_of
 from kdrbench.stages.ikdr.controls import controls_of, losing_cells, random_ones
-from kdrbench.stages.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
-from kdrbench.stages.ikdr.fold import Fold, Split, make_fold, make_subset, whole
+from kdrbench.stages.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL, Fold, Split, make_fold, make_subset, whole
 from kdrbench.stages.ikdr.scores import Metric
 from kdrbench.status import Status
 
@@ -125,8 +124,8 @@ def read_findings(runs: pd.DataFrame, folder: Path, kind: str) -> dict[int, NDAr
 def _places_and_runs(group: pd.DataFrame) -> Iterator[tuple[int, str, int]]:
     """Yield the place (the index), the cell and the number of each run.
 
-    A cell is named by traces and findings as the names below the data set are, as far as the system has them.
+    A cell is named by traces and findings as the names below the experiment are, as far as the system has them.
     """
-    axes = [group[axis].tolist() for axis in ("kernel", "method") if axis in group]
+    axes = [group[axis].tolist() for axis in ("dataset", "kernel", "method") if axis in group]
     for place, run, *names in zip(group.index.tolist(), group["run"].tolist(), *axes, strict=True):
         yield place, "/".join(name for name in names if isinstance(name, str)), int(run)

@@ -1,4 +1,4 @@
-"""The contract of a solver, its result, and the one public entry ``solve``."""
+"""The contract of a solver, its result, the one public entry ``solve``, and solving in the row space."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import OneOf
-from kdrbench.problems import PassStoppedError, Problem, explanation_of, is_approximable
+from kdrbench.problems import PassStoppedError, Problem, explanation_of, in_row_space, is_approximable
 from kdrbench.solvers.geometry.stiefel import feasibility_error
-from kdrbench.solvers.monitor import Monitor, SolveMonitor
+from kdrbench.solvers.monitor import Iterate, Monitor, MonitorProxy, SolveMonitor
 from kdrbench.status import Status
 
 __all__ = ["Solver", "SolverOutcome", "SolverResult", "Status", "TracePoint", "solve"]
@@ -143,3 +143,30 @@ def check_projection(role: str, projection: FloatArray, n_features: int, n_compo
     error = feasibility_error(projection)
     if error > FEASIBILITY_BOUND:
         raise InputError(f"the {role} is not orthonormal: |W'W - I| = {error:.1e} exceeds {FEASIBILITY_BOUND:.0e}")
+
+
+def run_in_row_space(
+    run: Callable[[Problem, FloatArray, Monitor], SolverOutcome], problem: Problem, start: FloatArray, monitor: Monitor
+) -> SolverOutcome:
+    """Return what ``run`` finds, in fewer coordinates where that is worth it; the monitor sees W all the same."""
+    reduced = in_row_space(problem, start)
+    if reduced is None:
+        return run(problem, start, monitor)
+    smaller, space = reduced
+    lifting = cast(Monitor, _LiftingMonitor(monitor, space.lift))
+    outcome = run(smaller, space.lower(start), lifting)
+    return outcome._replace(projection=space.lift(outcome.projection))
+
+
+class _LiftingMonitor(MonitorProxy):
+    """Shows iterates in the original coordinates; they are lifted only when the monitor evaluates them."""
+
+    def __init__(self, monitor: Monitor, lift: Callable[[FloatArray], FloatArray]) -> None:
+        super().__init__(monitor)
+        self._lift = lift
+
+    def keep_going(self, iterate: Iterate) -> bool:
+        return self._monitor.keep_going(lambda: self._lift(iterate() if callable(iterate) else iterate))
+
+    def accept(self, projection: FloatArray) -> None:
+        self._monitor.accept(self._lift(projection))

@@ -26,9 +26,8 @@ import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters
-from kdrbench.problems import Problem
-from kdrbench.solvers.base import SolverOutcome, Status
-from kdrbench.solvers.geometry.row_space import run_in_row_space
+from kdrbench.problems import Problem, evaluated_as
+from kdrbench.solvers.base import SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.geometry.stiefel import eigenvalues_settled, leading_eigenvectors, subspace_turn
 from kdrbench.solvers.monitor import Monitor
 
@@ -89,3 +88,29 @@ def _eigenvectors_of_unprojected(problem: Problem, start: FloatArray, monitor: M
     return SolverOutcome(
         projection, Status.CONVERGED, "one eigendecomposition, with the kernel of the unprojected samples"
     )
+
+
+@dataclass(frozen=True)
+class PairwiseSumISM:
+    """ISM as its first paper computed it: Phi summed pair by pair, a d x d matrix for each pair of samples.
+
+    The test is that on eigenvalues at ``tolerance``, with an iteration cap. The iterates are those of
+    :class:`IterativeSpectralMethod`; only Phi is evaluated as in :mod:`kdrbench.evaluation.on_request`, which takes
+    hundreds of times as long. It is not for use. It is here because the papers' times are of such code: what the matrix
+    form saves can be measured, not only claimed.
+
+    Source: Wu, Ioannidis, Sznaier, Li, Kaeli, Dy, "Iterative Spectral Method for Alternative Clustering", AISTATS 2018
+    (arXiv 1909.03441).
+    """
+
+    tolerance: Annotated[float, POSITIVE] = 0.01
+    max_iterations: Annotated[int, COUNT] = 200
+    requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "solver option")
+
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
+        """Iterate from ``start``."""
+        ism = IterativeSpectralMethod(self.tolerance, self.max_iterations)
+        return ism.run(evaluated_as("pairwise_sum", problem), start, monitor)

@@ -20,9 +20,9 @@ from kdrbench.stages.registry import STAGES, build_stage, stage_of, system_of, t
 RESERVED_NAMES = frozenset({"data", "figures", "findings", "logs", "merged", "reference", "runs", "traces"})
 
 
-def load_grid(config: Config, environment: Path | None = None) -> Grid:
-    """Return the grid of a configuration; ``ConfigError`` for its first fault."""
-    return Grid(checked(config), stage_of, environment)
+def load_grid(config: Config, environment: Path | None = None, *, hashed: bool = True) -> Grid:
+    """Return the :class:`.Grid` of a configuration; ``ConfigError`` for its first fault."""
+    return Grid(checked(config), stage_of, environment, hashed=hashed)
 
 
 def checked(config: Config) -> Config:

@@ -81,18 +81,18 @@ def shell_prefix(workflow: Any) -> str:
 
 
 def data_to_await(bundle: Bundle) -> list[str]:
-    """Return the prepared data file that a job has to wait for.
+    """Return the prepared data files that a job has to wait for.
 
-    For a job that is done, only if the file is there, and marked so that its age does not count: Snakemake reruns
+    For a job that is done, only those that are there, and marked so that their age does not count: Snakemake reruns
     whatever depends on a file that is made again, and a batch names the SHA-256 of its data anyhow. For any other job
     not marked: beside a marked file that is to be made, Snakemake overlooks that the job itself has changed.
     """
     from snakemake.io import ancient
 
-    data, records = f"results/data/{bundle.dataset}.npz", Path(f"results/runs/{bundle.path}.jsonl")
-    if not _made_for(bundle, records):
-        return [data]
-    return [ancient(data)] if Path(data).exists() else []
+    paths = [f"results/data/{dataset}.npz" for dataset in bundle.datasets]
+    if not _made_for(bundle, Path(f"results/runs/{bundle.path}.jsonl")):
+        return paths
+    return [ancient(path) for path in paths if Path(path).exists()]
 
 
 def _made_for(bundle: Bundle, records: Path) -> bool:
@@ -108,7 +108,7 @@ def job_options(grid: Grid, bundle: Bundle) -> str:
 
     A job that runs again makes only the runs that lack a usable row.
     """
-    words = ["--job", bundle.to_json()]
+    words = ["--job", bundle.to_word()]
     if grid.budget_s is not None:
         words += ["--budget-s", f"{grid.budget_s:g}"]
     if not grid.timed(bundle.experiment):

@@ -137,9 +137,10 @@ def test_the_command_finds_arrays_of_the_first_run_and_the_names_of_classes(tmp_
     for folder in ("merged", "data", "findings/third/iris/kdne"):
         (tmp_path / folder).mkdir(parents=True)
     runs.to_csv(tmp_path / "merged" / "third.csv", index=False)
-    stored = {f"kdne/{name}_0": array for name, array in arrays["iris"].items()}
-    # Arrays of another run are not drawn.
-    stored |= {f"kdne/{name}_1": array[:1] for name, array in arrays["iris"].items()}
+    stored = {f"iris/kdne/{name}_0": array for name, array in arrays["iris"].items()}
+    # Arrays of another run or data set are not drawn.
+    stored |= {f"iris/kdne/{name}_1": array[:1] for name, array in arrays["iris"].items()}
+    stored |= {f"wine/kdne/{name}_0": array[:1] for name, array in arrays["iris"].items()}
     np.savez(tmp_path / "findings/third/iris/kdne/0-0.npz", **stored)
     save_prepared(IRIS, tmp_path / "data/iris.npz")
     folders = ["--config", tmp_path / "config.json", "--results", tmp_path, "--store", tmp_path]

@@ -40,7 +40,7 @@ TRACES = {
 def traces(tmp_path):
     for dataset, solver in dict.fromkeys(key[:2] for key in TRACES):
         lines = [
-            trace_line(solver, fold, time_s=time_s, calls=calls, cost=cost)
+            trace_line(solver, fold, dataset=dataset, time_s=time_s, calls=calls, cost=cost)
             for (of, by, fold), points in TRACES.items()
             if (of, by) == (dataset, solver)
             for time_s, calls, cost in points

@@ -45,7 +45,7 @@ def turned(projection, angle):
 def kept(folder, projections, **more):
     """Write what a batch would have found."""
     arrays = {f"projection_{fold}": projection for fold, projection in projections.items()} | more
-    arrays = {f"gaussian/ism_converged/{name}": array for name, array in arrays.items()}
+    arrays = {f"wine/gaussian/ism_converged/{name}": array for name, array in arrays.items()}
     np.savez(folder / "wine-ism_converged.npz", **arrays)
 
 

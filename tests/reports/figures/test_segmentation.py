@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from kdrbench.datasets import Dataset, save_prepared
-from kdrbench.datasets.picture import picture_bytes
+from kdrbench.datasets.load import picture_bytes
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError
 from kdrbench.reports.figures.chart import Chart, from_png
@@ -48,11 +48,15 @@ def folder(tmp_path):
     Image.fromarray(PIXELS).save(tmp_path / "flower.png")
     save_prepared(colours(), tmp_path / "flower.npz")
     save_prepared(faces(), tmp_path / "face.npz")
-    np.savez(tmp_path / "flower-ism.npz", **{f"{CELL}labels_0": FOUND, f"{CELL}given_0": GIVEN})
+    np.savez(tmp_path / "flower-ism.npz", **{f"flower/{CELL}labels_0": FOUND, f"flower/{CELL}given_0": GIVEN})
     np.savez(
-        tmp_path / "face-ism.npz", **{f"{CELL}labels_0": np.array([0, 0, 1]), f"{CELL}given_0": np.array([0, 1, 0])}
+        tmp_path / "face-ism.npz",
+        **{f"face/{CELL}labels_0": np.array([0, 0, 1]), f"face/{CELL}given_0": np.array([0, 1, 0])},
     )
-    np.savez(tmp_path / "four-gaussians-ism.npz", **{f"{CELL}labels_0": FOUND, f"{CELL}given_0": GIVEN})
+    np.savez(
+        tmp_path / "four-gaussians-ism.npz",
+        **{f"four-gaussians/{CELL}labels_0": FOUND, f"four-gaussians/{CELL}given_0": GIVEN},
+    )
     return tmp_path
 
 

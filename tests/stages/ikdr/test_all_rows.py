@@ -9,7 +9,7 @@ from helpers import needs_authors_cancer
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.datasets import load_dataset
 from kdrbench.stages.config import load_grid
-from kdrbench.stages.ikdr.fold import Fold, make_subset, whole
+from kdrbench.stages.ikdr.definition import Fold, make_subset, whole
 from kdrbench.stages.ikdr.scores import Metric, classification_metric, projected_quality, quality_of_labels
 from one_batch import context_of, files_in, run_batch
 

@@ -9,8 +9,7 @@ from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.solvers import build_solver
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.ikdr.clustering_run import make_clustering_run
-from kdrbench.stages.ikdr.definition import CellDefinition
-from kdrbench.stages.ikdr.fold import whole
+from kdrbench.stages.ikdr.definition import CellDefinition, whole
 from kdrbench.stages.ikdr.scores import normalised_mutual_information
 from one_batch import arrays_in, context_of, files_in, run_batch
 
@@ -46,9 +45,9 @@ def test_the_other_labelling_is_found_and_scored_by_the_one_that_is_sought(tmp_p
     assert record.nmi_given < 0.01
     labellings = {"classes": dataset.labels, "short side": dataset.labelling("short side").codes}
     arrays = arrays_in(files)
-    labels = arrays["gaussian/it/labels_0"]
-    assert arrays["gaussian/it/projection_0"].shape == (3, 3)
-    np.testing.assert_array_equal(arrays["gaussian/it/given_0"], dataset.labels)
+    labels = arrays["four-gaussians/gaussian/it/labels_0"]
+    assert arrays["four-gaussians/gaussian/it/projection_0"].shape == (3, 3)
+    np.testing.assert_array_equal(arrays["four-gaussians/gaussian/it/given_0"], dataset.labels)
     # What is kept is what was scored.
     assert record.quality == normalised_mutual_information(labellings[sought], labels)
     assert record.nmi_given == normalised_mutual_information(labellings["classes"], labels)

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from helpers import small_problem
-from kdrbench.bench.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.pauses import Pauses
+from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.isolation.supervisor import Exit, supervise
-from kdrbench.bench.referee import BenchFaultError, Referee, RunFiles
+from kdrbench.bench.referee import BenchFaultError, Referee
 from kdrbench.bench.run import execute
-from kdrbench.bench.traces import read_array, read_trace
+from kdrbench.bench.run_files import Checkpoint, RunFiles, read_array, read_checkpoint, read_trace, write_checkpoint
 from kdrbench.datasets import load_dataset
 from kdrbench.solvers import Status, make_start, solve
 from kdrbench.solvers.dimension_growth import DimensionGrowth

@@ -54,7 +54,7 @@ def run(batch, files, limits=LIMITS, repeat_for_s=0.0):
 
 
 def trace_of(files):
-    return read_points(files.traces)["gaussian/it", 0]
+    return read_points(files.traces)["wine/gaussian/it", 0]
 
 
 @pytest.fixture(scope="module")

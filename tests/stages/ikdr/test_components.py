@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from configs import table_4_config
-from kdrbench.bench.spent_log import SpentLog
+from kdrbench.bench.isolation.limits import SpentLog
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import ConfigError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import build_task
 from kdrbench.stages.config import checked, load_grid
-from kdrbench.stages.ikdr.components import components_of
-from kdrbench.stages.ikdr.definition import CellDefinition
-from kdrbench.stages.ikdr.fold import whole
+from kdrbench.stages.ikdr.definition import CellDefinition, whole
+from kdrbench.stages.ikdr.solver_run import components_of
 from one_batch import arrays_in, context_of, files_in, run_batch
 
 
@@ -49,7 +48,7 @@ def test_a_run_has_the_q_of_its_largest_gap(paradigm, kernel, tmp_path):
     expected = gap_of(CellDefinition.of(batch), fold.train_features, known, scale_q=3)
     (record,) = run_batch(batch, dataset, context_of(), files_in(tmp_path))
     assert (record.status, record.n_components) == ("converged", expected)
-    assert arrays_in(files_in(tmp_path))[f"{kernel}/it/projection_0"].shape == (13, expected)
+    assert arrays_in(files_in(tmp_path))[f"wine/{kernel}/it/projection_0"].shape == (13, expected)
 
 
 def test_on_wine_the_first_gap_of_the_gaussian_kernel_is_not_the_largest():

@@ -230,7 +230,7 @@ def test_baselines_come_after_the_solvers_of_their_data_set_once_for_all_kernels
         f"table4_supervised/wine/none/{name}/0-9" for name in ("svm", "lda_svm", "pca_svm")
     ]
     assert kinds_of(CONFIG) == 2 * (16 * ["solver"] + 3 * ["baseline"])
-    assert grid.bundle("table4_supervised", "cancer", "none/svm/0-9").batches[0] in batches
+    assert grid.bundle("table4_supervised/cancer/none/svm/0-9").batches[0] in batches
 
 
 def test_a_solvers_own_start_overrides_the_experiments():

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from helpers import random_projection, small_problem
-from kdrbench.bench.isolation.pauses import Pauses
+from kdrbench.bench.isolation.limits import Pauses
 from kdrbench.bench.referee import BenchFaultError
-from kdrbench.bench.traces import read_array, read_trace
+from kdrbench.bench.run_files import read_array, read_trace
 from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.stages.ikdr.monitor import ProjectionMonitor, TimedMonitor

@@ -16,12 +16,12 @@ from kdrbench.kernels import build_kernel
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.base import FEASIBILITY_BOUND
-from kdrbench.stages.ikdr.fold import make_fold
+from kdrbench.stages.ikdr.definition import make_fold
 from one_batch import LIMITS, SHORT, arrays_in, batch_of, context_of, files_in, run_batch, workspace_of
 
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.
 REPEAT_FOR_S = 0.2
-CELL = "gaussian/it"
+CELL = "wine/gaussian/it"
 
 
 @pytest.fixture

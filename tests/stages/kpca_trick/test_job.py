@@ -5,14 +5,13 @@ import time
 import pytest
 
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.merge import merge_records
+from kdrbench.bench.publish import merge_records
 from kdrbench.bench.record import parse_record, read_records, record_json
 from kdrbench.bench.run import RunResult
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError
 from kdrbench.stages.kpca_trick import stage as stage_module
-from kdrbench.stages.kpca_trick.record import KPCATrickRecord
-from kdrbench.stages.kpca_trick.stage import KPCATrickStage
+from kdrbench.stages.kpca_trick.stage import KPCATrickRecord, KPCATrickStage
 from kdrbench.status import Status
 from kpca_trick_cases import kpca_batch, kpca_record
 from one_batch import files_in

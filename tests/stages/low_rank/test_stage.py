@@ -6,15 +6,15 @@ import pytest
 from configs import whole_config
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.merge import merge_records
+from kdrbench.bench.publish import merge_records
 from kdrbench.bench.record import read_records
 from kdrbench.datasets import Dataset, load_any, load_dataset, load_kernel_set
 from kdrbench.errors import ConfigError, DataError
 from kdrbench.lowrank import LowRankStatus, squared_distances
 from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.low_rank import run as run_module
-from kdrbench.stages.low_rank.record import LowRankRecord
-from kdrbench.stages.low_rank.task import learn, make_task, quality_of, two_fold_accuracy
+from kdrbench.stages.low_rank.run import learn, make_task, quality_of, two_fold_accuracy
+from kdrbench.stages.low_rank.stage import LowRankRecord
 from one_batch import files_in
 from stage_cases import grid_of, job_of, only, results_of
 

@@ -25,8 +25,7 @@ from types import FrameType
 import psutil
 
 from kdrbench.bench.isolation import processes
-from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.pauses import Pauses
+from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.errors import KdrbenchError
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.

@@ -4,15 +4,20 @@ A parser takes the paths of the entry's verified files, in the registry's order,
 bundled or generated set has no files. Whatever is wrong with a file is a ``DataError`` that names it.
 """
 
-from kdrbench.datasets.parsers.bundled import bundled_iris, bundled_wdbc, bundled_wine
-from kdrbench.datasets.parsers.delimited import table, table_and_labels
-from kdrbench.datasets.parsers.faces import cmu_faces
-from kdrbench.datasets.parsers.generated import cone, disc_and_ring, four_gaussians, gyrb_standin, moons, scaling
-from kdrbench.datasets.parsers.idx import idx_images
-from kdrbench.datasets.parsers.image import unique_colours
-from kdrbench.datasets.parsers.kernel import labelled_kernel
-from kdrbench.datasets.parsers.matlab import matlab_arrays
+from kdrbench.datasets.parsers.binary import cmu_faces, idx_images, matlab_arrays, unique_colours
+from kdrbench.datasets.parsers.delimited import labelled_kernel, table, table_and_labels
 from kdrbench.datasets.parsers.parsed import Parsed
+from kdrbench.datasets.parsers.without_files import (
+    bundled_iris,
+    bundled_wdbc,
+    bundled_wine,
+    cone,
+    disc_and_ring,
+    four_gaussians,
+    gyrb_standin,
+    moons,
+    scaling,
+)
 
 __all__ = [
     "Parsed",

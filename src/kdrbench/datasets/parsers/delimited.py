@@ -115,3 +115,8 @@ def _codes(path: Path, n_samples: int) -> list[int]:
     if len(codes) != n_samples or not sound.all():
         raise DataError(f"{path} does not hold {n_samples} labels, each a whole number or a row with a single 1")
     return [int(code) for code in codes]
+
+
+def labelled_kernel(path: Path, *, n: int) -> Parsed:
+    """Read ``n`` lines, each a class and ``n`` kernel values between commas."""
+    return table(path, names=n, label=0)

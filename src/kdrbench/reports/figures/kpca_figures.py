@@ -66,7 +66,8 @@ def arrays_of(runs: pd.DataFrame, findings: Path) -> dict[str, Arrays]:
         for trace_file in group["trace_file"].unique():
             with np.load((findings / str(trace_file)).with_suffix(".npz"), allow_pickle=False) as stored:
                 for key in stored.files:
-                    if (parts := re.fullmatch(r"(?:.*/)?(\w+)_(\d+)", key)) and parts[2] == first:
+                    parts = re.fullmatch(rf"{re.escape(str(dataset))}/(?:.*/)?(\w+)_(\d+)", key)
+                    if parts and parts[2] == first:
                         of_set[parts[1]] = stored[key]
     return arrays
 

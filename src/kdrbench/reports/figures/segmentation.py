@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset, load_prepared
-from kdrbench.datasets.picture import is_picture
+from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import DataError
 from kdrbench.reports.figures.chart import Axis, Chart, Panel, Pixels, to_png

@@ -2,10 +2,10 @@
 
 | role | what it does | module |
 |---|---|---|
-| explore | plain ISM steps by ISM's own rule; the best iterate is kept | ``explore`` |
+| explore | plain ISM steps by ISM's own rule; the best iterate is kept | ``solver`` |
 | approach | ISM steps from exact gradients and one surrogate matrix held, extrapolated | ``approach`` |
 | finish | trust-region Newton steps down to the tolerance | ``finish`` |
-| escape | a step along negative curvature, where a saddle was reached; then finish again | ``escape`` |
+| escape | a step along negative curvature, where a saddle was reached; then finish again | ``finish`` |
 
 ``solver`` runs them in this order and owns the options. Two modules support the roles. ``correction`` carries the
 approach out on an approximate problem that is corrected by a few exact gradients. ``quadratic_model`` is what a

@@ -1,4 +1,4 @@
-"""The finish: Riemannian trust-region Newton steps for E = -F.
+"""The finish: Riemannian trust-region Newton steps for E = -F, and the escape from saddles that they reach.
 
 Each step minimises the quadratic model of E over tangents in a trust region, and retracts by QR (see
 :mod:`kdrbench.solvers.safeguarded.quadratic_model`). Where ISM converges slowly this converges superlinearly, with the
@@ -20,6 +20,8 @@ from kdrbench.solvers.safeguarded.quadratic_model import Model, build_model
 
 _ACCEPT = 0.1
 _MOST_TRIES = 30
+# The longest step, and how often it is halved.
+_HALVINGS = 30
 
 
 def rounding_of(value: float) -> float:
@@ -96,3 +98,24 @@ class NewtonSearch:
                 Tangents(self._approximation or self.problem, self.point, self.gradient, self._approximation)
             )
         return self._held_model
+
+
+def escape(search: NewtonSearch) -> bool:
+    """Leave a saddle, where the gradient says nothing, along its lowest curvature; false where rounding hides gains.
+
+    Of the steps of length 1, 1/2, 1/4, ... in both directions, the first is taken that gains a quarter of what the
+    curvature promises.
+    """
+    curvature, direction = search.model().smallest_curvature()
+    for length in 0.5 ** np.arange(0, _HALVINGS):
+        enough = search.value - 0.125 * curvature * length**2
+        # Smaller gains are indistinguishable from rounding.
+        if enough - search.value <= rounding_of(search.value):
+            return False
+        for sign in (1.0, -1.0):
+            candidate = orthonormalised(search.point + sign * length * direction)
+            value = search.problem.value(candidate)
+            if value > enough:
+                search.restart_at(candidate, value)
+                return True
+    return False

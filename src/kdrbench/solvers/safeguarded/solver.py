@@ -18,7 +18,7 @@ Source: exploration is Algorithm 1 of NeurIPS 2019; the rest is ours.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,18 +26,51 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, check_parameters
 from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, approximation_of
-from kdrbench.solvers.base import SolverOutcome, Status
+from kdrbench.solvers.base import SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
-from kdrbench.solvers.geometry.row_space import run_in_row_space
+from kdrbench.solvers.geometry.stiefel import eigenvalues_settled, leading_eigenvectors, subspace_turn
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.safeguarded.approach import Approach, approach
 from kdrbench.solvers.safeguarded.correction import approach_through
-from kdrbench.solvers.safeguarded.escape import escape
-from kdrbench.solvers.safeguarded.explore import explore
-from kdrbench.solvers.safeguarded.finish import NewtonSearch
+from kdrbench.solvers.safeguarded.finish import NewtonSearch, escape
 
+# A turn of the subspace by less than this against the iterate before the last is a cycle of two.
+_CYCLE = 1e-6
 # Newton steps with an approximate Hessian, before the exact one is taken.
 _APPROXIMATE_STEPS = 20
+
+
+class Explored(NamedTuple):
+    """The best W of an exploration, F there, and the last surrogate."""
+
+    point: FloatArray
+    value: float
+    surrogate: FloatArray
+
+
+def explore(
+    problem: Problem, start: FloatArray, monitor: Monitor, *, tolerance: float, max_steps: int
+) -> Explored | None:
+    """Iterate as plain ISM does until the eigenvalues settle to ``tolerance``, a cycle is found, or ``max_steps``.
+
+    Iterates may be worse than the ones before them, so the best is kept. ``None`` if stopped before the first step.
+    """
+    best, best_value = start, problem.value(start)
+    before_last, projection = start, start
+    previous: FloatArray | None = None
+    surrogate: FloatArray | None = None
+    for _ in range(max_steps):
+        if not monitor.keep_going(best):
+            break
+        surrogate = problem.surrogate(projection)
+        eigenvalues, following = leading_eigenvectors(surrogate, start.shape[1])
+        if (value := problem.value(following)) > best_value:
+            best, best_value = following, value
+        settled = previous is not None and eigenvalues_settled(eigenvalues, previous, tolerance)
+        if settled or subspace_turn(before_last, following) <= _CYCLE:
+            break
+        before_last, projection, previous = projection, following, eigenvalues
+    return None if surrogate is None else Explored(best, best_value, surrogate)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.baselines import BaselineTask, Classification, Classifier, Clustering
-from kdrbench.bench.referee import Referee, RunFiles, Seconds
+from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult, repeated
+from kdrbench.bench.run_files import RunFiles, read_array
 from kdrbench.bench.seeds import rng_of
-from kdrbench.bench.traces import read_array
 from kdrbench.errors import InputError
-from kdrbench.stages.ikdr.definition import CellDefinition
-from kdrbench.stages.ikdr.fold import Fold
+from kdrbench.stages.ikdr.definition import CellDefinition, Fold
 from kdrbench.stages.ikdr.scores import (
     Metric,
     Scores,

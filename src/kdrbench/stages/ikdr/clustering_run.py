@@ -15,9 +15,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from kdrbench.bench.referee import Referee, RunFiles, Seconds
+from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult, read_results, repeated
-from kdrbench.bench.traces import read_array, save_array
+from kdrbench.bench.run_files import RunFiles, read_array, save_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
@@ -26,13 +26,11 @@ from kdrbench.paradigms.task import ClusteringTask
 from kdrbench.solvers import Solver, Status
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
-from kdrbench.stages.ikdr.components import components_before, components_of
-from kdrbench.stages.ikdr.definition import CLUSTERS, CellDefinition
-from kdrbench.stages.ikdr.fold import Fold
+from kdrbench.stages.ikdr.definition import CLUSTERS, CellDefinition, Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
 from kdrbench.stages.ikdr.scores import Metric, Scores, normalised_mutual_information
-from kdrbench.stages.ikdr.solver_run import start_of
+from kdrbench.stages.ikdr.solver_run import components_before, components_of, start_of
 
 
 @dataclass(frozen=True)

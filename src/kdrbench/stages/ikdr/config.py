@@ -15,8 +15,16 @@ from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
 from kdrbench.kernels import check_definition
 from kdrbench.paradigms import build_task
 from kdrbench.solvers.registry import build_solver
-from kdrbench.stages.ikdr.definition import ALTERNATIVE, CLUSTERS, EIGENGAP, NO_KERNEL, SUPERVISED, UNSUPERVISED
-from kdrbench.stages.ikdr.fold import CLASSES, Split
+from kdrbench.stages.ikdr.definition import (
+    ALTERNATIVE,
+    CLASSES,
+    CLUSTERS,
+    EIGENGAP,
+    NO_KERNEL,
+    SUPERVISED,
+    UNSUPERVISED,
+    Split,
+)
 
 # What a baseline must be for to be compared with a paradigm's solvers.
 _TASKS = {SUPERVISED: BaselineTask.CLASSIFICATION, UNSUPERVISED: BaselineTask.CLUSTERING}

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from kdrbench.bench.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kdrbench.bench.referee import BenchFaultError, Referee
-from kdrbench.bench.traces import TraceLine, read_trace
+from kdrbench.bench.run_files import Checkpoint, TraceLine, read_checkpoint, read_trace, write_checkpoint
 from kdrbench.errors import InputError
 from kdrbench.files import write_text
 from kdrbench.kernels.family import FloatArray

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdrbench.baselines.classification import support_vector_machine
 from kdrbench.kernels.family import FloatArray
-from kdrbench.stages.ikdr.fold import Fold
+from kdrbench.stages.ikdr.definition import Fold
 
 
 class Metric(StrEnum):

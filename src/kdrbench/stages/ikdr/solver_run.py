@@ -10,23 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from kdrbench.bench.referee import Referee, RunFiles, Seconds
+from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult, repeated
+from kdrbench.bench.run_files import RunFiles, read_array
 from kdrbench.bench.seeds import rng_of
-from kdrbench.bench.traces import read_array
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task
 from kdrbench.problems import Problem
-from kdrbench.solvers import Solver, make_start, solve
+from kdrbench.solvers import Solver, eigengap_components, make_start, solve
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
-from kdrbench.stages.ikdr.components import components_of
-from kdrbench.stages.ikdr.definition import CellDefinition
-from kdrbench.stages.ikdr.fold import Fold
+from kdrbench.stages.ikdr.definition import EIGENGAP, CellDefinition, Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.scores import Scores, classification_metric, projected_quality
 
@@ -128,3 +126,22 @@ def start_of(cell: CellDefinition, number: int, n_components: int, problem: Prob
     """Return the start of run ``number``; it depends on data set, run and seed, on no solver."""
     rng = rng_of("start", cell.dataset, number, cell.seed)
     return make_start(cell.start, problem, n_components, rng)
+
+
+def components_of(cell: CellDefinition, fold: Fold, task: Task) -> int:
+    """Return q for the rows of a run, of which ``task`` is made."""
+    if cell.n_components != EIGENGAP:
+        return int(cell.n_components)
+    before = components_before(cell, fold, task.n_classes)
+    kernel = build_kernel(cell.kernel, fold.train_features, before, task.alignment_target)
+    return eigengap_components(task.first_problem(kernel).initial_surrogate())
+
+
+def components_before(cell: CellDefinition, fold: Fold, n_classes: int) -> int:
+    """Return the q that a kernel takes its scale from before the rule has found one: the number of classes.
+
+    :class:`.InterpretableKDR` does the same. A number in the configuration is used as it is.
+    """
+    if cell.n_components != EIGENGAP:
+        return int(cell.n_components)
+    return min(n_classes, int(fold.train_features.shape[1]))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.record import Record
 from kdrbench.bench.referee import Referee
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.stage import Cell, Config, Stage
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.stages.kpca_figures.config import LEADING, PLANES, SCHEMA, check_experiment, training_of
-from kdrbench.stages.kpca_figures.record import KPCAFiguresRecord
 from kdrbench.stages.kpca_figures.run import (
     Key,
     leading_keys,
@@ -27,6 +28,33 @@ from kdrbench.stages.kpca_figures.run import (
 _RUN = "kdrbench.stages.kpca_figures.run"
 # Seconds of one row, over n^3.
 _ROW_S = 1e-8
+
+
+@dataclass(frozen=True, kw_only=True)
+class KPCAFiguresRecord(Record):
+    """One way to map samples, in one setting of a draw, which is a run; ``None`` where it left no such number.
+
+    ``varied`` says what the setting varies: degree, n, k or sigma, with its ``value``. ``series`` names the curve that
+    the row belongs to: the learner in Figure 2, else ``kpca`` for the KPCA trick, and ``kernel`` or ``qz`` for the
+    kernel trick. ``method`` says how it was solved: ``kernel`` is ``exact``, or has a ``ridge`` where K is singular.
+    ``accuracy`` is that of 1-NN. ``condition`` is that of K, ``disagreement`` the largest difference of learned squared
+    distances between this trick and the KPCA trick, over the largest distance. ``k`` counts neighbours, ``n_train`` the
+    training samples without repetitions.
+    """
+
+    KEYS: ClassVar[tuple[str, ...]] = ("varied", "value", "series")
+
+    figure: int
+    varied: str
+    value: float
+    series: str
+    method: str = ""
+    accuracy: float | None = None
+    condition: float | None = None
+    disagreement: float | None = None
+    k: int | None = None
+    n_train: int | None = None
+    n_test: int | None = None
 
 
 class KPCAFiguresStage(Stage):

@@ -3,22 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.record import Record
 from kdrbench.bench.referee import Referee
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.stage import Cell, Config, Stage
 from kdrbench.datasets import Dataset
 from kdrbench.metric_learning import build_learner
 from kdrbench.stages.kpca_trick.config import SCHEMA, check_experiment, value_for
-from kdrbench.stages.kpca_trick.record import KPCATrickRecord
 from kdrbench.stages.kpca_trick.run import run_split
 
 _RUN = "kdrbench.stages.kpca_trick.run"
 # Seconds of one fit on n samples, over n^2.
 _FIT_S = 1.5e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class KPCATrickRecord(Record):
+    """One learner in one variant on one split, which is a run; ``None`` where it left no such number.
+
+    ``tuning_*`` are the seconds that chose the kernel (by cross validation or alignment; zero for ``plain``),
+    ``learning_*`` those of coordinates, learning and 1-NN with it; ``time_s`` and ``cpu_s`` are their sums. What
+    methods share counts for each of them. ``status`` is ``converged`` for a method that came to its end, else what
+    stopped it. ``kernel`` is in words, sigma as the paper scales it. ``test_selected`` holds the test accuracies of all
+    candidates, as a list in JSON, or nothing.
+    """
+
+    SCHEMA_VERSION: ClassVar[int] = 2
+    KEYS: ClassVar[tuple[str, ...]] = ("learner", "variant")
+
+    learner: str
+    variant: str
+    accuracy: float | None = None
+    tuning_cpu_s: float | None = None
+    tuning_wall_s: float | None = None
+    learning_cpu_s: float | None = None
+    learning_wall_s: float | None = None
+    kernel: str = ""
+    n_coordinates: int | None = None
+    test_selected: str = ""
+    n_train: int
+    n_test: int
+    n_features: int
+    n_folds: int
 
 
 class KPCATrickStage(Stage):

@@ -1,17 +1,134 @@
-"""One run of low-rank kernel learning: for each number of constraints a draw, a kernel learned from it, its scores."""
+"""One run of low-rank kernel learning: constraints drawn at random, a kernel learned from them, its quality.
+
+Features (the paper's Digits): K0 is linear. Pairs drawn from all samples shall come nearer by a quarter of their
+distance where they are of one class, and move apart by a quarter where they are not. A kernel matrix (the paper's
+gyrB): K0 is the identity of trace one, the bounds are the distances of the kernel itself, which is to be found again.
+
+Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006, Section 6.
+"""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kdrbench.bench.referee import Referee, RunFiles, finite
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.bench.referee import Referee, finite
 from kdrbench.bench.run import RunResult
+from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.seeds import rng_of
-from kdrbench.lowrank import LowRankStatus
-from kdrbench.stages.low_rank.task import LowRankTask, learn, quality_of
+from kdrbench.datasets import Dataset
+from kdrbench.errors import InputError
+from kdrbench.kernels.family import FloatArray
+from kdrbench.lowrank import (
+    Constraints,
+    LearnedKernel,
+    LowRankStatus,
+    Sense,
+    Stopping,
+    constraints_from_labels,
+    definite_boost,
+    draw_pairs,
+    factor_of,
+    kmeans_on_factor,
+    learn_kernel,
+    squared_distances,
+)
 from kdrbench.status import Status
+
+# The paper's change of duals; alone, or with as small a KKT residual.
+_TOLERANCE, _ANY = 1e-3, 1e300
+RULES = {"published": _ANY, "converged": _TOLERANCE}
+# The most sweeps, where a method names no other number.
+MOST_SWEEPS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankTask:
+    """``start``: G0, n x r; ``target``: a factor of the kernel that bounds are taken from, or ``None`` for G0's own.
+
+    ``draw`` is the name by which the draws of constraints are seeded.
+    """
+
+    draw: str
+    start: FloatArray
+    labels: NDArray[np.int64]
+    target: FloatArray | None
+
+    def constraints(self, count: int, run: int, seed: int) -> Constraints:
+        """Draw ``count`` constraints; a draw depends on its name, ``count``, run and seed, not on the method."""
+        rng = rng_of("lowrank constraints", self.draw, count, run, seed)
+        if self.target is None:
+            return constraints_from_labels(self.start, self.labels, max(1, count), rng).take(range(count))
+        pairs = draw_pairs(len(self.labels), max(1, count), rng)[:count]
+        squares = np.sum((self.target[pairs[:, 0]] - self.target[pairs[:, 1]]) ** 2, axis=1)
+        same = self.labels[pairs[:, 0]] == self.labels[pairs[:, 1]]
+        senses = [Sense.AT_MOST if alike else Sense.AT_LEAST for alike in same]
+        return squared_distances(len(self.labels), pairs, senses, squares)
+
+
+def make_task(draw: str, kind: str, dataset: Dataset) -> LowRankTask:
+    """Return the task of a data set of the ``kind`` "features", or "kernel" for the rows of a kernel matrix."""
+    if kind == "features":
+        return LowRankTask(draw, dataset.features, dataset.labels, None)
+    n = len(dataset.labels)
+    target = factor_of(dataset.features / np.trace(dataset.features))
+    return LowRankTask(draw, np.eye(n) / math.sqrt(n), dataset.labels, target)
+
+
+def learn(definition: Mapping[str, Any], start: FloatArray, asked: Constraints, compiled: bool) -> LearnedKernel:
+    """Learn by a method as the configuration defines it: ``divergence`` and ``solver``, or DefiniteBoost's ``step``."""
+    stopping = Stopping(_TOLERANCE, RULES[definition["rule"]], definition.get("max_sweeps", MOST_SWEEPS))
+    if "step" in definition:
+        return definite_boost(start, asked, step=definition["step"], stopping=stopping)
+    options = {key: definition[key] for key in ("divergence", "solver")}
+    return learn_kernel(start, asked, **options, stopping=stopping, compiled=compiled)
+
+
+def warmed_up() -> tuple[bool, float]:
+    """Load the compiled sweeps, or compile them; return whether there are any, and the seconds that took."""
+    began = time.perf_counter()
+    asked = squared_distances(3, [(0, 1)], "<=", 1.0)
+    try:
+        for divergence in ("burg", "von_neumann"):
+            learn_kernel([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]], asked, divergence=divergence, compiled=True)
+    except InputError:
+        # Only a missing numba is reported so: the problem itself has a solution.
+        return False, 0.0
+    return True, time.perf_counter() - began
+
+
+def two_fold_accuracy(rows: FloatArray, labels: NDArray[np.int64], rng: np.random.Generator) -> float:
+    """Return the accuracy of 5-NN by one 50/50 split, each half being tested once."""
+    from sklearn.neighbors import KNeighborsClassifier
+
+    order = rng.permutation(len(labels))
+    halves = order[: len(order) // 2], order[len(order) // 2 :]
+    right = 0
+    for train, test in (halves, halves[::-1]):
+        right += int(
+            (KNeighborsClassifier(5).fit(rows[train], labels[train]).predict(rows[test]) == labels[test]).sum()
+        )
+    return right / len(labels)
+
+
+def quality_of(rows: FloatArray, labels: NDArray[np.int64], rng: np.random.Generator) -> dict[str, float]:
+    """Return accuracy and NMI of a learned factor's rows, under the names of the record's columns."""
+    from sklearn.metrics import normalized_mutual_info_score
+
+    classes = len(np.unique(labels))
+    one, ten = (kmeans_on_factor(rows, classes, rng, n_starts=starts) for starts in (1, 10))
+    return {
+        "accuracy": two_fold_accuracy(rows, labels, rng),
+        "nmi_one_start": float(normalized_mutual_info_score(labels, one)),
+        "nmi_ten_starts": float(normalized_mutual_info_score(labels, ten)),
+    }
+
 
 _STATUS = {
     LowRankStatus.CONVERGED: Status.CONVERGED,

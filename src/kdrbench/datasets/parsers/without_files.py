@@ -1,7 +1,7 @@
-"""Sets that are made, not read: seeded, so that everybody has the same ones.
+"""Sets that need no file: made, or shipped inside scikit-learn.
 
-Values are rounded to six decimals: mathematical libraries differ in the last bits, and the hash of the content must
-not.
+What is made is seeded, so that everybody has the same. Values are rounded to six decimals: mathematical libraries
+differ in the last bits, and the hash of the content must not.
 """
 
 from __future__ import annotations
@@ -52,3 +52,28 @@ def gyrb_standin(*, seed: int) -> Parsed:
     kernel, labels = synthetic.species_kernel((10, 31, 11), np.random.default_rng(seed))
     names = [f"sequence {number}" for number in range(1, len(kernel) + 1)]
     return Parsed(kernel, [f"species {code + 1}" for code in labels], names)
+
+
+def bundled_wine() -> Parsed:
+    """Read scikit-learn's copy of UCI Wine."""
+    from sklearn.datasets import load_wine
+
+    bunch = load_wine()
+    return Parsed(bunch.data, [str(bunch.target_names[code]) for code in bunch.target], bunch.feature_names)
+
+
+def bundled_wdbc() -> Parsed:
+    """Read scikit-learn's copy of the diagnostic Wisconsin breast cancer set."""
+    from sklearn.datasets import load_breast_cancer
+
+    bunch = load_breast_cancer()
+    labels = [str(bunch.target_names[code]) for code in bunch.target]
+    return Parsed(bunch.data, labels, [str(name) for name in bunch.feature_names])
+
+
+def bundled_iris() -> Parsed:
+    """Read scikit-learn's copy of Iris."""
+    from sklearn.datasets import load_iris
+
+    bunch = load_iris()
+    return Parsed(bunch.data, [str(bunch.target_names[code]) for code in bunch.target], bunch.feature_names)

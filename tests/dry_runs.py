@@ -1,0 +1,68 @@
+"""Dry runs of Snakemake in forks of a process that has imported it, for most of a dry run is imports.
+
+As a program it reads requests, a line of JSON each, and answers each with a return code.
+"""
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+
+def dry_run(words, folder, environment):
+    """Return what ``snakemake`` with these words does, in this folder and environment."""
+    with tempfile.TemporaryDirectory() as place:
+        streams = [str(Path(place, name)) for name in ("out", "err")]
+        request = {"words": [*map(str, words)], "folder": str(folder), "environment": environment, "streams": streams}
+        server = _server()
+        server.stdin.write(json.dumps(request) + "\n")
+        server.stdin.flush()
+        code = int(server.stdout.readline())
+        return subprocess.CompletedProcess(words, code, *(Path(stream).read_text() for stream in streams))
+
+
+@cache
+def _server():
+    command, pipe = [sys.executable, "-P", __file__], subprocess.PIPE
+    server = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=os.environ | {"PYTHONPATH": str(SOURCE)})
+    atexit.register(server.communicate)
+    return server
+
+
+def serve():
+    import snakemake.cli
+
+    from kdrbench.bench.sources import sources_of
+
+    # What has been read once is remembered by its text.
+    modules = (path.relative_to(SOURCE).with_suffix("") for path in (SOURCE / "kdrbench").rglob("[!_]*.py"))
+    sources_of(".".join(module.parts) for module in modules)
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            become(**json.loads(line))
+            sys.exit(snakemake.cli.main())
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def become(words, folder, environment, streams):
+    """Make this process what a command started in the folder and environment would be."""
+    for number, stream in enumerate(streams, start=1):
+        os.dup2(os.open(stream, os.O_WRONLY | os.O_CREAT), number)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path.remove(str(SOURCE))
+    sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
+    sys.argv = words
+
+
+if __name__ == "__main__":
+    serve()

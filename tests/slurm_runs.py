@@ -1,0 +1,48 @@
+"""What tests of the workflow through Slurm share: when they are skipped, which grids they run, what became of jobs."""
+
+import time
+
+import pytest
+
+from slurm_cluster import missing_programs
+from small_grid import overlay
+
+needs_slurm = pytest.mark.skipif(
+    bool(missing_programs()),
+    reason=f"SKIPPED LOUDLY: no Slurm on this machine ({', '.join(missing_programs())}): apt-get install "
+    "slurm-wlm munge",
+)
+PATIENCE_S = 120.0
+# Runs that sleep for as long as they may.
+FAR = {"limits": {"time_s": 600, "memory_mib": 256}}
+
+
+def quickly(first_check_s):
+    """Return Snakemake's words for a cluster that keeps no accounts.
+
+    The plugin looks at its jobs after so many seconds, and waits ten seconds longer with each look in vain.
+    """
+    words = ["--slurm-status-command", "squeue", "--seconds-between-status-checks", "1"]
+    return [*words, "--slurm-init-seconds-before-status-checks", str(first_check_s)]
+
+
+def of_solvers(*solvers, **changes):
+    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": list(solvers), "baselines": []}
+    return overlay(experiments={"table4_supervised": experiment}, **changes)
+
+
+def statuses(workflow):
+    return {solver: [record.status for record in records] for solver, records in workflow.records().items()}
+
+
+def new_jobs(cluster, before):
+    return [state for number, state in cluster.jobs().items() if number not in before]
+
+
+def await_jobs(cluster, before, *allowed, running=None):
+    """Wait until the new jobs are in one of these states, as long as Snakemake runs if that is given."""
+    until = time.monotonic() + PATIENCE_S
+    while (states := new_jobs(cluster, before)) not in allowed:
+        assert time.monotonic() < until, states
+        assert running is None or running.poll() is None, running.communicate()
+        time.sleep(0.2)
