@@ -14,7 +14,10 @@ import sys
 import numpy as np
 import pandas as pd
 
-AXES = ("experiment", "dataset", "kernel", "method", "run", "learner", "variant", "task", "n_constraints", "value")
+AXES = (
+    "experiment", "dataset", "kernel", "method", "run", "learner", "variant", "task", "n_constraints", "varied", "value",
+    "series",
+)  # fmt: skip
 # What decides whether two rows are the same result.
 COMPARED = (
     "status", "cost", "quality", "feasibility", "stationarity", "curvature", "nmi_given", "iterations", "rounds",

@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(params=range(5), ids=lambda number: f"permutation{number}")
 def permutation(request):
     """Five orders of rows and features, of which the first is that in which they are drawn."""
-    import numerics
+    from support import numerics
 
     numerics.use_permutation(request.param)
     yield request.param

@@ -7,7 +7,6 @@ from importlib.metadata import EntryPoint
 import numpy as np
 import pytest
 
-from configs import table_4_config
 from kdrbench import plugins
 from kdrbench.bench.batch import Batch
 from kdrbench.datasets import load_own
@@ -16,7 +15,8 @@ from kdrbench.kernels import Gaussian, build_kernel, check_definition, median_di
 from kdrbench.metric_learning import build_learner
 from kdrbench.solvers import build_solver
 from kdrbench.stages.config import checked, load_grid
-from own_methods import KERNEL, SOLVER, write_all
+from support.configs import table_4_config
+from support.own_methods import KERNEL, SOLVER, write_all
 
 
 @pytest.fixture

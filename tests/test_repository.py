@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from configs import whole_config
 from kdrbench import __version__
 from kdrbench.evaluation import EVALUATORS
 from kdrbench.solvers import STARTS
 from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.ikdr.definition import Split
 from kdrbench.stages.ikdr.stage import IKDRStage
+from support.configs import whole_config
 
 ROOT = Path(__file__).parents[1]
 

@@ -9,11 +9,11 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from helpers import authors_cancer, needs_authors_cancer
 from kdrbench.baselines import BASELINES, BaselineTask, build_baseline
 from kdrbench.datasets import Standardiser
 from kdrbench.errors import InputError
 from kdrbench.kernels import median_distance
+from support.helpers import authors_cancer, needs_authors_cancer
 
 CLASSIFIERS = [name for name in sorted(BASELINES) if "clustering" not in name]
 Q = 4

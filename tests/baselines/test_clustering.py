@@ -5,10 +5,10 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.metrics import normalized_mutual_info_score
 
-from helpers import authors_cancer, needs_authors_cancer
 from kdrbench.baselines import BaselineTask, build_baseline
 from kdrbench.datasets import Standardiser
 from kdrbench.errors import InputError
+from support.helpers import authors_cancer, needs_authors_cancer
 
 CLUSTERINGS = ["spectral_clustering", "pca_spectral_clustering"]
 

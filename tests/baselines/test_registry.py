@@ -24,14 +24,19 @@ from kdrbench.errors import InputError
         ({"method": "spectral_clustering", "centred": 1}, "baseline option centred must be True or False, got 1"),
         ({"method": "no_such:Thing"}, "baseline method 'no_such:Thing' cannot be loaded: .*is it on the PYTHONPATH?"),
         (
-            {"method": "misbehaving:Sleeps"},
-            "'misbehaving:Sleeps' must be a dataclass of its options with task and imports; it lacks task, imports",
+            {"method": "support.misbehaving:Sleeps"},
+            "'support.misbehaving:Sleeps' must be a dataclass of its options with task and imports; "
+            "it lacks task, imports",
         ),
-        ({"method": "misbehaving:NoBaseline"}, "'misbehaving:NoBaseline' must be a dataclass .*; it is no dataclass"),
-        ({"method": "misbehaving:CannotFit"}, "has task 'classification'; .*, with a method fit, or clus"),
         (
-            {"method": "misbehaving:OfNoTask"},
-            "'misbehaving:OfNoTask' has task 'regression'; it must be classification, with a method fit, or clustering",
+            {"method": "support.misbehaving:NoBaseline"},
+            "'support.misbehaving:NoBaseline' must be a dataclass .*; it is no dataclass",
+        ),
+        ({"method": "support.misbehaving:CannotFit"}, "has task 'classification'; .*, with a method fit, or clus"),
+        (
+            {"method": "support.misbehaving:OfNoTask"},
+            "'support.misbehaving:OfNoTask' has task 'regression'; it must be classification, "
+            "with a method fit, or clustering",
         ),
     ],
 )

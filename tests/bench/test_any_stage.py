@@ -17,8 +17,8 @@ from kdrbench.bench.publish import JobFiles, merge_records
 from kdrbench.bench.record import read_records
 from kdrbench.errors import ConfigError
 from kdrbench.stages.config import load_grid
-from one_batch import context_of, wait_until_free
-from tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
+from support.one_batch import context_of, wait_until_free
+from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
 
 # Runs of this stage take no time of their own.
 LIMITS = Limits(time_s=0.2, memory_mib=256)
@@ -154,7 +154,7 @@ def test_rows_are_merged_by_all_that_names_them(results, tmp_path):
 
 
 def experiment_of(**changes):
-    experiment = {"system": "tiny_stage:TinyStage", "title": "Answers.", "datasets": ["wine"]} | changes
+    experiment = {"system": "support.tiny_stage:TinyStage", "title": "Answers.", "datasets": ["wine"]} | changes
     return {
         "seed": 0,
         "run": ["e"],
@@ -169,11 +169,11 @@ def test_a_configuration_names_the_system():
     grid = load_grid(experiment_of(answers={"a": 1, "b": 2}))
     assert isinstance(grid, Grid)
     assert [batch.path for batch in grid.batches()] == ["e/wine/a/0-1", "e/wine/b/0-1"]
-    assert grid.systems == {"tiny_stage:TinyStage": ["e"]}
+    assert grid.systems == {"support.tiny_stage:TinyStage": ["e"]}
     assert len(grid.expected(["e"])) == 2 * 2 * 2
     (bundle,) = grid.bundles()
     assert Bundle.from_word(bundle.to_word()) == bundle
-    assert json.loads(grid.to_json())["experiments"]["e"]["system"] == "tiny_stage:TinyStage"
+    assert json.loads(grid.to_json())["experiments"]["e"]["system"] == "support.tiny_stage:TinyStage"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_configuration_names_the_system():
         ({"answers": {}}, "config: experiments.e.answers holds no method"),
         ({"answers": {"a": 1}, "folds": 2}, "config: unknown key in experiments.e: 'folds'; allowed: answers, "),
         ({"system": "tiny"}, "config: experiments.e.system: unknown system 'tiny'; allowed: ikdr"),
-        ({"system": "tiny_stage:TinyRecord"}, "config: experiments.e.system: .*TinyRecord"),
+        ({"system": "support.tiny_stage:TinyRecord"}, "config: experiments.e.system: .*TinyRecord"),
     ],
 )
 def test_its_faults_are_those_of_the_configuration(changes, message):

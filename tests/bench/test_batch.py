@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from configs import table_4_config
 from kdrbench.bench import sources
 from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.bench.job import run_job
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.stages.config import load_grid
-from one_batch import alone, context_of, files_in, grid_of, run_batch
-from tiny_stage import DATA, TinyStage, tiny_batch
+from support.configs import table_4_config
+from support.one_batch import alone, context_of, files_in, grid_of, run_batch
+from support.tiny_stage import DATA, TinyStage, tiny_batch
 
 KEYS = ("definition", "data_sha256", "sources_sha256", "packages")
 

@@ -9,9 +9,9 @@ import pytest
 from kdrbench.bench.job import run_job
 from kdrbench.bench.provenance import calibration_s, drift_columns
 from kdrbench.bench.publish import merge_records
-from made_up import provenance
-from one_batch import alone, context_of, files_in
-from tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
+from support.made_up import provenance
+from support.one_batch import alone, context_of, files_in
+from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
 
 
 @pytest.fixture

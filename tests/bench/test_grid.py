@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from configs import changed_config, table_4_config
 from kdrbench.bench.job import run_job
 from kdrbench.bench.publish import JobFiles
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import ConfigError
 from kdrbench.stages.config import load_grid
-from one_batch import IKDR, alone, context_of, grid_of
+from support.configs import changed_config, table_4_config
+from support.one_batch import IKDR, alone, context_of, grid_of
 
 
 def test_grid_covers_every_run_of_every_cell_once():

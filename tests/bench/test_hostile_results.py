@@ -16,8 +16,8 @@ from kdrbench.bench.run import RunResult
 from kdrbench.bench.run_files import Checkpoint, write_checkpoint
 from kdrbench.bench.sources import sources_of
 from kdrbench.status import Status
-from one_batch import alone, context_of, files_in
-from tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
+from support.one_batch import alone, context_of, files_in
+from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
 
 LIMITS = Limits(time_s=5.0, memory_mib=256)
 

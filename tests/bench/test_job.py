@@ -16,15 +16,15 @@ from kdrbench.bench.record import RecordError, read_records
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError, InputError
 from kdrbench.stages.ikdr.stage import IKDRRecord
-from one_batch import IKDR, arrays_in, context_of, files_in, grid_of, wait_until_free, workspace_of
+from support.one_batch import IKDR, arrays_in, context_of, files_in, grid_of, wait_until_free, workspace_of
 
 DATA = load_dataset("wine")
 METHODS = {
     "ism": {"method": "ism"},
-    "Raises": {"method": "misbehaving:Raises"},
+    "Raises": {"method": "support.misbehaving:Raises"},
     "tolerant": {"method": "ism", "tolerance": 0.5},
-    "wants": {"method": "misbehaving:WantsAnOracle"},
-    "killed": {"method": "misbehaving:IsKilledOnTheWay", "victim": "batch"},
+    "wants": {"method": "support.misbehaving:WantsAnOracle"},
+    "killed": {"method": "support.misbehaving:IsKilledOnTheWay", "victim": "batch"},
 }
 
 

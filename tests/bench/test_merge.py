@@ -7,7 +7,7 @@ import pytest
 from kdrbench.bench.publish import merge_records, rows_lost
 from kdrbench.bench.record import RecordError, write_records
 from kdrbench.stages.ikdr.stage import IKDRRecord
-from made_up import record
+from support.made_up import record
 
 ROWS = [record("wine", "ism", number, definition_sha256="today's", cost=-1.0 - number) for number in range(2)]
 EXPECTED = {row.axes: "today's" for row in ROWS}

@@ -13,9 +13,9 @@ from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import append_records
 from kdrbench.reports.progress import progress_lines
 from kdrbench.stages.config import load_grid
-from made_up import record
-from one_batch import grid_of, workspace_of
-from tiny_stage import tiny_record
+from support.made_up import record
+from support.one_batch import grid_of, workspace_of
+from support.tiny_stage import tiny_record
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_a_run_of_several_rows_is_one_run(tmp_path):
         "limits": {"time_s": 1, "memory_mib": 256},
         "timing": {"repeat_for_s": 0, "threads": 1},
         "experiments": {
-            "e": {"system": "tiny_stage:TinyStage", "title": "", "datasets": ["wine"], "answers": {"it": 1}},
+            "e": {"system": "support.tiny_stage:TinyStage", "title": "", "datasets": ["wine"], "answers": {"it": 1}},
         },
     }
     grid = load_grid(config)

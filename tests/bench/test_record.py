@@ -16,7 +16,7 @@ from kdrbench.bench.record import (
     write_records,
 )
 from kdrbench.stages.ikdr.stage import IKDRRecord
-from made_up import record
+from support.made_up import record
 
 ROW = record("wine", "ism", 3)
 

@@ -4,11 +4,11 @@ import sys
 
 import pytest
 
-from configs import table_4_config
 from kdrbench.bench import sources
 from kdrbench.bench.sources import sources_of
 from kdrbench.solvers import SOLVERS
 from kdrbench.stages.config import load_grid
+from support.configs import table_4_config
 
 SOLVER = """
 import numpy as np

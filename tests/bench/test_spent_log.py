@@ -7,7 +7,7 @@ import pytest
 from kdrbench.bench.isolation.limits import SpentLog
 from kdrbench.bench.publish import read_points
 from kdrbench.datasets import load_dataset
-from one_batch import batch_of, context_of, files_in, run_batch
+from support.one_batch import batch_of, context_of, files_in, run_batch
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import read_records
 from kdrbench.datasets import load_dataset, save_prepared
 from kdrbench.stages.ikdr.stage import IKDRRecord
-from one_batch import alone, batch_of
+from support.one_batch import alone, batch_of
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -22,7 +22,7 @@ ONE_CORE = pytest.mark.skipif(CORES < 2, reason="SKIPPED LOUDLY: one core only")
 @pytest.mark.parametrize(("threads", "timed"), [(1, True), (1, False), pytest.param(2, True, marks=ONE_CORE)])
 def test_blas_and_openmp_have_the_threads_that_are_declared(tmp_path, threads, timed):
     save_prepared(load_dataset("wine"), tmp_path / "wine.npz")
-    bundle = alone(batch_of("misbehaving:CountsThreads"))
+    bundle = alone(batch_of("support.misbehaving:CountsThreads"))
     words = ["--job", bundle.to_word(), "--data", tmp_path, "--results", tmp_path / "results"]
     words += ["--time-limit-s", "30", "--memory-limit-mib", "512", "--repeat-for-s", "0", "--threads", str(threads)]
     words += [] if timed else ["--untimed"]

@@ -6,8 +6,8 @@ import pytest
 
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.job import run_job
-from one_batch import alone, context_of, files_in
-from tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
+from support.one_batch import alone, context_of, files_in
+from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
 
 LIMITS = Limits(time_s=0.1, memory_mib=256)
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from kdrbench.cli import main
 from kdrbench.commands.plugin import render
-from own_methods import SOLVER
+from support.own_methods import SOLVER
 
 ROOT = Path(__file__).parents[2]
 KINDS = ["solver", "kernel", "dataset", "metric-learner"]

@@ -14,9 +14,9 @@ from kdrbench.errors import InputError
 from kdrbench.reports.tables.paired_tests import compare_solvers
 from kdrbench.reports.tables.significance import holm
 from kdrbench.stages.ikdr.stage import IKDRRecord
-from made_up import record
-from report_rows import run, trace_line
-from tiny_stage import tiny_record
+from support.made_up import record
+from support.report_rows import run, trace_line
+from support.tiny_stage import tiny_record
 
 RNG = np.random.default_rng(0)
 
@@ -181,7 +181,7 @@ def test_show_knows_the_columns_of_any_system_by_the_frozen_configuration(tmp_pa
     rows = [tiny_record(half, number=7) for half in ("first", "second")]
     append_records(tmp_path / "runs" / "e" / "wine" / "cheap.jsonl", rows)
     (tmp_path / frozen).parent.mkdir(exist_ok=True)
-    (tmp_path / frozen).write_text(json.dumps({"experiments": {"e": {"system": "tiny_stage:TinyStage"}}}))
+    (tmp_path / frozen).write_text(json.dumps({"experiments": {"e": {"system": "support.tiny_stage:TinyStage"}}}))
     done = kdrbench("show", "e/wine/it/7/second", "--results", tmp_path)
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()

@@ -17,7 +17,7 @@ from kdrbench.commands.options import read_configs, read_options
 from kdrbench.commands.run import _Line, cell_config
 from kdrbench.errors import InputError
 from kdrbench.stages.config import load_grid
-from own_methods import write_all
+from support.own_methods import write_all
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {
@@ -67,7 +67,7 @@ def test_own_files_are_run_over_folds_and_printed_as_json(tmp_path, monkeypatch)
 
 def test_a_solver_that_fails_is_said_and_ends_with_1():
     done = subprocess.run(
-        [sys.executable, "-m", "kdrbench", "run", "wine", "linear", "misbehaving:Raises", "--time-limit", "5"],
+        [sys.executable, "-m", "kdrbench", "run", "wine", "linear", "support.misbehaving:Raises", "--time-limit", "5"],
         capture_output=True,
         text=True,
         check=False,
@@ -108,7 +108,7 @@ def at_work(process):
 
 
 def test_an_ended_command_leaves_nothing_running(tmp_path):
-    words = ["run", "wine", "gaussian", "misbehaving:NeverEnds", "--time-limit", "60"]
+    words = ["run", "wine", "gaussian", "support.misbehaving:NeverEnds", "--time-limit", "60"]
     with subprocess.Popen(
         [sys.executable, "-m", "kdrbench", *words],
         stderr=subprocess.PIPE,

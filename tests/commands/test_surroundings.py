@@ -10,7 +10,6 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from configs import table_4_config
 from kdrbench.bench.record import append_records
 from kdrbench.cli import main
 from kdrbench.commands import doctor as doctor_module
@@ -20,7 +19,8 @@ from kdrbench.reports.progress import losing_lines
 from kdrbench.solvers import CONTROLS, SOLVERS
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.ikdr.controls import LosingCell
-from made_up import record
+from support.configs import table_4_config
+from support.made_up import record
 
 ROOT = Path(__file__).parents[2]
 

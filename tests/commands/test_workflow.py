@@ -10,7 +10,7 @@ from kdrbench.bench.record import append_records
 from kdrbench.bench.workspace import workspace_lock
 from kdrbench.cli import main
 from kdrbench.stages.config import load_grid
-from tiny_stage import tiny_record
+from support.tiny_stage import tiny_record
 
 CONFIG = {
     "seed": 0,
@@ -19,7 +19,12 @@ CONFIG = {
     "limits": {"time_s": 1, "memory_mib": 256},
     "timing": {"repeat_for_s": 0, "threads": 1},
     "experiments": {
-        "e": {"system": "tiny_stage:TinyStage", "title": "Answers.", "datasets": ["wine"], "answers": {"it": 1}},
+        "e": {
+            "system": "support.tiny_stage:TinyStage",
+            "title": "Answers.",
+            "datasets": ["wine"],
+            "answers": {"it": 1},
+        },
     },
 }
 

@@ -4,7 +4,7 @@ import pytest
 
 from kdrbench.conformance import Subject, check, find_subject
 from kdrbench.errors import InputError
-from own_methods import DATA, KERNEL, LEARNER, SOLVER, write_all
+from support.own_methods import DATA, KERNEL, LEARNER, SOLVER, write_all
 
 FIRST = "        projection = start\n"
 NEVER_ASKS = SOLVER.replace(
@@ -271,7 +271,7 @@ def test_paths_and_names_say_what_kind_they_are(tmp_path):
     for name, kind in {"ism": "solver", "gaussian": "kernel", "wine": "dataset", "nca": "metric-learner"}.items():
         assert find_subject(name).kind == kind
     assert find_subject("svm").kind == "baseline"
-    assert find_subject("misbehaving:Lies").kind == "solver"
+    assert find_subject("support.misbehaving:Lies").kind == "solver"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from kdrbench.conformance import Subject, check
 from kdrbench.kernels import FAMILIES
 from kdrbench.metric_learning import LEARNERS
 from kdrbench.solvers import CONTROLS, SOLVERS
-from own_methods import write_all
+from support.own_methods import write_all
 
 SINGLE_KERNELS = [name for name in FAMILIES if name != "combination"]
 

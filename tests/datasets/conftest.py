@@ -11,7 +11,7 @@ import pytest
 from kdrbench.datasets import DatasetEntry, SourceFile
 from kdrbench.datasets.load import from_parsed
 from kdrbench.datasets.parsers import Parsed
-from serving import N_ROWS, TABLE, status
+from support.serving import N_ROWS, TABLE, status
 
 
 @pytest.fixture

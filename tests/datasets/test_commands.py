@@ -66,7 +66,7 @@ def test_verify_reads_what_is_here_and_says_what_is_wrong(run, tmp_path):
 
 
 def test_fetch_puts_verified_files_into_the_cache(run, tmp_path, server, tiny, monkeypatch):
-    from serving import whole
+    from support.serving import whole
 
     registry = {"tiny": tiny, "gyrb": REGISTRY["gyrb"]}
     for module in ("load", "commands"):

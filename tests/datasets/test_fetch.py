@@ -10,7 +10,7 @@ import pytest
 from kdrbench.datasets.fetch import Sources, fetch_file
 from kdrbench.datasets.load import read_entry
 from kdrbench.errors import DataError
-from serving import TABLE, cut, dripping, ranged, redirect, send, stalling, status, whole
+from support.serving import TABLE, cut, dripping, ranged, redirect, send, stalling, status, whole
 
 pytestmark = pytest.mark.usefixtures("no_mirror")
 CANONICAL = "/canonical/data.csv"

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from kdrbench.datasets.fetch import Sources, fetch_file
-from serving import TABLE, dripping, ranged, stalling, whole
+from support.serving import TABLE, dripping, ranged, stalling, whole
 
 pytestmark = pytest.mark.usefixtures("no_mirror")
 CANONICAL = "/canonical/data.csv"

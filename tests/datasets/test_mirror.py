@@ -19,7 +19,7 @@ from kdrbench.errors import DataError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
-from unix_compress import compress_lzw
+from support.unix_compress import compress_lzw
 
 MIRROR = Path(os.environ.get("KDRBENCH_MIRROR", "/no mirror"))
 pytestmark = pytest.mark.skipif(

@@ -10,7 +10,7 @@ import pytest
 
 from kdrbench.datasets.unpack import decompress_lzw, read_unpacked
 from kdrbench.errors import DataError
-from unix_compress import compress_lzw
+from support.unix_compress import compress_lzw
 
 
 def text(n_bytes, seed=0):

@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
-from configs import whole_config
 from kdrbench import estimators
 from kdrbench.bench.record import column_types
 from kdrbench.cli import main
@@ -22,6 +21,7 @@ from kdrbench.lowrank import squared_distances
 from kdrbench.reports.outputs import COMPLEXITY, LOW_RANK_TEXT, PAIRED_TESTS, outputs, report_folder, targets
 from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.registry import STAGES, build_stage
+from support.configs import whole_config
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from helpers import random_samples
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.estimators.common import evaluation_of
 from kdrbench.evaluation import Evaluation
+from support.helpers import random_samples
 
 
 def test_threads_are_scikit_learns_n_jobs():

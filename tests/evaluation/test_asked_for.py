@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 
-from helpers import KERNELS, random_projection, random_samples
 from kdrbench.errors import InputError
 from kdrbench.evaluation import AutomaticProblem, DenseProblem, Evaluation, PairwiseSumProblem, build_problem, plan
 from kdrbench.kernels import (
@@ -22,6 +21,7 @@ from kdrbench.kernels import (
 )
 from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, evaluated_as, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from support.helpers import KERNELS, random_projection, random_samples
 
 N = 24
 DIFFERENTIABLE = {

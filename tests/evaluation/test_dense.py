@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from helpers import KERNELS, gamma_by_loops, pair, random_projection, random_samples, small_problem
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Polynomial, Term
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers.geometry.stiefel import riemannian_gradient
+from support.helpers import KERNELS, gamma_by_loops, pair, random_projection, random_samples, small_problem
 
 
 def value_by_loops(kernel, features, labels, projection):

@@ -6,7 +6,6 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from helpers import KERNELS, random_projection, random_samples
 from kdrbench.errors import InputError
 from kdrbench.evaluation import (
     DenseProblem,
@@ -25,6 +24,7 @@ from kdrbench.kernels import Combination, Gaussian, Linear, Polynomial, Relative
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
+from support.helpers import KERNELS, random_projection, random_samples
 
 N = 50
 ALL_KERNELS = {

@@ -5,7 +5,6 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from helpers import KERNELS, random_samples
 from kdrbench.evaluation import Evaluation
 from kdrbench.evaluation.bounded_factor import bounded_factor
 from kdrbench.evaluation.gram import DenseGram, FactorGram, PanelGram, gram_operator
@@ -21,6 +20,7 @@ from kdrbench.kernels import (
     UserKernel,
     terms_of,
 )
+from support.helpers import KERNELS, random_samples
 
 N = 50
 USERS = UserKernel(lambda b: 1 / (1 + b), lambda b: -1 / (1 + b) ** 2, Pairing.DIFFERENCE)

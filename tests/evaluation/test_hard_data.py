@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from helpers import random_projection
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.evaluation import DenseProblem, Evaluation, LowRankProblem, PanelProblem, build_problem
@@ -16,6 +15,7 @@ from kdrbench.evaluation.weights import weighted_gram
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, RelativeGaussian
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from support.helpers import random_projection
 
 
 def classes(n_samples=2000, n_features=8):

@@ -5,13 +5,13 @@ import threading
 import numpy as np
 import pytest
 
-from helpers import KERNELS, random_projection, random_samples
 from kdrbench.evaluation import DenseProblem, Evaluation, FactoredProblem, LowRankProblem, PanelProblem, build_problem
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import GammaSums, weighted_gram
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
 from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from support.helpers import KERNELS, random_projection, random_samples
 
 
 def objective_of(n_samples, kernel, n_features=8):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from helpers import KERNELS, random_projection, random_samples
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.evaluation import DenseProblem, build_problem
 from kdrbench.evaluation.row_space import row_space_of
@@ -11,6 +10,7 @@ from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
+from support.helpers import KERNELS, random_projection, random_samples
 
 DATA = {
     "d > n": (30, 100),

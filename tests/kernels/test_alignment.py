@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from helpers import random_samples
 from kdrbench.errors import InputError
 from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared, aligned_weights
 from kdrbench.kernels.family import pairing_values
+from support.helpers import random_samples
 
 KERNELS = [Gaussian(sigma=2.0), Polynomial(degree=3), Linear()]
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from helpers import KERNELS
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Pairing, Polynomial, Term
+from support.helpers import KERNELS
 
 BETA = np.linspace(0.3, 4.0, 9)
 

@@ -21,8 +21,8 @@ from kdrbench.lowrank import (
 )
 from kdrbench.lowrank.compiled import InnerLoop
 from kdrbench.lowrank.result import Progress
-from lowrank_cases import TIGHT, dense_matrices, feasible_problem
-from numerics import constraints_in_order
+from support.lowrank_cases import TIGHT, dense_matrices, feasible_problem
+from support.numerics import constraints_in_order
 
 SOURCE = Path(__file__).parents[2] / "src"
 # Whatever numba compiles is then what an installation without it does.

@@ -14,7 +14,7 @@ from kdrbench.lowrank import (
     similarities,
     squared_distances,
 )
-from lowrank_cases import dense_matrices
+from support.lowrank_cases import dense_matrices
 
 RNG = np.random.default_rng(0)
 FACTOR = RNG.standard_normal((6, 3))

@@ -20,8 +20,8 @@ from kdrbench.lowrank import (
     similarities,
     squared_distances,
 )
-from lowrank_cases import TIGHT, feasible_problem
-from numerics import constraints_in_order
+from support.lowrank_cases import TIGHT, feasible_problem
+from support.numerics import constraints_in_order
 
 RNG = np.random.default_rng(0)
 FACTOR = RNG.standard_normal((6, 3))

@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import logm
 
 from kdrbench.lowrank import DIVERGENCES, SOLVERS, LowRankStatus, Stopping, learn_kernel, rank_one
-from lowrank_cases import TIGHT, dense_matrices, divergence_of, feasible_problem, minimiser, outside_range
+from support.lowrank_cases import TIGHT, dense_matrices, divergence_of, feasible_problem, minimiser, outside_range
 
 CASES = [(sense, full, seed) for sense in ("<=", ">=", "=", "mixed") for full in (True, False) for seed in (0, 1)]
 

@@ -24,7 +24,7 @@ from kdrbench.lowrank import (
     similarities,
     squared_distances,
 )
-from lowrank_cases import TIGHT, dense_matrices, divergence_of, minimiser
+from support.lowrank_cases import TIGHT, dense_matrices, divergence_of, minimiser
 
 RNG = np.random.default_rng(7)
 FACTOR = RNG.standard_normal((5, 5))

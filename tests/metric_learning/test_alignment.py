@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from helpers import random_samples
 from kdrbench.errors import InputError
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.metric_learning import (
@@ -17,6 +16,7 @@ from kdrbench.metric_learning import (
     scaled_gaussian,
     squared_distances,
 )
+from support.helpers import random_samples
 
 
 def grams_of(n_samples=30, seed=0, kernels=None):

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from helpers import random_samples
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
@@ -18,6 +17,7 @@ from kdrbench.metric_learning import (
     squared_distances,
 )
 from kdrbench.metric_learning.kernel_trick import kernel_distances
+from support.helpers import random_samples
 
 
 def laplace(left, right):

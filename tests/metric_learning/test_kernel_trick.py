@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from helpers import random_samples
 from kdrbench.errors import InputError
 from kdrbench.kernels import Polynomial
 from kdrbench.metric_learning import (
@@ -18,7 +17,8 @@ from kdrbench.metric_learning import (
     scaled_gaussian,
     squared_distances,
 )
-from metric_definitions import dne_weights_by_loops, nca_by_loops
+from support.helpers import random_samples
+from support.metric_definitions import dne_weights_by_loops, nca_by_loops
 
 
 def centred_gram(kernel, features):

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-from helpers import random_samples
 from kdrbench.errors import InputError
 from kdrbench.metric_learning import DNE, LMNN, NCA, dne_weights, learn_map, nca_objective, squared_distances
 from kdrbench.metric_learning.learner import inverse_scale, laplacian, target_neighbours
-from metric_definitions import dne_weights_by_loops, nca_by_loops
+from support.helpers import random_samples
+from support.metric_definitions import dne_weights_by_loops, nca_by_loops
 
 LEARNERS = [NCA(), LMNN(), DNE()]
 

@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers import random_samples
 from kdrbench.errors import InputError
 from kdrbench.metric_learning import LMNN, lmnn_objective, lmnn_optimum
 from kdrbench.metric_learning.learner import inverse_scale
 from kdrbench.metric_learning.lmnn import descend
+from support.helpers import random_samples
 
 
 def problem(seed=0, n_samples=14, n_features=3, k=2, **options):

@@ -1,8 +1,8 @@
 import lmnn as lmnn_benchmark
 import numpy as np
 
-from helpers import random_samples
 from kdrbench.metric_learning import lmnn_objective, lmnn_optimum
+from support.helpers import random_samples
 
 
 def test_the_independent_lmnn_comes_near_and_not_below():

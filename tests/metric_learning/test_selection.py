@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from helpers import random_samples
 from kdrbench.errors import InputError
 from kdrbench.kernels import Polynomial
 from kdrbench.metric_learning import (
@@ -15,6 +14,7 @@ from kdrbench.metric_learning import (
     polynomial_grid,
     stratified_folds,
 )
+from support.helpers import random_samples
 
 
 def test_the_grids_are_the_papers():

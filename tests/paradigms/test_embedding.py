@@ -5,13 +5,13 @@ import warnings
 import numpy as np
 import pytest
 
-from helpers import KERNELS, random_samples
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation
 from kdrbench.evaluation.gram import PanelGram, gram_operator
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared
 from kdrbench.paradigms import cluster_rows, degree_scaling, spectral_embedding
 from kdrbench.paradigms.embedding import largest_eigenpairs
+from support.helpers import KERNELS, random_samples
 
 
 def clustered_samples(n_samples=300, n_groups=4, seed=0):

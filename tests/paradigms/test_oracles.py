@@ -5,7 +5,6 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from helpers import random_projection, random_samples
 from kdrbench.kernels import (
     Combination,
     Gaussian,
@@ -26,6 +25,7 @@ from kdrbench.paradigms import (
     supervised_problem,
 )
 from kdrbench.solvers import build_solver
+from support.helpers import random_projection, random_samples
 
 N = 24
 FEATURES, LABELS = random_samples(n_samples=N)

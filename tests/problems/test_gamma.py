@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from helpers import gamma_by_loops
 from kdrbench.errors import InputError
 from kdrbench.kernels import Gaussian, Linear, Pairing, Squared
 from kdrbench.problems import TraceObjective, supervised_gamma, target_gamma
+from support.helpers import gamma_by_loops
 
 LABELS = np.array([0, 1, 1, 2, 0, 2, 2, 1])
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from helpers import small_problem
 from kdrbench.errors import InputError
 from kdrbench.problems import Problem, approximation_of, hessian_of, is_approximable
 from kdrbench.solvers import SOLVERS, IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
+from support.helpers import small_problem
 
 MEMBERS = [name for name in (*Problem.__annotations__, *vars(Problem)) if not name.startswith("_")]
 PLAIN = sorted({*SOLVERS} - {"ism_2018"})

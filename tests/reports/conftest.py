@@ -1,6 +1,6 @@
 import pytest
 
-from browser_tab import CHROMIUM
+from support.browser_tab import CHROMIUM
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from helpers import KERNELS, random_projection, random_samples
 from kdrbench.evaluation import DenseProblem, Evaluation, LowRankProblem, PanelProblem, build_problem
 from kdrbench.kernels import Gaussian, Multiquadric, Polynomial, RelativeGaussian
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
@@ -14,7 +13,8 @@ from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, relative_stationarity
 from kdrbench.solvers.safeguarded.approach import accelerate, approach, corrected
 from kdrbench.solvers.safeguarded.correction import approach_through
-from numerics import in_order
+from support.helpers import KERNELS, random_projection, random_samples
+from support.numerics import in_order
 
 
 def classes(n_samples, n_features, seed=0):

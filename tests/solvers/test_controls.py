@@ -5,12 +5,12 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from helpers import KERNELS, random_projection, random_samples, small_problem
 from kdrbench.errors import InputError
 from kdrbench.paradigms import regression_problem, supervised_problem
 from kdrbench.problems import Counters
 from kdrbench.solvers import CONTROLS, IterationMonitor, Status, build_solver, solve
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, subspace_turn
+from support.helpers import KERNELS, random_projection, random_samples, small_problem
 
 
 def run(method, problem=None, n_components=2, **options):

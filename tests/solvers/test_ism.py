@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from helpers import random_samples, small_problem
 from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import subspace_turn
+from support.helpers import random_samples, small_problem
 
 
 def solved(problem, **options):

@@ -12,7 +12,7 @@ import pytest
 
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
-from solver_cases import CASES, ROUNDING
+from support.solver_cases import CASES, ROUNDING
 
 PRECISE = {
     method: {"method": method}

@@ -8,7 +8,6 @@ import numpy as np
 import pymanopt
 import pytest
 
-from helpers import Watcher, random_projection, random_samples, small_problem
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import Gaussian, Pairing, UserKernel
@@ -22,6 +21,7 @@ from kdrbench.solvers.geometry.stiefel import (
     riemannian_gradient,
     subspace_turn,
 )
+from support.helpers import Watcher, random_projection, random_samples, small_problem
 
 KERNELS = ["gaussian", "polynomial", "linear", "squared", "multiquadric"]
 

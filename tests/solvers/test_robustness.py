@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from robustness_problems import KERNELS, N_COMPONENTS, cases
 
-from helpers import Watcher
 from kdrbench.datasets import synthetic
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import regression_problem, supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
+from support.helpers import Watcher
 
 
 def broken_promises(problem, start):

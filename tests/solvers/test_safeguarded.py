@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from helpers import Watcher, random_projection, random_samples, small_problem
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
@@ -14,6 +13,7 @@ from kdrbench.solvers.geometry.stiefel import outside
 from kdrbench.solvers.safeguarded import quadratic_model
 from kdrbench.solvers.safeguarded.finish import NewtonSearch, escape
 from kdrbench.solvers.safeguarded.quadratic_model import FormedModel
+from support.helpers import Watcher, random_projection, random_samples, small_problem
 
 DEFINITIONS = {
     "gaussian": {"family": "gaussian"},

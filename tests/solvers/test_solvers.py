@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from helpers import random_projection, small_problem
 from kdrbench.errors import InputError
 from kdrbench.solvers import SOLVERS as METHODS
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import feasibility_error
+from support.helpers import random_projection, small_problem
 
 RIVALS = ["dimension_growth", "stiefel_cayley", "grassmann_trust_region"]
 # Each method, the published variants of the rivals, and GM by autograd.

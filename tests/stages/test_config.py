@@ -2,10 +2,10 @@
 
 import pytest
 
-from configs import TABLE, changed_config, table_4_config, whole_config
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.errors import ConfigError
 from kdrbench.stages.config import checked, load_grid
+from support.configs import TABLE, changed_config, table_4_config, whole_config
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from configs import table_4_config
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.record import append_records
 from kdrbench.stages import workflow
@@ -25,7 +24,8 @@ from kdrbench.stages.workflow import (
     report_sources,
     shell_prefix,
 )
-from made_up import record
+from support.configs import table_4_config
+from support.made_up import record
 
 
 def snakemake(folder=Path(), *methods, configfiles=()):

@@ -1,8 +1,22 @@
+import os
+
 import pytest
 
-from slurm_cluster import SlurmCluster
-from slurm_runs import quickly
-from small_grid import ROOT, Workflow
+from support.slurm_cluster import SlurmCluster
+from support.slurm_runs import quickly
+from support.small_grid import ROOT, Workflow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cores(tmp_path_factory):
+    """Let no timed batch of another checkout make a run wait: the locks of cores are in the temporary folder."""
+    base = tmp_path_factory.getbasetemp()
+    # Runs of this session, whichever worker of pytest-xdist starts them, keep apart as ever.
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "tmp"
+    folder.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -14,15 +28,8 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture
 def through_slurm(cluster, tmp_path):
-    """The small grid's workflow with the profile for Slurm."""
+    """The small grid's workflow with the profile for Slurm; its jobs share no locks of cores with other tests."""
     # A job starts Snakemake, and that starts it once more: it takes ten seconds.
     words = ["--profile", ROOT / "profiles" / "slurm", *quickly(first_check_s=10)]
-    return Workflow(tmp_path / "run", cluster.environment, words)
-
-
-@pytest.fixture
-def sleeping_through_slurm(through_slurm, tmp_path):
-    """The same for runs that sleep for minutes: no other test waits for the core that such a run owns."""
     (tmp_path / "tmp").mkdir()
-    through_slurm.environment["TMPDIR"] = str(tmp_path / "tmp")
-    return through_slurm
+    return Workflow(tmp_path / "run", cluster.environment | {"TMPDIR": str(tmp_path / "tmp")}, words)

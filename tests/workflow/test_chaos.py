@@ -12,11 +12,11 @@ import pytest
 
 from kdrbench.bench.record import read_records
 from kdrbench.stages.ikdr.stage import IKDRRecord
-from small_grid import ROWS, Workflow, overlay
+from support.small_grid import ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 
-ROUNDS = 3
+ROUNDS = 2
 # What does not depend on when and where a run was made.
 COMPARED = ("status", "message", "iterations", "value_calls", "gradient_calls", "surrogate_calls", "cost", "quality")
 
@@ -64,8 +64,11 @@ def planned_kills(rng):
     What starts jobs is also killed at any instant, when there may be none yet or none any more. Between two kills of
     runs lies that of a group: a run that is killed twice is no accident, but a run that failed.
     """
-    once = [("scheduler", True), ("scheduler", False), ("group", False), ("job", True), ("run", True)]
-    return [kill for _ in range(ROUNDS) for kill in [*(once[i] for i in rng.permutation(len(once))), ("group", True)]]
+    kills = []
+    for at_work in (True, False) * ROUNDS:
+        once = [("job", True), ("run", True), ("scheduler", at_work)]
+        kills += [*(once[index] for index in rng.permutation(len(once))), ("group", at_work)]
+    return kills
 
 
 def kill(victim, snakemake, jobs, runs):
@@ -127,11 +130,11 @@ def test_kills_at_random_instants_change_nothing(tmp_path):
             snakemake = workflow.start(*ROWS, **grid())
             members = []
             while kills and not exits_within(snakemake, rng.uniform(0.2, 3.0)):
-                victim, during_a_run = kills[0]
+                victim, at_work = kills[0]
                 members = family(psutil.Process(snakemake.pid))
                 jobs = [member for member in members if is_batch(member)]
                 runs = runs_of(jobs)
-                if runs or not during_a_run:
+                if runs or not at_work:
                     kill(victim, snakemake, jobs, runs)
                     kills.pop(0)
             out, err = snakemake.communicate()

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from small_grid import ROOT, Workflow
+from support.small_grid import ROOT, Workflow
 
 pytestmark = pytest.mark.workflow
 

@@ -4,8 +4,8 @@ import csv
 
 import pytest
 
-from own_methods import DATA, SOLVER, write_all
-from small_grid import Workflow
+from support.own_methods import DATA, SOLVER, write_all
+from support.small_grid import Workflow
 
 pytestmark = pytest.mark.workflow
 

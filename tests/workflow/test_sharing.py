@@ -6,18 +6,18 @@ import sys
 
 import pytest
 
-from small_grid import ROOT, ROWS, Workflow, overlay
+from support.small_grid import ROOT, ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 
-CODE = "from misbehaving import Raises\n\n\nclass Mine(Raises):\n    pass\n"
+CODE = "from support.misbehaving import Raises\n\n\nclass Mine(Raises):\n    pass\n"
 
 
 def grid(*solvers, **methods):
     experiment = overlay()["experiments"]["table4_supervised"]
     experiment |= {"solvers": list(solvers), "baselines": ["svm"], "runs_per_job": "auto"}
     return {
-        "solvers": {"mine": {"method": "mine:Mine"}, "ended": {"method": "misbehaving:IsTerminated"}} | methods,
+        "solvers": {"mine": {"method": "mine:Mine"}, "ended": {"method": "support.misbehaving:IsTerminated"}} | methods,
         "limits": {"time_s": 5, "memory_mib": 256},
         "experiments": {"table4_supervised": experiment},
     }

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from slurm_runs import needs_slurm, new_jobs, of_solvers, statuses
-from small_grid import ROOT, ROWS, STATUS, Workflow, overlay
+from support.slurm_runs import needs_slurm, new_jobs, of_solvers, statuses
+from support.small_grid import ROOT, ROWS, STATUS, Workflow, overlay
 
 pytestmark = [pytest.mark.workflow, needs_slurm]
 

@@ -5,29 +5,29 @@ import time
 
 import pytest
 
-from slurm_runs import FAR, PATIENCE_S, await_jobs, needs_slurm, new_jobs, of_solvers, quickly, statuses
-from small_grid import ROWS, STATUS
+from support.slurm_runs import FAR, PATIENCE_S, await_jobs, needs_slurm, new_jobs, of_solvers, quickly, statuses
+from support.small_grid import ROWS, STATUS
 
 pytestmark = [pytest.mark.workflow, needs_slurm]
 
 
-def test_a_job_that_slurm_ends_leaves_no_row_and_is_run_again(cluster, sleeping_through_slurm):
-    workflow, before = sleeping_through_slurm, cluster.jobs()
+def test_a_job_that_slurm_ends_leaves_no_row_and_is_run_again(cluster, through_slurm):
+    before = cluster.jobs()
     # A run may take ten minutes, but Slurm grants one.
     granted = [*quickly(first_check_s=65), "--set-resources", "run_batch:runtime=1", "--retries", "0"]
-    done = workflow.run(*granted, *ROWS, **of_solvers("Sleeps", **FAR))
+    done = through_slurm.run(*granted, *ROWS, **of_solvers("Sleeps", **FAR))
     assert done.returncode != 0
     assert new_jobs(cluster, before) == ["TIMEOUT"]
-    assert statuses(workflow) == {}
-    again = workflow.run(*ROWS, **of_solvers("Sleeps"))
+    assert statuses(through_slurm) == {}
+    again = through_slurm.run(*ROWS, **of_solvers("Sleeps"))
     assert again.returncode == 0, again.stdout + again.stderr
-    assert statuses(workflow) == {"Sleeps": ["time_limit"] * 2}
+    assert statuses(through_slurm) == {"Sleeps": ["time_limit"] * 2}
 
 
 def test_jobs_wait_for_a_drained_node_no_more_of_them_than_the_cap(cluster, through_slurm):
     before = cluster.jobs()
     cluster.command("scontrol", "update", f"NodeName={cluster.host}", "State=DRAIN", "Reason=test")
-    words = [*quickly(first_check_s=1), "--jobs", "1", "--until", "run_batch"]
+    words = [*quickly(first_check_s=3), "--jobs", "1", "--until", "run_batch"]
     running = through_slurm.start(*words, **of_solvers("ism", "Raises"))
     try:
         await_jobs(cluster, before, ["PENDING"], running=running)
@@ -42,12 +42,12 @@ def test_jobs_wait_for_a_drained_node_no_more_of_them_than_the_cap(cluster, thro
     assert statuses(through_slurm) == {name: [STATUS[name]] * 2 for name in ("ism", "Raises")}
 
 
-def test_cancelling_the_workflow_cancels_its_jobs(cluster, sleeping_through_slurm):
+def test_cancelling_the_workflow_cancels_its_jobs(cluster, through_slurm):
     before = cluster.jobs()
-    running = sleeping_through_slurm.start(**of_solvers("Sleeps", **FAR))
+    running = through_slurm.start(**of_solvers("Sleeps", **FAR))
     await_jobs(cluster, before, ["RUNNING"])
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=PATIENCE_S)
     assert running.returncode != 0
     await_jobs(cluster, before, ["CANCELLED"], ["COMPLETED"], ["FAILED"])
-    assert statuses(sleeping_through_slurm) == {}
+    assert statuses(through_slurm) == {}

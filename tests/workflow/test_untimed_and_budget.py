@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from small_grid import ROWS, Workflow, overlay
+from support.small_grid import ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 
@@ -36,7 +36,7 @@ def one_core():
 def test_quality_runs_go_side_by_side_on_one_core_and_their_times_do_not_count(one_core, tmp_path):
     (tmp_path / "place").mkdir()
     workflow = Workflow(tmp_path / "run", {"MEETING_PLACE": str(tmp_path / "place")}, ("--cores", "20", *ROWS))
-    solvers = {name: {"method": "misbehaving:MeetsAnother", "name": name} for name in ("one", "other")}
+    solvers = {name: {"method": "support.misbehaving:MeetsAnother", "name": name} for name in ("one", "other")}
     limits, loose = {"time_s": 30, "memory_mib": 256}, {"repeat_for_s": 0.01, "strict": False}
     changes = grid(["one", "other"], solvers=solvers, limits=limits, timing=loose)
     done = workflow.run(**changes)

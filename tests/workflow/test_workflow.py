@@ -11,7 +11,7 @@ import pytest
 
 from kdrbench.bench.publish import read_points
 from kdrbench.reports.figures.chart import Chart
-from small_grid import BASELINE_STATUS, LIMIT_S, ROWS, STATUS, Workflow, overlay
+from support.small_grid import BASELINE_STATUS, LIMIT_S, ROWS, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 
@@ -154,8 +154,8 @@ def test_an_unsupervised_experiment_runs_with_solvers_that_go_wrong_inside(tmp_p
         "split": "none",
         "start": "surrogate",
     }
-    baselines = overlay()["baselines"] | {"ClustersForEver": {"method": "misbehaving:ClustersForEver"}}
-    solvers = overlay()["solvers"] | {"NeverEnds": {"method": "misbehaving:NeverEnds"}}
+    baselines = overlay()["baselines"] | {"ClustersForEver": {"method": "support.misbehaving:ClustersForEver"}}
+    solvers = overlay()["solvers"] | {"NeverEnds": {"method": "support.misbehaving:NeverEnds"}}
     changes = {"run": ["clusters"], "solvers": solvers, "baselines": baselines}
     done = workflow.run("--until", "table", **changes, experiments={"clusters": experiment})
     assert done.returncode == 0, done.stdout + done.stderr
@@ -212,7 +212,7 @@ def test_an_edited_solver_reruns_its_own_cells(tmp_path):
     workflow = Workflow(tmp_path / "run")
     workflow.environment["PYTHONPATH"] += f":{workflow.folder}"
     code = workflow.folder / "mine.py"
-    code.write_text("from misbehaving import NeverEnds\n\n\nclass Mine(NeverEnds):\n    pass\n")
+    code.write_text("from support.misbehaving import NeverEnds\n\n\nclass Mine(NeverEnds):\n    pass\n")
     experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": ["ism", "mine"], "baselines": []}
     grid = {
         "solvers": {"mine": {"method": "mine:Mine"}},

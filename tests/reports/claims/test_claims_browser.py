@@ -2,10 +2,10 @@
 
 import pytest
 
-from browser_tab import DESK, NEEDS_BROWSER, Tab
-from dashboard_grid import page
 from kdrbench.reports.claims.claim import Decision, Found, Records
 from kdrbench.reports.claims.page import claims_html, decided
+from support.browser_tab import DESK, NEEDS_BROWSER, Tab
+from support.dashboard_grid import page
 
 pytestmark = NEEDS_BROWSER
 # The narrowest of today's phones have 360 to 390 pixels.

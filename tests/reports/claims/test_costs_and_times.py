@@ -5,7 +5,7 @@ import pytest
 
 from kdrbench.reports.claims.claim import Decision, Records
 from kdrbench.reports.claims.costs import lower_cost, lower_cost_than_converged, quadratic_time, times_faster
-from report_rows import run
+from support.report_rows import run
 
 CONFIG = {"experiments": {"scaling": {"evaluation": {"evaluator": "panels"}}, "scaling_factored": {}}}
 SIZES = [1000, 2000, 4000, 8000]

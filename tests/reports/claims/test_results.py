@@ -5,7 +5,7 @@ import pytest
 
 from kdrbench.reports.claims.claim import Decision, Records
 from kdrbench.reports.claims.results import accuracy_above, conic_is_best, few_iterations, second_order
-from report_rows import run
+from support.report_rows import run
 
 
 def records(*rows):

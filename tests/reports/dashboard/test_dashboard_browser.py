@@ -2,8 +2,8 @@
 
 import pytest
 
-from browser_tab import DESK, NEEDS_BROWSER, PHONE, Tab, eventually
-from dashboard_grid import page
+from support.browser_tab import DESK, NEEDS_BROWSER, PHONE, Tab, eventually
+from support.dashboard_grid import page
 
 pytestmark = NEEDS_BROWSER
 VISIBLE = "[...document.querySelectorAll('{}')].filter((one) => one.checkVisibility()).length"

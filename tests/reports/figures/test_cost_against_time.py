@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.reports.figures.cost_against_time import cost_against_time
-from report_rows import run, trace_line
+from support.report_rows import run, trace_line
 
 EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism"]}
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from dashboard_grid import bar_chart
 from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
+from support.dashboard_grid import bar_chart
 
 
 def chart(*series, x=None, y=None):

@@ -7,7 +7,7 @@ import pytest
 from kdrbench.reports.figures.chart import Scale
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.figures.performance_profile import performance_profile, profile
-from report_rows import run, trace_line
+from support.report_rows import run, trace_line
 
 
 def test_the_profile_is_dolan_and_mores():

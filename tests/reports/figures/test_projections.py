@@ -17,7 +17,7 @@ from kdrbench.reports.figures.loadings import (
 from kdrbench.reports.figures.scatter import principal_coordinates, scatter
 from kdrbench.reports.figures.styles import shown_solver
 from kdrbench.reports.records import make_fold, read_findings
-from report_rows import run
+from support.report_rows import run
 
 EXPERIMENT = {
     "title": "T.",

@@ -13,7 +13,7 @@ from kdrbench.reports.figures.chart import Chart, from_png
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.reports.figures.segmentation import has_pictures, mean_faces, segmentation, segmented
-from report_rows import run
+from support.report_rows import run
 
 # Rows of pixels; the distinct colours in lexicographic order are blue, dark red, red, white.
 BLUE, DARK, RED, WHITE = [0, 0, 200], [100, 0, 0], [200, 0, 0], [250, 250, 250]

@@ -11,7 +11,7 @@ from kdrbench.reports.figures.performance_profile import performance_profile
 from kdrbench.reports.figures.scaling import scaling_chart
 from kdrbench.reports.figures.styles import Style, kernel_colours, styles_of
 from kdrbench.reports.tables.size_series import SizeSeries
-from report_rows import run, trace_line
+from support.report_rows import run, trace_line
 
 PUBLISHED = [
     *("ism", "dg", "sm", "gm", "cg", "ism_2018", "ism_10"),

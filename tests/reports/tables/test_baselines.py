@@ -14,7 +14,7 @@ from kdrbench.reports.tables.html import render_html
 from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
 from kdrbench.reports.tables.latex import compile_pdf, render_latex
 from kdrbench.reports.tables.verdicts import Verdict
-from report_rows import run, trace_line
+from support.report_rows import run, trace_line
 
 EXPERIMENT = {
     "title": "A table.",

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from kdrbench.reports.tables.ikdr import compared_cells
-from report_rows import run
+from support.report_rows import run
 
 SOLVERS = ["ism", "dg", "sm"]
 EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": SOLVERS}

@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from dashboard_grid import page
 from kdrbench.commands.reports import table
 from kdrbench.reports.records import controls_of
 from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
-from report_rows import run
+from support.dashboard_grid import page
+from support.report_rows import run
 
 EXPERIMENT = {
     "title": "A table.",

@@ -19,7 +19,7 @@ from kdrbench.reports.tables.ikdr import beside_published, compared_cells, ikdr_
 from kdrbench.reports.tables.latex import TexError, compile_pdf, escape, render_latex
 from kdrbench.reports.tables.published_numbers import PublishedNumber
 from kdrbench.reports.tables.verdicts import Verdict, verdict_for
-from report_rows import run, trace_line
+from support.report_rows import run, trace_line
 
 
 def laid_out(experiment, runs=None):

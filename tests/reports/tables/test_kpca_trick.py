@@ -10,7 +10,7 @@ from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
 from kdrbench.reports.tables.published_vs_ours import compare
 from kdrbench.reports.tables.verdicts import Verdict
-from report_rows import kpca_run
+from support.report_rows import kpca_run
 
 # Of the paper NCA draws on Iris by cross validation and loses by alignment; of these rows it draws and wins.
 CONFIG = {"run": ["e"], "experiments": {"e": {"system": "kpca_trick"}}}

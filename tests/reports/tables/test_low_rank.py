@@ -14,7 +14,7 @@ from kdrbench.reports.figures.low_rank import low_rank_chart
 from kdrbench.reports.tables.low_rank import low_rank_table, measured_table
 from kdrbench.reports.tables.published_vs_ours import compare
 from kdrbench.reports.tables.verdicts import Verdict
-from report_rows import kpca_run
+from support.report_rows import kpca_run
 
 CONFIG = {
     "run": ["digits", "gyrb"],

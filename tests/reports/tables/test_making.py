@@ -11,7 +11,7 @@ from kdrbench.errors import InputError
 from kdrbench.reports import records
 from kdrbench.reports.tables.making import make_table, plain_table, reports_named
 from kdrbench.reports.tables.table import Entry, Table
-from report_rows import kpca_run, run
+from support.report_rows import kpca_run, run
 
 CONFIG = {
     "run": ["fourth", "tables"],

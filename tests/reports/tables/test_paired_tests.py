@@ -9,7 +9,7 @@ from scipy import stats
 
 from kdrbench.reports.tables.paired_tests import compared, paired_table, paired_tests
 from kdrbench.reports.tables.significance import holm, signed_rank_p
-from report_rows import run
+from support.report_rows import run
 
 FOLDS = range(10)
 

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from configs import whole_config
 from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
 from kdrbench.reports.tables.published_vs_ours import (
@@ -21,7 +20,8 @@ from kdrbench.reports.tables.published_vs_ours import (
     unexplained,
 )
 from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict, verdict_for
-from report_rows import run
+from support.configs import whole_config
+from support.report_rows import run
 
 TABLE_6 = {"paper": "ismplus", "table": "6", "setting": "unsupervised"}
 TABLE_5 = {"paper": "ismplus", "table": "5", "setting": "supervised"}

@@ -17,7 +17,7 @@ from kdrbench.reports.tables.size_series import (
     fit_power_law,
     size_series,
 )
-from report_rows import run
+from support.report_rows import run
 
 CONFIG = {
     "experiments": {

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from configs import ikdr_config
-from helpers import needs_authors_cancer
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.datasets import load_dataset
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.ikdr.definition import Fold, make_subset, whole
 from kdrbench.stages.ikdr.scores import Metric, classification_metric, projected_quality, quality_of_labels
-from one_batch import context_of, files_in, run_batch
+from support.configs import ikdr_config
+from support.helpers import needs_authors_cancer
+from support.one_batch import context_of, files_in, run_batch
 
 
 def records_of(dataset, q, tmp_path, *, solvers=(), baselines=()):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from configs import ikdr_config
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.solvers import build_solver
@@ -11,7 +10,8 @@ from kdrbench.stages.config import load_grid
 from kdrbench.stages.ikdr.clustering_run import make_clustering_run
 from kdrbench.stages.ikdr.definition import CellDefinition, whole
 from kdrbench.stages.ikdr.scores import normalised_mutual_information
-from one_batch import arrays_in, context_of, files_in, run_batch
+from support.configs import ikdr_config
+from support.one_batch import arrays_in, context_of, files_in, run_batch
 
 LIMITS = Limits(time_s=5.0, memory_mib=512)
 

@@ -12,7 +12,7 @@ from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.datasets import load_dataset
 from kdrbench.stages.ikdr.baseline_run import make_baseline_run
 from kdrbench.stages.ikdr.definition import CellDefinition, make_fold
-from one_batch import LIMITS, SHORT, context_of, files_in, grid_of, run_batch
+from support.one_batch import LIMITS, SHORT, context_of, files_in, grid_of, run_batch
 
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.
 REPEAT_FOR_S = 0.3
@@ -84,7 +84,7 @@ def test_every_classifier_runs_as_a_batch(files, method):
 )
 def test_a_bad_baseline_leaves_its_row(files, baseline, status, message):
     limits = SHORT if status == "time_limit" else LIMITS
-    (record,) = run(f"misbehaving:{baseline}", files, limits=limits)
+    (record,) = run(f"support.misbehaving:{baseline}", files, limits=limits)
     assert (record.status, record.message.startswith(message)) == (status, True), record.message
     assert record.provenance.wall_s < limits.time_s + 1.0
     assert record.cost is None
@@ -96,7 +96,7 @@ def test_a_bad_baseline_leaves_its_row(files, baseline, status, message):
 
 def test_a_package_that_is_not_there_is_no_row(files):
     with pytest.raises(SupervisionError, match="the bench failed within the run"):
-        run("misbehaving:FitsWithWhatIsNotThere", files)
+        run("support.misbehaving:FitsWithWhatIsNotThere", files)
     assert not files.records.exists()
 
 

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from helpers import small_problem
 from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.isolation.supervisor import Exit, supervise
 from kdrbench.bench.referee import BenchFaultError, Referee
@@ -19,7 +18,8 @@ from kdrbench.solvers.dimension_growth import DimensionGrowth
 from kdrbench.stages.ikdr import monitor
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor
 from kdrbench.stages.ikdr.rounds import Rounds
-from one_batch import IKDR, batch_of, context_of, files_in, referee_in, run_batch, wait_until_free, workspace_of
+from support.helpers import small_problem
+from support.one_batch import IKDR, batch_of, context_of, files_in, referee_in, run_batch, wait_until_free, workspace_of
 
 LIMITS = Limits(time_s=60.0, memory_mib=512)
 CONTEXT = context_of(LIMITS)
@@ -42,7 +42,7 @@ def supervised(files, batch):
 
 
 def test_a_killed_run_goes_on_to_the_same_projection_bit_for_bit(always, tmp_path):
-    batch = batch_of("misbehaving:IsKilledOnTheWay")
+    batch = batch_of("support.misbehaving:IsKilledOnTheWay")
     disturbed, other = RunFiles(tmp_path / "disturbed"), RunFiles(tmp_path / "other")
     ending = supervised(disturbed, batch)
     assert (ending.end, ending.code) == (Exit.SIGNALLED, signal.SIGKILL)
@@ -67,7 +67,7 @@ COMPARED = ("status", "message", "iterations", "value_calls", "gradient_calls", 
 
 @pytest.mark.parametrize("victim", ["run", "batch"])
 def test_a_batch_goes_on_where_it_or_its_run_was_killed(always, tmp_path, victim):
-    batch, data = batch_of("misbehaving:IsKilledOnTheWay", options={"victim": victim}), load_dataset("wine")
+    batch, data = batch_of("support.misbehaving:IsKilledOnTheWay", options={"victim": victim}), load_dataset("wine")
     (tmp_path / "disturbed").mkdir()
     files = files_in(tmp_path / "disturbed")
     if victim == "batch":
@@ -87,7 +87,7 @@ def test_a_batch_goes_on_where_it_or_its_run_was_killed(always, tmp_path, victim
 
 @pytest.mark.parametrize("solver", ["NeverEnds", "Sleeps"])
 def test_time_used_before_an_interruption_is_charged(tmp_path, solver):
-    batch, files, limits = batch_of(f"misbehaving:{solver}"), files_in(tmp_path), Limits(1000.0, 512)
+    batch, files, limits = batch_of(f"support.misbehaving:{solver}"), files_in(tmp_path), Limits(1000.0, 512)
     workspace = workspace_of(files, batch)
     with workspace.claimed(batch, limits, timed=True):
         workspace.run(0).folder.mkdir()

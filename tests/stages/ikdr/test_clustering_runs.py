@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import mutual_info_score
 
-from configs import ikdr_config
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.publish import read_points
 from kdrbench.datasets import load_dataset
@@ -15,7 +14,8 @@ from kdrbench.stages.config import load_grid
 from kdrbench.stages.ikdr.clustering_run import make_clustering_run
 from kdrbench.stages.ikdr.definition import CellDefinition
 from kdrbench.stages.ikdr.scores import normalised_mutual_information
-from one_batch import context_of, files_in, run_batch
+from support.configs import ikdr_config
+from support.one_batch import context_of, files_in, run_batch
 
 LIMITS = Limits(time_s=5.0, memory_mib=512)
 REPEAT_FOR_S = 0.3
@@ -112,7 +112,7 @@ def test_settings_of_the_alternation_come_from_the_experiment(good, files):
     ],
 )
 def test_a_bad_solver_inside_an_alternation_leaves_its_row_and_trace(files, solver, seconds, status, message):
-    (record,) = run(batch_of(f"misbehaving:{solver}"), files, Limits(seconds, 256))
+    (record,) = run(batch_of(f"support.misbehaving:{solver}"), files, Limits(seconds, 256))
     assert record.status == status
     assert record.message.startswith(message)
     assert record.provenance.wall_s < seconds + 1.0
@@ -128,7 +128,7 @@ def test_a_bad_solver_inside_an_alternation_leaves_its_row_and_trace(files, solv
 
 def test_the_limit_is_that_of_all_rounds_together(files):
     # Each round is short and differs from the one before; there are more of them than time.
-    batch = batch_of("misbehaving:Wanders", paradigm_params={"tolerance": 1e-300, "max_rounds": 10**9})
+    batch = batch_of("support.misbehaving:Wanders", paradigm_params={"tolerance": 1e-300, "max_rounds": 10**9})
     (record,) = run(batch, files, Limits(0.5, 256))
     assert (record.status, record.message) == ("time_limit", "stopped at the time limit of 0.5 s")
     assert 0.5 <= record.time_s < 0.75
@@ -185,7 +185,7 @@ def test_clustering_baselines_leave_a_row_with_their_nmi_and_no_cost(files, meth
     ],
 )
 def test_a_bad_clustering_baseline_leaves_its_row(files, baseline, status, message):
-    (record,) = run(baseline_batch(f"misbehaving:{baseline}"), files, Limits(0.5, 256))
+    (record,) = run(baseline_batch(f"support.misbehaving:{baseline}"), files, Limits(0.5, 256))
     assert (record.status, record.message.startswith(message)) == (status, True), record.message
     assert (record.quality_metric, record.quality, record.cost) == ("nmi", None, None)
 
@@ -200,5 +200,5 @@ def test_subsets_are_repeated_draws_of_rows(files):
 
 def test_a_solver_that_lacks_an_oracle_is_refused_before_the_run(files):
     with pytest.raises(InputError, match="WantsAnOracle needs the oracle third_derivative"):
-        run(batch_of("misbehaving:WantsAnOracle"), files)
+        run(batch_of("support.misbehaving:WantsAnOracle"), files)
     assert not files.records.exists()

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from configs import table_4_config
 from kdrbench.bench.isolation.limits import SpentLog
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import ConfigError
@@ -12,7 +11,8 @@ from kdrbench.paradigms import build_task
 from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.ikdr.definition import CellDefinition, whole
 from kdrbench.stages.ikdr.solver_run import components_of
-from one_batch import arrays_in, context_of, files_in, run_batch
+from support.configs import table_4_config
+from support.one_batch import arrays_in, context_of, files_in, run_batch
 
 
 def config_of(paradigm="supervised", kernel="gaussian", **changes):

@@ -2,13 +2,13 @@
 
 import pytest
 
-from configs import TABLE, changed_config, ikdr_config, table_4_config
 from kdrbench.bench.batch import Batch
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
 from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.ikdr.config import is_scaling
 from kdrbench.stages.ikdr.definition import CellDefinition, Kind
+from support.configs import TABLE, changed_config, ikdr_config, table_4_config
 
 CONFIG = table_4_config()
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from configs import table_4_config
 from kdrbench.stages.ikdr.controls import losing_cells
+from support.configs import table_4_config
 
 
 def config_with_controls():

@@ -4,14 +4,14 @@ import time
 import numpy as np
 import pytest
 
-from helpers import random_projection, small_problem
 from kdrbench.bench.isolation.limits import Pauses
 from kdrbench.bench.referee import BenchFaultError
 from kdrbench.bench.run_files import read_array, read_trace
 from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.stages.ikdr.monitor import ProjectionMonitor, TimedMonitor
-from one_batch import referee_in
+from support.helpers import random_projection, small_problem
+from support.one_batch import referee_in
 
 
 def monitor_for(problem, folder):

@@ -7,7 +7,7 @@ import pytest
 
 from kdrbench.stages.ikdr.monitor import TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
-from one_batch import referee_in
+from support.one_batch import referee_in
 
 START = np.eye(3)[:, :1]
 # Far above what the clock can miss, far below what a test may take.

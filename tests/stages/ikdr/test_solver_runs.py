@@ -17,7 +17,7 @@ from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 from kdrbench.stages.ikdr.definition import make_fold
-from one_batch import LIMITS, SHORT, arrays_in, batch_of, context_of, files_in, run_batch, workspace_of
+from support.one_batch import LIMITS, SHORT, arrays_in, batch_of, context_of, files_in, run_batch, workspace_of
 
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.
 REPEAT_FOR_S = 0.2
@@ -121,7 +121,7 @@ def test_a_bad_run_leaves_its_row_with_the_trace_so_far(files, monkeypatch, tmp_
     status, message = BAD[solver]
     # What hoards memory in children is given time to do so: it must not be the clock that ends it.
     limits = Limits(time_s=30.0, memory_mib=256) if status == "memory_limit" else SHORT
-    (record,) = run(f"misbehaving:{solver}", files, limits=limits)
+    (record,) = run(f"support.misbehaving:{solver}", files, limits=limits)
     assert (record.status, record.message[: len(message)]) == (status, message)
     assert record.provenance.wall_s < limits.time_s + 1.0
     if status == "time_limit":
@@ -138,14 +138,14 @@ def test_a_bad_run_leaves_its_row_with_the_trace_so_far(files, monkeypatch, tmp_
 
 def test_an_interrupted_run_leaves_no_row(files):
     with pytest.raises(SupervisionError, match="ended by SIGTERM"):
-        run("misbehaving:IsTerminated", files)
+        run("support.misbehaving:IsTerminated", files)
     assert not files.records.exists()
-    assert workspace_of(files, batch_of("misbehaving:IsTerminated")).records() == []
+    assert workspace_of(files, batch_of("support.misbehaving:IsTerminated")).records() == []
 
 
 def test_all_solvers_share_splits_and_starts(good, tmp_path):
     first = {trace_of(good[1])[0]["cost"]}
-    for method in ("stiefel_cayley", "misbehaving:Raises"):
+    for method in ("stiefel_cayley", "support.misbehaving:Raises"):
         files = files_in(tmp_path / method)
         run(method, files, folds=2)
         first.add(trace_of(files)[0]["cost"])
@@ -174,13 +174,13 @@ def test_a_trace_counts_the_calls_of_oracles(files):
 )
 def test_faults_that_are_not_the_solvers_leave_no_row(files, solver, error, message):
     with pytest.raises(error, match=message):
-        run(f"misbehaving:{solver}", files)
+        run(f"support.misbehaving:{solver}", files)
     assert not files.records.exists()
 
 
 def test_a_solver_of_ones_own_must_keep_the_contract():
-    with pytest.raises(InputError, match=r"'misbehaving:NoSolver' must be a dataclass .*; it lacks requires"):
-        build_solver({"method": "misbehaving:NoSolver"})
+    with pytest.raises(InputError, match=r"'support.misbehaving:NoSolver' must be a dataclass .*; it lacks requires"):
+        build_solver({"method": "support.misbehaving:NoSolver"})
 
 
 def test_a_run_goes_on_from_the_rows_and_files_that_an_interrupted_batch_left(good, files):

@@ -10,8 +10,8 @@ from kdrbench.kernels import Polynomial
 from kdrbench.stages.config import checked
 from kdrbench.stages.kpca_figures import run as run_module
 from kdrbench.stages.kpca_figures.trick_comparison import draw_halves, solve_both
-from one_batch import arrays_in, files_in
-from stage_cases import grid_of, job_of, only, referee_of, results_of
+from support.one_batch import arrays_in, files_in
+from support.stage_cases import grid_of, job_of, only, referee_of, results_of
 
 IRIS = load_dataset("iris")
 SMALL = {"datasets": ["iris"], "training": {"default": 40}}

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from helpers import random_samples
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.datasets.synthetic import cone, ring
 from kdrbench.kernels import Polynomial
 from kdrbench.metric_learning import SamplePairs, kdne, scaled_gaussian, squared_distances
 from kdrbench.stages.kpca_figures.trick_comparison import EXACT, QZ, RIDGE, Halves, by_qz, draw_halves, solve_both
+from support.helpers import random_samples
 
 IRIS = load_dataset("iris")
 

@@ -4,7 +4,7 @@ from kdrbench.bench.batch import Batch
 from kdrbench.errors import ConfigError
 from kdrbench.reports.tables.kpca_cells import table_names
 from kdrbench.stages.config import checked
-from stage_cases import grid_of, only
+from support.stage_cases import grid_of, only
 
 PLACE = "config: experiments.kpca_tables"
 

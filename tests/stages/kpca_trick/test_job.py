@@ -13,9 +13,9 @@ from kdrbench.errors import DataError
 from kdrbench.stages.kpca_trick import stage as stage_module
 from kdrbench.stages.kpca_trick.stage import KPCATrickRecord, KPCATrickStage
 from kdrbench.status import Status
-from kpca_trick_cases import kpca_batch, kpca_record
-from one_batch import files_in
-from stage_cases import LIMITS, job_of
+from support.kpca_trick_cases import kpca_batch, kpca_record
+from support.one_batch import files_in
+from support.stage_cases import LIMITS, job_of
 
 IRIS = load_dataset("iris")
 METHODS = ("plain", "aligned")

@@ -21,8 +21,8 @@ from kdrbench.metric_learning import (
 from kdrbench.stages.kpca_trick import run as run_module
 from kdrbench.stages.kpca_trick import split as split_module
 from kdrbench.stages.kpca_trick.split import candidates_of, draw_split
-from kpca_trick_cases import kpca_batch
-from stage_cases import results_of
+from support.kpca_trick_cases import kpca_batch
+from support.stage_cases import results_of
 
 IRIS = load_dataset("iris")
 GRID = {"sigmas": {"lowest": 0.01, "highest": 1000.0, "number": 21}}

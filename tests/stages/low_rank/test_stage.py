@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from configs import whole_config
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.publish import merge_records
@@ -15,8 +14,9 @@ from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.low_rank import run as run_module
 from kdrbench.stages.low_rank.run import learn, make_task, quality_of, two_fold_accuracy
 from kdrbench.stages.low_rank.stage import LowRankRecord
-from one_batch import files_in
-from stage_cases import grid_of, job_of, only, results_of
+from support.configs import whole_config
+from support.one_batch import files_in
+from support.stage_cases import grid_of, job_of, only, results_of
 
 GYRB = load_any("gyrb-standin")
 PLACE = "config: experiments.lowrank_gyrb"

@@ -10,7 +10,7 @@ from kdrbench.datasets import Standardiser
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, Polynomial, Squared
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor
-from numerics import feature_order, in_order
+from support.numerics import feature_order, in_order
 
 KERNELS = {
     "linear": Linear(),

@@ -6,7 +6,7 @@ from kdrbench.bench.batch import Batch
 from kdrbench.bench.provenance import Provenance
 from kdrbench.datasets.registry import load_registry
 from kdrbench.stages.kpca_trick.stage import KPCATrickRecord
-from made_up import provenance
+from support.made_up import provenance
 
 SIGMAS = {"sigmas": {"lowest": 0.1, "highest": 10.0, "number": 3}}
 VARIANTS = ("plain", "cross_validated", "aligned", "centred")

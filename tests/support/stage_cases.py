@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from configs import whole_config
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.job import run_job
@@ -11,7 +10,8 @@ from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.stage import RunContext
 from kdrbench.stages import build_stage
 from kdrbench.stages.config import load_grid
-from one_batch import files_in
+from support.configs import whole_config
+from support.one_batch import files_in
 
 LIMITS = Limits(time_s=60.0, memory_mib=1024)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 _SECTIONS = ("seed", "data", "limits", "timing", "kernels", "solvers", "baselines")
 
 

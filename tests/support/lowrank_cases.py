@@ -5,7 +5,7 @@ from scipy.linalg import logm, null_space
 from scipy.optimize import minimize
 
 from kdrbench.lowrank import Stopping, diagonal, join, relative_distances, similarities, squared_distances
-from numerics import constraints_in_order
+from support.numerics import constraints_in_order
 
 TIGHT = Stopping(tolerance=1e-9, kkt_tolerance=1e-9, max_sweeps=50_000)
 SLACKEN = {"<=": 0.3, ">=": -0.3, "=": 0.0}

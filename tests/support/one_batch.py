@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 
-from configs import table_4_config
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.job import run_job
@@ -16,6 +15,7 @@ from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.stage import RunContext
 from kdrbench.stages import build_stage
 from kdrbench.stages.config import load_grid
+from support.configs import table_4_config
 
 LIMITS = Limits(time_s=1.0, memory_mib=256)
 # For runs that reach their limit: tests wait for it.

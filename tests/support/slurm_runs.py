@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from slurm_cluster import missing_programs
-from small_grid import overlay
+from support.slurm_cluster import missing_programs
+from support.small_grid import overlay
 
 needs_slurm = pytest.mark.skipif(
     bool(missing_programs()),

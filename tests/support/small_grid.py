@@ -8,11 +8,11 @@ from pathlib import Path
 
 import yaml
 
-from dry_runs import dry_run
 from kdrbench.bench.record import read_records
 from kdrbench.stages.ikdr.stage import IKDRRecord
+from support.dry_runs import dry_run
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BAD = ["Sleeps", "ForksGrandchild", "Allocates", "Raises", "IsKilled"]
 STATUS = {
     "ism": "converged",
@@ -43,8 +43,8 @@ def overlay(**changes):
         "run": ["table4_supervised"],
         "limits": {"time_s": LIMIT_S, "memory_mib": 256},
         "timing": {"repeat_for_s": 0.01},
-        "solvers": {name: {"method": f"misbehaving:{name}"} for name in [*BAD, "IsTerminated"]},
-        "baselines": {"FitsForEver": {"method": "misbehaving:FitsForEver"}},
+        "solvers": {name: {"method": f"support.misbehaving:{name}"} for name in [*BAD, "IsTerminated"]},
+        "baselines": {"FitsForEver": {"method": "support.misbehaving:FitsForEver"}},
         "experiments": {"table4_supervised": experiment},
     } | changes
 

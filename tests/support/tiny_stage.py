@@ -16,7 +16,7 @@ from kdrbench.bench.stage import Cell, Stage
 from kdrbench.datasets import Dataset
 from kdrbench.errors import ConfigError
 from kdrbench.status import Status
-from made_up import provenance
+from support.made_up import provenance
 
 HALVES = (("first",), ("second",))
 DATA = Dataset("tiny", np.arange(6.0).reshape(3, 2), np.array([0, 1, 0]), ("a", "b"), ("x", "y"))
@@ -48,7 +48,7 @@ class TinyStage(Stage):
         experiment = config["experiments"][name]
         for dataset in experiment["datasets"]:
             for method, answer in experiment["answers"].items():
-                yield Cell(dataset, (method,), {"answer": answer}, 2, ("tiny_stage",), 0.1, HALVES)
+                yield Cell(dataset, (method,), {"answer": answer}, 2, ("support.tiny_stage",), 0.1, HALVES)
 
     def describe(self, batch, dataset, number):
         return {"n_samples": len(dataset.features)}
@@ -96,7 +96,7 @@ def tiny_record(half, dataset="wine", number=0, **columns):
 
 def tiny_batch(*, method="it", runs=(0, 1), data=DATA, **definition):
     return Batch(
-        system="tiny_stage:TinyStage",
+        system="support.tiny_stage:TinyStage",
         experiment="e",
         dataset=data.name,
         data_sha256=data.content_sha256,

@@ -13,7 +13,7 @@ from kdrbench.reports.records import controls_of
 from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
 from kdrbench.reports.tables.published_vs_ours import compare
 from kdrbench.reports.tables.table import Entry, Table
-from report_rows import run, trace_line
+from support.report_rows import run, trace_line
 
 SOLVERS = ["ism", "dg", "sm", "gm", "ism_converged", "dg_converged", "sm_converged", "gm_converged"]
 _METHODS = {"ism": "ism", "dg": "dimension_growth", "sm": "stiefel_cayley", "gm": "grassmann_trust_region"}

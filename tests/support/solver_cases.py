@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers import KERNELS, random_samples
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Combination, Gaussian, RelativeGaussian, Term, neighbour_distances
 from kdrbench.paradigms import Alternation, supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
+from support.helpers import KERNELS, random_samples
 
 
 @dataclass(frozen=True)
