@@ -13,9 +13,9 @@ from kdrbench.reports.figures.loadings import (
     feature_weights,
     loadings,
     principal_angles,
-    shown_solver,
 )
 from kdrbench.reports.figures.scatter import principal_coordinates, scatter
+from kdrbench.reports.figures.styles import shown_solver
 from kdrbench.reports.records import make_fold, read_findings
 from support.report_rows import run
 

@@ -1,17 +1,25 @@
-"""What a reader sees first: how much was run, how it ended, how much of the papers is met, which figures there are."""
+"""What a reader sees first: how much was run, how it ended, how much of the papers is met, which figures there are.
+
+And what to know before trusting the numbers: runs that are missing, did not end well, or were disturbed.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import pandas as pd
 
+from kdrbench.reports.dashboard.runs import run_name
 from kdrbench.reports.figures.chart import Chart
-from kdrbench.reports.records import IKDR, NO_KERNEL, n_runs
+from kdrbench.reports.records import IKDR, NO_KERNEL, Config, experiments_of, losing_cells, n_runs, random_ones, runs_of
+from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.published_vs_ours import COUNTED, Comparison
 from kdrbench.status import Status
+
+_LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
 
 
 @dataclass(frozen=True)
@@ -121,3 +129,112 @@ def contents_of(charts: list[Chart]) -> list[ContentsLine]:
 def _parts(chart: Chart) -> tuple[str, str]:
     kind, _, of = chart.title.partition(": ")
     return kind, of
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of a check; ``run`` is the place of the run it is about, if it is about one."""
+
+    experiment: str
+    subject: str
+    words: str
+    run: int | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was looked for, and what was found; ``asked`` is false where the records cannot tell."""
+
+    name: str
+    title: str
+    meaning: str
+    findings: list[Finding] = field(default_factory=list)
+    asked: bool = True
+
+
+def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
+    """Return all checks, those of results first, then those of timing."""
+    status = runs["status"].astype(str)
+    return [
+        Check("missing", "Missing", "Runs of the configuration without a record.", list(_missing(runs, config))),
+        _of_runs(runs, status == Status.FAILED, "failed", "Failed", "Runs that ended with an error or were killed."),
+        _of_runs(runs, status.isin(_LIMITS), "limited", "Stopped at a limit", "Tables give a bound, not a number."),
+        _of_runs(runs, status == Status.SKIPPED, "skipped", "Skipped", "Runs that were not begun."),
+        _of_runs(
+            runs,
+            status.isin({str(Status.STALLED), str(Status.MAX_ITERATIONS)}),
+            "unconverged",
+            "Ended without converging",
+            "Runs that came to their method's own end, but not to its tolerance.",
+        ),
+        Check(
+            "control",
+            "Worse than random",
+            "Cells whose mean cost or quality is worse than that of a random projection.",
+            list(_losing(runs, config)),
+            asked=any(random_ones(name, config) for name in experiments_of(config, IKDR)),
+        ),
+        _flagged(
+            runs, "contaminated", "Shared their core", "Runs whose wall time exceeds their CPU time by over a tenth."
+        ),
+        _flagged(
+            runs,
+            "drifted",
+            "Drifted timing",
+            "Runs beside which a fixed piece of work took over a tenth longer or shorter than usual.",
+        ),
+        Check(
+            "changed",
+            "Made by changed sources",
+            "Runs of a checkout that differed from its commit.",
+            list(_changed(runs)),
+            asked=bool(runs["git_dirty"].notna().any()),
+        ),
+    ]
+
+
+def _of_runs(runs: pd.DataFrame, chosen: pd.Series, name: str, title: str, meaning: str) -> Check:
+    places = chosen.to_numpy().nonzero()[0].tolist()
+    findings = [
+        Finding(row["experiment"], run_name(row), "" if pd.isna(row["message"]) else row["message"], place)
+        for place, row in zip(places, runs[chosen].to_dict("records"), strict=True)
+    ]
+    return Check(name, title, meaning, findings)
+
+
+def _flagged(runs: pd.DataFrame, column: str, title: str, meaning: str) -> Check:
+    if column not in runs or runs[column].isna().all():
+        return Check(column, title, meaning, asked=False)
+    return _of_runs(runs, runs[column].astype(str) == "True", column, title, meaning)
+
+
+def _changed(runs: pd.DataFrame) -> Iterator[Finding]:
+    changed = runs[runs["git_dirty"].astype(str) == "True"]
+    for (experiment, commit), group in changed.groupby(["experiment", "git_commit"], sort=False):
+        yield Finding(str(experiment), f"commit {str(commit)[:10]}", f"{len(group)} runs")
+
+
+def _missing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:
+    axes = ["experiment", "dataset", "kernel", "method", "run"]
+    there = set(runs[axes].itertuples(index=False, name=None))
+    for name in experiments_of(config, IKDR):
+        experiment = config["experiments"][name]
+        methods = [(kernel, solver) for kernel in experiment["kernels"] for solver in experiment["solvers"]]
+        methods += [(NO_KERNEL, baseline) for baseline in experiment.get("baselines", [])]
+        for dataset in experiment["datasets"]:
+            for cell in methods:
+                absent = sum((name, dataset, *cell, run) not in there for run in range(runs_of(experiment)))
+                if absent:
+                    yield Finding(name, _cell_name(dataset, *cell), f"{absent} of {runs_of(experiment)} runs")
+
+
+def _losing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:
+    of_ikdr = runs[runs["system"] == IKDR]
+    for experiment, dataset, kernel, method, random, what, mean, of_random, _ in losing_cells(
+        of_ikdr.itertuples(), config
+    ):
+        yield Finding(experiment, _cell_name(dataset, kernel, method), f"{what} {mean:.6g}, {random} {of_random:.6g}")
+
+
+def _cell_name(dataset: str, kernel: str, method: str) -> str:
+    return f"{method_label(method)}, {dataset_label(dataset)}, {kernel_label(kernel)}"

@@ -16,6 +16,7 @@ import pandas as pd
 
 from kdrbench.errors import InputError
 from kdrbench.reports.dashboard.overview import (
+    checks_of,
     claims_of,
     contents_of,
     counts_of,
@@ -23,7 +24,6 @@ from kdrbench.reports.dashboard.overview import (
     percent_label,
     shares_of,
 )
-from kdrbench.reports.dashboard.quality import checks_of
 from kdrbench.reports.dashboard.runs import run_data
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels

@@ -15,7 +15,7 @@ import pandas as pd
 
 from kdrbench.datasets import load_prepared
 from kdrbench.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.figures.styles import kernel_colours
+from kdrbench.reports.figures.styles import kernel_colours, shown_solver
 from kdrbench.reports.records import Config, read_findings
 from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
     from kdrbench.reports.figures.making import Source
 
-_SHOWN = "ism_converged"
 # Readable upper limit: the heaviest are shown.
 _MOST_FEATURES = 15
 _CAPTION = (
@@ -114,12 +113,6 @@ def _angles(dataset: str, by_kernel: dict[str, list[FloatArray]], colours: dict[
 
 def _places(count: int) -> list[str]:
     return [str(place + 1) for place in range(count)]
-
-
-def shown_solver(experiment: Config) -> str:
-    """Return the solver whose projections are shown: converged ISM, or the first where the experiment lacks it."""
-    solvers = list(experiment["solvers"])
-    return _SHOWN if _SHOWN in solvers else str(solvers[0])
 
 
 def feature_weights(projection: FloatArray) -> FloatArray:

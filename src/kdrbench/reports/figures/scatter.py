@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset, load_prepared
 from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Mark, Panel, Series, Symbol
-from kdrbench.reports.figures.loadings import shown_solver
+from kdrbench.reports.figures.styles import shown_solver
 from kdrbench.reports.records import (
     ALTERNATIVE,
     Config,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from kdrbench.reports.figures.chart import COLOURS, Line, Symbol
+from kdrbench.reports.records import Config
 from kdrbench.reports.tables.labels import CONVERGED, is_converged
 
 _SUFFIX = f"_{CONVERGED}"
@@ -53,6 +54,10 @@ _KERNELS = {
 }
 
 
+# The solver whose projections are shown.
+_SHOWN = "ism_converged"
+
+
 @dataclass(frozen=True)
 class Style:
     """``colour`` counts through :data:`kdrbench.reports.figures.chart.COLOURS`."""
@@ -84,6 +89,12 @@ def kernel_colours(kernels: Iterable[str]) -> dict[str, int]:
     free = [colour for colour in range(_BLACK) if colour not in colours.values()] or [_BLACK]
     uncoloured = [name for name in names if name not in colours]
     return colours | {name: free[count % len(free)] for count, name in enumerate(uncoloured)}
+
+
+def shown_solver(experiment: Config) -> str:
+    """Return the solver whose projections are shown: converged ISM, or the first where the experiment lacks it."""
+    solvers = list(experiment["solvers"])
+    return _SHOWN if _SHOWN in solvers else str(solvers[0])
 
 
 def _method(name: str) -> str:

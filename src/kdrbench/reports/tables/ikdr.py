@@ -28,7 +28,7 @@ from kdrbench.reports.tables.labels import (
     method_label,
 )
 from kdrbench.reports.tables.published_numbers import check_published, find_published, printed_table, published_name
-from kdrbench.reports.tables.table import UNCONVERGED, WARNED, Entry, Group, Table, blocks_by
+from kdrbench.reports.tables.table import UNCONVERGED, WARNED, Entry, Group, Table, blocks_by, entries
 from kdrbench.reports.tables.verdicts import VERDICT_RULES, Compared
 
 # Of these the highest is the best, of all else the lowest.
@@ -217,31 +217,18 @@ def _warnings(cells: list[IkdrCell]) -> list[str]:
 def _listed(cell: IkdrCell) -> dict[str, Any]:
     ours, axes = cell.ours, {axis: getattr(cell, axis) for axis in _AXES}
     printed = {"paper": cell.paper, "ours": ours.text, "verdict": cell.verdict, "why": cell.why}
-    return (
-        axes
-        | printed
-        | {
-            "mean": ours.mean,
-            "std": ours.std,
-            "runs": ours.runs,
-            "counted": ours.counted,
-            "best": cell.best,
-        }
-    )
+    numbers = {"mean": ours.mean, "std": ours.std, "runs": ours.runs, "counted": ours.counted, "best": cell.best}
+    return axes | printed | numbers
 
 
 def beside_published(cells: list[IkdrCell]) -> Section:
     """Return the section of a page that shows each cell beside its published number."""
-    rows = [
-        [
-            *(Entry(text) for text in (dataset_label(cell.dataset), kernel_label(cell.kernel))),
-            *(Entry(text) for text in (method_label(cell.method), METRIC_TITLES[cell.metric])),
-            *(Entry(text) for text in (cell.paper or "\u2013", cell.ours.text)),
-            Entry(cell.verdict, verdict=cell.verdict),
-            Entry(cell.why),
-        ]
-        for cell in cells
-    ]
+    rows = [[*entries(_words(cell)), Entry(cell.verdict, verdict=cell.verdict), Entry(cell.why)] for cell in cells]
     columns = ["Data", "Kernel", "Method", "Metric", "Paper", "Ours", "Verdict", "Why"]
     table = Table("beside_published", "", columns, [rows], n_labels=len(columns))
     return Section("Beside the published numbers", table, paragraphs=[VERDICT_RULES])
+
+
+def _words(cell: IkdrCell) -> tuple[str, ...]:
+    names = dataset_label(cell.dataset), kernel_label(cell.kernel), method_label(cell.method)
+    return *names, METRIC_TITLES[cell.metric], cell.paper or "\u2013", cell.ours.text
