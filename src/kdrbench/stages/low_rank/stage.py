@@ -11,9 +11,10 @@ from kdrbench.bench.record import Record
 from kdrbench.bench.referee import Referee
 from kdrbench.bench.run import Run, RunResult
 from kdrbench.bench.stage import Cell, Config, RunContext, Stage
-from kdrbench.datasets import Dataset, DatasetEntry
+from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
-from kdrbench.stages.low_rank.config import METHODS, SCHEMA, SECTIONS, check_experiment, check_methods
+from kdrbench.datasets.registry import DatasetEntry
+from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.stages.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
 
 _RUN = "kdrbench.stages.low_rank.run"
@@ -21,6 +22,46 @@ _RUN = "kdrbench.stages.low_rank.run"
 _COMPILED = "kdrbench.lowrank.compiled"
 # Seconds of scoring one kernel, and of a projection beside its arithmetic.
 _SCORING_S, _CALL_S = 0.05, 3e-5
+METHODS = "low_rank_methods"
+
+_COUNT = {"type": "integer", "minimum": 0}
+SCHEMA: Config = {
+    "required": ["datasets", "constraints", "methods", "runs"],
+    "properties": {
+        "constraints": {
+            "type": "array",
+            "items": _COUNT,
+            "minItems": 1,
+            "uniqueItems": True,
+            "description": "numbers of constraints; 0 judges the kernel as it is",
+        },
+        "methods": {"$ref": "#/$defs/names", "description": f"of those that {METHODS} defines"},
+        "runs": {"type": "integer", "minimum": 1, "description": "draws of the constraints"},
+        "draw": {
+            "$ref": "#/$defs/name",
+            "description": "name by which the draws are seeded, the same for the same draws; that of the data set if "
+            "nothing is said",
+        },
+    },
+}
+_METHOD = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["rule"],
+    "properties": {
+        "divergence": {"enum": ["burg", "von_neumann"]},
+        "solver": {"enum": ["cyclic", "newton"]},
+        "step": {"enum": ["own_range", "symmetric", "exact"], "description": "of DefiniteBoost"},
+        "rule": {
+            "enum": ["published", "converged"],
+            "description": "stop when the duals come to rest, or when the KKT residual is small too",
+        },
+        "max_sweeps": {"type": "integer", "minimum": 1},
+    },
+}
+SECTIONS: dict[str, Any] = {
+    METHODS: {"type": "object", "propertyNames": {"$ref": "#/$defs/name"}, "additionalProperties": _METHOD},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,3 +168,34 @@ def _seconds_of_a_run(method: Mapping[str, Any], counts: tuple[int, ...], entry:
     # DefiniteBoost often uses a good part of its sweeps up.
     sweeps = method.get("max_sweeps", MOST_SWEEPS) / 2 if "step" in method else 10
     return float(_SCORING_S * len(counts) + sweeps * sum(counts) * (_CALL_S + projection_s))
+
+
+def check_methods(config: Config) -> None:
+    """Raise ``ConfigError`` for the first method that is neither one of a divergence nor DefiniteBoost."""
+    for name, method in config.get(METHODS, {}).items():
+        if ("step" in method) == ("divergence" in method) or ("solver" in method) != ("divergence" in method):
+            raise ConfigError(
+                f"config: {METHODS}.{name} must hold either divergence and solver, or the step of DefiniteBoost; it "
+                f"holds {', '.join(method)}"
+            )
+
+
+def check_experiment(place: str, experiment: Config, config: Config) -> None:
+    """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault of the experiment."""
+    registry, methods = registry_of(config), config.get(METHODS, {})
+    for name in experiment["methods"]:
+        if name not in methods:
+            raise ConfigError(f"{place}.methods: {unknown_name('method', name, sorted(methods))}")
+    for name in experiment["datasets"]:
+        _check_dataset(place, registry[name], max(experiment["constraints"]))
+
+
+def _check_dataset(place: str, entry: DatasetEntry, most: int) -> None:
+    if not entry.classes:
+        raise ConfigError(f"{place}.datasets: data set {entry.name!r} has no labels; constraints come from them")
+    pairs = entry.n_samples * (entry.n_samples - 1) // 2
+    if most > pairs:
+        raise ConfigError(
+            f"{place}.constraints asks for {most}; the {entry.n_samples} samples of {entry.name!r} have {pairs} pairs, "
+            "so it must be at most that"
+        )
