@@ -39,10 +39,10 @@ def new_jobs(cluster, before):
     return [state for number, state in cluster.jobs().items() if number not in before]
 
 
-def await_jobs(cluster, before, *allowed, running=None):
-    """Wait until the new jobs are in one of these states, as long as Snakemake runs if that is given."""
+def await_jobs(cluster, before, reached, running=None):
+    """Wait until the states of the new jobs are what is waited for, as long as Snakemake runs if that is given."""
     until = time.monotonic() + PATIENCE_S
-    while (states := new_jobs(cluster, before)) not in allowed:
+    while not reached(states := new_jobs(cluster, before)):
         assert time.monotonic() < until, states
         assert running is None or running.poll() is None, running.communicate()
         time.sleep(0.2)

@@ -30,13 +30,15 @@ def test_jobs_wait_for_a_drained_node_no_more_of_them_than_the_cap(cluster, thro
     words = [*quickly(first_check_s=3), "--jobs", "1", "--until", "run_batch"]
     running = through_slurm.start(*words, **of_solvers("ism", "Raises"))
     try:
-        await_jobs(cluster, before, ["PENDING"], running=running)
+        await_jobs(cluster, before, lambda states: states == ["PENDING"], running)
         # The other job is Snakemake's own matter still, though its first check of the queue has passed.
         time.sleep(5.0)
         assert new_jobs(cluster, before) == ["PENDING"]
         assert statuses(through_slurm) == {}
     finally:
         cluster.command("scontrol", "update", f"NodeName={cluster.host}", "State=RESUME")
+    for ended in (1, 2):
+        await_jobs(cluster, before, lambda states, ended=ended: states.count("COMPLETED") >= ended)
     out, err = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0, out + err
     assert statuses(through_slurm) == {name: [STATUS[name]] * 2 for name in ("ism", "Raises")}
@@ -45,9 +47,9 @@ def test_jobs_wait_for_a_drained_node_no_more_of_them_than_the_cap(cluster, thro
 def test_cancelling_the_workflow_cancels_its_jobs(cluster, through_slurm):
     before = cluster.jobs()
     running = through_slurm.start(**of_solvers("Sleeps", **FAR))
-    await_jobs(cluster, before, ["RUNNING"])
+    await_jobs(cluster, before, lambda states: states == ["RUNNING"])
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=PATIENCE_S)
     assert running.returncode != 0
-    await_jobs(cluster, before, ["CANCELLED"], ["COMPLETED"], ["FAILED"])
+    await_jobs(cluster, before, lambda states: states in (["CANCELLED"], ["COMPLETED"], ["FAILED"]))
     assert statuses(through_slurm) == {}
