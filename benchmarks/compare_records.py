@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 AXES = (
-    "experiment", "dataset", "kernel", "method", "run", "learner", "variant", "task", "n_constraints", "varied", "value",
-    "series",
+    "experiment", "dataset", "kernel", "method", "run", "learner", "variant", "task", "n_constraints", "varied",
+    "value", "series",
 )  # fmt: skip
 # What decides whether two rows are the same result.
 COMPARED = (

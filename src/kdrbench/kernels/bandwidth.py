@@ -8,8 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import KDTree
-from scipy.spatial.distance import pdist
 
 from kdrbench.errors import InputError, TooFewSamplesError
 from kdrbench.kernels.family import FloatArray, Kernel, Pairing, pairing_block
@@ -34,6 +32,8 @@ def median_distance(features: FloatArray) -> float:
     Raises ``InputError`` when the median is zero (half of all pairs coincide), for a Gaussian has no scale then, and
     when differences of features are not finite.
     """
+    from scipy.spatial.distance import pdist
+
     n_samples = features.shape[0]
     if n_samples < 2:
         raise TooFewSamplesError(f"a median distance needs at least 2 samples, got {n_samples}")
@@ -69,6 +69,8 @@ def _ranked_distances(features: FloatArray, ranks: list[int]) -> list[float]:
 
 def _ranked_in_unit_cube(centred: FloatArray, ranks: list[int]) -> list[float]:
     """Return the same for features whose largest magnitude is one."""
+    from scipy.spatial.distance import pdist
+
     sample = pdist(centred[:: max(1, len(centred) // _SAMPLED)]) ** 2
     top = 4.0 * float(np.einsum("ij,ij->i", centred, centred).max()) * (1 + 1e-9)
     # Wide enough to hold the median of all with the median of some; else everything is searched.
@@ -138,6 +140,8 @@ def neighbour_distances(features: FloatArray, neighbour: int = 7) -> FloatArray:
 
     Raises ``InputError`` with fewer than ``neighbour`` + 1 samples, and when more than ``neighbour`` samples coincide.
     """
+    from scipy.spatial import KDTree
+
     n_samples = features.shape[0]
     if n_samples <= neighbour:
         raise TooFewSamplesError(
