@@ -1,4 +1,5 @@
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -8,6 +9,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 # The problems of the robustness table are the benchmark's.
 sys.path.insert(1, str(Path(__file__).parents[1] / "benchmarks"))
+
+# A script that starts the tests in the background has them ignore Ctrl-C, and so would the commands that they interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A mirror beside the checkout is used when the user names none.
 _beside = Path(__file__).resolve().parents[2] / "shared" / "datasets"

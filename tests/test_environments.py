@@ -70,7 +70,7 @@ def test_the_environment_of_runs_has_what_low_rank_learning_imports():
 
 
 def test_the_report_environment_draws_figures_of_all_systems():
-    done = imports("report.yaml", "from kdrbench.reports.figures import making; from kdrbench.bench import merge")
+    done = imports("report.yaml", "from kdrbench.reports.figures import making; from kdrbench.bench import publish")
     assert done.returncode == 0, done.stderr
 
 
@@ -84,7 +84,7 @@ def test_the_report_environment_checks_the_configuration(tmp_path):
 
 
 def test_splits_of_the_kpca_trick_are_run_in_the_environment_of_runs(tmp_path):
-    save_prepared(load_dataset("iris-bundled"), tmp_path / "iris.npz")
+    save_prepared(load_dataset("iris-bundled"), tmp_path / "iris-bundled.npz")
     config = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"run": ["kpca_tables"]}
     experiment = config["experiments"]["kpca_tables"]
     candidates = {"default": {"sigmas": {"lowest": 0.1, "highest": 1.0, "number": 2}}}

@@ -92,7 +92,7 @@ def test_what_was_found_is_kept_and_drawn(finished):
     (kept,) = (finished.folder / "results/findings").rglob("ism/*.npz")
     with np.load(kept) as arrays:
         assert {name: arrays[name].shape for name in arrays.files} == {
-            f"gaussian/ism/projection_{run}": (13, 4) for run in (0, 1)
+            f"wine/gaussian/ism/projection_{run}": (13, 4) for run in (0, 1)
         }
 
 
@@ -228,7 +228,7 @@ def test_an_edited_solver_reruns_its_own_cells(tmp_path):
     assert workflow.planned(*ROWS, **grid) == {}
     code.write_text(code.read_text() + "\n    note = 2\n")
     done = workflow.run("--dry-run", *ROWS, **grid)
-    assert "cells=gaussian/mine/0-1" in done.stdout + done.stderr
+    assert "job=table4_supervised/wine/gaussian/mine/0-1" in done.stdout + done.stderr
     assert workflow.planned(*ROWS, **grid)["run_batch"] == 1
 
 
