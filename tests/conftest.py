@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 # The problems of the robustness table are the benchmark's.
 sys.path.insert(1, str(Path(__file__).parents[1] / "benchmarks"))
 
-# A script that starts the tests in the background has them ignore Ctrl-C, and so would the commands that they interrupt.
+# A script that starts the tests in the background has them ignore Ctrl-C, as would the commands that they interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
