@@ -49,4 +49,4 @@ def test_each_fault_of_a_definition_is_one_sentence(definition, message):
 @pytest.mark.parametrize("name", sorted(BASELINES))
 def test_registered_baselines_can_be_built_and_name_real_modules(name):
     for module in build_baseline({"method": name}).imports:
-        import_module(module)
+        assert import_module(module).__name__ == module

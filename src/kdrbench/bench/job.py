@@ -7,7 +7,7 @@ import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import click
@@ -72,7 +72,8 @@ def run_job(
     failure is data. The first of them is raised when the other batches have been run; their rows stay in the workspace.
     """
     began = time.monotonic()
-    n_made = _run_all(stage, bundle, cache(load), context, files)
+    # Batches of a data set follow each other: runs need not inherit the data of those before.
+    n_made = _run_all(stage, bundle, lru_cache(maxsize=1)(load), context, files)
     records = publish(bundle, files, stage.record)
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
