@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from kdrbench.commands.options import FILE, OneOf, as_json, read_configs
+from kdrbench.commands.options import FILE, NearChoice, as_json, read_configs
 from kdrbench.errors import KdrbenchError
 
 _KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-learners", "experiments")
 
 
 @click.command("list")
-@click.argument("kinds", nargs=-1, type=OneOf(_KINDS))
+@click.argument("kinds", nargs=-1, type=NearChoice(_KINDS))
 @click.option(
     "--config",
     "configs",

@@ -12,7 +12,7 @@ from kdrbench.errors import InputError, unknown_name
 FILE = click.Path(path_type=Path)
 
 
-class OneOf(click.Choice):  # type: ignore[type-arg]
+class NearChoice(click.Choice):  # type: ignore[type-arg]
     """One of several words; of another one the error names the nearest."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from kdrbench.commands.completion import PluginName
-from kdrbench.commands.options import FILE, OneOf, as_json, read_options
+from kdrbench.commands.options import FILE, NearChoice, as_json, read_options
 from kdrbench.errors import InputError
 
 # By the word of the command: the word of sentences, and the entry of a configuration that names the file.
@@ -25,7 +25,7 @@ _NEW = {
 
 
 @click.command()
-@click.argument("kind", type=OneOf(list(_NEW)))
+@click.argument("kind", type=NearChoice(list(_NEW)))
 @click.argument("name")
 @click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
 def new(kind: str, name: str, into: Path) -> None:
@@ -66,7 +66,7 @@ def render(kind: str, name: str) -> dict[str, str]:
 
 @click.command()
 @click.argument("plugin", type=PluginName("solver", "kernel", "dataset", "baseline", "metric-learner"))
-@click.option("--kind", type=OneOf([*_NEW, "baseline"]), help="What it is, where the class does not show it.")
+@click.option("--kind", type=NearChoice([*_NEW, "baseline"]), help="What it is, where the class does not show it.")
 @click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
 @click.option("--time-limit", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Of a check, in s.")
 @as_json

@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from kdrbench.bench.stage import Config
     from kdrbench.reports.tables.html import Section
 
+
+def _frozen(_: click.Context, __: click.Parameter, path: Path) -> Config:
+    try:
+        config: Config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is no frozen configuration ({error}); start the workflow, which writes it") from error
+    return config
+
+
 # What the commands share; they are given the configuration itself.
-config_file = click.option(
-    "--config",
-    type=FILE,
-    required=True,
-    callback=lambda _, __, path: json.loads(path.read_text(encoding="utf-8")),
-    help="The frozen configuration.",
-)
+config_file = click.option("--config", type=FILE, required=True, callback=_frozen, help="The frozen configuration.")
 merged_folder = click.option(
     "--results", type=FILE, required=True, help="Folder of the merged tables: merged/EXPERIMENT.csv and SYSTEM.csv."
 )

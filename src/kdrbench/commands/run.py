@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.commands.completion import PluginName
-from kdrbench.commands.options import FILE, OneOf, as_json, read_configs, read_options
+from kdrbench.commands.options import FILE, NearChoice, as_json, read_configs, read_options
 from kdrbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _PLAIN_S = 1.0
 )
 @click.option("--memory-limit", type=click.IntRange(min=1), default=4096, show_default=True, help="In MiB.")
 @click.option("--folds", type=click.IntRange(min=2), help="Cross validation; all rows, once, if not said.")
-@click.option("--start", type=OneOf(["surrogate", "random", "identity"]), help="In place of the solver's own.")
+@click.option("--start", type=NearChoice(["surrogate", "random", "identity"]), help="In place of the solver's own.")
 @click.option("--unsupervised", is_flag=True, help="Cluster; labels are used for scoring alone.")
 @click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
 @click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
