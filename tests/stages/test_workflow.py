@@ -13,6 +13,7 @@ from snakemake.settings.types import DeploymentMethod
 
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.record import append_records
+from kdrbench.bench.sources import sources_of
 from kdrbench.stages import workflow
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.workflow import (
@@ -135,6 +136,22 @@ def test_reports_depend_on_what_they_are_made_from(name, tmp_path, monkeypatch):
     with path.open("a") as stream:
         stream.write("\n")
     assert report_sources(HERE) != before
+
+
+def test_reports_depend_on_the_code_of_every_figure_and_table(monkeypatch):
+    reached = []
+
+    def followed(roots):
+        sources = sources_of(roots)
+        reached.extend(sources.modules)
+        return sources
+
+    monkeypatch.setattr(workflow, "sources_of", followed)
+    report_sources(HERE)
+    root = Path(str(files("kdrbench")))
+    modules = {path.relative_to(root).with_suffix("") for path in (root / "reports").rglob("[!_]*.py")}
+    assert len(modules) > 20
+    assert {".".join(("kdrbench", *module.parts)) for module in modules} <= set(reached)
 
 
 def test_under_conda_the_files_of_the_environments_count(tmp_path):

@@ -122,15 +122,20 @@ def report_sources(workflow: Any) -> str:
     Where reports are made in a conda environment, its file is a part of that.
     """
     folder = Path(str(files("kdrbench.reports")))
-    commands = Path(str(files("kdrbench.commands")))
-    modules = [f"kdrbench.commands.{path.stem}" for path in sorted(commands.glob("*.py"))]
-    digest = hashlib.sha256(sources_of(modules).sha256.encode())
+    digest = hashlib.sha256(sources_of(_report_modules()).sha256.encode())
     if environment := environment_of(workflow, "report"):
         digest.update(environment.read_bytes())
     for path in sorted(folder.rglob("*")):
         if path.suffix in _REPORT_DATA:
             digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+def _report_modules() -> list[str]:
+    """Return every module of the commands and the reports: some are loaded by name, which is not followed."""
+    root = Path(str(files("kdrbench")))
+    paths = [path for part in ("commands", "reports") for path in sorted((root / part).rglob("[!_]*.py"))]
+    return [".".join(("kdrbench", *path.relative_to(root).with_suffix("").parts)) for path in paths]
 
 
 def refuse_target(name: str, targets: Iterable[str], experiments: Iterable[str]) -> list[str]:
