@@ -122,7 +122,7 @@ def picture(name: str, mirror: str, out: Path) -> None:
 def published_vs_ours(config: Config, results: Path, out: Path) -> None:
     """Write every published number beside ours as .csv and .html, and say what share of them is met."""
     from kdrbench.files import write_text
-    from kdrbench.reports.tables.published_vs_ours import compare, comparison_csv, comparison_html, shares
+    from kdrbench.reports.ledger.published_vs_ours import compare, comparison_csv, comparison_html, shares
 
     comparisons = compare(read_systems(config, results), config)
     write_text(out.parent / f"{out.name}.csv", comparison_csv(comparisons))
@@ -157,7 +157,7 @@ def dashboard(parts: tuple[Path, ...], config: Config, results: Path, store: Pat
     from kdrbench.files import write_text
     from kdrbench.reports.dashboard.page import read_parts, render_dashboard
     from kdrbench.reports.dashboard.runs import all_runs
-    from kdrbench.reports.tables.published_vs_ours import comparisons_from_csv
+    from kdrbench.reports.ledger.published_vs_ours import comparisons_from_csv
 
     comparisons = comparisons_from_csv(published.read_text(encoding="utf-8"))
     runs = all_runs(read_systems(config, results))

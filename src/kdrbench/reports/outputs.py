@@ -17,14 +17,17 @@ from kdrbench.reports.records import (
     KPCA_TRICK,
     LOW_RANK,
     Config,
+    Split,
     experiments_of,
     is_scaling,
     runs_of,
+    split_of,
     system_of,
     systems_of,
     table_of,
 )
 from kdrbench.reports.tables.kpca_cells import TABLES, table_names
+from kdrbench.reports.tables.partitions import is_redrawn
 
 TABLE_KINDS = ("tex", "html", "csv", "json")
 FIGURE_KINDS = ("pdf", "png", "json")
@@ -93,7 +96,17 @@ def experiment_tables(config: Config, name: str) -> list[Report]:
     if system == KPCA_TRICK:
         return [Report(table, KPCA_TRICK, of_one) for table in table_names(name, experiment["learners"])]
     figures = [figure for figure in experiment_figures(config, name) if figure.kind in _ON_PAGES]
-    return [Report(name, system, of_one, tuple(figure.name for figure in figures))]
+    shown = of_one + (_redrawn(config, name) if system == IKDR else ())
+    return [Report(name, system, shown, tuple(figure.name for figure in figures))]
+
+
+def _redrawn(config: Config, name: str) -> tuple[str, ...]:
+    """Return the other experiments that redraw the folds of one whose numbers are compared with published ones."""
+    experiment = config["experiments"][name]
+    if "table" not in experiment.get("published", {}) or split_of(experiment) is not Split.FOLDS:
+        return ()
+    others = (other for other in experiments_of(config, IKDR) if other != name)
+    return tuple(other for other in others if is_redrawn(config["experiments"][other]))
 
 
 def figures_of(config: Config) -> dict[str, Report]:

@@ -8,7 +8,7 @@ from kdrbench.reports.dashboard.overview import ContentsLine, contents_of, perce
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.figures.draw_plotly import plotly_panels
-from kdrbench.reports.tables.published_vs_ours import Comparison, labels_of
+from kdrbench.reports.ledger.published_vs_ours import Comparison, labels_of
 
 
 @pytest.mark.parametrize(

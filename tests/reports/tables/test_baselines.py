@@ -11,7 +11,8 @@ from kdrbench.reports.figures.cost_against_time import cost_against_time
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.records import read_runs
 from kdrbench.reports.tables.html import render_html
-from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
+from kdrbench.reports.tables.ikdr import ikdr_table
+from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.latex import compile_pdf, render_latex
 from kdrbench.reports.tables.verdicts import Verdict
 from support.report_rows import run, trace_line

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from kdrbench.reports.tables.ikdr import compared_cells
+from kdrbench.reports.tables.ikdr_cells import compared_cells
 from support.report_rows import run
 
 SOLVERS = ["ism", "dg", "sm"]

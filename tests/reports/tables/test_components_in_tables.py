@@ -3,7 +3,7 @@
 import pandas as pd
 
 from kdrbench.reports.tables.cells import COMPONENTS
-from kdrbench.reports.tables.ikdr import compared_cells
+from kdrbench.reports.tables.ikdr_cells import compared_cells
 from support.report_rows import run
 
 EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism", "dg"]}

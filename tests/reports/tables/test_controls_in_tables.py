@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from kdrbench.commands.reports import table
 from kdrbench.reports.records import controls_of
-from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
+from kdrbench.reports.tables.ikdr import ikdr_table
+from kdrbench.reports.tables.ikdr_cells import compared_cells
 from support.dashboard_grid import page
 from support.report_rows import run
 

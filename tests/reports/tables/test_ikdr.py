@@ -15,7 +15,8 @@ from kdrbench.reports.figures.cost_against_time import cost_against_time
 from kdrbench.reports.figures.draw_matplotlib import draw, render
 from kdrbench.reports.tables.cells import Cell, ikdr_cells
 from kdrbench.reports.tables.html import render_html, sections_of_runs
-from kdrbench.reports.tables.ikdr import beside_published, compared_cells, ikdr_table
+from kdrbench.reports.tables.ikdr import beside_published, ikdr_table
+from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.latex import TexError, compile_pdf, escape, render_latex
 from kdrbench.reports.tables.published_numbers import PublishedNumber
 from kdrbench.reports.tables.verdicts import Verdict, verdict_for

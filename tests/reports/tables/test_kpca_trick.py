@@ -8,7 +8,7 @@ from kdrbench.reports.records import read_runs
 from kdrbench.reports.tables.kpca_cells import differences_of, kpca_cells, win_draw_lose
 from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.tables.published_vs_ours import compare
+from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.tables.verdicts import Verdict
 from support.report_rows import kpca_run
 

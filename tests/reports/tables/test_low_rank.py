@@ -12,7 +12,7 @@ from kdrbench.cli import main
 from kdrbench.reports.figures.chart import Mark, Scale, Symbol
 from kdrbench.reports.figures.low_rank import low_rank_chart
 from kdrbench.reports.tables.low_rank import low_rank_table, measured_table
-from kdrbench.reports.tables.published_vs_ours import compare
+from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.tables.verdicts import Verdict
 from support.report_rows import kpca_run
 

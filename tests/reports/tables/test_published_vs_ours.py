@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kdrbench.reports.tables.ikdr import compared_cells, ikdr_table
+from kdrbench.reports.tables.ikdr import ikdr_table
+from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
-from kdrbench.reports.tables.published_vs_ours import (
+from kdrbench.reports.ledger.published_vs_ours import (
     NO_EXPERIMENT,
     UNEXPLAINED,
     compare,

@@ -3,7 +3,8 @@
 import pandas as pd
 
 from kdrbench.reports.tables.html import render_html, sections_of_runs
-from kdrbench.reports.tables.ikdr import beside_published, compared_cells, ikdr_table
+from kdrbench.reports.tables.ikdr import beside_published, ikdr_table
+from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.latex import render_latex
 from support.report_rows import run
 

@@ -13,10 +13,11 @@ import pandas as pd
 
 from kdrbench.reports.dashboard.runs import run_name
 from kdrbench.reports.figures.chart import Chart
+from kdrbench.reports.ledger.comparison import Comparison
+from kdrbench.reports.ledger.published_vs_ours import COUNTED, EFFECTS, judged, place_label
 from kdrbench.reports.records import IKDR, NO_KERNEL, Config, experiments_of, losing_cells, n_runs, random_ones, runs_of
 from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.reports.tables.published_numbers import paper_label
-from kdrbench.reports.tables.published_vs_ours import COUNTED, Comparison
 from kdrbench.status import Status
 
 _LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
@@ -68,18 +69,28 @@ def endings_of(runs: pd.DataFrame) -> list[Bar]:
 
 
 def shares_of(comparisons: list[Comparison]) -> list[Bar]:
-    """Return a paper's published numbers by verdict: all, without times, then a table at a time."""
-    counted = [one for one in comparisons if one.first]
+    """Return a paper's published numbers by verdict: all, then a table at a time. Times have no verdict."""
+    counted = judged(one for one in comparisons if one.first)
     verdicts = [str(verdict) for verdict in COUNTED]
     bars = []
     for paper in dict.fromkeys(one.paper for one in counted):
-        of_paper = [one for one in counted if one.paper == paper]
         name = paper_label(paper)
-        groups = {name: of_paper, f"{name}, without times": [one for one in of_paper if one.metric != "time_s"]}
-        for one in of_paper:
-            groups.setdefault(f"{name}, Table {one.table}, {one.setting}", []).append(one)
+        groups = {name: [one for one in counted if one.paper == paper]}
+        for one in groups[name]:
+            groups.setdefault(f"{name}, {place_label(one.table)}, {one.setting}", []).append(one)
         bars += [_bar(title, [str(one.verdict) for one in group], verdicts) for title, group in groups.items()]
     return bars
+
+
+def effects_of(comparisons: list[Comparison]) -> list[Bar]:
+    """Return whether the differences that the papers' tables show come out, a paper at a time."""
+    shown = [one for one in comparisons if one.first and one.effect]
+    order = [str(effect) for effect in EFFECTS]
+    groups: dict[str, list[str]] = {}
+    for one in shown:
+        what = "ratios of times" if one.metric == "time_s" else "other effects"
+        groups.setdefault(f"{paper_label(one.paper)}, {what}", []).append(str(one.effect))
+    return [_bar(title, effects, order) for title, effects in groups.items()]
 
 
 def claims_of(claims: list[dict[str, str]]) -> list[Bar]:

@@ -20,6 +20,7 @@ from kdrbench.reports.dashboard.overview import (
     claims_of,
     contents_of,
     counts_of,
+    effects_of,
     endings_of,
     percent_label,
     shares_of,
@@ -27,13 +28,15 @@ from kdrbench.reports.dashboard.overview import (
 from kdrbench.reports.dashboard.runs import run_data
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
+from kdrbench.reports.ledger.comparison import Comparison
+from kdrbench.reports.ledger.effects import EFFECT_RULES
+from kdrbench.reports.ledger.published_vs_ours import labels_of, place_label
 from kdrbench.reports.records import Config
 from kdrbench.reports.tables.cells import FORMATS
 from kdrbench.reports.tables.html import provenance
 from kdrbench.reports.tables.labels import METRIC_TITLES
 from kdrbench.reports.tables.numbers import PLUS_MINUS, quantity
 from kdrbench.reports.tables.published_numbers import paper_label
-from kdrbench.reports.tables.published_vs_ours import Comparison, labels_of
 from kdrbench.reports.tables.table import Entry, Table
 from kdrbench.reports.tables.verdicts import VERDICT_RULES
 
@@ -98,12 +101,14 @@ def render_dashboard(
         slug=slug,
         interval=interval,
         labels_of=labels_of,
+        place=place_label,
     )
     return environment.get_template("page.html.j2").render(
         chapters=[name for name in _CHAPTERS if name != _CLAIMS or parts.claims],
         counts=counts_of(runs),
         endings=endings_of(runs),
         shares=shares_of(comparisons),
+        effects=effects_of(comparisons),
         claims=claims_of(parts.claims),
         provenance=provenance(runs),
         comparisons=comparisons,
@@ -112,7 +117,7 @@ def render_dashboard(
         legends={chart.name: legend_of(chart) for chart in parts.charts},
         checks=checks_of(runs, config),
         metric_titles=METRIC_TITLES,
-        verdict_rules=VERDICT_RULES,
+        verdict_rules=f"{VERDICT_RULES} {EFFECT_RULES}",
         tables_style=tables_style(),
         packs={
             "plotly": pack(plotly_script()),

@@ -11,11 +11,16 @@ import pandas as pd
 
 from kdrbench.reports.records import Metric, Split
 from kdrbench.reports.tables import numbers
+from kdrbench.reports.tables.labels import NO_CELL, is_converged
 from kdrbench.status import Status
 
 Format = Callable[[float, float | None], str]
 COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
-METRICS = ("time_s", "cost", "quality")
+# Of a table's rows. The first solve of each run, and the median of its repeats where it was short enough to have any.
+METRICS = ("time_s", "warm_s", "cost", "quality")
+TIMES = ("time_s", "warm_s")
+# What the referee found of a final projection, where that is no optimum.
+SADDLE, NOT_STATIONARY = "saddle", "not_stationary"
 UNTIMED = "times of runs that shared their cores, not comparable"
 # Endings whose names alone would not be clear.
 _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
@@ -26,7 +31,7 @@ COMPONENTS = "n_components"
 _ALL = (*METRICS, NMI_GIVEN, COMPONENTS)
 # Quality is printed by what it is.
 FORMATS: dict[str, Format] = {
-    "time_s": numbers.duration,
+    **dict.fromkeys(TIMES, numbers.duration),
     "cost": numbers.quantity,
     Metric.ACCURACY: numbers.percentage,
     Metric.ERROR: numbers.percentage,
@@ -44,8 +49,10 @@ class Cell:
     has one, and for the time of a cell with unfinished runs, of which only a bound is known. ``note`` says how many
     runs did not converge, and is empty when all did. ``complete`` is true when every run came to its method's own end
     and has a number: only such a cell can be compared with a published number. ``warning`` says why a time needs care;
-    a time of runs that shared their cores is printed, but has no mean. ``n_tested`` counts the test samples of the runs
-    that have a number, each once in a cross validation.
+    a time of runs that shared their cores is printed, but has no mean. Only ``clean`` cells compete for the best: times
+    of runs that shared their cores, or whose cores' speed drifted, do not. ``flag`` says what the referee found where a
+    method ended on a saddle, or calls itself converged and is not stationary. ``n_tested`` counts the test samples of
+    the runs that have a number, each once in a cross validation.
     """
 
     metric: str
@@ -58,6 +65,8 @@ class Cell:
     complete: bool
     warning: str = ""
     n_tested: int = 0
+    clean: bool = True
+    flag: str = ""
 
 
 def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, unit: str = "runs") -> Cell:
@@ -107,7 +116,11 @@ def ikdr_cells(runs: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Cell]
     """Return the cells of each (data set, kernel, method), by metric."""
     groups = runs.groupby(["dataset", "kernel", "method"], sort=False)
     return {
-        (str(dataset), str(kernel), str(method)): {metric: _ikdr_cell(metric, group) for metric in _ALL}
+        (str(dataset), str(kernel), str(method)): {
+            metric: replace(_ikdr_cell(metric, group), flag=flag_of(group, called_converged=is_converged(str(method))))
+            for metric in _ALL
+            if metric in group
+        }
         for (dataset, kernel, method), group in groups
     }
 
@@ -116,13 +129,38 @@ def _ikdr_cell(metric: str, group: pd.DataFrame) -> Cell:
     bound, unit = bound_of(group), "folds" if (group["split"] == Split.FOLDS).all() else "runs"
     shown = FORMATS[str(group["quality_metric"].iloc[0]) if metric == "quality" else metric]
     cell = summarise(metric, group, metric, shown, unit=unit)
-    if cell.mean is None or (metric == "time_s" and bound):
+    if metric == "warm_s" and not cell.counted:
+        # Long solves are not repeated.
+        return replace(cell, text=NO_CELL, note="")
+    if cell.mean is None or (metric in TIMES and bound):
         return replace(cell, mean=None, std=None, text=bound or "N/A", complete=False)
     cell = replace(cell, complete=cell.complete and not bound)
-    if metric != "time_s":
+    if metric not in TIMES:
         return replace(cell, n_tested=int(group.loc[_usable(group, metric), "n_test"].sum()))
-    cell = replace(cell, warning=warning_of(group))
+    cell = replace(cell, warning=warning_of(group), clean=len(clean_times(group)) == len(group))
     return replace(cell, mean=None, std=None, complete=False) if is_untimed(group) else cell
+
+
+def flag_of(runs: pd.DataFrame, *, called_converged: bool) -> str:
+    """Return where runs ended that the referee does not find optimal, or nothing.
+
+    A saddle is one for every method; that an end is not stationary is a flaw of those that are called converged.
+    """
+    if "optimality" not in runs:
+        return ""
+    parts = []
+    if saddles := int((runs["optimality"] == SADDLE).sum()):
+        parts.append(f"{saddles} of {len(runs)} on a saddle")
+    short = runs.loc[runs["optimality"] == NOT_STATIONARY, "stationarity"]
+    if called_converged and len(short):
+        parts.append(f"{len(short)} of {len(runs)} not stationary (up to {short.max():.0e})")
+    return "; ".join(parts)
+
+
+def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs whose times count: those that owned their cores, on cores whose speed did not drift."""
+    drifted = runs["drifted"].astype(str) == "True" if "drifted" in runs else False
+    return runs[(runs["timed"].astype(str) == "True") & ~np.asarray(drifted, dtype=bool)]
 
 
 def is_untimed(runs: pd.DataFrame) -> bool:

@@ -23,7 +23,7 @@ PLAIN = "plain"
 TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KpcaCell(Compared):
     """One learner in one variant on one data set, over all splits.
 
@@ -104,7 +104,11 @@ def _cell(dataset: str, learner: str, variant: str, group: pd.DataFrame) -> Kpca
     tried = [json.loads(text) for text in group["test_selected"].dropna()]
     # The mean over splits of each kernel, then the best of these.
     selected = float(np.mean(tried, axis=0).max()) if tried and len(tried) == len(group) else None
-    return KpcaCell(_over_splits(group), find_printed(dataset, learner, variant), dataset, learner, variant, selected)
+    cell, printed = _over_splits(group), find_printed(dataset, learner, variant)
+    # Random splits are drawn independently.
+    error = cell.std / (cell.counted - 1) ** 0.5 if cell.std is not None and cell.counted > 1 else None
+    axes = {"dataset": dataset, "learner": learner, "variant": variant}
+    return KpcaCell(ours=cell, published=printed, error=error, **axes, test_selected=selected)
 
 
 def _over_splits(group: pd.DataFrame) -> Cell:

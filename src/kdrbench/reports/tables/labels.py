@@ -10,7 +10,8 @@ _SUFFIX = f"_{CONVERGED}"
 # What a cell shows that no run could fill.
 NO_CELL = "-"
 METRIC_TITLES = {
-    "time_s": "Time",
+    "time_s": "Time, first",
+    "warm_s": "Time, warm",
     "cost": "Cost",
     "accuracy": "Accuracy",
     "nmi": "NMI",

@@ -20,7 +20,7 @@ from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
 
 if TYPE_CHECKING:
-    from kdrbench.reports.tables.published_vs_ours import Comparison
+    from kdrbench.reports.ledger.comparison import Comparison
 
 # What the published numbers are of.
 PAPER = {"paper": "lowrank2006", "table": "text", "setting": "learning"}

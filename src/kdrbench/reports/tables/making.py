@@ -9,6 +9,7 @@ import pandas as pd
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.files import write_text
+from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.outputs import COMPLEXITY, LOW_RANK_TEXT, PAIRED_TESTS, Report, experiment_tables, tables_of
 from kdrbench.reports.records import (
     IKDR,
@@ -21,12 +22,13 @@ from kdrbench.reports.records import (
     system_of,
 )
 from kdrbench.reports.tables.html import Section, render_html, sections_of_runs
-from kdrbench.reports.tables.ikdr import beside_published, compared_cells, ikdr_table
+from kdrbench.reports.tables.ikdr import beside_published, ikdr_table
+from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
 from kdrbench.reports.tables.low_rank import low_rank_table, measured_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
-from kdrbench.reports.tables.published_vs_ours import compare
+from kdrbench.reports.tables.partitions import Partitions
 from kdrbench.reports.tables.size_series import complexity_table, size_series
 from kdrbench.reports.tables.table import Entry, Table, entries
 
@@ -66,9 +68,9 @@ def make_table(report: Report, config: Config, results: Path) -> Page:
 
 
 def _ikdr(report: Report, runs: pd.DataFrame, config: Config) -> Page:
-    experiment = config["experiments"][report.name]
-    cells = compared_cells(runs, experiment, controls_of(report.name, config))
-    return ikdr_table(report.name, cells, experiment), [beside_published(cells), *sections_of_runs(runs)]
+    experiment, own = config["experiments"][report.name], runs[runs["experiment"] == report.name]
+    cells = compared_cells(own, experiment, controls_of(report.name, config), Partitions(runs, config))
+    return ikdr_table(report.name, cells, experiment), [beside_published(cells), *sections_of_runs(own)]
 
 
 def _kpca_trick(report: Report, runs: pd.DataFrame, config: Config) -> Page:

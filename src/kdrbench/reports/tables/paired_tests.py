@@ -4,7 +4,12 @@ For each pair of methods and each metric the differences over runs are tested by
 and exact (every assignment of signs counts). P values are corrected by Holm's step-down rule over all tests of one cell
 (experiment, data set, kernel) and metric: the chance of a single false "differs" in it is at most five per cent. Ten
 folds give no p below 2/1024, so a family of more than 25 tests could find nothing. Folds of a cross validation share
-training rows, so their differences are not independent: a small p is an indication, no proof.
+training rows, so their differences are not independent: a small p is an indication, no proof. Beside it stands the t
+test that allows for overlapping training sets, with the 95 % interval that belongs to it: of the mean gap between
+objectives relative to the second one's, of other metrics of the mean difference.
+
+Costs within 1e-6 of each other, relative to the larger one, are tied. Times are those of first solves, of runs that
+owned their cores and whose cores' speed did not drift.
 
 Where a reader asks for two methods alone, :func:`compare_solvers` also counts wins, and corrects over cells instead.
 """
@@ -21,7 +26,7 @@ import pandas as pd
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.reports.records import NO_KERNEL, Metric
-from kdrbench.reports.tables.cells import COMPLETED, FORMATS, METRICS
+from kdrbench.reports.tables.cells import COMPLETED, FORMATS, clean_times
 from kdrbench.reports.tables.labels import (
     METRIC_TITLES,
     dataset_label,
@@ -31,7 +36,7 @@ from kdrbench.reports.tables.labels import (
     method_label,
 )
 from kdrbench.reports.tables.numbers import quantity
-from kdrbench.reports.tables.significance import SIGNIFICANT, holm, signed_rank_p
+from kdrbench.reports.tables.significance import SIGNIFICANT, corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
 
@@ -43,12 +48,18 @@ FEWEST_PAIRS = 6
 _OURS = "ISM"
 _CELL = ["experiment", "dataset", "kernel"]
 # Costs nearer than this, relative to the larger one, are the same cost: rounding decides no win.
-_SAME_COST = 1e-9
+SAME_COST = 1e-6
+# What is tested.
+_TESTED = ("time_s", "cost", "quality")
 
 
 @dataclass(frozen=True)
 class PairedTest:
-    """``difference`` is the median over runs of first minus second, ``p`` uncorrected, ``p_holm`` corrected."""
+    """``difference`` is the median over runs of first minus second, ``p`` uncorrected, ``p_holm`` corrected.
+
+    ``p_overlap`` is that of the corrected resampled t test; ``low`` to ``high`` is its interval for the mean
+    difference, of costs relative to the second one's.
+    """
 
     experiment: str
     dataset: str
@@ -62,6 +73,9 @@ class PairedTest:
     difference: float
     p: float
     p_holm: float
+    p_overlap: float | None
+    low: float
+    high: float
 
     @property
     def differs(self) -> bool:
@@ -86,7 +100,7 @@ def compared(methods: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def paired_tests(
-    runs: pd.DataFrame, *, pairs: Sequence[tuple[str, str]] | None = None, metrics: Sequence[str] = METRICS
+    runs: pd.DataFrame, *, pairs: Sequence[tuple[str, str]] | None = None, metrics: Sequence[str] = _TESTED
 ) -> list[PairedTest]:
     """Return the tests of every experiment, data set, kernel and metric where both methods have six runs or more.
 
@@ -105,8 +119,10 @@ def paired_tests(
 def _tests(
     place: tuple[str, str, str], cell: pd.DataFrame, metric: str, pairs: Sequence[tuple[str, str]] | None
 ) -> Iterator[PairedTest]:
-    table = cell.pivot(index="run", columns="method", values=metric)
     methods = list(dict.fromkeys(cell["method"]))
+    counted = clean_times(cell) if metric == "time_s" else cell
+    table = counted.pivot(index="run", columns="method", values=metric).reindex(columns=methods)
+    test_share = float((cell["n_test"] / cell["n_train"]).mean())
     shown = metric if metric != "quality" else str(cell["quality_metric"].iloc[0])
     for first, second in compared(methods) if pairs is None else pairs:
         if not {first, second} <= set(methods):
@@ -115,15 +131,24 @@ def _tests(
         if len(both) < FEWEST_PAIRS:
             continue
         one, other = both[first].to_numpy(), both[second].to_numpy()
-        p = signed_rank_p(one - other)
-        means = float(one.mean()), float(other.mean()), float(np.median(one - other))
-        yield PairedTest(*place, shown, first, second, len(both), *means, p, p)
+        differences = without_ties(one, other) if metric == "cost" else one - other
+        p = signed_rank_p(differences)
+        means = float(one.mean()), float(other.mean()), float(np.median(differences))
+        gaps = differences / np.abs(other) if metric == "cost" else differences
+        overlap = corrected_t_p(gaps, test_share), *corrected_t_interval(gaps, test_share)
+        yield PairedTest(*place, shown, first, second, len(both), *means, p, p, *overlap)
+
+
+def without_ties(ours: FloatArray, theirs: FloatArray) -> FloatArray:
+    """Return the differences of costs, zero where they are the same cost."""
+    differences = ours - theirs
+    return np.where(np.abs(differences) <= SAME_COST * np.maximum(np.abs(ours), np.abs(theirs)), 0.0, differences)
 
 
 def paired_table(tests: list[PairedTest]) -> Table:
     """Return one line a test, in blocks by experiment and metric; significant p values in bold."""
     columns = ["Experiment", "Metric", "Data", "Kernel", "First", "Second", "Pairs", "Mean of first", "Of second"]
-    columns += ["Median difference", "p", "p (Holm)", "Lower"]
+    columns += ["Median difference", "p", "p (Holm)", "p (t, overlap)", "95 % of the gap", "Lower"]
     blocks = list(blocks_by(((test.experiment, test.metric), _row(test)) for test in tests))
     differing = sum(test.differs for test in tests)
     return Table(
@@ -136,7 +161,11 @@ def paired_table(tests: list[PairedTest]) -> Table:
             f"over the tests of one cell and metric; differing at {SIGNIFICANT:g} (bold). Cells with "
             f"fewer than {FEWEST_PAIRS} common folds are not tested: no p below {SIGNIFICANT:g} is possible there.",
             "A stopped run counts with its last iterate and with its limit as time. Folds share training rows, so "
-            "their differences are not independent: a small p is an indication, no proof.",
+            "their differences are not independent: a small p is an indication, no proof. Beside it, p of the t test "
+            "that allows for overlapping training sets, and its interval: of the gap between objectives relative to "
+            "the second one's, else of the mean difference.",
+            f"Costs within {SAME_COST:g} of each other, relatively, are tied. Times are those of first solves, of runs "
+            "on cores of their own whose speed did not drift.",
         ],
         n_labels=6,
     )
@@ -148,7 +177,10 @@ def _row(test: PairedTest) -> list[Entry]:
     shown = FORMATS.get(test.metric, quantity)
     texts += [shown(value, None) for value in (test.mean_first, test.mean_second, test.difference)]
     lower = method_label(test.lower) if test.lower else "-"
-    return [*entries([*texts, f"{test.p:.2g}"]), Entry(f"{test.p_holm:.2g}", bold=test.differs), Entry(lower)]
+    overlap = "-" if test.p_overlap is None else f"{test.p_overlap:.2g}"
+    gap = f"{test.low:+.2g} to {test.high:+.2g}"
+    holm_p = Entry(f"{test.p_holm:.2g}", bold=test.differs)
+    return [*entries([*texts, f"{test.p:.2g}"]), holm_p, *entries([overlap, gap, lower])]
 
 
 @dataclass(frozen=True)
@@ -182,7 +214,7 @@ def compare_solvers(runs: pd.DataFrame, first: str, second: str) -> list[Pair]:
         if name not in methods:
             raise InputError(unknown_name("method", name, methods))
     cells = list(runs.groupby(_CELL, sort=False))
-    by_metric = [[_pair(*cell, first, second, metric) for cell in cells] for metric in METRICS]  # type: ignore[arg-type]
+    by_metric = [[_pair(*cell, first, second, metric) for cell in cells] for metric in _TESTED]  # type: ignore[arg-type]
     pairs = [pair for of_metric in by_metric for pair in _corrected([one for one in of_metric if one])]
     if not pairs:
         raise InputError(f"{first!r} and {second!r} have no run with the same number in a cell")
@@ -192,7 +224,7 @@ def compare_solvers(runs: pd.DataFrame, first: str, second: str) -> list[Pair]:
 def _pair(place: tuple[str, str, str], cell: pd.DataFrame, first: str, second: str, metric: str) -> Pair | None:
     if metric == "time_s":
         # The time of a run that was stopped is only a bound.
-        cell = cell[cell["status"].isin([*map(str, COMPLETED)])]
+        cell = clean_times(cell[cell["status"].isin([*map(str, COMPLETED)])])
     numbers = cell.pivot(index="run", columns="method", values=metric)
     both = numbers.reindex(columns=[first, second]).dropna()
     if both.empty:
@@ -207,12 +239,10 @@ def _pair(place: tuple[str, str, str], cell: pd.DataFrame, first: str, second: s
 
 def _better(ours: FloatArray, theirs: FloatArray, metric: str, quality_metric: str) -> FloatArray:
     """Return by how much ours is better, 0 for ties."""
-    lower = metric != "quality" or quality_metric == Metric.ERROR
-    difference = theirs - ours if lower else ours - theirs
     if metric == "cost":
-        tied = np.abs(difference) <= _SAME_COST * np.maximum(np.abs(ours), np.abs(theirs))
-        difference = np.where(tied, 0.0, difference)
-    return difference
+        return without_ties(theirs, ours)
+    lower = metric != "quality" or quality_metric == Metric.ERROR
+    return theirs - ours if lower else ours - theirs
 
 
 def _corrected(pairs: list[Pair]) -> list[Pair]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -33,8 +34,8 @@ _PAPERS = {
     "kpca_trick": "KPCA trick 2010",
     "lowrank2006": "Low-rank kernels 2006",
 }
-# The tables of the papers, and what the text of one says.
-_FILES = ("published.csv", "published_lowrank.csv")
+# The tables of the papers, and what their texts and figures say.
+_FILES = ("published.csv", "published_lowrank.csv", "published_text.csv")
 _AXES = ("paper", "table", "setting", "dataset", "kernel", "method", "metric")
 
 
@@ -42,8 +43,11 @@ _AXES = ("paper", "table", "setting", "dataset", "kernel", "method", "metric")
 class PublishedNumber:
     """One printed number: its text, and value and standard deviation in the unit of our numbers.
 
-    ``status`` is ``ok``, ``time_limit`` (printed as "> 3d") or ``not_available``; ``why`` holds what is known of
-    differences from a fresh run.
+    ``status`` is ``ok``, ``time_limit`` (printed as "> 3d"), ``range`` (printed as "30-400", or said in words),
+    ``figure`` (drawn, not printed) or ``not_available``; ``why`` holds what is known of differences from a fresh run.
+    ``stake`` is the range of the numbers that the table prints for the same data and metric, costs with the same
+    kernel. ``fitted`` names what of our settings was chosen because it meets the printed numbers; ``protocol`` is
+    "training accuracy" where that is what the paper prints. ``scale`` is the unit in which it is printed.
     """
 
     text: str
@@ -51,6 +55,10 @@ class PublishedNumber:
     value: float | None
     std: float | None
     why: str
+    stake: float = 0.0
+    fitted: str = ""
+    protocol: str = ""
+    scale: float = 1.0
 
     @property
     def rounding(self) -> float:
@@ -68,20 +76,45 @@ class PublishedNumber:
 
 def find_published(**axes: str) -> PublishedNumber | None:
     """Return the number printed at paper, table, setting, dataset, kernel, method and metric, if there is one."""
-    row = _rows().get(tuple(axes[name] for name in _AXES))
+    return _find(tuple(axes[name] for name in _AXES))
+
+
+@cache
+def _find(place: tuple[str, ...]) -> PublishedNumber | None:
+    axes, row = dict(zip(_AXES, place, strict=True)), _rows().get(place)
     if row is None:
         return None
-    rules = [rule for rule in _readings() if all(axes[key] == rule[key] for key in rule.keys() & set(_AXES))]
-    scale = 1.0
-    for rule in rules:
-        scale *= rule.get("scale", 1.0)
+    rules, scale = _rules(axes), _scale(axes)
     return PublishedNumber(
         text=row["text"],
         status=row["status"],
         value=float(row["value"]) * scale if row["value"] else None,
         std=float(row["std"]) * scale if row["std"] else None,
-        why="; ".join(rule["why"] for rule in rules),
+        why="; ".join(rule["why"] for rule in rules if "why" in rule),
+        stake=_stake(axes),
+        fitted="; ".join(rule["fitted"] for rule in rules if "fitted" in rule),
+        protocol="; ".join(rule["protocol"] for rule in rules if "protocol" in rule),
+        scale=scale,
     )
+
+
+def _rules(axes: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [rule for rule in _readings() if all(axes[key] == rule[key] for key in rule.keys() & set(_AXES))]
+
+
+def _scale(axes: Mapping[str, str]) -> float:
+    return float(math.prod(rule.get("scale", 1.0) for rule in _rules(axes)))
+
+
+def _stake(axes: Mapping[str, str]) -> float:
+    """Return the range of what is printed beside a number: costs of one kernel, shares and counts of all."""
+    same = ["paper", "table", "setting", "dataset", "metric", *(["kernel"] if axes["metric"] == "cost" else [])]
+    values = []
+    for other in (dict(zip(_AXES, row, strict=True)) for row in _rows()):
+        row = _rows()[tuple(other.values())]
+        if all(other[name] == axes[name] for name in same) and row["status"] == "ok" and row["value"]:
+            values.append(float(row["value"]) * _scale(other))
+    return max(values) - min(values) if values else 0.0
 
 
 def paper_label(name: str) -> str:
@@ -105,6 +138,11 @@ def published_numbers(**table: str) -> list[dict[str, str]]:
         for axes, row in _rows().items()
         if axes[:3] == wanted and row["status"] != "not_available"
     ]
+
+
+def numbers_of(paper: str, table: str) -> list[dict[str, str]]:
+    """Return the axes of every number at a place of a paper, whatever the setting, in print order."""
+    return [dict(zip(_AXES, axes, strict=True)) for axes in _rows() if axes[:2] == (paper, table)]
 
 
 def printed_table(experiment: Mapping[str, Any]) -> dict[str, str] | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from kdrbench.errors import InputError
 
-UNCONVERGED, WARNED = "\u2020", "\u2021"
+UNCONVERGED, WARNED, FLAGGED = "\u2020", "\u2021", "\u00a7"
 
 
 @dataclass(frozen=True)

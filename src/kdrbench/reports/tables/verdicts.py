@@ -1,11 +1,21 @@
 """How a published number and ours relate.
 
 reproduced    the difference is within the rounding of the printed number, or the means differ by no more than two
-              standard errors of their difference, each mean being over as many runs as ours
-close         costs within 5 % of each other, shares within 0.05, times and sweeps within a factor of 3
+              standard errors of their difference, where both means vary as ours does when its runs are drawn again
+close         the difference is at most a quarter of what is at stake: the range of the numbers that the table prints
+              for other methods and kernels beside it; and costs within 5 %, shares within 0.05, counts within a quarter
 differs       neither; or ours ended where the papers print a bound
-not run       nothing to compare: runs are missing, failed, hit a limit, or were timed on shared cores
+not judged    a time in seconds, which belongs to a machine, or a figure without numbers: what a table of times claims
+              are the ratios between methods (:mod:`.effects`)
+not run       nothing to compare: runs are missing, failed or hit a limit
 not published the papers print none
+
+What a mean varies by when its runs are drawn again: over redrawn partitions of a cross validation, measured by runs of
+their own (:mod:`.partitions`); over random splits, subsets or draws, which are independent, their standard deviation
+over the square root of their number. One run on all rows does not vary.
+
+Source: Bengio and Grandvalet, "No unbiased estimator of the variance of K-fold cross-validation", JMLR 2004: the spread
+over the folds of one partition is no estimate of it.
 """
 
 from __future__ import annotations
@@ -18,14 +28,17 @@ from kdrbench.reports.tables.cells import Cell
 from kdrbench.reports.tables.published_numbers import PublishedNumber
 
 VERDICT_RULES = (
-    "Reproduced: within the rounding of the printed number, or the means differ by no more than two standard errors of "
-    "their difference. Close: costs within 5 %, "
-    "shares within 0.05, times and sweeps within a factor of 3. Not run: nothing to compare, since runs are missing, "
-    "failed, hit a limit, or were timed on shared cores."
+    "Reproduced: within the rounding of the printed number, or within two standard errors of the difference, by how "
+    "the mean varies over redrawn partitions or draws. Close: within a quarter of what is at stake, the range of the "
+    "printed numbers beside it, and within 5 % (costs), 0.05 (shares) or a quarter (counts). Not judged: times in "
+    "seconds, which belong to a machine; their ratios are judged as effects. Not run: runs are missing, failed or hit "
+    "a limit."
 )
-_CLOSE_COST = 0.05
+_SHARE_AT_STAKE = 0.25
+_CLOSE_COST, _CLOSE_COUNT = 0.05, 0.25
 _CLOSE_SHARE = 0.05
-_CLOSE_TIME_FACTOR = 3.0
+_ERRORS = 2.0
+_SHARES = frozenset({"quality", "accuracy", "nmi", "error"})
 
 
 class Verdict(StrEnum):
@@ -35,15 +48,20 @@ class Verdict(StrEnum):
     CLOSE = "close"
     DIFFERS = "differs"
     NOT_RUN = "not run"
+    NOT_JUDGED = "not judged"
     NOT_PUBLISHED = "not published"
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One of our cells beside the number that a paper prints for it, if it prints one."""
+    """One of our cells beside the number that a paper prints for it, if it prints one.
+
+    ``error`` is the standard error of our mean; ``None`` where it is not known.
+    """
 
     ours: Cell
     published: PublishedNumber | None
+    error: float | None = None
 
     @property
     def paper(self) -> str:
@@ -53,7 +71,7 @@ class Compared:
     @property
     def verdict(self) -> Verdict:
         """How both relate."""
-        return verdict_for(self.published, self.ours)
+        return verdict_for(self.published, self.ours, self.error)
 
     @property
     def why(self) -> str:
@@ -62,25 +80,29 @@ class Compared:
         return "; ".join(filter(None, reasons))
 
 
-def verdict_for(published: PublishedNumber | None, ours: Cell) -> Verdict:
-    """Compare one printed number with our cell."""
-    if published is None or published.value is None:
+def verdict_for(published: PublishedNumber | None, ours: Cell, error: float | None = None) -> Verdict:
+    """Compare one printed number with our cell, whose mean has the standard ``error``."""
+    if published is None:
+        return Verdict.NOT_PUBLISHED
+    if ours.metric in ("time_s", "warm_s"):
+        return Verdict.NOT_JUDGED
+    if published.value is None:
         return Verdict.NOT_PUBLISHED
     if ours.mean is None or not ours.complete:
         return Verdict.NOT_RUN
     if published.status != "ok":
         return Verdict.DIFFERS
-    spread = math.hypot(published.std or 0.0, ours.std or 0.0)
-    allowed = max(2.0 * spread / math.sqrt(ours.runs), published.rounding)
+    difference = abs(ours.mean - published.value)
+    # Both means vary alike, so their difference has twice the variance.
+    allowed = max(_ERRORS * math.sqrt(2.0) * (error or 0.0), published.rounding)
     # A difference of just the rounding may come out larger by a rounding of its own.
-    if abs(ours.mean - published.value) <= allowed * (1.0 + 1e-9):
+    if difference <= allowed * (1.0 + 1e-9):
         return Verdict.REPRODUCED
-    return Verdict.CLOSE if _close(ours.metric, published.value, ours.mean) else Verdict.DIFFERS
+    return Verdict.CLOSE if difference <= closeness(published, ours.metric) else Verdict.DIFFERS
 
 
-def _close(metric: str, published: float, ours: float) -> bool:
-    if metric in ("time_s", "sweeps"):
-        return max(published, ours) <= _CLOSE_TIME_FACTOR * min(published, ours)
-    if metric == "quality":
-        return abs(published - ours) <= _CLOSE_SHARE
-    return abs(published - ours) <= _CLOSE_COST * abs(published)
+def closeness(published: PublishedNumber, metric: str) -> float:
+    """Return how far a number may be off and be called close; 0 where nothing is printed beside it."""
+    size = abs(published.value or 0.0)
+    most = _CLOSE_SHARE if metric in _SHARES else (_CLOSE_COST if metric == "cost" else _CLOSE_COUNT) * size
+    return min(_SHARE_AT_STAKE * published.stake, most)

@@ -1,0 +1,129 @@
+"""Published numbers of IKDR beside ours: numbers, the effects that the tables show, and the published protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from kdrbench.reports.ledger.comparison import Axes, Ours
+from kdrbench.reports.ledger.effects import EffectFound, effect_of, our_difference
+from kdrbench.reports.records import IKDR, Config, Metric, experiments_of
+from kdrbench.reports.tables.cells import summarise
+from kdrbench.reports.tables.ikdr_cells import IkdrCell, compared_cells, published_axes
+from kdrbench.reports.tables.labels import CONVERGED
+from kdrbench.reports.tables.numbers import percentage
+from kdrbench.reports.tables.partitions import Partitions
+from kdrbench.reports.tables.published_numbers import find_published, printed_table, published_numbers
+from kdrbench.reports.tables.verdicts import Compared
+
+# Of which the others' difference is taken.
+_REFERENCE, _GAUSSIAN, _LINEAR = "ism", "gaussian", "linear"
+_KERNELS_COMPARED = ("neurips2019", "5")
+TRAINING = "training accuracy"
+_TRAINING_COLUMN = "train_accuracy"
+_QUALITY = frozenset(map(str, Metric))
+Place = tuple[str, ...]
+
+
+@dataclass
+class _Found:
+    """Our cells of a published number, and those by the published protocol."""
+
+    cells: list[tuple[str, IkdrCell]] = field(default_factory=list)
+    protocol: list[tuple[str, Compared]] = field(default_factory=list)
+
+
+def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[Ours]]]:
+    """Yield every number of the tables that experiments name, with ours from each experiment that has its cell."""
+    partitions, tables = Partitions(runs, config), []
+    found: dict[Place, _Found] = {}
+    for name in experiments_of(config, IKDR):
+        experiment = config["experiments"][name]
+        table = printed_table(experiment)
+        if table is None:
+            continue
+        by_protocol = experiment["published"].get("protocol", False)
+        if table not in tables and not by_protocol:
+            tables.append(table)
+        of_experiment = runs[runs["experiment"] == name]
+        for cell in compared_cells(of_experiment, experiment, partitions=partitions):
+            names = published_axes({"dataset": cell.dataset, "kernel": cell.kernel, "method": cell.method})
+            place = (*table.values(), *names.values(), cell.metric)
+            entry = found.setdefault(place, _Found())
+            if not by_protocol:
+                entry.cells.append((name, cell))
+            elif cell.ours.mean is not None:
+                entry.protocol.append((f"{name}, {cell.kernel}, {cell.method}", cell))
+    for table in tables:
+        for axes in published_numbers(**table):
+            entry = found.get(tuple(axes.values()), _Found())
+            yield axes, [_ours(axes, name, cell, runs, entry, partitions, config) for name, cell in entry.cells]
+
+
+def _ours(
+    axes: Axes, name: str, cell: IkdrCell, runs: pd.DataFrame, entry: _Found, partitions: Partitions, config: Config
+) -> Ours:
+    methods = _by_method(runs, name, cell.dataset)
+    protocol, number = list(entry.protocol), cell.published
+    if number and number.protocol == TRAINING and axes["metric"] == Metric.ACCURACY:
+        trained = _training(methods.get((cell.kernel, cell.method)), cell, config["experiments"][name], partitions)
+        protocol = [(TRAINING, trained), *protocol] if trained else protocol
+    effects = _effects(axes, cell, methods)
+    return Ours(name, cell, *effects, protocol)
+
+
+def _by_method(runs: pd.DataFrame, experiment: str, dataset: str) -> dict[tuple[str, str], pd.DataFrame]:
+    chosen = runs[(runs["experiment"] == experiment) & (runs["dataset"] == dataset)]
+    return {(str(kernel), str(method)): group for (kernel, method), group in chosen.groupby(["kernel", "method"])}
+
+
+def _training(runs: pd.DataFrame | None, cell: IkdrCell, experiment: Config, partitions: Partitions) -> Compared | None:
+    """Return the accuracy on the rows that were fitted to, beside the printed one."""
+    if runs is None or _TRAINING_COLUMN not in runs or runs[_TRAINING_COLUMN].isna().all():
+        return None
+    trained = summarise("quality", runs, _TRAINING_COLUMN, percentage, unit="folds")
+    spread = partitions.of(experiment, cell.dataset, cell.kernel, cell.method, _TRAINING_COLUMN)
+    return Compared(trained, cell.published, spread.error if spread else None)
+
+
+def _effects(
+    axes: Axes, cell: IkdrCell, methods: Mapping[tuple[str, str], pd.DataFrame]
+) -> tuple[EffectFound, EffectFound]:
+    """Return the difference to the reference as published, and between the converged variants of both."""
+    reference = reference_of(axes)
+    if reference is None:
+        return EffectFound(), EffectFound()
+    numbers = find_published(**axes), find_published(**reference)
+    # Kernels of references have the same names here and in print.
+    base = (reference["kernel"], reference["method"])
+    pairs = [((cell.kernel, cell.method), base)]
+    pairs.append(((cell.kernel, f"{cell.method}_{CONVERGED}"), (base[0], f"{base[1]}_{CONVERGED}")))
+    column = "quality" if axes["metric"] in _QUALITY else axes["metric"]
+    effects = []
+    for ours, theirs in pairs:
+        there = ours in methods and theirs in methods
+        difference = our_difference(methods[ours], methods[theirs], column, axes["metric"]) if there else None
+        effects.append(effect_of(*numbers, difference, axes["metric"]))
+    return effects[0], effects[1] if pairs[1][0] in methods else EffectFound()
+
+
+def reference_of(axes: Axes) -> Axes | None:
+    """Return the printed number that another is compared with: of ISM, with the same kernel if that is possible.
+
+    Where a table has ISM alone, its kernels are compared with the linear one.
+    """
+    for kernel in _kernels_of_reference(axes):
+        reference = {**axes, "kernel": kernel, "method": _REFERENCE}
+        if reference != axes and find_published(**reference):
+            return reference
+    return None
+
+
+def _kernels_of_reference(axes: Axes) -> tuple[str, ...]:
+    if axes["method"] != _REFERENCE:
+        return (axes["kernel"] or _GAUSSIAN,)
+    # Costs of several kernels have several units.
+    comparable = (axes["paper"], axes["table"]) == _KERNELS_COMPARED and axes["metric"] != "cost"
+    return (_LINEAR,) if comparable else ()

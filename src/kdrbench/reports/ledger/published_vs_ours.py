@@ -1,0 +1,142 @@
+"""Every published number of the tables that experiments reproduce, beside ours: one list over all systems, written."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, fields
+from typing import Any
+
+import pandas as pd
+
+from kdrbench.errors import InputError
+from kdrbench.reports.ledger.comparison import UNEXPLAINED, Comparison, comparison
+from kdrbench.reports.ledger.effects import EFFECT_RULES, Effect
+from kdrbench.reports.ledger.ikdr_lines import ikdr_lines
+from kdrbench.reports.ledger.kernel_lines import kpca_lines, low_rank_lines
+from kdrbench.reports.ledger.text_lines import text_lines
+from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, experiments_of
+from kdrbench.reports.tables import low_rank
+from kdrbench.reports.tables.html import render
+from kdrbench.reports.tables.labels import METRIC_TITLES, dataset_label, kernel_label, low_rank_label, method_label
+from kdrbench.reports.tables.published_numbers import paper_label
+from kdrbench.reports.tables.table import csv_text
+from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict
+
+# What shares are counted of, in the order in which they are printed.
+COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.NOT_RUN)
+EFFECTS = (Effect.YES, Effect.SIGN_ONLY, Effect.GONE, Effect.REVERSED, Effect.NONE, Effect.ONLY_HERE)
+_METHODS = {"none": "no reduction", "ism2018": "ISM 2018"}
+_NUMBERS = {"published_value", "mean", "std", "low", "high", "error"}
+_COLUMNS = [field.name for field in fields(Comparison)]
+
+
+def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]:
+    """Return the published numbers that the experiments of ``run`` have, in print order, system by system.
+
+    ``tables`` are the merged tables by system; a system that is missing is left out. What papers say in words comes
+    last.
+    """
+    by_system = {IKDR: ikdr_lines, KPCA_TRICK: kpca_lines, LOW_RANK: low_rank_lines}
+    there = {name: tables[name] for name in by_system if name in tables and experiments_of(config, name)}
+    pairs = [pair for name, runs in there.items() for pair in by_system[name](runs, config)]
+    lines = []
+    for axes, ours in pairs:
+        lines += [comparison(axes, one, first=count == 0) for count, one in enumerate(ours or [None])]
+    return [*lines, *text_lines(there, config)]
+
+
+def unexplained(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Return the numbers that differ, or are only close, for no reason that is known."""
+    return [one for one in comparisons if one.first and one.why == UNEXPLAINED]
+
+
+def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
+    """Yield how many numbers are reproduced, close and so on: a line for each table, and for each paper.
+
+    Times are not counted: they have no verdict. A second line of a paper counts its effects, and a third one says how
+    many numbers differ for no reason that is known, if any do.
+    """
+    counted = [one for one in comparisons if one.first]
+    for paper in dict.fromkeys(one.paper for one in counted):
+        of_paper, name = [one for one in counted if one.paper == paper], paper_label(paper)
+        for table, setting in dict.fromkeys((one.table, one.setting) for one in of_paper):
+            part = [one for one in of_paper if (one.table, one.setting) == (table, setting)]
+            if judged(part):
+                yield f"{name}, {place_label(table)}, {setting}: {_in_words(part)}"
+        yield f"{name}: {_in_words(of_paper)}"
+        if effects := Counter(one.effect for one in of_paper if one.effect):
+            yield f"{name}, effects: " + ", ".join(f"{effects[one]} {one}" for one in EFFECTS)
+        if unknown := len(unexplained(of_paper)):
+            yield f"{name}, unlike for no reason that is known: {unknown}"
+
+
+def judged(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Return the lines whose number has a verdict: all but times in seconds and figures."""
+    return [one for one in comparisons if one.verdict in COUNTED]
+
+
+def place_label(table: str) -> str:
+    """Return the name of a place in a paper: a table by its number, or "text"."""
+    return f"Table {table}" if table.isdigit() else table.capitalize()
+
+
+def _in_words(comparisons: list[Comparison]) -> str:
+    verdicts = [one.verdict for one in judged(comparisons)]
+    counts, total = Counter(verdicts), max(1, len(verdicts))
+    parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / total:.0%})" for verdict in COUNTED]
+    return f"{len(verdicts)} numbers: " + ", ".join(parts)
+
+
+def labels_of(one: Comparison) -> tuple[str, str, str]:
+    """Return data set, kernel and method as tables print them, from the names that published numbers have."""
+    kernel = kernel_label(one.kernel.replace("+", "_")) if one.kernel else "-"
+    of_low_rank = one.paper == low_rank.PAPER["paper"]
+    method = low_rank_label(one.method) if of_low_rank else _METHODS.get(one.method) or method_label(one.method)
+    return dataset_label(one.dataset), kernel, method
+
+
+def comparison_html(comparisons: list[Comparison]) -> str:
+    """Return the list as one self-contained page."""
+    return render(
+        "published_vs_ours.html.j2",
+        comparisons=comparisons,
+        shares=list(shares(comparisons)),
+        unexplained=unexplained(comparisons),
+        rules=(VERDICT_RULES, EFFECT_RULES),
+        labels_of=labels_of,
+        paper=paper_label,
+        metrics=METRIC_TITLES,
+        place=place_label,
+    )
+
+
+def comparison_csv(comparisons: Iterable[Comparison]) -> str:
+    """Return one line a comparison."""
+    return csv_text(_COLUMNS, map(astuple, comparisons))
+
+
+def comparisons_from_csv(text: str) -> list[Comparison]:
+    """Return the comparisons that :func:`comparison_csv` has written.
+
+    Raises ``InputError`` when the columns are not those of a comparison.
+    """
+    reader = csv.DictReader(io.StringIO(text))
+    if reader.fieldnames != _COLUMNS:
+        columns = ", ".join(reader.fieldnames or ["none"])
+        raise InputError(f"a list of published numbers has the columns {', '.join(_COLUMNS)}; got {columns}")
+    return [Comparison(**{name: _value(name, word) for name, word in row.items()}) for row in reader]
+
+
+def _value(name: str, word: str) -> Any:
+    if name in _NUMBERS:
+        return float(word) if word else None
+    if name == "runs":
+        return int(word)
+    if name == "first":
+        return word == "True"
+    if name in ("effect", "converged_effect"):
+        return Effect(word)
+    return Verdict(word) if name == "verdict" else word

@@ -1,0 +1,112 @@
+"""What papers say in words, curves or orders of growth, beside ours: iterations, exponents of time, a drawn figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pandas as pd
+
+from kdrbench.reports.ledger.comparison import Axes, Comparison, comparison
+from kdrbench.reports.records import IKDR, Config, Metric, experiments_of, is_scaling
+from kdrbench.reports.tables.numbers import agreement
+from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, numbers_of, printed_table
+from kdrbench.reports.tables.size_series import ALL_PAIRS, PowerLaw, size_series
+from kdrbench.reports.tables.verdicts import Verdict
+from kdrbench.status import Status
+
+# Of an exponent: what an interval may miss the printed one by, and what is called close.
+_NEAR, _CLOSE = 0.1, 0.5
+# Shares of runs within a range of iterations.
+_NEARLY_ALL, _HALF = 0.9, 0.5
+_AXES = {"exponent_n": "n_train", "exponent_d": "n_features", "exponent_q": "n_components"}
+# Papers, and experiments of ours whose runs decide what their text says.
+_TEXT = "text"
+
+
+def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[Comparison]:
+    """Yield a line for each such statement of a paper of which an experiment is run."""
+    if IKDR not in tables:
+        return
+    runs = tables[IKDR]
+    for axes in numbers_of("neurips2019", _TEXT):
+        if _printed_experiments(config):
+            yield _line(axes, *_iterations(axes, runs, config))
+    for axes in numbers_of("ismplus", "4"):
+        if any(is_scaling(name) for name in experiments_of(config, IKDR)):
+            yield _line(axes, *_exponent(axes, runs, config))
+    for axes in numbers_of("neurips2019", "figure 1a"):
+        for name in _drawn(config):
+            yield _line(axes, *_drawn_clusters(axes, runs[runs["experiment"] == name], name))
+
+
+def _line(axes: Axes, words: str, mean: float | None, runs: int, verdict: Verdict, experiment: str) -> Comparison:
+    empty = comparison(axes, None, first=True)
+    why = "" if runs else empty.why
+    return replace(empty, ours=words, mean=mean, runs=runs, verdict=verdict, why=why, experiment=experiment)
+
+
+def _printed_experiments(config: Config) -> list[str]:
+    """Return the supervised experiments that make a printed table of the paper."""
+    chosen = []
+    for name in experiments_of(config, IKDR):
+        experiment = config["experiments"][name]
+        table = printed_table(experiment)
+        if table and table["paper"] == "neurips2019" and not experiment["published"].get("protocol"):
+            chosen.append(name)
+    return [name for name in chosen if config["experiments"][name]["paradigm"] == "supervised"]
+
+
+def _iterations(axes: Axes, runs: pd.DataFrame, config: Config) -> tuple[str, float | None, int, Verdict, str]:
+    names, number = _printed_experiments(config), find_published(**axes)
+    ended = runs[runs["experiment"].isin(names) & (runs["method"] == axes["method"])]
+    counts = ended.loc[ended["status"] == str(Status.CONVERGED), "iterations"].dropna()
+    if counts.empty or number is None:
+        return "", None, 0, Verdict.NOT_RUN, ", ".join(names)
+    inside = int(counts.between(*_ends(number)).sum())
+    share = inside / len(counts)
+    verdict = Verdict.REPRODUCED if share >= _NEARLY_ALL else Verdict.CLOSE if share >= _HALF else Verdict.DIFFERS
+    words = f"median {counts.median():g} ({counts.min():g} to {counts.max():g}), {inside} of {len(counts)} within"
+    return words, float(counts.median()), len(counts), verdict, ", ".join(names)
+
+
+def _ends(number: PublishedNumber) -> tuple[float, float]:
+    """Return the ends of a printed range, which ``value`` and ``std`` hold."""
+    return number.value or 0.0, number.std or 0.0
+
+
+def _exponent(axes: Axes, runs: pd.DataFrame, config: Config) -> tuple[str, float | None, int, Verdict, str]:
+    """Return the exponent of one iteration, summed over all pairs: that of an analysis of complexity."""
+    series = [
+        one
+        for one in size_series(runs, config)
+        if (one.axis, one.evaluation, one.method) == (_AXES[axes["metric"]], ALL_PAIRS, axes["method"])
+    ]
+    law, number = series[0].law_of_an_iteration if series else None, find_published(**axes)
+    if law is None or number is None or number.value is None:
+        return "", None, 0, Verdict.NOT_RUN, "scaling"
+    words = f"{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})"
+    return words, law.exponent, law.n_points, _of_exponent(number.value, law), "scaling"
+
+
+def _of_exponent(printed: float, law: PowerLaw) -> Verdict:
+    # An interval that holds every exponent shows none.
+    if law.high - law.low <= 1.0 and law.low - _NEAR <= printed <= law.high + _NEAR:
+        return Verdict.REPRODUCED
+    return Verdict.CLOSE if abs(law.exponent - printed) <= _CLOSE else Verdict.DIFFERS
+
+
+def _drawn(config: Config) -> list[str]:
+    """Return the experiments that draw a figure of the paper."""
+    published = {name: config["experiments"][name].get("published", {}) for name in experiments_of(config, IKDR)}
+    return [name for name, place in published.items() if place.get("figure") == "1a"]
+
+
+def _drawn_clusters(axes: Axes, runs: pd.DataFrame, name: str) -> tuple[str, float | None, int, Verdict, str]:
+    """Return how clusters agree with the labelling that is sought, where there is one; a picture has no verdict."""
+    of_data = runs[(runs["dataset"] == axes["dataset"]) & (runs["status"] != str(Status.FAILED))]
+    known = of_data["quality"].dropna()
+    if of_data.empty:
+        return "", None, 0, Verdict.NOT_RUN, name
+    words = f"{Metric.NMI.upper()} {agreement(float(known.max()))} with what is sought" if len(known) else "drawn"
+    return words, float(known.max()) if len(known) else None, len(of_data), Verdict.NOT_JUDGED, name

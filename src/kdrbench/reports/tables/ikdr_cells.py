@@ -1,0 +1,144 @@
+"""From an experiment of IKDR to its cells: every number that its table shows, beside the published one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import pandas as pd
+
+from kdrbench.reports.records import ALTERNATIVE, EIGENGAP, NO_KERNEL, Config, Metric, Split, split_of
+from kdrbench.reports.tables.cells import COMPONENTS, METRICS, NMI_GIVEN, Cell, ikdr_cells
+from kdrbench.reports.tables.labels import NO_CELL
+from kdrbench.reports.tables.partitions import Partitions
+from kdrbench.reports.tables.published_numbers import check_published, find_published, printed_table, published_name
+from kdrbench.reports.tables.verdicts import Compared
+
+# Of these the highest is the best, of all else the lowest.
+_HIGHEST = (Metric.ACCURACY, Metric.NMI)
+_METRICS_OF_BASELINES = tuple(metric for metric in METRICS if metric != "cost")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IkdrCell(Compared):
+    """A cell of the table with its axes; ``method`` is a baseline's name where ``kernel`` is ``none``.
+
+    ``control`` marks a control's cell, which is never the best: a random start takes no time.
+    """
+
+    dataset: str
+    kernel: str
+    method: str
+    metric: str
+    best: bool
+    control: bool = False
+
+
+def compared_cells(
+    runs: pd.DataFrame, experiment: Config, controls: Collection[str] = (), partitions: Partitions | None = None
+) -> list[IkdrCell]:
+    """Return a cell for each data set, kernel, method and metric the experiment names, in its order.
+
+    The cells of a data set end with its baselines', which have the kernel ``none`` and no cost. A cell without runs is
+    there too, with the text "not run". ``controls`` are the solvers that do not compete for the best;
+    ``partitions`` say how means vary over redrawn folds.
+
+    Raises ``InputError`` when the experiment names a published table of which no number is known.
+    """
+    if table := printed_table(experiment):
+        check_published(**table)
+    cells, of_solvers = ikdr_cells(runs), _metrics_of(experiment)
+    names = {metric: _metric_name(metric, runs, experiment) for metric in of_solvers}
+    groups: list[tuple[str, list[str], tuple[str, ...]]]
+    groups = [(kernel, experiment["solvers"], of_solvers) for kernel in experiment["kernels"]]
+    groups.append((NO_KERNEL, experiment.get("baselines", []), _METRICS_OF_BASELINES))
+    compared = []
+    for dataset in experiment["datasets"]:
+        for kernel, methods, metrics in groups:
+            for metric in metrics:
+                ours = {name: cells.get((dataset, kernel, name), {}).get(metric, _absent(metric)) for name in methods}
+                competing = {name: cell for name, cell in ours.items() if name not in controls}
+                # Of numbers of components none is the best.
+                best = set() if metric == COMPONENTS else _best(competing, lowest=names[metric] not in _HIGHEST)
+                for name, cell in ours.items():
+                    axes = {"dataset": dataset, "kernel": kernel, "method": name}
+                    printed = find_published(**table, **published_axes(axes), metric=names[metric]) if table else None
+                    compared.append(
+                        IkdrCell(
+                            ours=cell,
+                            published=printed,
+                            error=_error(cell, (dataset, kernel, name), experiment, partitions),
+                            **axes,
+                            metric=names[metric],
+                            best=name in best,
+                            control=name in controls,
+                        )
+                    )
+    return compared
+
+
+def _error(cell: Cell, place: tuple[str, str, str], experiment: Config, partitions: Partitions | None) -> float | None:
+    """Return the standard error of a cell's mean: by redrawn partitions, or of independent draws."""
+    if cell.mean is None or cell.std is None or cell.metric not in ("cost", "quality"):
+        return None
+    if split_of(experiment) is Split.SUBSETS and cell.counted > 1:
+        return cell.std / math.sqrt(cell.counted - 1)
+    if split_of(experiment) is not Split.FOLDS or partitions is None:
+        return None
+    spread = partitions.of(experiment, *place, cell.metric)
+    return spread.error if spread else None
+
+
+def published_axes(axes: dict[str, str]) -> dict[str, str]:
+    """Return the names that published numbers have for our data set, kernel and method."""
+    return {axis: published_name(axis, name) for axis, name in axes.items()}
+
+
+def _metrics_of(experiment: Config) -> tuple[str, ...]:
+    """Return the metrics of solvers."""
+    by_rule = EIGENGAP in experiment.get("components", {}).values()
+    differs = experiment.get("paradigm") == ALTERNATIVE
+    return ((COMPONENTS,) if by_rule else ()) + METRICS + ((NMI_GIVEN,) if differs else ())
+
+
+def _best(cells: dict[str, Cell], *, lowest: bool) -> set[str]:
+    """Return the methods whose cell reads the same as the best one's.
+
+    Means over fewer runs than there are do not compete, nor do times of shared or drifted cores.
+    """
+    full = {
+        name: cell for name, cell in cells.items() if cell.mean is not None and cell.counted == cell.runs and cell.clean
+    }
+    if not full:
+        return set()
+    sign = 1.0 if lowest else -1.0
+    winner = min(full.values(), key=lambda cell: sign * (cell.mean or 0.0))
+    return {name for name, cell in full.items() if _reads_as(cell, winner)}
+
+
+def _reads_as(cell: Cell, winner: Cell) -> bool:
+    """Return whether the means read the same; costs also if they are the same, for their digits follow the spread."""
+    same = f"{cell.mean:.6g}" == f"{winner.mean:.6g}"
+    return _mean_text(cell) == _mean_text(winner) or (cell.metric == "cost" and same)
+
+
+def _mean_text(cell: Cell) -> tuple[str, str]:
+    """Return the mean as printed, and the power of ten behind the spread."""
+    return cell.text.split(" ")[0], cell.text.rpartition(")")[2] if ")" in cell.text else ""
+
+
+def _absent(metric: str) -> Cell:
+    return Cell(metric, None, None, NO_CELL if metric == "warm_s" else "not run", "", 0, 0, complete=False)
+
+
+def _metric_name(metric: str, runs: pd.DataFrame, experiment: Config) -> str:
+    """Return ``metric``, or what quality is: as the runs say, or as the experiment promises where there are none."""
+    if metric != "quality":
+        return metric
+    names = runs["quality_metric"].unique()
+    if len(names):
+        return str(names[0])
+    if experiment.get("paradigm", "supervised") != "supervised":
+        return Metric.NMI
+    return Metric.ACCURACY if split_of(experiment) is Split.FOLDS else Metric.ERROR

@@ -1,0 +1,76 @@
+"""How much the mean of a cross validation varies when its folds are drawn again, from runs over many partitions.
+
+The folds of one partition share training rows and together hold every row once: the spread over them, divided by the
+root of their number, is no estimate of how their mean varies. Experiments with ``partitions`` repeat the whole cross
+validation on partitions drawn anew; the standard deviation of the means is the standard error of one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from kdrbench.reports.records import IKDR, Config, experiments_of
+from kdrbench.status import Status
+
+# Two means have a standard deviation, but say next to nothing.
+FEWEST_PARTITIONS = 5
+_NUMBERS = ("cost", "quality", "train_accuracy")
+# Of whose partitions a rival's mean varies as well, where its own were not drawn again: the same problems on the same
+# rows.
+_INSTEAD = "ism"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviation (ddof 1) of the means over ``partitions`` partitions; ``method`` made them."""
+
+    error: float
+    partitions: int
+    method: str
+
+
+# Data set, kernel, method, number, folds and q.
+Place = tuple[str, str, str, str, int, str]
+
+
+class Partitions:
+    """The spreads of all cells that were run over redrawn partitions."""
+
+    def __init__(self, runs: pd.DataFrame, config: Config) -> None:
+        self._spreads: dict[Place, Spread] = {}
+        for name in experiments_of(config, IKDR):
+            experiment = config["experiments"][name]
+            if is_redrawn(experiment) and "partition" in runs:
+                self._add(runs[runs["experiment"] == name], experiment)
+
+    def _add(self, runs: pd.DataFrame, experiment: Mapping[str, Any]) -> None:
+        for (dataset, kernel, method), cell in runs.groupby(["dataset", "kernel", "method"], sort=False):
+            if (cell["status"] == str(Status.FAILED)).any():
+                continue
+            for number in (name for name in _NUMBERS if name in cell):
+                whole = cell.dropna(subset=[number]).groupby("partition")[number]
+                means = whole.mean()[whole.count() == int(experiment["folds"])]
+                if len(means) >= FEWEST_PARTITIONS:
+                    place = _place(experiment, str(dataset), str(kernel), str(method), number)
+                    self._spreads.setdefault(place, Spread(float(means.std(ddof=1)), len(means), str(method)))
+
+    def of(self, experiment: Mapping[str, Any], dataset: str, kernel: str, method: str, number: str) -> Spread | None:
+        """Return how the mean of ``number`` ("cost", "quality") over the folds of an experiment varies.
+
+        That of ISM on the same data and kernel where the method's own partitions were not redrawn.
+        """
+        names = (_place(experiment, dataset, kernel, name, number) for name in (method, _INSTEAD))
+        return next((self._spreads[name] for name in names if name in self._spreads), None)
+
+
+def _place(experiment: Mapping[str, Any], dataset: str, kernel: str, method: str, number: str) -> Place:
+    return dataset, kernel, method, number, int(experiment["folds"]), str(experiment["components"].get(dataset))
+
+
+def is_redrawn(experiment: Mapping[str, Any]) -> bool:
+    """Return whether the experiment repeats its cross validation on partitions drawn anew."""
+    return int(experiment.get("partitions", 1)) > 1
