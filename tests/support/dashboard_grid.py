@@ -9,10 +9,10 @@ from kdrbench.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.reports.dashboard.runs import all_runs
 from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol, to_png
 from kdrbench.reports.figures.cost_against_time import cost_against_time
+from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.records import controls_of
 from kdrbench.reports.tables.ikdr import ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
-from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.tables.table import Entry, Table
 from support.report_rows import run, trace_line
 

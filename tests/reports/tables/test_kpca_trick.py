@@ -4,11 +4,11 @@ import json
 import pandas as pd
 import pytest
 
+from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.records import read_runs
 from kdrbench.reports.tables.kpca_cells import differences_of, kpca_cells, win_draw_lose
 from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.tables.verdicts import Verdict
 from support.report_rows import kpca_run
 
@@ -49,7 +49,7 @@ def test_a_table_puts_ours_beside_the_printed_numbers(tmp_path):
     assert table.name == "kpca_table1"
     iris, means, significant = lines_of(table)
     assert (iris["Data set"], iris["NCA, paper"], iris["NCA"]) == ("Iris", "0.96 \u00b1 0.03", "0.91 \u00b1 0.01")
-    assert [iris[f"{name}NCA, verdict"] for name in ("", "K", "AK")] == ["close", "close", "reproduced"]
+    assert [iris[f"{name}NCA, verdict"] for name in ("", "K", "AK")] == ["differs", "differs", "reproduced"]
     assert (iris["p, KNCA"], iris["p, AKNCA"], iris["AKNCA, centred"]) == ("1.000", "1.000", "0.97 \u00b1 0.00")
     assert "K by test samples" not in iris
     assert [means[name] for name in ("KNCA, paper", "KNCA", "AKNCA, paper", "AKNCA")] == [
@@ -59,8 +59,8 @@ def test_a_table_puts_ours_beside_the_printed_numbers(tmp_path):
         "1/0/0",
     ]
     assert [significant[name] for name in ("KNCA", "AKNCA")] == ["0/1/0", "0/1/0"]
-    assert table.notes[-1] == "Of 3 printed numbers: 2 close, 1 reproduced."
-    assert "0.96 $\\pm$ 0.03 & 0.91 $\\pm$ 0.01 & close" in render_latex(table)
+    assert table.notes[-1] == "Of 3 printed numbers: 2 differs, 1 reproduced."
+    assert "0.96 $\\pm$ 0.03 & 0.91 $\\pm$ 0.01 & differs" in render_latex(table)
 
 
 def test_what_is_better_beyond_chance_is_bold_and_counted(tmp_path):

@@ -34,6 +34,9 @@ def test_times_on_drifting_cores_are_marked_and_counted():
     assert time.ours.warning == "the speed of the cores drifted in 1 of 2 run(s), by up to 23%"
     assert time.ours.warning in time.why
     assert time.ours.mean is not None
+    # A mean of which one time is doubtful is shown, and is the best of nothing.
+    assert not time.best
+    assert cells["dg", "time_s"].best
     assert {key for key, row in cells.items() if row.ours.warning} == {("ism", "time_s")}
     said = "in 1 of 3 times the speed of the cores drifted by more than 10 %"
     assert table.notes[-1] == f"\u2021 Times to be taken with care: {said}."
@@ -49,7 +52,7 @@ def test_times_of_untimed_runs_are_shown_and_compared_with_nothing():
     cells, table, page = laid_out(("ism", 0, {"timed": False, "drifted": None, "drift": None}), ("dg", 0, {}))
     time = cells["ism", "time_s"]
     assert time.ours.text == "20ms"
-    assert (time.ours.mean, time.best, time.verdict) == (None, False, "not run")
+    assert (time.ours.mean, time.best, time.verdict) == (None, False, "not judged")
     assert cells["dg", "time_s"].best
     assert cells["ism", "cost"].ours.mean == -1311.0
     assert "times of runs that shared their cores, not comparable" in table.notes[-1]
@@ -58,7 +61,7 @@ def test_times_of_untimed_runs_are_shown_and_compared_with_nothing():
 
 def test_good_times_have_no_warning():
     _, table, page = laid_out(("ism", 0, {}), ("dg", 0, {}))
-    assert len(table.notes) == 1
+    assert len(table.notes) == 2
     assert "\u2021" not in page + render_latex(table)
 
 

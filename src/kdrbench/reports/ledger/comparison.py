@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kdrbench.reports.ledger.effects import Effect, EffectFound
+from kdrbench.reports.tables.cells import TIMES
 from kdrbench.reports.tables.published_numbers import find_published
 from kdrbench.reports.tables.significance import interval_of
 from kdrbench.reports.tables.verdicts import Compared, Verdict
@@ -89,7 +90,7 @@ def comparison(axes: Axes, ours: Ours | None, *, first: bool) -> Comparison:
         high=high,
         error=compared.error if compared else None,
         runs=cell.runs if cell else 0,
-        verdict=compared.verdict if compared else Verdict.NOT_RUN,
+        verdict=compared.verdict if compared else _without(axes["metric"]),
         effect=effect.effect,
         effect_words=effect.words,
         converged_effect=converged.effect,
@@ -101,6 +102,10 @@ def comparison(axes: Axes, ours: Ours | None, *, first: bool) -> Comparison:
         experiment=ours.label if ours else "",
         first=first,
     )
+
+
+def _without(metric: str) -> Verdict:
+    return Verdict.NOT_JUDGED if metric in TIMES else Verdict.NOT_RUN
 
 
 def in_unit(compared: Compared, unit: float) -> str:

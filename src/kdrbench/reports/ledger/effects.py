@@ -28,7 +28,7 @@ import pandas as pd
 
 from kdrbench.reports.tables.cells import Cell, clean_times
 from kdrbench.reports.tables.published_numbers import PublishedNumber
-from kdrbench.reports.tables.significance import corrected_t_interval
+from kdrbench.reports.tables.significance import corrected_t_interval, share_tested
 from kdrbench.status import Status
 
 EFFECT_RULES = (
@@ -105,7 +105,7 @@ def our_difference(ours: pd.DataFrame, reference: pd.DataFrame, column: str, met
         differences = np.log(value / base)
     else:
         differences = (value - base) / (abs(base.mean()) if metric == "cost" else 1.0)
-    low, high = corrected_t_interval(differences, _test_share(ours))
+    low, high = corrected_t_interval(differences, share_tested(ours))
     stopped = ours.loc[ours["run"].isin(both.index), "status"].astype(str).isin([Status.TIME_LIMIT]).any()
     return Difference(float(differences.mean()), low, high, bound=bool(stopped and metric == "time_s"))
 
@@ -113,12 +113,6 @@ def our_difference(ours: pd.DataFrame, reference: pd.DataFrame, column: str, met
 def _numbers(runs: pd.DataFrame, column: str) -> pd.Series:
     there = runs[(runs["status"] != str(Status.FAILED)) & runs[column].notna()]
     return there.set_index("run")[column]
-
-
-def _test_share(runs: pd.DataFrame) -> float:
-    if not {"n_test", "n_train"} <= set(runs) or runs.empty:
-        return 0.0
-    return float((runs["n_test"] / runs["n_train"]).mean())
 
 
 def difference_of_cells(ours: Cell, reference: Cell, metric: str) -> Difference | None:

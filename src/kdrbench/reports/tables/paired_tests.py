@@ -36,7 +36,14 @@ from kdrbench.reports.tables.labels import (
     method_label,
 )
 from kdrbench.reports.tables.numbers import quantity
-from kdrbench.reports.tables.significance import SIGNIFICANT, corrected_t_interval, corrected_t_p, holm, signed_rank_p
+from kdrbench.reports.tables.significance import (
+    SIGNIFICANT,
+    corrected_t_interval,
+    corrected_t_p,
+    holm,
+    share_tested,
+    signed_rank_p,
+)
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
 
@@ -122,7 +129,7 @@ def _tests(
     methods = list(dict.fromkeys(cell["method"]))
     counted = clean_times(cell) if metric == "time_s" else cell
     table = counted.pivot(index="run", columns="method", values=metric).reindex(columns=methods)
-    test_share = float((cell["n_test"] / cell["n_train"]).mean())
+    test_share = share_tested(cell)
     shown = metric if metric != "quality" else str(cell["quality_metric"].iloc[0])
     for first, second in compared(methods) if pairs is None else pairs:
         if not {first, second} <= set(methods):

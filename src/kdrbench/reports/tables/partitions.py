@@ -34,7 +34,7 @@ class Spread:
 
 
 # Data set, kernel, method, number, folds and q.
-Place = tuple[str, str, str, str, int, str]
+Place = tuple[str, str, str, str, str, str]
 
 
 class Partitions:
@@ -68,7 +68,14 @@ class Partitions:
 
 
 def _place(experiment: Mapping[str, Any], dataset: str, kernel: str, method: str, number: str) -> Place:
-    return dataset, kernel, method, number, int(experiment["folds"]), str(experiment["components"].get(dataset))
+    return (
+        dataset,
+        kernel,
+        method,
+        number,
+        str(experiment.get("folds")),
+        str(experiment.get("components", {}).get(dataset)),
+    )
 
 
 def is_redrawn(experiment: Mapping[str, Any]) -> bool:

@@ -106,6 +106,13 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
+def share_tested(runs: pd.DataFrame) -> float:
+    """Return n_test / n_train of the runs of a cell, 0 where they have no test part."""
+    if not {"n_test", "n_train"} <= set(runs) or not (runs["n_train"] > 0).any():
+        return 0.0
+    return float((runs["n_test"] / runs["n_train"]).mean())
+
+
 def corrected_t_interval(differences: ArrayLike, test_share: float) -> tuple[float, float]:
     """Return the 95 % interval that belongs to :func:`corrected_t_p`; the mean twice for fewer than two."""
     values = np.asarray(differences, dtype=float)

@@ -140,7 +140,7 @@ def size_series(runs: pd.DataFrame, config: Config) -> list[SizeSeries]:
     Runs of several experiments belong together where kernel, evaluation and the two other sizes are the same. A series
     has three sizes at least.
     """
-    chosen = runs[runs["experiment"].map(is_scaling) & (runs["kernel"] != NO_KERNEL)]
+    chosen = runs[runs["experiment"].map(is_scaling).astype(bool) & (runs["kernel"] != NO_KERNEL)]
     evaluations = {name: evaluation_of(config["experiments"][name]) for name in chosen["experiment"].unique()}
     chosen = chosen.assign(how=chosen["experiment"].map(evaluations))
     series = [series for axis in AXES for series in _along(axis, chosen)]

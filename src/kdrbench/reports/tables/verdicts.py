@@ -24,7 +24,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kdrbench.reports.tables.cells import Cell
+from kdrbench.reports.tables.cells import TIMES, Cell
 from kdrbench.reports.tables.published_numbers import PublishedNumber
 
 VERDICT_RULES = (
@@ -84,7 +84,7 @@ def verdict_for(published: PublishedNumber | None, ours: Cell, error: float | No
     """Compare one printed number with our cell, whose mean has the standard ``error``."""
     if published is None:
         return Verdict.NOT_PUBLISHED
-    if ours.metric in ("time_s", "warm_s"):
+    if ours.metric in TIMES:
         return Verdict.NOT_JUDGED
     if published.value is None:
         return Verdict.NOT_PUBLISHED

@@ -1,0 +1,74 @@
+"""How the mean of a cross validation varies over redrawn partitions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdrbench.reports.tables.ikdr_cells import compared_cells
+from kdrbench.reports.tables.partitions import FEWEST_PARTITIONS, Partitions
+from support.report_rows import run
+
+REDRAWN = {"datasets": ["wine"], "paradigm": "supervised", "folds": 2, "partitions": 6, "components": {"wine": 4}}
+TABLE = {"paper": "neurips2019", "table": "4", "setting": "supervised"}
+PRINTED = {"title": "T.", "published": TABLE, "kernels": ["gaussian"], "solvers": ["ism", "dg"], **REDRAWN}
+CONFIG = {"run": ["again", "e"], "experiments": {"again": REDRAWN, "e": PRINTED | {"partitions": 1}}}
+MEANS = [-1310.0, -1311.0, -1312.0, -1310.5, -1311.5, -1309.0]
+
+
+def rows(means=MEANS, spread=100.0, **columns):
+    """Two folds a partition, whose spread is far larger than that of the means."""
+    return [
+        run("wine", "ism", 2 * place + fold, experiment="again", partition=place, cost=mean + sign * spread, **columns)
+        for place, mean in enumerate(means)
+        for fold, sign in enumerate((-1, 1))
+    ]
+
+
+def spread_of(rows, config=CONFIG, method="ism", number="cost"):
+    return Partitions(pd.DataFrame(rows), config).of(PRINTED, "wine", "gaussian", method, number)
+
+
+def test_the_standard_error_is_the_deviation_of_the_means_over_partitions():
+    spread = spread_of(rows())
+    assert (spread.error, spread.partitions) == (pytest.approx(np.std(MEANS, ddof=1)), 6)
+    assert spread.error < 1.2
+    # Constant qualities do not vary.
+    assert spread_of(rows(), number="quality").error < 1e-15
+
+
+def test_a_rival_whose_partitions_were_not_redrawn_varies_as_ism():
+    spread = spread_of(rows(), method="dg")
+    assert (spread.method, spread.error) == ("ism", pytest.approx(np.std(MEANS, ddof=1)))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        rows()[: 2 * (FEWEST_PARTITIONS - 1)],
+        # Of halves of partitions there is no mean.
+        [row for row in rows() if row["run"] % 2 == 0],
+        rows(status="failed"),
+    ],
+)
+def test_too_few_whole_partitions_or_failed_runs_say_nothing(made):
+    assert spread_of(made) is None
+
+
+def test_other_folds_or_components_are_another_problem():
+    frame = pd.DataFrame(rows())
+    for change in ({"folds": 10}, {"components": {"wine": 3}}):
+        assert Partitions(frame, CONFIG).of(PRINTED | change, "wine", "gaussian", "ism", "cost") is None
+
+
+def test_a_table_judges_by_them():
+    own = pd.DataFrame([run("wine", "ism", fold, cost=-1314.0 + sign) for fold, sign in enumerate((-26, 26))])
+    experiment = PRINTED | {"partitions": 1, "split": "folds"}
+
+    def verdict(partitions):
+        cells = compared_cells(own, experiment, partitions=partitions)
+        return next(row.verdict for row in cells if (row.method, row.metric) == ("ism", "cost"))
+
+    # Printed -1311: off by three, which is 2.8 standard errors of .11, or many of 1.07.
+    assert verdict(Partitions(pd.DataFrame(rows()), CONFIG)) == "reproduced"
+    assert verdict(Partitions(pd.DataFrame(rows([mean / 10 - 1179 for mean in MEANS])), CONFIG)) == "close"
+    assert verdict(None) == "close"
