@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from kdrbench.cli import main
 from kdrbench.errors import InputError
-from kdrbench.reports.dashboard.overview import checks_of, claims_of, counts_of, endings_of, shares_of
+from kdrbench.reports.dashboard.bars import claims_of, shares_of
+from kdrbench.reports.dashboard.overview import checks_of, counts_of, endings_of
 from kdrbench.reports.dashboard.page import interval, pack, read_parts, sort_key
 from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, run_data
 from kdrbench.reports.ledger.published_vs_ours import compare, comparison_csv, comparisons_from_csv

@@ -79,7 +79,7 @@ def test_tables_are_sorted_by_numbers_and_filtered(opened):
     assert eventually(lambda: set(column(first.locator("table"), 2)) == {"Accuracy"})
     tab.locator(".dtcc-list").get_by_role("button", name="Accuracy").click()
     tab.keyboard.press("Escape")
-    assert eventually(lambda: len(column(first.locator("table"), 2)) == 6)
+    assert eventually(lambda: len(column(first.locator("table"), 2)) == 8)
 
 
 def test_published_numbers_stand_below_ours_with_their_verdict(opened):

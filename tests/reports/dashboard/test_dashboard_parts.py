@@ -4,7 +4,8 @@ from dataclasses import fields
 
 import pytest
 
-from kdrbench.reports.dashboard.overview import ContentsLine, contents_of, percent_label
+from kdrbench.reports.dashboard.bars import percent_label
+from kdrbench.reports.dashboard.overview import ContentsLine, contents_of
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.figures.draw_plotly import plotly_panels

@@ -11,34 +11,14 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from kdrbench.reports.dashboard.bars import Bar, bar_of
 from kdrbench.reports.dashboard.runs import run_name
 from kdrbench.reports.figures.chart import Chart
-from kdrbench.reports.ledger.comparison import Comparison
-from kdrbench.reports.ledger.published_vs_ours import COUNTED, EFFECTS, judged, place_label
 from kdrbench.reports.records import IKDR, NO_KERNEL, Config, experiments_of, losing_cells, n_runs, random_ones, runs_of
 from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
-from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.status import Status
 
 _LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
-
-
-@dataclass(frozen=True)
-class Share:
-    """A part of a bar: ``name`` chooses its colour, ``percent`` its width."""
-
-    name: str
-    count: int
-    percent: float
-
-
-@dataclass(frozen=True)
-class Bar:
-    """What a bar is of, and its parts, empty ones too."""
-
-    title: str
-    total: int
-    shares: list[Share]
 
 
 def counts_of(runs: pd.DataFrame) -> list[tuple[str, int]]:
@@ -65,55 +45,7 @@ def endings_of(runs: pd.DataFrame) -> list[Bar]:
     """Return how the runs ended: all of them, then an experiment at a time."""
     groups = [("All results", runs), *runs.groupby("experiment", sort=False)]
     endings = [status for status in map(str, Status) if (runs["status"] == status).any()]
-    return [_bar(str(title), [str(one) for one in group["status"]], endings) for title, group in groups]
-
-
-def shares_of(comparisons: list[Comparison]) -> list[Bar]:
-    """Return a paper's published numbers by verdict: all, then a table at a time. Times have no verdict."""
-    counted = judged(one for one in comparisons if one.first)
-    verdicts = [str(verdict) for verdict in COUNTED]
-    bars = []
-    for paper in dict.fromkeys(one.paper for one in counted):
-        name = paper_label(paper)
-        groups = {name: [one for one in counted if one.paper == paper]}
-        for one in groups[name]:
-            groups.setdefault(f"{name}, {place_label(one.table)}, {one.setting}", []).append(one)
-        bars += [_bar(title, [str(one.verdict) for one in group], verdicts) for title, group in groups.items()]
-    return bars
-
-
-def effects_of(comparisons: list[Comparison]) -> list[Bar]:
-    """Return whether the differences that the papers' tables show come out, a paper at a time."""
-    shown = [one for one in comparisons if one.first and one.effect]
-    order = [str(effect) for effect in EFFECTS]
-    groups: dict[str, list[str]] = {}
-    for one in shown:
-        what = "ratios of times" if one.metric == "time_s" else "other effects"
-        groups.setdefault(f"{paper_label(one.paper)}, {what}", []).append(str(one.effect))
-    return [_bar(title, effects, order) for title, effects in groups.items()]
-
-
-def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
-    """Return the claims by decision: all, then a paper at a time."""
-    groups: dict[str, list[str]] = {"All claims": []} if claims else {}
-    for claim in claims:
-        groups["All claims"].append(claim["verdict"])
-        groups.setdefault(paper_label(claim["paper"]), []).append(claim["verdict"])
-    order = ["confirmed", "contradicted", "undecided"]
-    return [_bar(title, verdicts, order) for title, verdicts in groups.items()]
-
-
-def percent_label(percent: float) -> str:
-    """Return a share of what is there: of something never nothing, of a part never all."""
-    if 0 < percent < 1:
-        return "< 1 %"
-    return f"{percent:.0f} %" if percent <= 99 or percent == 100 else "> 99 %"
-
-
-def _bar(title: str, names: list[str], order: list[str]) -> Bar:
-    counts = Counter(names)
-    total = len(names)
-    return Bar(title, total, [Share(name, counts[name], 100 * counts[name] / max(1, total)) for name in order])
+    return [bar_of(str(title), [str(one) for one in group["status"]], endings) for title, group in groups]
 
 
 @dataclass(frozen=True)

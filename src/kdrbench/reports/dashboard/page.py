@@ -15,16 +15,8 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.errors import InputError
-from kdrbench.reports.dashboard.overview import (
-    checks_of,
-    claims_of,
-    contents_of,
-    counts_of,
-    effects_of,
-    endings_of,
-    percent_label,
-    shares_of,
-)
+from kdrbench.reports.dashboard.bars import claims_of, effects_of, percent_label, shares_of
+from kdrbench.reports.dashboard.overview import checks_of, contents_of, counts_of, endings_of
 from kdrbench.reports.dashboard.runs import run_data
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels

@@ -35,7 +35,7 @@ EFFECT_RULES = (
     "Effect: the difference to the reference beside it (ISM; the learner without a kernel), as printed and as ours "
     "with its 95 % interval. Yes: sign and size come out, the size within our interval or a factor of two (ratios of "
     "times: three). Sign only: the size does not. Gone: ours can no more be told from none. Reversed: the sign is the "
-    "other. None: neither shows one. Only here: print shows none, ours does."
+    "other. In neither: none shows one. Only here: print shows none, ours does."
 )
 _RATIOS = frozenset({"time_s", "sweeps", "sweeps_least", "sweeps_most"})
 _SAME_SIZE, _SAME_RATIO = 2.0, math.log(3.0)
@@ -50,7 +50,7 @@ class Effect(StrEnum):
     SIGN_ONLY = "sign only"
     GONE = "gone"
     REVERSED = "reversed"
-    NONE = "none"
+    NONE = "in neither"
     ONLY_HERE = "only here"
     UNKNOWN = ""
 
