@@ -30,7 +30,7 @@ def judged(number, reference, ours, metric="accuracy"):
         (Difference(0.01, -0.01, 0.03), Effect.GONE),
         (Difference(-0.03, -0.04, -0.02), Effect.REVERSED),
         # So wide that the printed gain is no more than noise here.
-        (Difference(0.01, -0.09, 0.11), Effect.NONE),
+        (Difference(0.01, -0.09, 0.11), Effect.IN_NEITHER),
         (None, Effect.UNKNOWN),
     ],
 )
@@ -39,7 +39,7 @@ def test_a_printed_gain(ours, effect):
 
 
 def test_where_print_shows_none():
-    assert judged(0.95, 0.95, Difference(0.001, -0.002, 0.004)) is Effect.NONE
+    assert judged(0.95, 0.95, Difference(0.001, -0.002, 0.004)) is Effect.IN_NEITHER
     assert judged(0.95, 0.95, Difference(0.05, 0.04, 0.06)) is Effect.ONLY_HERE
 
 
@@ -64,7 +64,7 @@ def test_costs_are_relative_to_the_references():
     found = effect_of(printed(-1201.0), printed(-1311.0), Difference(0.08, 0.07, 0.09), "cost")
     assert (found.effect, found.words) == (Effect.YES, "printed +8.39 %, ours +8.00 % (+7.00 % to +9.00 %)")
     # Rounding decides nothing.
-    assert judged(-1310.0, -1310.0, Difference(1e-9, 0.9e-9, 1.1e-9), "cost") is Effect.NONE
+    assert judged(-1310.0, -1310.0, Difference(1e-9, 0.9e-9, 1.1e-9), "cost") is Effect.IN_NEITHER
 
 
 def rows(method, values, column="cost", **columns):

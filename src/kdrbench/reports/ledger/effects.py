@@ -50,7 +50,7 @@ class Effect(StrEnum):
     SIGN_ONLY = "sign only"
     GONE = "gone"
     REVERSED = "reversed"
-    NONE = "in neither"
+    IN_NEITHER = "in neither"
     ONLY_HERE = "only here"
     UNKNOWN = ""
 
@@ -153,7 +153,7 @@ def _judged(printed: float, slack: float, ours: Difference, metric: str, *, at_l
     seen_in_print = abs(printed) > slack + half
     seen_in_ours = (ours.low > 0.0 or ours.high < 0.0) and abs(ours.mean) > TIE
     if not seen_in_print:
-        return Effect.ONLY_HERE if seen_in_ours and not _same_size(printed, slack, ours, metric) else Effect.NONE
+        return Effect.ONLY_HERE if seen_in_ours and not _same_size(printed, slack, ours, metric) else Effect.IN_NEITHER
     if not seen_in_ours:
         return Effect.GONE
     if (printed > 0) != (ours.mean > 0):

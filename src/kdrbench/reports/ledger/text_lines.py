@@ -9,6 +9,7 @@ import pandas as pd
 
 from kdrbench.reports.ledger.comparison import Axes, Comparison, comparison
 from kdrbench.reports.records import IKDR, Config, Metric, experiments_of, is_scaling
+from kdrbench.reports.tables.cells import clean_times
 from kdrbench.reports.tables.numbers import agreement
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, numbers_of, printed_table
 from kdrbench.reports.tables.size_series import ALL_PAIRS, PowerLaw, size_series
@@ -79,7 +80,7 @@ def _exponent(axes: Axes, runs: pd.DataFrame, config: Config) -> tuple[str, floa
     """Return the exponent of one iteration, summed over all pairs: that of an analysis of complexity."""
     series = [
         one
-        for one in size_series(runs, config)
+        for one in size_series(clean_times(runs), config)
         if (one.axis, one.evaluation, one.method) == (_AXES[axes["metric"]], ALL_PAIRS, axes["method"])
     ]
     law, number = series[0].law_of_an_iteration if series else None, find_published(**axes)

@@ -1,0 +1,134 @@
+"""Lines of the ledger: effects, what the published protocol gives, and what papers say in words."""
+
+import pandas as pd
+import pytest
+
+from kdrbench.reports.ledger.effects import Effect
+from kdrbench.reports.ledger.ikdr_lines import TRAINING, reference_of
+from kdrbench.reports.ledger.published_vs_ours import compare
+from kdrbench.reports.tables.verdicts import Verdict
+from support.report_rows import kpca_run, run
+
+TABLE = {"paper": "neurips2019", "table": "4", "setting": "supervised"}
+FOLDS = range(10)
+EXPERIMENT = {
+    "title": "T.",
+    "published": TABLE,
+    "paradigm": "supervised",
+    "datasets": ["wine", "face"],
+    "kernels": ["gaussian"],
+    "solvers": ["ism", "dg", "ism_converged", "dg_converged"],
+    "folds": 10,
+    "components": {"wine": 4, "face": 20},
+}
+PROTOCOL = EXPERIMENT | {"published": TABLE | {"protocol": True}, "datasets": ["wine"], "solvers": ["ism"]}
+CONFIG = {"run": ["four", "unstratified"], "experiments": {"four": EXPERIMENT, "unstratified": PROTOCOL}}
+
+
+def folds(dataset, method, *, experiment="four", **columns):
+    sizes = {"n_train": 160, "n_test": 18, "iterations": 3}
+    return [
+        run(
+            dataset,
+            method,
+            fold,
+            experiment=experiment,
+            **sizes | {name: value(fold) if callable(value) else value for name, value in columns.items()},
+        )
+        for fold in FOLDS
+    ]
+
+
+ROWS = pd.DataFrame(
+    [
+        *folds("wine", "ism", time_s=0.01, cost=lambda fold: -1311.0 + fold, quality=0.983),
+        *folds("wine", "dg", time_s=4.0, cost=lambda fold: -1201.0 + fold, quality=0.983, iterations=20),
+        *folds("wine", "ism_converged", time_s=0.02, cost=lambda fold: -1311.0 + fold, quality=0.983),
+        *folds("wine", "dg_converged", time_s=0.2, cost=lambda fold: -1311.0 + fold, quality=0.983),
+        *folds("face", "ism", cost=-3754.0, quality=0.955, train_accuracy=1.0),
+        *folds("wine", "ism", experiment="unstratified", quality=0.953, cost=-1312.0),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return compare({"ikdr": ROWS}, CONFIG)
+
+
+def found(lines, *axes):
+    (one,) = [one for one in lines if one.first and (one.dataset, one.method, one.metric) == axes and one.ours]
+    return one
+
+
+def test_an_effect_of_cost_comes_out_as_published_and_is_gone_between_converged_solvers(lines):
+    cost = found(lines, "wine", "dg", "cost")
+    assert (cost.effect, cost.converged_effect) == (Effect.YES, Effect.GONE)
+    assert cost.effect_words.startswith("printed +8.39 %, ours +8.4")
+    assert cost.converged_words == "printed +8.39 %, ours +0.00 %"
+    # ISM is what others are compared with.
+    assert (found(lines, "wine", "ism", "cost").effect, found(lines, "wine", "ism", "cost").effect_words) == ("", "")
+
+
+def test_times_have_ratios_and_no_verdict(lines):
+    time = found(lines, "wine", "dg", "time_s")
+    assert time.verdict is Verdict.NOT_JUDGED
+    assert (time.effect, time.effect_words) == (Effect.YES, "printed x 395, ours x 400")
+    assert (time.converged_effect, time.converged_words) == (Effect.SIGN_ONLY, "printed x 395, ours x 10")
+
+
+def test_the_published_protocol_stands_beside_ours_and_counts_as_none_of_ours(lines):
+    accuracy = found(lines, "wine", "ism", "accuracy")
+    assert (accuracy.experiment, accuracy.verdict) == ("four", Verdict.DIFFERS)
+    assert accuracy.protocol == "95.3% \u00b1 0.0% (unstratified, gaussian, ism)"
+    assert accuracy.protocol_verdict == "close"
+    with_ours = [one.experiment for one in lines if one.dataset == "wine" and one.method == "ism" and one.ours]
+    assert with_ours == 3 * ["four"]
+
+
+def test_a_printed_training_accuracy_stands_beside_ours(lines):
+    accuracy = found(lines, "face", "ism", "accuracy")
+    assert (accuracy.verdict, accuracy.protocol) == (Verdict.DIFFERS, f"100.0% \u00b1 0.0% ({TRAINING})")
+    assert accuracy.protocol_verdict == "reproduced"
+    assert "training rows" in accuracy.why
+
+
+def test_what_is_fitted_is_said(lines):
+    assert "q = 4" in found(lines, "wine", "ism", "cost").fitted
+    assert found(lines, "face", "ism", "accuracy").fitted == ""
+
+
+def test_iterations_are_compared_with_the_range_that_the_text_gives(lines):
+    ism, dg = found(lines, "all", "ism", "iterations"), found(lines, "all", "dg", "iterations")
+    assert (ism.verdict, ism.ours) == (Verdict.REPRODUCED, "median 3 (3 to 3), 20 of 20 within")
+    assert (dg.verdict, dg.published) == (Verdict.DIFFERS, "30 to 400")
+    assert [one.verdict for one in lines if one.method == "gm" and one.metric == "iterations"] == [Verdict.NOT_RUN]
+
+
+@pytest.mark.parametrize(
+    ("axes", "reference"),
+    [
+        ({"method": "dg", "kernel": "polynomial", "table": "4"}, ("polynomial", "ism")),
+        ({"method": "ism", "kernel": "gaussian", "table": "4"}, None),
+        ({"method": "ism", "kernel": "multiquadric", "table": "5"}, ("linear", "ism")),
+        ({"method": "ism", "kernel": "linear", "table": "5"}, None),
+    ],
+)
+def test_references(axes, reference):
+    place = {"paper": "neurips2019", "setting": "supervised", "dataset": "wine", "metric": "accuracy", **axes}
+    there = reference_of(place)
+    assert (there and (there["kernel"], there["method"])) == reference
+
+
+def test_a_gain_of_the_kernel_trick_that_is_gone_is_said():
+    accuracies = {"plain": [0.67, 0.672, 0.668], "cross_validated": [0.67, 0.671, 0.67]}
+    rows = [
+        kpca_run(dataset="pima", learner="nca", variant=variant, run=number, accuracy=value, experiment="k")
+        | {"test_selected": None}
+        for variant, values in accuracies.items()
+        for number, value in enumerate(values)
+    ]
+    config = {"run": ["k"], "experiments": {"k": {"system": "kpca_trick"}}}
+    (gain,) = [one for one in compare({"kpca_trick": pd.DataFrame(rows)}, config) if one.effect_words]
+    assert (gain.method, gain.published, gain.ours) == ("knca", "0.71 \u00b1 0.02", "0.67 \u00b1 0.00")
+    assert gain.effect is Effect.GONE
