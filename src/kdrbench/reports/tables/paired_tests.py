@@ -4,7 +4,7 @@ For each pair of methods and each metric the differences over runs are tested by
 and exact (every assignment of signs counts). P values are corrected by Holm's step-down rule over all tests of one cell
 (experiment, data set, kernel) and metric: the chance of a single false "differs" in it is at most five per cent. Ten
 folds give no p below 2/1024, so a family of more than 25 tests could find nothing. Folds of a cross validation share
-training rows, so their differences are not independent: a small p is an indication, no proof. Beside it stands the t
+training rows, so their differences are not independent: a small p is an indication, no proof. Beside it is the t
 test that allows for overlapping training sets, with the 95 % interval that belongs to it: of the mean gap between
 objectives relative to the second one's, of other metrics of the mean difference.
 

@@ -2,7 +2,7 @@
 
 The folds of one partition share training rows and together hold every row once: the spread over them, divided by the
 root of their number, is no estimate of how their mean varies. Experiments with ``partitions`` repeat the whole cross
-validation on partitions drawn anew; the standard deviation of the means is the standard error of one of them.
+validation on partitions drawn again; the standard deviation of the means is the standard error of one of them.
 """
 
 from __future__ import annotations
@@ -79,5 +79,5 @@ def _place(experiment: Mapping[str, Any], dataset: str, kernel: str, method: str
 
 
 def is_redrawn(experiment: Mapping[str, Any]) -> bool:
-    """Return whether the experiment repeats its cross validation on partitions drawn anew."""
+    """Return whether the experiment repeats its cross validation on partitions drawn again."""
     return int(experiment.get("partitions", 1)) > 1
