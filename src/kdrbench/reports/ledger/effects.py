@@ -9,9 +9,9 @@ sweeps   the same
 shares   as they are
 
 Ours is the mean of the paired differences over the runs that both have, with its 95 % interval; the verdicts are those
-of :class:`Effect`. A printed difference can be distinguished from none if it exceeds the rounding of both numbers and half the
-width of our interval. Sizes agree if the printed one lies in our interval or within a factor of two of ours; ratios
-within a factor of three.
+of :class:`Effect`. A printed difference can be distinguished from none if it exceeds the rounding of both numbers and
+half the width of our interval. Sizes agree if the printed one lies in our interval or within a factor of two of ours;
+ratios within a factor of three.
 
 Only runs that owned their cores, on cores whose speed did not drift, count for times. A method that was stopped gives a
 lower bound of its ratio.
@@ -34,8 +34,8 @@ from kdrbench.status import Status
 EFFECT_RULES = (
     "Effect: the difference to the reference beside it (ISM; the learner without a kernel), as printed and as ours "
     "with its 95 % interval. Yes: sign and size come out, the size within our interval or a factor of two (ratios of "
-    "times: three). Sign only: the size does not. Gone: ours cannot be distinguished from none. Reversed: the sign is the "
-    "other. In neither: none shows one. Only here: print shows none, ours does."
+    "times: three). Sign only: the size does not. Gone: ours cannot be distinguished from none. Reversed: the sign is "
+    "the other. In neither: none shows one. Only here: print shows none, ours does."
 )
 _RATIOS = frozenset({"time_s", "sweeps", "sweeps_least", "sweeps_most"})
 _SAME_SIZE, _SAME_RATIO = 2.0, math.log(3.0)
