@@ -11,7 +11,17 @@ _WORDS += ("scipy_version", "scikit_learn_version", "pymanopt_version", "numba_v
 _WORDS += ("machine", "git_commit", "lock_sha256")
 _COUNTS = ("iterations", "value_calls", "gradient_calls", "hessian_vector_calls", "hessian_calls", "surrogate_calls")
 _COUNTS += ("repeats", "rounds", "n_train", "n_test", "n_features", "n_constant_features", "n_components")
-_NUMBERS = ("time_iqr_s", "feasibility", "stationarity", "curvature", "eigengap", "eigengap_needed", "nmi_given")
+_NUMBERS = (
+    "warm_s",
+    "warm_cpu_s",
+    "warm_iqr_s",
+    "feasibility",
+    "stationarity",
+    "curvature",
+    "eigengap",
+    "eigengap_needed",
+    "nmi_given",
+)
 
 
 def _shared(dataset, number, **columns):
