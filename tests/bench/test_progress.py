@@ -3,6 +3,7 @@
 import dataclasses
 import fcntl
 import json
+import os
 from contextlib import contextmanager
 
 import pytest
@@ -67,7 +68,7 @@ def test_who_holds_a_batch_is_at_work_on_its_next_run(grid, results):
     with at_work(results, sm):
         ism, sm, gm = progress_of(grid, results)
     assert [one.running for one in idle] == [None] * 3
-    assert dataclasses.astuple(sm.running) == (2, 1.5, -4.0)
+    assert dataclasses.astuple(sm.running) == (2, 1.5, -4.0, os.getpid())
     assert (ism.running, gm.running) == (None, None)
     assert [one.left for one in (ism, sm, gm)] == [0, 2, 4]
     assert (ism.begun, sm.begun, gm.begun) == (False, True, False)
@@ -81,6 +82,14 @@ def test_what_is_left_is_estimated_from_what_has_ended(grid, results):
     all_took = (4 * 2.0 + 2 * 10.0) / (4 * ism + 2 * sm)
     assert seconds_left(progress) == pytest.approx(2 * 10.0 + 4 * gm * all_took)
     assert seconds_left(progress_of(grid, results / "nowhere")) is None
+
+
+def test_batches_that_a_job_works_on_together_end_no_sooner(grid, results):
+    _, sm, gm = grid.batches()
+    idle = seconds_left(progress_of(grid, results))
+    with at_work(results, sm), at_work(results, gm):
+        assert [one.running is not None for one in progress_of(grid, results)] == [False, True, True]
+        assert seconds_left(progress_of(grid, results)) == pytest.approx(idle)
 
 
 def test_lines(grid, results):

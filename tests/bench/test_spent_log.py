@@ -30,6 +30,13 @@ def test_time_is_charged_whatever_ends_it(tmp_path):
     assert not SpentLog(log.path, 1e6).used_up()
 
 
+def test_seconds_of_waiting_are_not_charged(tmp_path):
+    log, waited = SpentLog(tmp_path / "spent.txt"), [5.0]
+    with log.charged(lambda: waited[0]):
+        waited[0] += 100.0
+    assert log.path.read_text() == "0.000000\n"
+
+
 def _charge_often(path):
     for _ in range(50):
         with SpentLog(path).charged():

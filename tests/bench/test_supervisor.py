@@ -9,8 +9,9 @@ import numpy as np
 import psutil
 import pytest
 
+from kdrbench.bench.isolation.guardian import Exit
 from kdrbench.bench.isolation.limits import Limits, Pauses
-from kdrbench.bench.isolation.supervisor import Exit, supervise
+from kdrbench.bench.isolation.supervisor import supervise
 from kdrbench.errors import InputError
 
 LIMITS = Limits(time_s=0.3, memory_mib=256)

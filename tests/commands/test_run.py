@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -47,6 +48,7 @@ def test_a_cell_is_run_and_said_in_words():
     # The cost of ISM+'s Table 5, which the README prints too.
     assert "converged - relative stationarity" in done.stdout
     assert "cost -1628.13" in done.stdout
+    assert re.search(r"iterations in \S+ s \(\S+ s warm, \d+ repeats\)", done.stdout)
     assert "iterates seen" in done.stderr or "starting" in done.stderr
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.bench.batch import Batch, Bundle
+from kdrbench.bench.isolation.guardian import GRACE_S
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.supervisor import GRACE_S
 from kdrbench.bench.job_size import AUTO, job_of, runs_per_batch
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.sources import Sources, sources_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -13,15 +14,18 @@ from typing import Any
 import click
 
 from kdrbench.bench.batch import Batch, Bundle
-from kdrbench.bench.execute_batch import RowMaker, run_batch
+from kdrbench.bench.execute_batch import BatchAtWork, at_work
+from kdrbench.bench.isolation.supervisor import Supervisor
 from kdrbench.bench.provenance import software_and_machine
 from kdrbench.bench.publish import JobFiles, publish
 from kdrbench.bench.record import Record
+from kdrbench.bench.rows import RowMaker
 from kdrbench.bench.stage import RunContext, Stage
+from kdrbench.bench.turns import Turns, groups_of, take_turns
 from kdrbench.bench.workspace import Workspace
 from kdrbench.datasets import Dataset
 
-# Seconds after which the cores are calibrated again between two batches.
+# Seconds after which the cores are calibrated again between two runs.
 CALIBRATE_EVERY_S = 10.0
 
 
@@ -32,14 +36,17 @@ class _Calibrations:
     context: RunContext
     before_s: float | None = None
     _at: float = 0.0
-    _stretch: list[tuple[Workspace[Any], set[int]]] = field(default_factory=list)
+    _stretch: dict[Workspace[Any], set[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._calibrate()
 
-    def note(self, workspace: Workspace[Any], runs: set[int]) -> None:
-        """Note what has been run, and calibrate where the last time was some seconds ago."""
-        self._stretch.append((workspace, runs))
+    def note(self, workspace: Workspace[Any], run: int) -> None:
+        """Note a run that has its rows."""
+        self._stretch.setdefault(workspace, set()).add(run)
+
+    def end_if_long(self) -> None:
+        """End the stretch where it began some seconds ago."""
         if time.monotonic() >= self._at + CALIBRATE_EVERY_S:
             self.end()
 
@@ -48,9 +55,8 @@ class _Calibrations:
         if not self._stretch:
             return
         self._calibrate()
-        for workspace, runs in self._stretch:
-            if runs:
-                workspace.replace([self._completed(record, runs) for record in workspace.records()])
+        for workspace, runs in self._stretch.items():
+            workspace.replace([self._completed(record, runs) for record in workspace.records()])
         self._stretch.clear()
 
     def _completed(self, record: Record, runs: set[int]) -> Record:
@@ -82,31 +88,64 @@ def run_job(
 
 
 def _run_all(stage: Stage, bundle: Bundle, load: Callable[[str], Dataset], context: RunContext, files: JobFiles) -> int:
-    """Run the batches one after the other; return how many runs were made."""
+    """Run the groups of batches one after the other; return how many runs were made."""
     pending = [
         batch for batch in bundle.batches if not _is_complete(files.workspace(batch, stage.record), batch, context)
     ]
     if not pending:
         return 0
     shared = {**software_and_machine(), "cores": ",".join(map(str, context.cores))}
-    calibrations, errors, n_made = _Calibrations(context), [], 0
-    for batch in pending:
-        workspace = files.workspace(batch, stage.record)
-        columns = {**shared, "calibration_before_s": calibrations.before_s}
-        make_rows = RowMaker(stage, batch, context, f"{bundle.path}.jsonl", columns)
+    makers = [RowMaker(stage, batch, context, f"{bundle.path}.jsonl", shared) for batch in pending]
+    job = _Job(load, context, files, _Calibrations(context))
+    for group in groups_of(makers):
+        job.run_group(group)
+    job.calibrations.end()
+    if job.errors:
+        raise job.errors[0]
+    return job.n_made
+
+
+@dataclass
+class _Job:
+    """The work of a job: an error of the bench ends the work on its batch, and on no other."""
+
+    load: Callable[[str], Dataset]
+    context: RunContext
+    files: JobFiles
+    calibrations: _Calibrations
+    errors: list[Exception] = field(default_factory=list)
+    n_made: int = 0
+
+    def run_group(self, group: Sequence[RowMaker]) -> None:
+        """Make the missing runs of batches that have the same ones: run by run, each by all methods in turns."""
+        supervisor = Supervisor(self.context.scheduler)
+        with ExitStack() as stack:
+            works = []
+            for make_rows in group:
+                workspace = self.files.workspace(make_rows.batch, make_rows.stage.record)
+                try:
+                    works.append(stack.enter_context(at_work(self.load, workspace, make_rows, supervisor)))
+                except Exception as error:
+                    self._note_fault(make_rows.batch, error)
+            for number in group[0].batch.runs:
+                take_turns(self._make(work, number) for work in works if number in work.missing)
+                self.calibrations.end_if_long()
+
+    def _make(self, work: BatchAtWork, number: int) -> Turns[None]:
         try:
-            made = run_batch(batch, load, context, workspace, make_rows)
+            made = yield from work.run(number, self.calibrations.before_s)
         except Exception as error:
-            context.check_scheduler()
-            click.echo(f"{batch.path}: {error}", err=True)
-            errors.append(error)
-            continue
-        n_made += len(made)
-        calibrations.note(workspace, made)
-    calibrations.end()
-    if errors:
-        raise errors[0]
-    return n_made
+            self._note_fault(work.make_rows.batch, error)
+            work.missing.clear()
+            return
+        if made:
+            self.calibrations.note(work.workspace, number)
+            self.n_made += 1
+
+    def _note_fault(self, batch: Batch, error: Exception) -> None:
+        self.context.check_scheduler()
+        click.echo(f"{batch.path}: {error}", err=True)
+        self.errors.append(error)
 
 
 def _is_complete(workspace: Workspace[Any], batch: Batch, context: RunContext) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,23 @@ from kdrbench.bench.workspace import Workspace
 from kdrbench.status import Status
 
 _LOCKS = Path("/proc/locks")
+# Major and minor number of a device, and an inode on it.
+_Place = tuple[int, int, int]
+_NOWHERE = (0, 0, 0)
 _ENVIRONMENT = Path(__file__).resolve().parents[3] / "envs" / "run.yaml"
 
 
 @dataclass(frozen=True)
 class Running:
-    """A run under way: its number, the method's seconds at the last traced iterate, and the lowest cost so far."""
+    """A run under way: its number, the method's seconds at the last traced iterate, and the lowest cost so far.
+
+    ``job`` is the process that holds its batch. Methods that repeat their work in turns share one.
+    """
 
     run: int
     time_s: float
     best_cost: float | None
+    job: int
 
 
 @dataclass(frozen=True)
@@ -79,17 +86,17 @@ def _progress(
     estimated_s: float,
     workspace: Workspace[Any],
     published: list[Record],
-    locks: set[tuple[int, int, int]],
+    locks: Mapping[_Place, int],
 ) -> BatchProgress:
     # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
     looks = [_ended(batch, _rows(workspace.rows, workspace.record)), _ended(batch, published)]
     # Without rows there is nothing current either.
     ended, current = max(looks, key=lambda one: (one[1] and bool(one[0]), len(one[0])))
     running = None
-    if _place(workspace.lock) in locks:
+    if (job := locks.get(_place(workspace.lock))) is not None:
         ended_runs = {record.run for record in ended} if current else set()
         following = [run for run in batch.runs if run not in ended_runs]
-        running = _running(workspace, following[0]) if following else None
+        running = _running(workspace, following[0], job) if following else None
     return BatchProgress(batch, estimated_s, ended, running, outdated=not current)
 
 
@@ -112,37 +119,37 @@ def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:
         return []
 
 
-def _running(workspace: Workspace[Any], run: int) -> Running:
+def _running(workspace: Workspace[Any], run: int, job: int) -> Running:
     try:
         trace = read_trace(workspace.run(run).trace)
     except FileNotFoundError:
         trace = []
     costs = [line.cost for line in trace]
-    return Running(run, trace[-1].time_s if trace else 0.0, min(costs) if costs else None)
+    return Running(run, trace[-1].time_s if trace else 0.0, min(costs) if costs else None, job)
 
 
-def _held_locks() -> set[tuple[int, int, int]]:
-    """Return device and inode of each lock that this machine's processes hold; reading them must not take one."""
+def _held_locks() -> dict[_Place, int]:
+    """Return by device and inode of each lock the process of this machine that holds it; looking must take none."""
     try:
         lines = _LOCKS.read_text(encoding="ascii").splitlines()
     except OSError:
-        return set()
+        return {}
     # 1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF; a waiting process has an arrow after the number.
-    places = [line.split()[-3] for line in lines if " FLOCK " in line and "->" not in line]
-    parts = [place.split(":") for place in places]
-    return {(int(major, 16), int(minor, 16), int(inode)) for major, minor, inode in parts}
+    words = [line.split() for line in lines if " FLOCK " in line and "->" not in line]
+    held = [(int(process), place.split(":")) for *_, process, place, _, _ in words]
+    return {(int(major, 16), int(minor, 16), int(inode)): process for process, (major, minor, inode) in held}
 
 
-def _place(path: Path) -> tuple[int, int, int] | None:
+def _place(path: Path) -> _Place:
     try:
         status = path.stat()
     except FileNotFoundError:
-        return None
+        return _NOWHERE
     return os.major(status.st_dev), os.minor(status.st_dev), status.st_ino
 
 
 def seconds_left(progress: Iterable[BatchProgress]) -> float | None:
-    """Return about how long the rest takes if as many batches run at a time as do now; ``None`` before any run ended.
+    """Return about how long the rest takes if as many jobs run at a time as do now; ``None`` before any run ended.
 
     A run is expected to last as long as those of its cell did on average. In a cell without any, it is expected to last
     as long as estimated, times the ratio of actual to estimated seconds of the runs of its method, or of all.
@@ -156,7 +163,7 @@ def seconds_left(progress: Iterable[BatchProgress]) -> float | None:
     if not seconds.get(()):
         return None
     total = sum(one.left * _expected_s(one, seconds) for one in progress)
-    return total / max(1, sum(one.running is not None for one in progress))
+    return total / max(1, len({one.running.job for one in progress if one.running is not None}))
 
 
 def _expected_s(one: BatchProgress, seconds: dict[tuple[str, ...], list[tuple[float, float]]]) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.bench.isolation.limits import Limits, Pauses
+from kdrbench.bench.isolation.turn import Turn
 from kdrbench.bench.run_files import RunFiles, TraceLine, save_array
 from kdrbench.errors import KdrbenchError
 
@@ -70,13 +71,14 @@ class Referee:
     """Times the methods of one run and writes what they leave; one is made for each run, inside its process.
 
     The time limit counts the seconds of all its clocks together. ``repeat_for_s`` is how long a short method is
-    repeated to time it.
+    repeated to time it; where the batch hands out turns, each repeat is a ``turn``.
     """
 
     limits: Limits
     repeat_for_s: float
     pauses: Pauses
     files: RunFiles
+    turn: Turn | None = None
     _clocks: list[Clock] = field(default_factory=list)
 
     def clock(self) -> Clock:
@@ -94,6 +96,11 @@ class Referee:
         finally:
             clock.stop()
         return value, clock.seconds
+
+    def wait_for_turn(self) -> None:
+        """Wait, with all clocks stopped, until the work may be repeated once more."""
+        if self.turn:
+            self.turn.wait()
 
     @property
     def charged_s(self) -> float:

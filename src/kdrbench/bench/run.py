@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kdrbench.bench.isolation.guardian import BENCH_FAULT, Exit, ProcessExit
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.supervisor import BENCH_FAULT, Exit, ProcessExit, SupervisionError
+from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.referee import BenchFaultError, Referee, Seconds, columns_of
 from kdrbench.bench.run_files import RunFiles, read_trace
 from kdrbench.status import Status
@@ -108,11 +109,13 @@ def _printable(message: object) -> str:
 
 
 def repeated(result: RunResult, repeat: Callable[[], Seconds], first: Seconds, referee: Referee) -> Iterator[RunResult]:
-    """Yield the result with its first time, then, for short work, with the median time of repeats.
+    """Yield the result with the seconds of its first work, then, for short work, with those of its repeats as well.
 
-    The first work counts as the warm-up. Repeats stop where as many again would reach the time limit.
+    The first work is cold, the repeats are warm, one for each turn of the run. They stop where as many again would
+    reach the time limit.
     """
-    yield _with_times(result, [first])
+    cold = replace(result, time_s=first.wall_s, cpu_s=first.cpu_s, columns={**result.columns, "repeats": 0})
+    yield cold
     if result.status is Status.TIME_LIMIT or first.wall_s >= referee.repeat_for_s:
         return
     times: list[Seconds] = []
@@ -121,20 +124,20 @@ def repeated(result: RunResult, repeat: Callable[[], Seconds], first: Seconds, r
         and len(times) < MOST_REPEATS
         and first.wall_s + total < 0.5 * referee.limits.time_s
     ):
+        referee.wait_for_turn()
         times.append(repeat())
     if times:
-        yield _with_times(result, times)
+        yield replace(cold, columns={**result.columns, **_warm(times)})
 
 
-def _with_times(result: RunResult, times: list[Seconds]) -> RunResult:
+def _warm(times: list[Seconds]) -> dict[str, Any]:
     walls = [one.wall_s for one in times]
-    spread = float(np.subtract(*np.percentile(walls, [75, 25])))
-    return replace(
-        result,
-        time_s=statistics.median(walls),
-        cpu_s=statistics.median(one.cpu_s for one in times),
-        columns={**result.columns, "time_iqr_s": spread, "repeats": len(times)},
-    )
+    return {
+        "warm_s": statistics.median(walls),
+        "warm_cpu_s": statistics.median(one.cpu_s for one in times),
+        "warm_iqr_s": float(np.subtract(*np.percentile(walls, [75, 25]))),
+        "repeats": len(times),
+    }
 
 
 def read_results(files: RunFiles) -> dict[tuple[Any, ...], RunResult]:

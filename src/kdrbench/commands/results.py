@@ -21,7 +21,19 @@ if TYPE_CHECKING:
 _TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
 # What `show` prints after the result, in this order; the rest is in --json.
 _GROUPS = {
-    "time": ("time_s", "time_iqr_s", "repeats", "cpu_s", "wall_s", "time_limit_s", "contaminated", "cores", "load"),
+    "time": (
+        "time_s",
+        "cpu_s",
+        "warm_s",
+        "warm_cpu_s",
+        "warm_iqr_s",
+        "repeats",
+        "wall_s",
+        "time_limit_s",
+        "contaminated",
+        "cores",
+        "load",
+    ),
     "memory": ("memory_mib", "memory_limit_mib"),
     "calls": ("value_calls", "gradient_calls", "hessian_vector_calls", "hessian_calls", "surrogate_calls"),
     "problem": (

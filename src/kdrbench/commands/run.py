@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _EXPERIMENT = "run"
 _LOOK_S = 0.1
+# Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
+_REPEAT_FOR_S = 0.1
 # Where the line cannot be written over, one is enough now and then.
 _PLAIN_S = 1.0
 
@@ -105,7 +107,7 @@ def cell_config(
         "run": [_EXPERIMENT],
         "data": {"mirror": ""},
         "limits": {"time_s": settings["time_limit"], "memory_mib": settings["memory_limit"]},
-        "timing": {"repeat_for_s": 0, "threads": 1},
+        "timing": {"repeat_for_s": _REPEAT_FOR_S, "threads": 1},
         "datasets": definitions,
         "kernels": {names["kernels"]: _named("family", kernel, resolved.get("kernels", {})) | kernel_options},
         "solvers": {names["solvers"]: defined},
@@ -158,7 +160,7 @@ def _run_batch(batch: Batch, settings: Mapping[str, Any], folder: Path) -> list[
     from kdrbench.stages import build_stage
 
     files, record = JobFiles.of(folder, batch.path), build_stage(batch.system).record
-    command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--repeat-for-s", "0"]
+    command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--repeat-for-s", str(_REPEAT_FOR_S)]
     command += ["--job", Bundle(batch.path, (batch,)).to_word(), "--data", folder, "--results", folder]
     command += ["--time-limit-s", str(settings["time_limit"]), "--memory-limit-mib", str(settings["memory_limit"])]
     # This process is the one that the batch must not outlive.
@@ -219,6 +221,10 @@ class _Line:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 
+def _repeated(row: Mapping[str, Any]) -> str:
+    return f" ({row['warm_s']:.3g} s warm, {row['repeats']} repeats)" if row["repeats"] else ""
+
+
 def _in_words(row: Mapping[str, Any]) -> str:
     def number(name: str, form: str) -> str:
         return "none" if row[name] is None else format(row[name], form)
@@ -227,6 +233,6 @@ def _in_words(row: Mapping[str, Any]) -> str:
     return (
         f"{fold}{row['status']} - {row['message']}\n"
         f"  cost {number('cost', '.8g')}, {row['quality_metric']} {number('quality', '.4g')}, "
-        f"{number('iterations', 'd')} iterations in {number('time_s', '.3g')} s, stationarity "
+        f"{number('iterations', 'd')} iterations in {number('time_s', '.3g')} s{_repeated(row)}, stationarity "
         f"{number('stationarity', '.1e')}, feasibility {number('feasibility', '.1e')}"
     )

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+from kdrbench.bench.isolation.guardian import Exit
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.supervisor import Exit, supervise
+from kdrbench.bench.isolation.supervisor import supervise
 from kdrbench.conformance.common import Check, Fault, Finding
 from kdrbench.conformance.subject import Subject
 from kdrbench.errors import KdrbenchError

@@ -7,8 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from kdrbench.bench.isolation.guardian import Exit
 from kdrbench.bench.isolation.limits import Limits, Pauses
-from kdrbench.bench.isolation.supervisor import Exit, supervise
+from kdrbench.bench.isolation.supervisor import supervise
 from kdrbench.bench.referee import BenchFaultError, Referee
 from kdrbench.bench.run import execute
 from kdrbench.bench.run_files import Checkpoint, RunFiles, read_array, read_checkpoint, read_trace, write_checkpoint

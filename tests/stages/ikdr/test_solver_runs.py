@@ -52,7 +52,9 @@ def test_a_good_run_leaves_a_full_row_and_a_trace(good):
     assert record.feasibility < FEASIBILITY_BOUND
     assert record.stationarity < 0.01
     assert 0 < record.time_s < record.provenance.wall_s < LIMITS.time_s
-    assert record.time_iqr_s >= 0
+    assert 0 < record.warm_s < record.provenance.wall_s
+    assert record.warm_cpu_s > 0
+    assert record.warm_iqr_s >= 0
     assert record.repeats > 1
     assert record.surrogate_calls == record.iterations + 1
     assert (record.n_train, record.n_test, record.n_features, record.n_components) == (160, 18, 13, 4)

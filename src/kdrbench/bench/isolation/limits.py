@@ -8,7 +8,7 @@ import mmap
 import os
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,13 +84,13 @@ class SpentLog:
         return self.budget_s is not None and self.spent_s() >= self.budget_s
 
     @contextmanager
-    def charged(self) -> Iterator[None]:
-        """Charge the time that passes inside, also when an exception ends it."""
-        began = time.monotonic()
+    def charged(self, waited_s: Callable[[], float] = lambda: 0.0) -> Iterator[None]:
+        """Charge the time that passes inside, less what ``waited_s`` counts, also when an exception ends it."""
+        began = time.monotonic() - waited_s()
         try:
             yield
         finally:
-            self._charge(time.monotonic() - began)
+            self._charge(max(0.0, time.monotonic() - waited_s() - began))
 
     def _charge(self, seconds: float) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -45,6 +46,11 @@ def private_memory(root: int) -> int:
     return sum(_private_dirty(process) for process in _tree(root))
 
 
+def page_faults(root: int) -> int:
+    """Return how many page faults a process and its descendants have had, those of threads included."""
+    return sum(_faults(process) for process in _tree(root))
+
+
 def descendants() -> list[psutil.Process]:
     """Return all descendants of this process, dead ones that have not been reaped included."""
     try:
@@ -65,9 +71,9 @@ def kill_group(leader: int) -> None:
 
 
 def kill_descendants(but: set[int]) -> None:
-    """Kill and reap every descendant whose number is not in ``but``; ``RuntimeError`` if one does not die."""
+    """Kill and reap every descendant but those numbered in ``but`` and theirs; ``RuntimeError`` if one does not die."""
     deadline = time.monotonic() + _MOST_KILLING_S
-    while left := [process for process in descendants() if process.pid not in but]:
+    while left := _others(descendants(), but):
         if time.monotonic() > deadline:
             raise RuntimeError(f"processes {[process.pid for process in left]} do not die")
         for process in left:
@@ -77,6 +83,19 @@ def kill_descendants(but: set[int]) -> None:
             except (psutil.NoSuchProcess, ChildProcessError):
                 continue
         time.sleep(0.001)
+
+
+def _others(family: list[psutil.Process], but: set[int]) -> list[psutil.Process]:
+    """Return those of the family, parents before children, that are neither in ``but`` nor descend from there."""
+    spared, others = set(but), []
+    for process in family:
+        # Of a process that has gone in the meantime psutil knows no parent; it is none of ours to spare or to kill.
+        with suppress(psutil.NoSuchProcess):
+            if process.pid in spared or process.ppid() in spared:
+                spared.add(process.pid)
+            else:
+                others.append(process)
+    return others
 
 
 def _tree(root: int) -> list[int]:
@@ -97,6 +116,16 @@ def _private_dirty(pid: int) -> int:
     except OSError:  # the process has gone, or is a zombie
         return 0
     return 1024 * sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Private_Dirty"))
+
+
+def _faults(pid: int) -> int:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # the process has gone
+        return 0
+    # The name, in brackets, may hold anything; minor and major faults are fields 10 and 12.
+    fields = text.rpartition(")")[2].split()
+    return int(fields[7]) + int(fields[9])
 
 
 def _status_kib(name: str) -> int:

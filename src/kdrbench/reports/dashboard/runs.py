@@ -38,9 +38,11 @@ _GROUPS = {
     ),
     "Time and memory": (
         "time_s",
-        "time_iqr_s",
-        "repeats",
         "cpu_s",
+        "warm_s",
+        "warm_cpu_s",
+        "warm_iqr_s",
+        "repeats",
         "wall_s",
         "memory_mib",
         "time_limit_s",

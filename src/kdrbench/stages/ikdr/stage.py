@@ -64,10 +64,12 @@ def _schema() -> dict[str, Any]:
 class IKDRRecord(Record):
     """One run of a solver or baseline; ``None`` where it left no such number.
 
-    ``run`` is a fold, a subset, or 0 for all rows. ``time_s`` and ``cpu_s`` are the median of ``repeats`` solves or
-    fits, ``time_iqr_s`` is its interquartile range. A run killed at its time limit has ``time_s`` equal to the limit;
-    one that ended without a result has the time of its last trace line. ``evaluation`` says how the problem was
-    evaluated, and why. Clusterings have the number of their ``rounds``, ``iterations`` over all of them, no counts of
+    ``run`` is a fold, a subset, or 0 for all rows. ``time_s`` and ``cpu_s`` are those of its first (cold) solve or fit.
+    A short one is repeated: ``warm_s`` and ``warm_cpu_s`` are the medians of its ``repeats``, ``warm_iqr_s`` is their
+    interquartile range. A run killed at its time limit has ``time_s`` equal to the limit; one that ended without a
+    result has the time of its last trace line. ``evaluation`` says how the problem was evaluated, and why.
+
+    Clusterings have the number of their ``rounds``, ``iterations`` over all of them, no counts of
     calls, and say whether their degrees existed (``uses_degrees``). ``quality`` is what ``quality_metric`` says:
     accuracy on the ``n_test`` test samples, or, where there are none, the error on the training samples; of clusterings
     the NMI with the classes. Of alternative clusterings it is the NMI with the labelling they should find, and
@@ -76,14 +78,16 @@ class IKDRRecord(Record):
     small tangent spaces. Of a baseline (``kernel``: ``none``) only the quality is known.
     """
 
-    SCHEMA_VERSION: ClassVar[int] = 6
+    SCHEMA_VERSION: ClassVar[int] = 7
     CELL: ClassVar[tuple[str, ...]] = ("kernel", "method")
 
     kernel: str
     method: str
     paradigm: str
     split: str
-    time_iqr_s: float | None = None
+    warm_s: float | None = None
+    warm_cpu_s: float | None = None
+    warm_iqr_s: float | None = None
     repeats: int = 0
     iterations: int | None = None
     value_calls: int | None = None

@@ -27,10 +27,10 @@ class KPCATrickRecord(Record):
     """One learner in one variant on one split, which is a run; ``None`` where it left no such number.
 
     ``tuning_*`` are the seconds that chose the kernel (by cross validation or alignment; zero for ``plain``),
-    ``learning_*`` those of coordinates, learning and 1-NN with it; ``time_s`` and ``cpu_s`` are their sums. What
-    methods share counts for each of them. ``status`` is ``converged`` for a method that came to its end, else what
-    stopped it. ``kernel`` is in words, sigma as the paper scales it. ``test_selected`` holds the test accuracies of all
-    candidates, as a list in JSON, or nothing.
+    ``learning_*`` those of coordinates, learning and 1-NN with it; ``time_s`` and ``cpu_s`` are their sums. All are
+    times of the first (cold) work; nothing is repeated. What methods share counts for each of them. ``status`` is
+    ``converged`` for a method that came to its end, else what stopped it. ``kernel`` is in words, sigma as the paper
+    scales it. ``test_selected`` holds the test accuracies of all candidates, as a list in JSON, or nothing.
     """
 
     SCHEMA_VERSION: ClassVar[int] = 2

@@ -71,7 +71,8 @@ class LowRankRecord(Record):
     ``outcome`` is how the method says that it ended (:class:`.LowRankStatus`), ``status`` is that in the words of the
     benchmark: ``stalled`` for a set recognised to have no solution. ``accuracy`` is that of 5-NN by one
     50/50 split, each half being tested once; ``nmi_one_start`` and ``nmi_ten_starts`` are those of kernel k-means from
-    one start and of the best of ten. ``time_s`` and ``cpu_s`` count the method alone; ``compile_s`` is what its job
+    one start and of the best of ten. ``time_s`` and ``cpu_s`` count the method alone and its first (cold) work, as
+    nothing is repeated; ``compile_s`` is what its job
     had spent before on loading machine code, or making it, and ``compiled_sweeps`` says how many sweeps were machine
     code.
     """

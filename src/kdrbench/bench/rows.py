@@ -1,0 +1,114 @@
+"""The rows of a batch: what a run handed over, with where and how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from kdrbench.bench.batch import Batch
+from kdrbench.bench.isolation.guardian import Exit, ProcessExit
+from kdrbench.bench.provenance import Provenance
+from kdrbench.bench.record import Record
+from kdrbench.bench.run import RunResult, load_average
+from kdrbench.bench.stage import RunContext, Stage, cross
+from kdrbench.datasets import Dataset
+from kdrbench.status import Status
+
+CONTAMINATED_RATIO = 1.1
+_NO_PROCESS = ProcessExit(Exit.EXITED, 0, wall_s=0.0, memory_mib=0.0, involuntary_switches=0)
+
+
+@dataclass(frozen=True)
+class RowMaker:
+    """Makes the rows of a batch; ``shared`` are the columns that all runs of the job have in common."""
+
+    stage: Stage
+    batch: Batch
+    context: RunContext
+    trace_file: str
+    shared: Mapping[str, Any]
+
+    def calibrated(self, before_s: float | None) -> RowMaker:
+        """Return one whose rows say what calibration came before them."""
+        return replace(self, shared={**self.shared, "calibration_before_s": before_s})
+
+    def rows(
+        self,
+        number: int,
+        results: Mapping[tuple[Any, ...], RunResult],
+        process: ProcessExit,
+        started_at: str,
+        scores: Mapping[str, Any],
+    ) -> list[Record]:
+        """Return a row for each key of the batch, from what run ``number`` handed over."""
+        return [self._row(number, key, results[key], process, started_at, scores) for key in self.batch.rows]
+
+    def skipped(self, number: int, dataset: Dataset) -> list[Record]:
+        """Return the rows of a run that was left out because the grid's budget is used up."""
+        message = f"not run: the grid's budget of {self.context.budget_s:g} s is used up"
+        results = dict.fromkeys(self.batch.rows, RunResult(Status.SKIPPED, message))
+        return self.rows(number, results, _NO_PROCESS, now(), self.stage.describe(self.batch, dataset, number))
+
+    def _row(
+        self,
+        number: int,
+        key: tuple[Any, ...],
+        result: RunResult,
+        process: ProcessExit,
+        started_at: str,
+        scores: Mapping[str, Any],
+    ) -> Record:
+        kind, batch = self.stage.record, self.batch
+        return kind(
+            schema_version=kind.SCHEMA_VERSION,
+            experiment=batch.experiment,
+            dataset=batch.dataset,
+            run=number,
+            seed=batch.seed,
+            status=str(result.status),
+            message=result.message,
+            time_s=result.time_s,
+            cpu_s=result.cpu_s,
+            provenance=self._provenance(result, process, started_at),
+            **{
+                **self.stage.columns(batch),
+                **scores,
+                **result.columns,
+                **cross(kind.CELL, batch.cell),
+                **cross(kind.KEYS, key),
+            },
+        )
+
+    def _provenance(self, result: RunResult, process: ProcessExit, started_at: str) -> Provenance:
+        context, batch = self.context, self.batch
+        return Provenance(
+            wall_s=process.wall_s,
+            memory_mib=process.memory_mib,
+            involuntary_switches=process.involuntary_switches,
+            contaminated=self._contaminated(result),
+            time_limit_s=context.limits.time_s,
+            memory_limit_mib=context.limits.memory_mib,
+            budget_s=context.budget_s,
+            timed=context.timed,
+            calibration_after_s=None,
+            load=load_average(),
+            started_at=started_at,
+            trace_file=self.trace_file,
+            batch_sha256=batch.sha256,
+            definition_sha256=batch.definition_sha256,
+            data_sha256=batch.data_sha256,
+            **self.shared,
+        )
+
+    def _contaminated(self, result: RunResult) -> bool | None:
+        """Return whether the run waited for its core; unknown without CPU seconds, and but for a single own core."""
+        if result.time_s is None or result.cpu_s is None or not self.context.timed or len(self.context.cores) > 1:
+            return None
+        return result.time_s > CONTAMINATED_RATIO * result.cpu_s
+
+
+def now() -> str:
+    """Return the time of day to the second, in universal time."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
