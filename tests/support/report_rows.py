@@ -12,6 +12,7 @@ _WORDS += ("machine", "git_commit", "lock_sha256")
 _COUNTS = ("iterations", "value_calls", "gradient_calls", "hessian_vector_calls", "hessian_calls", "surrogate_calls")
 _COUNTS += ("repeats", "rounds", "n_train", "n_test", "n_features", "n_constant_features", "n_components")
 _NUMBERS = ("time_iqr_s", "feasibility", "stationarity", "curvature", "eigengap", "eigengap_needed", "nmi_given")
+_NUMBERS += ("train_accuracy",)
 
 
 def _shared(dataset, number, **columns):
@@ -24,6 +25,7 @@ def run(dataset, method, number, **columns):
     """A row of IKDR."""
     row = {"kernel": "gaussian", "method": method, "paradigm": "supervised", "split": "folds", "cost": -1311.0}
     row |= {"quality_metric": "accuracy", "quality": 0.95, "evaluation": "", "uses_degrees": False}
+    row |= {"partition": 0, "kernel_weights": "", "optimality": ""}
     row |= dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_NUMBERS)
     return _shared(dataset, number, **row, trace_file=f"{dataset}-{method}.jsonl") | columns
 

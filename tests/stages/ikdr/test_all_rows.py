@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.datasets import load_dataset
 from kdrbench.stages.config import load_grid
-from kdrbench.stages.ikdr.definition import Fold, make_subset, whole
+from kdrbench.stages.ikdr.folds import Fold, make_subset, whole
 from kdrbench.stages.ikdr.scores import Metric, classification_metric, projected_quality, quality_of_labels
 from support.configs import ikdr_config
 from support.helpers import needs_authors_cancer
@@ -86,10 +86,12 @@ def test_quality_is_accuracy_where_there_is_a_test_part_and_else_training_error(
     assert (classification_metric(held_out), classification_metric(without)) == (Metric.ACCURACY, Metric.ERROR)
     projection = np.eye(3)[:, :2]
     machine = SVC(gamma="auto").fit(features[:30, :2], labels[:30])
-    assert projected_quality(projection, held_out) == machine.score(features[30:, :2], labels[30:])
+    tested, trained = projected_quality(projection, held_out)
+    assert tested == machine.score(features[30:, :2], labels[30:])
+    assert trained == machine.score(features[:30, :2], labels[:30]) != tested
     machine = SVC(gamma="auto").fit(features[:, :2], labels)
     error = 1.0 - machine.score(features[:, :2], labels)
     assert 0 < error < 0.5
-    assert projected_quality(projection, without) == pytest.approx(error, abs=1e-15)
+    assert projected_quality(projection, without) == (pytest.approx(error, abs=1e-15), None)
     assert quality_of_labels(labels[30:], held_out) == 1.0
     assert quality_of_labels(1 - labels, without) == 1.0

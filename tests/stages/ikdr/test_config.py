@@ -8,6 +8,7 @@ from kdrbench.errors import ConfigError
 from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.ikdr.config import is_scaling
 from kdrbench.stages.ikdr.definition import CellDefinition, Kind
+from kdrbench.stages.ikdr.folds import Sampling, Split
 from support.configs import TABLE, changed_config, ikdr_config, table_4_config
 
 CONFIG = table_4_config()
@@ -141,7 +142,7 @@ def labelled(**names):
         ({"paradigm_params": {"tolerance": 0}}, "e.paradigm_params: tolerance must be a finite number > 0, got 0"),
         (
             {"paradigm": "supervised", "paradigm_params": {"centred": True}},
-            "e.paradigm_params: supervised experiments have no parameters",
+            "e.paradigm_params is {'centred': True}; supervised experiments have no parameters but labels: integers",
         ),
         (
             {"baselines": ["svm"]},
@@ -167,7 +168,7 @@ def test_an_unsupervised_cell_is_one_run_with_a_cluster_a_class():
     assert [batch.path for batch in batches] == ["e/wine/gaussian/ism/0-0", "e/wine/none/spectral_clustering/0-0"]
     for batch in batches:
         cell = CellDefinition.of(batch)
-        assert (cell.split, cell.n_folds, cell.n_rows, cell.paradigm) == ("none", 1, None, "unsupervised")
+        assert (cell.sampling, cell.paradigm) == (Sampling(Split.NONE, 1), "unsupervised")
         assert cell.parameters == {"n_clusters": 3, "centred": False}
         assert Batch.from_json(batch.to_json()) == batch
     drawn = load_grid(experiment_of(UNSUPERVISED | SUBSETS)).batches()

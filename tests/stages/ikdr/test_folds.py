@@ -5,7 +5,7 @@ import pytest
 
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.errors import InputError
-from kdrbench.stages.ikdr.definition import make_fold
+from kdrbench.stages.ikdr.folds import make_fold
 
 
 def dataset(labels, name="tiny"):

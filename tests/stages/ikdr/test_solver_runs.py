@@ -16,7 +16,7 @@ from kdrbench.kernels import build_kernel
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.base import FEASIBILITY_BOUND
-from kdrbench.stages.ikdr.definition import make_fold
+from kdrbench.stages.ikdr.folds import make_fold
 from support.one_batch import LIMITS, SHORT, arrays_in, batch_of, context_of, files_in, run_batch, workspace_of
 
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.
