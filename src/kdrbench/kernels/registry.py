@@ -64,9 +64,7 @@ def _rbf_relative(options: Definition, samples: Samples) -> Kernel:
 
 def _polynomial(options: Definition, samples: Samples) -> Kernel:
     scale = options["scale"]
-    sizes = {"1/q": samples.n_components, "1/d": samples.features.shape[1]}
-    named = isinstance(scale, str) and scale in sizes
-    resolved = 1.0 / sizes[scale] if named else _number("scale", scale, "'1/q' or '1/d'")
+    resolved = 1.0 / samples.n_components if scale == "1/q" else _number("scale", scale, "'1/q'")
     return Polynomial(degree=options["degree"], offset=_number("offset", options["offset"]), scale=resolved)
 
 
@@ -143,9 +141,8 @@ def build_kernel(
     ``weight``, or without where ``weights`` is ``alignment``: see :func:`aligned_weights`, whose ``target`` is the
     centred one-hot labels. ``sigma: median`` is the median distance of the unprojected training samples,
     ``neighbour: 7`` takes each sample's bandwidth from its 7th nearest neighbour, ``scale: 1/q`` is one over
-    ``n_components``, ``1/d`` one over the number of features. A family that is a file or ``module:Class`` is a
-    dataclass of its options; if it has a method ``on_samples(features, n_components)``, the kernel is what that
-    returns.
+    ``n_components``. A family that is a file or ``module:Class`` is a dataclass of its options; if it has a method
+    ``on_samples(features, n_components)``, the kernel is what that returns.
 
     Raises ``InputError`` for whatever is not allowed, or has no value on these samples.
     """

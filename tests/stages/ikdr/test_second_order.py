@@ -1,4 +1,4 @@
-"""Curvature and eigengap of a run, where the tangent space is small."""
+"""Curvature and eigengap of a run, where the tangent space is small, and what the referee says of its projection."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import build_task
 from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.stages.ikdr.scores import optimality_of
 from kdrbench.stages.ikdr.solver_run import _second_order
 
 
@@ -32,3 +33,23 @@ def test_large_tangent_spaces_and_those_of_no_dimension_have_none():
     # 2 (203 - 2) = 402 dimensions, and none where q = d.
     assert _second_order(*problem_of(203)) == {}
     assert _second_order(*problem_of(2)) == {}
+
+
+@pytest.mark.parametrize(
+    ("stationarity", "curvature", "said"),
+    [
+        (0.0, 0.5, "second_order"),
+        (1e-6, 0.0, "second_order"),
+        # Room of one per cent for what is evaluated again.
+        (1.0099e-6, 1e-9, "second_order"),
+        (1.0101e-6, 0.5, "not_stationary"),
+        (1e-7, -0.99e-6, "second_order"),
+        (1e-7, -1.01e-6, "saddle"),
+        (1e-7, None, "first_order"),
+        (0.2, -1.0, "not_stationary"),
+        (0.2, None, "not_stationary"),
+        (float("nan"), 1.0, "not_stationary"),
+    ],
+)
+def test_what_a_projection_is_follows_from_stationarity_and_curvature(stationarity, curvature, said):
+    assert optimality_of(stationarity, curvature) == said
