@@ -18,6 +18,7 @@ from kdrbench.reports.records import (
     LOW_RANK,
     Config,
     experiments_of,
+    is_redrawn,
     is_scaling,
     runs_of,
     system_of,
@@ -75,8 +76,8 @@ def result_folder(config: Config) -> str:
 def tables_of(config: Config) -> dict[str, Report]:
     """Return the tables of a configuration by name: those of each experiment, then those of several."""
     reports = [report for name in config["run"] for report in experiment_tables(config, name)]
-    if ikdr := experiments_of(config, IKDR):
-        reports.append(Report(PAIRED_TESTS, PAIRED_TESTS, tuple(ikdr)))
+    if ikdr := _compared(config):
+        reports.append(Report(PAIRED_TESTS, PAIRED_TESTS, ikdr))
     if scaling := _scaling(config):
         reports.append(Report(COMPLEXITY, COMPLEXITY, scaling))
     if low_rank := experiments_of(config, LOW_RANK):
@@ -99,8 +100,8 @@ def experiment_tables(config: Config, name: str) -> list[Report]:
 def figures_of(config: Config) -> dict[str, Report]:
     """Return the figures of a configuration by name: those of each experiment, then those of several."""
     reports = [report for name in config["run"] for report in experiment_figures(config, name)]
-    if ikdr := experiments_of(config, IKDR):
-        reports.append(Report(PROFILE, PROFILE, tuple(ikdr)))
+    if ikdr := _compared(config):
+        reports.append(Report(PROFILE, PROFILE, ikdr))
     if scaling := _scaling(config):
         reports.append(Report(SCALING, SCALING, scaling))
     return {report.name: report for report in reports}
@@ -110,7 +111,7 @@ def experiment_figures(config: Config, name: str) -> list[Report]:
     """Return the figures of one experiment.
 
     Calls of oracles are counted where there is one problem a run; projections are compared where there are several
-    runs; segments are shown where the experiment has an image.
+    runs; segments are shown where the experiment has an image. Redrawn partitions have none: their means are wanted.
     """
     experiment = config["experiments"][name]
     system = system_of(experiment)
@@ -118,7 +119,7 @@ def experiment_figures(config: Config, name: str) -> list[Report]:
         return [Report(name, KPCA_FIGURE, (name,))]
     if system == LOW_RANK:
         return [Report(name, LOW_RANK, (name,))] if len(experiment["constraints"]) > 1 else []
-    if system != IKDR:
+    if system != IKDR or is_redrawn(experiment):
         return []
     kinds = ["cost_against_time", "scatter"]
     kinds += ["cost_against_calls"] if experiment["paradigm"] == "supervised" else []
@@ -131,6 +132,11 @@ def pictures_of(experiment: Config) -> list[str]:
     """Return the data sets of an experiment whose samples are the colours of an image."""
     registry = load_registry()
     return [name for name in experiment["datasets"] if name in registry and is_picture(registry[name])]
+
+
+def _compared(config: Config) -> tuple[str, ...]:
+    """Return the experiments of IKDR that compare methods: on redrawn partitions each fold would count many times."""
+    return tuple(name for name in experiments_of(config, IKDR) if not is_redrawn(config["experiments"][name]))
 
 
 def _scaling(config: Config) -> tuple[str, ...]:

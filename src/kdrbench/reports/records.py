@@ -21,7 +21,7 @@ from kdrbench.stages.ikdr.config import is_scaling
 from kdrbench.stages.ikdr.controls import controls_of, losing_cells, random_ones
 from kdrbench.stages.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
 from kdrbench.stages.ikdr.folds import Fold, Split
-from kdrbench.stages.ikdr.sampling import runs_of, sampling_of, split_of
+from kdrbench.stages.ikdr.sampling import is_redrawn, runs_of, sampling_of, split_of
 from kdrbench.stages.ikdr.scores import Metric
 from kdrbench.status import Status
 
@@ -39,6 +39,7 @@ __all__ = [
     "Split",
     "controls_of",
     "experiments_of",
+    "is_redrawn",
     "is_scaling",
     "losing_cells",
     "n_runs",

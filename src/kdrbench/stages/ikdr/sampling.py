@@ -22,6 +22,11 @@ def runs_of(experiment: Config) -> int:
     return int(experiment.get("folds", 1)) * int(experiment.get("partitions", 1))
 
 
+def is_redrawn(experiment: Config) -> bool:
+    """Return whether the folds are drawn several times: to see how far means move, not to compare methods again."""
+    return int(experiment.get("partitions", 1)) > 1
+
+
 def sampling_of(experiment: Config, dataset: str) -> Sampling:
     """Return how the runs of a data set get their samples."""
     split = split_of(experiment)
