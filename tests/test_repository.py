@@ -10,7 +10,7 @@ from kdrbench import __version__
 from kdrbench.evaluation import EVALUATORS
 from kdrbench.solvers import STARTS
 from kdrbench.stages.config import checked, load_grid
-from kdrbench.stages.ikdr.definition import Split
+from kdrbench.stages.ikdr.folds import Split
 from kdrbench.stages.ikdr.stage import IKDRStage
 from support.configs import whole_config
 

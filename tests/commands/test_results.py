@@ -95,9 +95,8 @@ def results(tmp_path):
     pd.DataFrame(rows).to_csv(tmp_path / "ikdr.csv", index=False)
     for row in rows:
         job = f"e/wine/gaussian/{row['method']}/0-1.jsonl"
-        made = record(
-            "wine", row["method"], row["run"], cost=row["cost"], value_calls=9, message="well", trace_file=job
-        )
+        columns = {"cost": row["cost"], "value_calls": 9, "message": "well", "optimality": "saddle", "trace_file": job}
+        made = record("wine", row["method"], row["run"], **columns)
         append_records(tmp_path / "runs" / job, [made])
     (tmp_path / "runs" / "begun").mkdir()
     trace = tmp_path / "traces" / "e" / "wine" / "gaussian" / "a" / "0-1.jsonl"
@@ -166,7 +165,9 @@ def test_show_says_status_provenance_and_trace(results):
     assert first == "e/wine/gaussian/a/0: converged - well"
     titles = [line.partition(":")[0] for line in lines]
     assert titles == ["result", "time", "memory", "calls", "problem", "provenance", "trace"]
-    assert lines[0] == "result: cost -3, quality_metric accuracy, quality 0.95"
+    assert lines[0] == "result: cost -3, quality_metric accuracy, quality 0.95, optimality saddle"
+    # Words that are empty are left out.
+    assert lines[4].startswith("problem: paradigm supervised, split folds, partition 0, n_train 0, ")
     assert lines[-1] == (
         "trace: 3 iterates seen; cost -1 at 0.1 s, -3 at 0.5 s, lowest -3, within 0.01 % of it after 0.2 s"
     )
@@ -195,6 +196,6 @@ def test_show_knows_the_columns_of_any_system_by_the_frozen_configuration(tmp_pa
 
 def test_show_says_which_rows_are_of_no_system_it_knows(results):
     path = results / "runs" / "e" / "wine" / "gaussian" / "a" / "0-1.jsonl"
-    path.write_text(path.read_text().replace('"schema_version":7', '"schema_version":5'))
+    path.write_text(path.read_text().replace('"schema_version":7', '"schema_version":6'))
     done = kdrbench("show", "e/wine/gaussian/a/0", "--results", results)
-    assert (done.exit_code, "must have schema version 7, got 5; delete the results" in done.stderr) == (2, True)
+    assert (done.exit_code, "must have schema version 7, got 6; delete the results" in done.stderr) == (2, True)

@@ -3,7 +3,7 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.kernels import Gaussian, Linear, Pairing, Squared
-from kdrbench.problems import TraceObjective, supervised_gamma, target_gamma
+from kdrbench.problems import TraceObjective, integer_gamma, supervised_gamma, target_gamma
 from support.helpers import gamma_by_loops
 
 LABELS = np.array([0, 1, 1, 2, 0, 2, 2, 1])
@@ -92,3 +92,18 @@ def test_bad_labels_are_refused(labels, message):
 def test_bad_features_are_refused(features, message):
     with pytest.raises(InputError, match=message):
         TraceObjective(features, Linear(), supervised_gamma(LABELS))
+
+
+def test_class_integers_in_place_of_one_hot_columns_make_a_multiple_of_the_centring_matrix():
+    classes = np.array([2, 1, 3, 3, 1])
+    centring = np.eye(5) - 0.2
+    # What numpy makes of Y Y' where Y is a vector.
+    expected = centring * (classes @ classes.T) @ centring
+    np.fill_diagonal(expected, 0.0)
+    np.testing.assert_allclose(integer_gamma(classes).dense(), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], [[1], [2]], [0, 0], [0.5, 1.0]])
+def test_other_labels_have_no_such_gamma(labels):
+    with pytest.raises(InputError, match="labels must be n integers, not all 0, got "):
+        integer_gamma(labels)

@@ -10,6 +10,7 @@ EXPERIMENTS = {
     "small": IKDR | PAPER,
     "again": IKDR | PAPER | {"folds": 1},
     "scaling_d": IKDR | {"folds": 1},
+    "redrawn": IKDR | {"partitions": 2},
     "segments": {
         "paradigm": "alternative",
         "datasets": ["flower", "wine"],
@@ -29,7 +30,7 @@ CONFIG = {"run": list(EXPERIMENTS), "experiments": EXPERIMENTS}
 def test_every_experiment_has_its_tables_and_several_have_tables_together():
     tables = outputs.tables_of(CONFIG)
     assert list(tables) == [
-        *("small", "again", "scaling_d", "segments"),
+        *("small", "again", "scaling_d", "redrawn", "segments"),
         *("kpca_table1", "kpca_own_py_Axes", "kpca_tests", "kpca_times"),
         *("digits", "size", "fourth", "paired_tests", "complexity", "low_rank_text"),
     ]
@@ -37,6 +38,8 @@ def test_every_experiment_has_its_tables_and_several_have_tables_together():
     assert tables["complexity"].experiments == ("scaling_d",)
     assert tables["small"].figures == ("small_cost_against_time",)
     assert tables["fourth"].kind == "another"
+    # Folds of redrawn partitions would count as more folds.
+    assert tables["paired_tests"].experiments == ("small", "again", "scaling_d", "segments")
 
 
 def test_figures_are_those_that_the_runs_can_show():
@@ -48,6 +51,8 @@ def test_figures_are_those_that_the_runs_can_show():
         "small_loadings",
     }
     assert "again_loadings" not in figures
+    assert not [name for name in figures if name.startswith("redrawn")]
+    assert figures["performance_profile"].experiments == ("small", "again", "scaling_d", "segments")
     assert {"segments_segmentation", "kpca_figure3", "digits", "performance_profile", "scaling"} <= set(figures)
     assert not {"size", "fourth", "segments_cost_against_calls"} & set(figures)
 

@@ -61,14 +61,16 @@ def test_a_cycle_ends_at_the_cap_and_is_said():
     assert result.message == "eigenvalues had not settled to 1e-12 after 50 iterations"
 
 
-def test_the_published_variant_sees_the_unprojected_kernel_once():
+# The kernel is scaled by 1/q on XW; scikit-learn's default for X is one over the six features.
+@pytest.mark.parametrize(("variant", "scale"), [("published", 1 / 2), ("published_1_d", 1 / 6)])
+def test_the_published_variants_see_the_unprojected_kernel_once(variant, scale):
     features, labels = random_samples()
     kernel = build_kernel({"family": "polynomial"}, features, 2)
     problem = supervised_problem(features, labels, kernel)
-    result = solved(problem, variant="published")
+    result = solved(problem, variant=variant)
     gram = features @ features.T
     one_hot = np.eye(3)[labels] - np.eye(3)[labels].mean(axis=0)
-    psi = (one_hot @ one_hot.T) * (0.5 * gram + 1.0) ** 2
+    psi = (one_hot @ one_hot.T) * (scale * gram + 1.0) ** 2
     np.fill_diagonal(psi, 0.0)
     expected = np.linalg.eigh(features.T @ psi @ features)[1][:, -2:]
     assert subspace_turn(result.projection, expected) < 1e-10

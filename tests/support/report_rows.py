@@ -25,6 +25,7 @@ def run(dataset, method, number, **columns):
     """A row of IKDR."""
     row = {"kernel": "gaussian", "method": method, "paradigm": "supervised", "split": "folds", "cost": -1311.0}
     row |= {"quality_metric": "accuracy", "quality": 0.95, "evaluation": "", "uses_degrees": False}
+    row |= {"partition": 0, "kernel_weights": "", "optimality": ""}
     row |= dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_NUMBERS)
     return _shared(dataset, number, **row, trace_file=f"{dataset}-{method}.jsonl") | columns
 

@@ -39,6 +39,8 @@ _GROUPS = {
     "problem": (
         "paradigm",
         "split",
+        "partition",
+        "kernel_weights",
         "n_train",
         "n_test",
         "n_samples",
@@ -138,7 +140,7 @@ def show(run: str, results: Path, as_json: bool) -> None:
         return
     click.echo(f"{run}: {record.status} - {record.message}")
     for title, names in {"result": _result_columns(record), **_GROUPS}.items():
-        filled = {name: values[name] for name in names if values.get(name) is not None}
+        filled = {name: values[name] for name in names if values.get(name) not in (None, "")}
         if filled:
             click.echo(f"{title}: " + ", ".join(f"{name} {_short(value)}" for name, value in filled.items()))
     click.echo(_trace_in_words(trace))

@@ -14,7 +14,14 @@ from kdrbench.problems.contract import (
     in_row_space,
     is_approximable,
 )
-from kdrbench.problems.objective import FactoredGamma, TraceObjective, one_hot_columns, supervised_gamma, target_gamma
+from kdrbench.problems.objective import (
+    FactoredGamma,
+    TraceObjective,
+    integer_gamma,
+    one_hot_columns,
+    supervised_gamma,
+    target_gamma,
+)
 
 __all__ = [
     "ApproximableProblem",
@@ -30,6 +37,7 @@ __all__ = [
     "explanation_of",
     "hessian_of",
     "in_row_space",
+    "integer_gamma",
     "is_approximable",
     "one_hot_columns",
     "supervised_gamma",

@@ -79,6 +79,25 @@ def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> Factor
     return FactoredGamma(one_hot - one_hot.mean(axis=0), np.ones(one_hot.shape[1]), zero_diagonal, codes)
 
 
+def integer_gamma(labels: ArrayLike) -> FactoredGamma:
+    """Return s H without its diagonal, s = y'y, for integer classes y: the Gamma of an error, not for use.
+
+    The published runs of DG took the vector y of class integers for the matrix Y of one-hot columns. Y Y' then is the
+    number y'y, and H Y Y' H becomes s H: a Gamma that knows the classes only by its scale. It is here because the costs
+    that ISM+ prints for DG come out with it, and not otherwise.
+
+    Off the diagonal s H is -s / n everywhere, hence of rank one.
+
+    Raises ``InputError`` unless labels are n integers, not all 0.
+    """
+    classes = np.asarray(labels)
+    if classes.ndim != 1 or classes.size == 0 or classes.dtype.kind not in "iu" or not classes.any():
+        raise InputError(f"labels must be n integers, not all 0, got {classes.dtype} of shape {classes.shape}")
+    weight = -float(np.sum(classes.astype(float) ** 2)) / classes.size
+    one_class = np.zeros(classes.size, dtype=np.int64)
+    return FactoredGamma(np.ones((classes.size, 1)), np.array([weight]), True, one_class)
+
+
 def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = True) -> FactoredGamma:
     """Return Gamma = H K_y H for a kernel on continuous targets.
 

@@ -19,6 +19,7 @@ from kdrbench.reports.records import (
     Config,
     Split,
     experiments_of,
+    is_redrawn,
     is_scaling,
     runs_of,
     split_of,
@@ -78,8 +79,8 @@ def result_folder(config: Config) -> str:
 def tables_of(config: Config) -> dict[str, Report]:
     """Return the tables of a configuration by name: those of each experiment, then those of several."""
     reports = [report for name in config["run"] for report in experiment_tables(config, name)]
-    if ikdr := experiments_of(config, IKDR):
-        reports.append(Report(PAIRED_TESTS, PAIRED_TESTS, tuple(ikdr)))
+    if ikdr := _compared(config):
+        reports.append(Report(PAIRED_TESTS, PAIRED_TESTS, ikdr))
     if scaling := _scaling(config):
         reports.append(Report(COMPLEXITY, COMPLEXITY, scaling))
     if low_rank := experiments_of(config, LOW_RANK):
@@ -112,8 +113,8 @@ def _redrawn(config: Config, name: str) -> tuple[str, ...]:
 def figures_of(config: Config) -> dict[str, Report]:
     """Return the figures of a configuration by name: those of each experiment, then those of several."""
     reports = [report for name in config["run"] for report in experiment_figures(config, name)]
-    if ikdr := experiments_of(config, IKDR):
-        reports.append(Report(PROFILE, PROFILE, tuple(ikdr)))
+    if ikdr := _compared(config):
+        reports.append(Report(PROFILE, PROFILE, ikdr))
     if scaling := _scaling(config):
         reports.append(Report(SCALING, SCALING, scaling))
     return {report.name: report for report in reports}
@@ -123,7 +124,7 @@ def experiment_figures(config: Config, name: str) -> list[Report]:
     """Return the figures of one experiment.
 
     Calls of oracles are counted where there is one problem a run; projections are compared where there are several
-    runs; segments are shown where the experiment has an image.
+    runs; segments are shown where the experiment has an image. Redrawn partitions have none: their means are wanted.
     """
     experiment = config["experiments"][name]
     system = system_of(experiment)
@@ -131,7 +132,7 @@ def experiment_figures(config: Config, name: str) -> list[Report]:
         return [Report(name, KPCA_FIGURE, (name,))]
     if system == LOW_RANK:
         return [Report(name, LOW_RANK, (name,))] if len(experiment["constraints"]) > 1 else []
-    if system != IKDR:
+    if system != IKDR or is_redrawn(experiment):
         return []
     kinds = ["cost_against_time", "scatter"]
     kinds += ["cost_against_calls"] if experiment["paradigm"] == "supervised" else []
@@ -144,6 +145,11 @@ def pictures_of(experiment: Config) -> list[str]:
     """Return the data sets of an experiment whose samples are the colours of an image."""
     registry = load_registry()
     return [name for name in experiment["datasets"] if name in registry and is_picture(registry[name])]
+
+
+def _compared(config: Config) -> tuple[str, ...]:
+    """Return the experiments of IKDR that compare methods: on redrawn partitions each fold would count many times."""
+    return tuple(name for name in experiments_of(config, IKDR) if not is_redrawn(config["experiments"][name]))
 
 
 def _scaling(config: Config) -> tuple[str, ...]:

@@ -17,9 +17,11 @@ from kdrbench.bench.publish import array_name, read_points
 from kdrbench.bench.stage import Config
 from kdrbench.errors import InputError
 from kdrbench.stages import build_stage, system_of, table_of
-from kdrbench.stages.ikdr.config import is_scaling, rows_of, runs_of, split_of
+from kdrbench.stages.ikdr.config import is_scaling
 from kdrbench.stages.ikdr.controls import controls_of, losing_cells, random_ones
-from kdrbench.stages.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL, Fold, Split, make_fold, make_subset, whole
+from kdrbench.stages.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
+from kdrbench.stages.ikdr.folds import Fold, Split
+from kdrbench.stages.ikdr.sampling import is_redrawn, runs_of, sampling_of, split_of
 from kdrbench.stages.ikdr.scores import Metric
 from kdrbench.status import Status
 
@@ -37,10 +39,9 @@ __all__ = [
     "Split",
     "controls_of",
     "experiments_of",
+    "is_redrawn",
     "is_scaling",
     "losing_cells",
-    "make_fold",
-    "make_subset",
     "n_runs",
     "random_ones",
     "read_arrays",
@@ -48,18 +49,17 @@ __all__ = [
     "read_points",
     "read_runs",
     "read_traces",
-    "rows_of",
     "runs_of",
+    "sampling_of",
     "split_of",
     "stage_table",
     "system_of",
     "systems_of",
     "table_of",
-    "whole",
 ]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 # Words that pandas must not read as numbers.
-_TEXT = ("message", "cores", "test_selected", "kernel")
+_TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights")
 
 
 def experiments_of(config: Config, system: str) -> list[str]:

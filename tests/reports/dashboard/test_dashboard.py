@@ -189,6 +189,10 @@ def test_runs_of_every_system_are_counted_listed_and_named(grid):
     json.dumps(data, allow_nan=False)
     assert data["names"][-1] == ["Iris", "", "DNE"]
     assert data["traces"][-1] is None
+    assert data["traces"][0] == run_data(every_run.assign(partition=[0.0, *[1.0] * len(runs)]), folder)["traces"][0]
+    redrawn = run_data(every_run.assign(partition=[1.0, 0.0, *[None] * (len(runs) - 1)]), folder)
+    assert (redrawn["traces"][0], redrawn["traces"][1]) == (None, data["traces"][1])
+    assert data["traces"][0] is not None
 
 
 def test_claims_are_counted_by_paper():

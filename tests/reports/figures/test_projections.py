@@ -16,7 +16,8 @@ from kdrbench.reports.figures.loadings import (
 )
 from kdrbench.reports.figures.scatter import principal_coordinates, scatter
 from kdrbench.reports.figures.styles import shown_solver
-from kdrbench.reports.records import make_fold, read_findings
+from kdrbench.reports.records import read_findings
+from kdrbench.stages.ikdr.folds import make_fold
 from support.report_rows import run
 
 EXPERIMENT = {

@@ -8,7 +8,8 @@ from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.solvers import build_solver
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.ikdr.clustering_run import make_clustering_run
-from kdrbench.stages.ikdr.definition import CellDefinition, whole
+from kdrbench.stages.ikdr.definition import CellDefinition
+from kdrbench.stages.ikdr.folds import whole
 from kdrbench.stages.ikdr.scores import normalised_mutual_information
 from support.configs import ikdr_config
 from support.one_batch import arrays_in, context_of, files_in, run_batch

@@ -11,7 +11,8 @@ from kdrbench.baselines import BASELINES, build_baseline
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.datasets import load_dataset
 from kdrbench.stages.ikdr.baseline_run import make_baseline_run
-from kdrbench.stages.ikdr.definition import CellDefinition, make_fold
+from kdrbench.stages.ikdr.definition import CellDefinition
+from kdrbench.stages.ikdr.folds import make_fold
 from support.one_batch import LIMITS, SHORT, context_of, files_in, grid_of, run_batch
 
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.

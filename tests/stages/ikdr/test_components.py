@@ -9,7 +9,8 @@ from kdrbench.errors import ConfigError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import build_task
 from kdrbench.stages.config import checked, load_grid
-from kdrbench.stages.ikdr.definition import CellDefinition, whole
+from kdrbench.stages.ikdr.definition import CellDefinition
+from kdrbench.stages.ikdr.folds import whole
 from kdrbench.stages.ikdr.solver_run import components_of
 from support.configs import table_4_config
 from support.one_batch import arrays_in, context_of, files_in, run_batch

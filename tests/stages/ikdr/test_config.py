@@ -8,6 +8,7 @@ from kdrbench.errors import ConfigError
 from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.ikdr.config import is_scaling
 from kdrbench.stages.ikdr.definition import CellDefinition, Kind
+from kdrbench.stages.ikdr.folds import Sampling, Split
 from support.configs import TABLE, changed_config, ikdr_config, table_4_config
 
 CONFIG = table_4_config()
@@ -52,6 +53,14 @@ CONFIG = table_4_config()
         ("solvers.dg.start", "phi", "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate"),
         ("solvers.dg.variant", "fast", "config: solvers.dg: unknown solver option variant 'fast'; allowed"),
         ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
+        (f"{TABLE}.partitions", 0, f"{TABLE}.partitions is 0; it must be at least 1"),
+        (f"{TABLE}.scaling", "test", f"{TABLE}.scaling is 'test'; it must be one of training, own"),
+        (f"{TABLE}.stratified", "no", f"{TABLE}.stratified is 'no'; it must be"),
+        (
+            f"{TABLE}.paradigm_params",
+            {"target_kernel": "linear"},
+            "supervised experiments have no parameters but labels: integers, an error of published runs",
+        ),
         (f"{TABLE}.fold", 3, f"unknown key in {TABLE}: 'fold'; allowed: .*Did you mean 'folds'"),
     ],
 )
@@ -100,6 +109,13 @@ def labelled(**names):
             "the key 'folds' is missing in experiments.e; split: subsets needs",
         ),
         ({"rows": {"wine": 9}}, "e.rows is set with split: none; only split: subsets draws rows"),
+        ({"partitions": 2}, "e.partitions is set with split: none; only split: folds makes partitions"),
+        (SUBSETS | {"stratified": True}, "e.stratified is set with split: subsets; only split: folds makes partitions"),
+        ({"scaling": "own"}, "e.scaling is set with split: none; only split: folds makes partitions"),
+        (
+            {"kernels": ["gaussian_polynomial"]},
+            "e.kernels: the weights of 'gaussian_polynomial' are aligned with labels, which an unsupervised experiment",
+        ),
         (SUBSETS | {"rows": {"wines": 9}}, "e.rows: unknown data set 'wines'; allowed"),
         (SUBSETS | {"rows": {"wine": 1}}, "e.rows.wine is 1; it must be at least 2"),
         (
@@ -141,7 +157,7 @@ def labelled(**names):
         ({"paradigm_params": {"tolerance": 0}}, "e.paradigm_params: tolerance must be a finite number > 0, got 0"),
         (
             {"paradigm": "supervised", "paradigm_params": {"centred": True}},
-            "e.paradigm_params: supervised experiments have no parameters",
+            "e.paradigm_params is {'centred': True}; supervised experiments have no parameters but labels: integers",
         ),
         (
             {"baselines": ["svm"]},
@@ -167,7 +183,7 @@ def test_an_unsupervised_cell_is_one_run_with_a_cluster_a_class():
     assert [batch.path for batch in batches] == ["e/wine/gaussian/ism/0-0", "e/wine/none/spectral_clustering/0-0"]
     for batch in batches:
         cell = CellDefinition.of(batch)
-        assert (cell.split, cell.n_folds, cell.n_rows, cell.paradigm) == ("none", 1, None, "unsupervised")
+        assert (cell.sampling, cell.paradigm) == (Sampling(Split.NONE, 1), "unsupervised")
         assert cell.parameters == {"n_clusters": 3, "centred": False}
         assert Batch.from_json(batch.to_json()) == batch
     drawn = load_grid(experiment_of(UNSUPERVISED | SUBSETS)).batches()
@@ -191,12 +207,23 @@ def test_the_whole_grid_is_that_of_the_papers():
         "table4_supervised": 4 * (2 * 8 + 3) * 10,
         "table4_unsupervised": 4 * (2 * 8 + 2),
         "table4_unsupervised_142": 2 * 5 * 10,
-        "table5_supervised": 4 * 4 * 2 * 10,
+        "table5_supervised": 4 * 5 * 2 * 10,
         "table5_unsupervised": 4 * 4 * 2,
         "ismplus_table5": 4 * (9 + 3),
         "ismplus_table6": 4 * (9 + 2),
         "ismplus_eigengap": 4 * 2 * 2,
         "ismplus_eigengap_clusters": 4 * 2 * 2,
+        # data sets x kernels x solvers x folds x partitions
+        "table4_partitions": 2 * 2 * 2 * 10 * 20,
+        "table4_partitions_rivals": 2 * 2 * 6 * 10 * 20,
+        "table4_partitions_face": 2 * 2 * 10 * 10,
+        "table4_partitions_mnist": 2 * 10 * 5,
+        "table5_partitions": 2 * 4 * 10 * 20,
+        "table5_partitions_face": 4 * 10 * 10,
+        "table4_published_protocol": 2 * 2 * 10 * 40,
+        "table4_published_protocol_images": 2 * 2 * 10,
+        "table4_polynomial_published": 3 * 2 * 10 * 10,
+        "ismplus_table5_integers": 2 * 2,
         "figure1a": 3 * 2,
         # sizes x solvers
         "scaling": 8 * 6,
@@ -206,6 +233,20 @@ def test_the_whole_grid_is_that_of_the_papers():
         "scaling_q8": 5,
         "scaling_q16": 5,
     }
+
+
+def test_runs_by_the_papers_own_protocol_say_so_and_no_others():
+    experiments = ikdr_config()["experiments"]
+    marked = {name for name, one in experiments.items() if one.get("published", {}).get("protocol")}
+    assert marked == {
+        "table4_unsupervised_142",
+        "table4_published_protocol",
+        "table4_published_protocol_images",
+        "table4_polynomial_published",
+        "ismplus_table5_integers",
+    }
+    with pytest.raises(ConfigError, match=r"published\.protocol is 'yes'; it must be"):
+        checked(changed_config(f"{TABLE}.published.protocol", "yes"))
 
 
 def test_only_one_size_differs_within_the_series_of_the_project():

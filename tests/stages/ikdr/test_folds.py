@@ -2,10 +2,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold, StratifiedKFold
 
+from kdrbench.bench.seeds import seed_of
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.errors import InputError
-from kdrbench.stages.ikdr.definition import make_fold
+from kdrbench.stages.ikdr.folds import Sampling, Scaling, Split, make_fold
 
 
 def dataset(labels, name="tiny"):
@@ -76,3 +78,72 @@ def test_a_column_constant_in_training_is_counted_and_zero_in_the_test_fold():
     fold = make_fold(data, 0, 3, seed=0)
     assert fold.n_constant_features == 1
     assert np.abs(fold.test_features[:, 1]).max() == 0.0
+
+
+def numbered(n_samples, n_classes):
+    """A data set whose first feature is the number of the row."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(n_classes, size=n_samples)
+    labels[:n_classes] = np.arange(n_classes)
+    features = np.column_stack([np.arange(n_samples, dtype=float), rng.standard_normal(n_samples)])
+    return Dataset("numbered", features, labels, ("row", "b"), tuple(f"class {code}" for code in range(n_classes)))
+
+
+def rows_of_test_part(data, number, n_folds, **drawn):
+    fold = make_fold(data, number, n_folds, 0, **drawn)
+    mean, scale = _line_through(fold.train_features[:, 0], fold.test_features[:, 0])
+    n_samples = len(data.labels)
+    return np.rint((fold.test_features[:, 0] * scale + mean) * (n_samples - 1) / 177).astype(int).tolist()
+
+
+@pytest.mark.parametrize(("stratified", "splitter"), [(True, StratifiedKFold), (False, KFold)])
+def test_each_partition_is_another_shuffled_split_and_the_first_has_no_seed_of_its_own(stratified, splitter):
+    data = numbered(178, 3)
+    for partition, axes in ((0, ("split", "numbered", 0)), (2, ("split", "numbered", 0, 2))):
+        parts = splitter(5, shuffle=True, random_state=seed_of(*axes) % 2**32).split(data.features, data.labels)
+        for place, (_, test) in enumerate(parts):
+            number = 5 * partition + place
+            assert rows_of_test_part(data, number, 5, stratified=stratified) == test.tolist()
+            assert make_fold(data, number, 5, 0, stratified=stratified).columns["partition"] == partition
+
+
+def test_a_partition_is_complete_and_differs_from_the_others():
+    data = numbered(178, 3)
+    partitions = [[tuple(rows_of_test_part(data, 5 * one + place, 5)) for place in range(5)] for one in range(3)]
+    assert all(sorted(sum(folds, ())) == list(range(178)) for folds in partitions)
+    assert len({fold for folds in partitions for fold in folds}) == 15
+
+
+def test_a_sampling_counts_folds_on_through_its_partitions():
+    wine = load_dataset("wine")
+    sampling = Sampling(Split.FOLDS, 10, partitions=3, stratified=False, scaling=Scaling.OWN)
+    assert sampling.n_runs == 30
+    fold = sampling.fold(wine, 27, 4)
+    expected = make_fold(wine, 27, 10, 4, stratified=False, scaling=Scaling.OWN)
+    assert fold.partition == 2
+    np.testing.assert_array_equal(fold.test_features, expected.test_features)
+    assert Sampling(Split.SUBSETS, 30, 100).fold(wine, 27, 4).partition == 0
+
+
+def test_a_test_fold_may_be_scaled_by_itself_which_leaves_training_as_it_is():
+    wine = load_dataset("wine")
+    fold, usual = make_fold(wine, 3, 10, 0, scaling=Scaling.OWN), make_fold(wine, 3, 10, 0)
+    np.testing.assert_allclose(fold.test_features.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(fold.test_features.std(axis=0), 1.0, rtol=1e-12)
+    np.testing.assert_array_equal(fold.train_features, usual.train_features)
+    np.testing.assert_array_equal(fold.test_labels, usual.test_labels)
+
+
+def test_a_class_that_shuffling_leaves_out_of_training_is_refused():
+    rare = dataset([0] * 8 + [1] * 8 + [2] * 2)
+    # The first partition whose first test part has both samples of class 2.
+    splitters = [KFold(2, shuffle=True, random_state=_seed_of_partition(number)) for number in range(100)]
+    parts = [next(splitter.split(rare.labels))[1] for splitter in splitters]
+    together = next(number for number, part in enumerate(parts) if {16, 17} <= set(part.tolist()))
+    message = f"fold 0 of partition {together} leaves class 'class 2' out of its training part; use stratified folds"
+    with pytest.raises(InputError, match=message):
+        make_fold(rare, 2 * together, 2, seed=0, stratified=False)
+
+
+def _seed_of_partition(number):
+    return seed_of("split", "tiny", 0, *([number] if number else [])) % 2**32

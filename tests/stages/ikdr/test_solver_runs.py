@@ -5,6 +5,7 @@ import json
 import numpy as np
 import psutil
 import pytest
+from sklearn.svm import SVC
 
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
@@ -16,8 +17,18 @@ from kdrbench.kernels import build_kernel
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.base import FEASIBILITY_BOUND
-from kdrbench.stages.ikdr.definition import make_fold
-from support.one_batch import LIMITS, SHORT, arrays_in, batch_of, context_of, files_in, run_batch, workspace_of
+from kdrbench.stages.ikdr.folds import make_fold
+from support.one_batch import (
+    LIMITS,
+    SHORT,
+    arrays_in,
+    batch_of,
+    context_of,
+    files_in,
+    grid_of,
+    run_batch,
+    workspace_of,
+)
 
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.
 REPEAT_FOR_S = 0.2
@@ -51,6 +62,7 @@ def test_a_good_run_leaves_a_full_row_and_a_trace(good):
     assert 0.8 < record.quality <= 1.0
     assert record.feasibility < FEASIBILITY_BOUND
     assert record.stationarity < 0.01
+    assert (record.optimality, record.partition, record.kernel_weights) == ("not_stationary", 0, "")
     assert 0 < record.time_s < record.provenance.wall_s < LIMITS.time_s
     assert 0 < record.warm_s < record.provenance.wall_s
     assert record.warm_cpu_s > 0
@@ -72,7 +84,10 @@ def test_the_projections_that_were_scored_are_kept(good):
         fold = make_fold(load_dataset("wine"), record.run, 10, record.seed)
         kernel = build_kernel({"family": "gaussian"}, fold.train_features, 4)
         problem = build_problem(TraceObjective(fold.train_features, kernel, supervised_gamma(fold.train_labels)))
-        assert -problem.value(arrays[f"{CELL}/projection_{record.run}"]) == pytest.approx(record.cost, rel=1e-12)
+        projection = arrays[f"{CELL}/projection_{record.run}"]
+        assert -problem.value(projection) == pytest.approx(record.cost, rel=1e-12)
+        machine = SVC(gamma="auto").fit(fold.train_features @ projection, fold.train_labels)
+        assert record.train_accuracy == machine.score(fold.train_features @ projection, fold.train_labels)
 
 
 def test_a_row_says_how_its_problem_was_evaluated_and_is_scored_exactly(good, files):
@@ -94,6 +109,34 @@ def test_a_row_says_how_its_problem_was_evaluated_and_is_scored_exactly(good, fi
     result = solve(build_solver({"method": "ism"}), approximate, start, IterationMonitor())
     assert other.cost == pytest.approx(-DenseProblem(objective).value(result.projection), rel=1e-9)
     assert abs(other.cost + approximate.value(result.projection)) > 1e-3
+
+
+def test_the_referee_calls_a_maximum_what_it_is_and_a_control_nothing(files, tmp_path):
+    (converged,) = run("ism_safeguarded", files)
+    assert (converged.optimality, converged.status) == ("second_order", "converged")
+    (control,) = run("start_alone", files_in(tmp_path / "control"))
+    assert control.optimality == ""
+    assert control.cost is not None
+
+
+def test_aligned_and_given_weights_are_in_the_row(tmp_path):
+    rows = {
+        kernel: run("ism", files_in(tmp_path / kernel), kernel=kernel)[0]
+        for kernel in ("gaussian", "gaussian_polynomial", "gaussian_polynomial_ones")
+    }
+    # Centred alignment puts all weight on the Gaussian.
+    assert rows["gaussian_polynomial"].kernel_weights == "1, 0"
+    assert rows["gaussian_polynomial"].cost == pytest.approx(rows["gaussian"].cost, rel=1e-9)
+    assert rows["gaussian_polynomial_ones"].kernel_weights == "1, 1"
+    assert rows["gaussian_polynomial_ones"].cost < 50 * rows["gaussian"].cost
+
+
+def test_folds_count_on_through_partitions_and_each_has_its_number(files):
+    changes = {"kernels": ["gaussian"], "solvers": {"it": {"method": "ism"}}, "folds": 2, "partitions": 2}
+    (batch,) = grid_of(**changes, runs_per_job=4).batches()
+    records = run_batch(batch, load_dataset("wine"), context_of(LIMITS), files)
+    assert [(record.run, record.partition) for record in records] == [(0, 0), (1, 0), (2, 1), (3, 1)]
+    assert len({record.cost for record in records}) == 4
 
 
 BAD = {

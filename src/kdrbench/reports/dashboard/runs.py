@@ -57,6 +57,8 @@ _GROUPS = {
     "Problem": (
         "paradigm",
         "split",
+        "partition",
+        "kernel_weights",
         "n_train",
         "n_test",
         "n_features",
@@ -117,11 +119,13 @@ def _labels(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:
 
 
 def _thin_traces(runs: pd.DataFrame, folder: Path) -> list[list[list[float | None]] | None]:
-    """Return each run's trace; files are read once each."""
+    """Return each run's trace, but for those of redrawn partitions, which are many; files are read once each."""
     traces: list[list[list[float | None]] | None] = [None] * len(runs)
-    for place, points in read_traces(runs, folder):
+    redrawn = runs["partition"].to_numpy(dtype=float) > 0 if "partition" in runs else np.zeros(len(runs), dtype=bool)
+    shown = np.flatnonzero(~redrawn)
+    for place, points in read_traces(runs.iloc[shown], folder):
         lines = [(point["time_s"], point["cost"], point["stationarity"]) for point in points]
-        traces[place] = _thin(np.array(lines, dtype=float))
+        traces[shown[place]] = _thin(np.array(lines, dtype=float))
     return traces
 
 

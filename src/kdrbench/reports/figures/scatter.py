@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdrbench.datasets import Dataset, load_prepared
+from kdrbench.datasets import load_prepared
 from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Mark, Panel, Series, Symbol
 from kdrbench.reports.figures.styles import shown_solver
 from kdrbench.reports.records import (
@@ -17,13 +17,9 @@ from kdrbench.reports.records import (
     Config,
     Fold,
     Split,
-    make_fold,
-    make_subset,
     read_findings,
-    rows_of,
-    runs_of,
+    sampling_of,
     split_of,
-    whole,
 )
 from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
 
@@ -63,7 +59,8 @@ def scatter(runs: pd.DataFrame, findings: Path, data: Path, name: str, experimen
                 continue
             number, projection = min(findings_of["projection"].items())
             if projection.shape[1] > 1:
-                fold = _fold(load_prepared(data / f"{dataset}.npz"), number, experiment, seed)
+                samples = load_prepared(data / f"{dataset}.npz")
+                fold = sampling_of(experiment, dataset).fold(samples, number, seed)
                 classes, kind = _classes(fold), "class"
                 if experiment["paradigm"] == ALTERNATIVE:
                     classes, kind = (findings_of["labels"][number], findings_of["given"][number]), "cluster"
@@ -91,13 +88,6 @@ def principal_coordinates(train: FloatArray, others: FloatArray) -> tuple[FloatA
     axes = axes * np.sign(axes[np.arange(len(axes)), heaviest])[:, None]
     shares = sizes**2 / (sizes**2).sum()
     return (train - centre) @ axes[:2].T, (others - centre) @ axes[:2].T, shares[:2]
-
-
-def _fold(dataset: Dataset, number: int, experiment: Config, seed: int) -> Fold:
-    split, n_rows = split_of(experiment), rows_of(experiment, dataset.name)
-    if split is Split.FOLDS:
-        return make_fold(dataset, number, runs_of(experiment), seed)
-    return whole(dataset) if n_rows is None else make_subset(dataset, number, n_rows, seed)
 
 
 def _classes(fold: Fold) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

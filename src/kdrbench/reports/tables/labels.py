@@ -18,15 +18,22 @@ METRIC_TITLES = {
     "nmi_given": "NMI to given",
     "n_components": "q",
     "error": "Training error",
+    "train_accuracy": "Training accuracy",
 }
 # Where capital letters alone would not read well.
 _METHODS = {
+    "ism_published": "ISM, one eigendecomposition",
+    "ism_published_1_d": "ISM, one eigendecomposition, scale 1/d",
     "lda_svm": "LDA + SVM",
     "pca_svm": "PCA + SVM",
     "nca_svm": "NCA + SVM",
     "kernel_pca_svm": "KPCA + SVM",
     "spectral_clustering": "SC",
     "pca_spectral_clustering": "PCA + SC",
+}
+_KERNELS = {
+    NO_KERNEL: "Baselines",
+    "gaussian_polynomial_ones": "Gaussian + polynomial, weights one",
 }
 _LOW_RANK = {
     "none": "no constraints",
@@ -49,7 +56,7 @@ def dataset_label(name: str) -> str:
 
 def kernel_label(name: str) -> str:
     """Return the kernel's name as tables and figures print it; methods without one are baselines."""
-    return "Baselines" if name == NO_KERNEL else name.capitalize().replace("_", " + ")
+    return _KERNELS.get(name) or name.capitalize().replace("_", " + ")
 
 
 def method_label(name: str) -> str:

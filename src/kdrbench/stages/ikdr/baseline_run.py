@@ -17,7 +17,8 @@ from kdrbench.bench.run import RunResult, repeated
 from kdrbench.bench.run_files import RunFiles, read_array
 from kdrbench.bench.seeds import rng_of
 from kdrbench.errors import InputError
-from kdrbench.stages.ikdr.definition import CellDefinition, Fold
+from kdrbench.stages.ikdr.definition import CellDefinition
+from kdrbench.stages.ikdr.folds import Fold
 from kdrbench.stages.ikdr.scores import (
     Metric,
     Scores,

@@ -26,11 +26,12 @@ from kdrbench.paradigms.task import ClusteringTask
 from kdrbench.solvers import Solver, Status
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
-from kdrbench.stages.ikdr.definition import CLUSTERS, CellDefinition, Fold
+from kdrbench.stages.ikdr.definition import CLUSTERS, CellDefinition
+from kdrbench.stages.ikdr.folds import Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
-from kdrbench.stages.ikdr.scores import Metric, Scores, normalised_mutual_information
-from kdrbench.stages.ikdr.solver_run import components_before, components_of, start_of
+from kdrbench.stages.ikdr.scores import Metric, Scores, normalised_mutual_information, optimality_of
+from kdrbench.stages.ikdr.solver_run import components_before, components_of, is_control, start_of, weights_in_words
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ class ClusteringRun:
 
         The clusters, and what they should differ from, are left in ``files``.
         """
-        return {**self.fold.columns, "n_components": self.n_components, **asdict(self._scores(files))}
+        columns = {"n_components": self.n_components, "kernel_weights": weights_in_words(self.kernel)}
+        return {**self.fold.columns, **columns, **asdict(self._scores(files))}
 
     def _row(self, learned: Learned) -> RunResult:
         clustering = learned.clustering
@@ -97,12 +99,14 @@ class ClusteringRun:
         if self.given is not None:
             save_array(files.array("given"), self.given)
         sought = self._sought()
+        stationarity = relative_stationarity(projection, objective.gradient(projection))
         return Scores(
             Metric.NMI,
             quality=None if sought is None else normalised_mutual_information(sought, clusters),
             cost=-objective.value(projection),
             feasibility=feasibility_error(projection),
-            stationarity=relative_stationarity(projection, objective.gradient(projection)),
+            stationarity=stationarity,
+            optimality="" if is_control(self.solver) else optimality_of(stationarity, None),
             nmi_given=None if self.given is None else normalised_mutual_information(self.given, clusters),
         )
 

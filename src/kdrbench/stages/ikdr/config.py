@@ -17,14 +17,16 @@ from kdrbench.paradigms import build_task
 from kdrbench.solvers.registry import build_solver
 from kdrbench.stages.ikdr.definition import (
     ALTERNATIVE,
-    CLASSES,
     CLUSTERS,
     EIGENGAP,
+    INTEGERS,
+    LABELS,
     NO_KERNEL,
     SUPERVISED,
     UNSUPERVISED,
-    Split,
 )
+from kdrbench.stages.ikdr.folds import CLASSES
+from kdrbench.stages.ikdr.sampling import check_samples, check_split
 
 # What a baseline must be for to be compared with a paradigm's solvers.
 _TASKS = {SUPERVISED: BaselineTask.CLASSIFICATION, UNSUPERVISED: BaselineTask.CLUSTERING}
@@ -33,21 +35,6 @@ _TASKS = {SUPERVISED: BaselineTask.CLASSIFICATION, UNSUPERVISED: BaselineTask.CL
 def method_of(definition: Config) -> dict[str, Any]:
     """Return what a solver definition says of the solver itself; ``start`` is the bench's."""
     return {key: value for key, value in definition.items() if key != "start"}
-
-
-def split_of(experiment: Config) -> Split:
-    """Return what the experiment's runs are made on."""
-    return Split(experiment.get("split", Split.FOLDS))
-
-
-def runs_of(experiment: Config) -> int:
-    """Return how many runs a cell has: its folds, its subsets, or one on all rows."""
-    return int(experiment.get("folds", 1))
-
-
-def rows_of(experiment: Config, dataset: str) -> int | None:
-    """Return how many rows are drawn for each run, or ``None`` where none are drawn."""
-    return experiment["rows"][dataset] if split_of(experiment) is Split.SUBSETS else None
 
 
 def is_scaling(name: str) -> bool:
@@ -114,16 +101,27 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
         for name in experiment.get(key, []):
             if name not in allowed:
                 raise ConfigError(f"config: {place}.{key}: {unknown_name(kind, name, sorted(allowed))}")
+    _check_kernels(place, experiment, config)
     _check_baselines(place, experiment, config)
-    _check_split(place, experiment)
+    check_split(place, experiment)
     for dataset in experiment["datasets"]:
         lacks = registry[dataset].lacks
         if experiment["paradigm"] == ALTERNATIVE and lacks != "features":
             _check_labellings(place, experiment, registry[dataset])
         elif lacks:
             raise ConfigError(f"config: {place}.datasets: data set {dataset!r} has no {lacks}; experiments need them")
-        _check_dataset(place, experiment, registry[dataset])
+        _check_components(place, experiment, registry[dataset])
+        check_samples(place, experiment, registry[dataset])
         _check_parameters(place, experiment, registry[dataset])
+
+
+def _check_kernels(place: str, experiment: Config, config: Config) -> None:
+    aligned = [name for name in experiment["kernels"] if config["kernels"][name].get("weights") == "alignment"]
+    if aligned and experiment["paradigm"] != SUPERVISED:
+        raise ConfigError(
+            f"config: {place}.kernels: the weights of {aligned[0]!r} are aligned with labels, which an "
+            f"{experiment['paradigm']} experiment has not; name a kernel with given weights"
+        )
 
 
 def _check_baselines(place: str, experiment: Config, config: Config) -> None:
@@ -158,25 +156,7 @@ def _check_labellings(place: str, experiment: Config, entry: DatasetEntry) -> No
         )
 
 
-def _check_split(place: str, experiment: Config) -> None:
-    """Check the split, and that ``folds`` and ``rows`` are set where they mean something."""
-    split, folds = split_of(experiment), experiment.get("folds")
-    if split is Split.FOLDS and experiment["paradigm"] != SUPERVISED:
-        raise ConfigError(
-            f"config: {place}.split is 'folds'; clusters of training rows say nothing of test rows, so an "
-            f"{experiment['paradigm']} experiment needs split: none (all rows, once) or subsets"
-        )
-    if split is Split.NONE and folds not in (None, 1):
-        raise ConfigError(f"config: {place}.folds is {folds}; with split: none all rows are used once, so leave it out")
-    if split is not Split.NONE and folds is None:
-        raise ConfigError(f"config: the key 'folds' is missing in {place}; split: {split} needs it")
-    if split is Split.FOLDS and runs_of(experiment) < 2:
-        raise ConfigError(f"config: {place}.folds is {folds}; it must be at least 2")
-    if split is not Split.SUBSETS and "rows" in experiment:
-        raise ConfigError(f"config: {place}.rows is set with split: {split}; only split: subsets draws rows")
-
-
-def _check_dataset(place: str, experiment: Config, entry: DatasetEntry) -> None:
+def _check_components(place: str, experiment: Config, entry: DatasetEntry) -> None:
     components, dataset = experiment["components"].get(entry.name), entry.name
     if components is None:
         raise ConfigError(f"config: {place}.components names no number of components for data set {dataset!r}")
@@ -190,27 +170,15 @@ def _check_dataset(place: str, experiment: Config, entry: DatasetEntry) -> None:
             f"config: {place}.components.{dataset} is {components}; data set {dataset!r} has {entry.n_features} "
             f"features, so it must be between 1 and {entry.n_features}"
         )
-    split = split_of(experiment)
-    if split is Split.FOLDS and experiment["folds"] > max(entry.class_counts):
-        raise ConfigError(
-            f"config: {place}.folds is {experiment['folds']}; the largest class of data set {dataset!r} has "
-            f"{max(entry.class_counts)} samples, so it must be at most that"
-        )
-    if split is Split.SUBSETS:
-        rows = experiment.get("rows", {}).get(dataset)
-        if rows is None:
-            raise ConfigError(f"config: {place}.rows names no number of rows for data set {dataset!r}")
-        if rows > entry.n_samples:
-            raise ConfigError(
-                f"config: {place}.rows.{dataset} is {rows}; data set {dataset!r} has {entry.n_samples} samples, so it "
-                f"must be between 2 and {entry.n_samples}"
-            )
 
 
 def _check_parameters(place: str, experiment: Config, entry: DatasetEntry) -> None:
     if experiment["paradigm"] == SUPERVISED:
-        if experiment.get("paradigm_params"):
-            raise ConfigError(f"config: {place}.paradigm_params: supervised experiments have no parameters")
+        if (named := experiment.get("paradigm_params", {})) not in ({}, {LABELS: INTEGERS}):
+            raise ConfigError(
+                f"config: {place}.paradigm_params is {named}; supervised experiments have no parameters but "
+                f"{LABELS}: {INTEGERS}, an error of published runs"
+            )
         return
     try:
         # Two labels are a labelling; a task is only checked for whether it can be built.

@@ -1,22 +1,15 @@
-"""What the configuration decides about the runs of a cell, and the data of each, fitted on its training part."""
+"""What the configuration decides about the runs of a cell."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from itertools import islice
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kdrbench.bench.batch import Batch
-from kdrbench.bench.seeds import rng_of, seed_of
-from kdrbench.datasets import Dataset, Standardiser
-from kdrbench.errors import InputError, unknown_name
-from kdrbench.kernels.family import FloatArray
+from kdrbench.datasets import Dataset
+from kdrbench.stages.ikdr.folds import Fold, Sampling, Scaling, Split
 
 # In place of a kernel's name, where a method has none.
 NO_KERNEL = "none"
@@ -25,116 +18,8 @@ CLUSTERS = "clusters"
 # The q below which the spectrum of Phi_0 has its largest gap (ISM+, Eq. 50), one for each run.
 EIGENGAP = "eigengap"
 SUPERVISED, UNSUPERVISED, ALTERNATIVE = "supervised", "unsupervised", "alternative"
-# What the labelling is called that is the data set's classes.
-CLASSES = "classes"
-
-
-class Split(StrEnum):
-    """What the runs of a cell are made on.
-
-    ``folds``: the training parts of a cross validation, scored on the test parts; ``none``: all rows, once, without a
-    test part; ``subsets``: repeated draws of some of the rows, without a test part either.
-    """
-
-    FOLDS = "folds"
-    NONE = "none"
-    SUBSETS = "subsets"
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Standardised training and test samples with their class codes; the test part may be empty.
-
-    Where a data set has no classes, the codes are empty. ``labellings`` are other classes of the training samples.
-    """
-
-    train_features: FloatArray
-    train_labels: NDArray[np.int64]
-    test_features: FloatArray
-    test_labels: NDArray[np.int64]
-    n_constant_features: int
-    labellings: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
-
-    def labelling(self, name: str) -> NDArray[np.int64]:
-        """Return the training samples' codes in a labelling, ``classes`` being one.
-
-        Raises ``InputError`` naming those there are.
-        """
-        known = {CLASSES: self.train_labels, **self.labellings}
-        if name not in known:
-            raise InputError(unknown_name("labelling", name, sorted(known)))
-        return known[name]
-
-    @property
-    def scored_features(self) -> FloatArray:
-        """The samples that a result is scored on: the test part, or the training part where there is none."""
-        return self.test_features if len(self.test_labels) else self.train_features
-
-    @property
-    def scored_labels(self) -> NDArray[np.int64]:
-        """Their class codes."""
-        return self.test_labels if len(self.test_labels) else self.train_labels
-
-    @property
-    def columns(self) -> dict[str, int]:
-        """Its sizes, as columns of a record."""
-        return {
-            "n_train": len(self.train_labels),
-            "n_test": len(self.test_labels),
-            "n_features": self.train_features.shape[1],
-            "n_constant_features": self.n_constant_features,
-        }
-
-
-def make_fold(dataset: Dataset, number: int, n_folds: int, seed: int) -> Fold:
-    """Return fold ``number`` of a stratified split that depends on the data set's name and the seed alone.
-
-    Raises ``InputError`` when a class has a single member (its fold would leave training without the class),
-    or when no class has as many members as there are folds. A test fold may lack a class.
-    """
-    from sklearn.model_selection import StratifiedKFold
-
-    counts = np.bincount(dataset.labels, minlength=len(dataset.class_names))
-    if counts.min() < 2:
-        lonely = dataset.class_names[int(counts.argmin())]
-        raise InputError(
-            f"data set {dataset.name!r}: class {lonely!r} has {counts.min()} member(s); cross validation needs at "
-            "least 2, so that each training fold holds each class; leave the class out"
-        )
-    if counts.max() < n_folds:
-        raise InputError(f"data set {dataset.name!r}: no class has {n_folds} members; use at most {counts.max()} folds")
-    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed_of("split", dataset.name, seed) % 2**32)
-    with warnings.catch_warnings():
-        # Some class has fewer members than there are folds: allowed here, see above.
-        warnings.simplefilter("ignore", UserWarning)
-        train, test = next(islice(splitter.split(dataset.features, dataset.labels), number, None))
-    return _parted(dataset, train, test)
-
-
-def whole(dataset: Dataset) -> Fold:
-    """Return all rows, in their order, without a test part."""
-    return _parted(dataset, np.arange(len(dataset.features)), np.arange(0))
-
-
-def make_subset(dataset: Dataset, number: int, n_rows: int, seed: int) -> Fold:
-    """Return ``n_rows`` rows drawn without replacement, without a test part.
-
-    The draw depends on the data set's name, its ``number`` and the seed alone.
-    """
-    rows = rng_of("subset", dataset.name, number, seed).permutation(len(dataset.features))[:n_rows]
-    return _parted(dataset, np.sort(rows), np.arange(0))
-
-
-def _parted(dataset: Dataset, train: NDArray[np.int64], test: NDArray[np.int64]) -> Fold:
-    standardiser = Standardiser.fit(dataset.features[train])
-    return Fold(
-        train_features=standardiser.transform(dataset.features[train]),
-        train_labels=dataset.labels[train] if dataset.class_names else dataset.labels,
-        test_features=standardiser.transform(dataset.features[test]),
-        test_labels=dataset.labels[test],
-        n_constant_features=int(standardiser.constant.sum()),
-        labellings={labelling.name: labelling.codes[train] for labelling in dataset.labellings},
-    )
+# The only parameter of supervised runs: solvers get class integers in place of one-hot labels (:func:`.integer_gamma`).
+LABELS, INTEGERS = "labels", "integers"
 
 
 class Kind(StrEnum):
@@ -146,11 +31,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class CellDefinition:
-    """One cell: paradigm and its parameters, kernel and method with their options, q, the split and the start.
+    """One cell: paradigm and its parameters, kernel and method with their options, q, the samples and the start.
 
-    With the split ``subsets`` a run is a draw of ``n_rows`` rows, with ``none`` it is all rows, once. A baseline has no
-    kernel, no start and no evaluation. ``labellings`` name what is ``given`` to alternative clustering and what is
-    ``sought``. ``n_components`` is q, or ``eigengap`` where each run has its own (:func:`.components_of`).
+    A baseline has no kernel, no start and no evaluation. ``labellings`` name what is ``given`` to alternative
+    clustering and what is ``sought``. ``n_components`` is q, or ``eigengap`` where each run has its own
+    (:func:`.components_of`).
     """
 
     dataset: str
@@ -163,9 +48,7 @@ class CellDefinition:
     kernel: Mapping[str, Any]
     method: Mapping[str, Any]
     n_components: int | str
-    split: Split
-    n_folds: int
-    n_rows: int | None
+    sampling: Sampling
     start: str
     evaluation: Mapping[str, Any]
 
@@ -173,13 +56,11 @@ class CellDefinition:
     def of(cls, batch: Batch) -> CellDefinition:
         """Return the definition that a batch carries."""
         values = dict(batch.definition)
-        values |= {"kind": Kind(values["kind"]), "split": Split(values["split"])}
+        sampling = {field.name: values.pop(field.name) for field in fields(Sampling)}
+        sampling |= {"split": Split(sampling["split"]), "scaling": Scaling(sampling["scaling"])}
+        values |= {"kind": Kind(values["kind"]), "sampling": Sampling(**sampling)}
         return cls(batch.dataset, batch.seed, batch.threads, **values)
 
     def fold(self, dataset: Dataset, number: int) -> Fold:
         """Return the samples of run ``number``."""
-        if self.split is Split.FOLDS:
-            return make_fold(dataset, number, self.n_folds, self.seed)
-        if self.n_rows is not None:
-            return make_subset(dataset, number, self.n_rows, self.seed)
-        return whole(dataset)
+        return self.sampling.fold(dataset, number, self.seed)

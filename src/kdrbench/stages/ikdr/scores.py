@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdrbench.baselines.classification import support_vector_machine
 from kdrbench.kernels.family import FloatArray
-from kdrbench.stages.ikdr.definition import Fold
+from kdrbench.stages.ikdr.folds import Fold
 
 
 class Metric(StrEnum):
@@ -21,6 +21,36 @@ class Metric(StrEnum):
     NMI = "nmi"
 
 
+class Optimality(StrEnum):
+    """What a projection is by the exact problem's gradient and curvature, whatever the method says of it."""
+
+    SECOND_ORDER = "second_order"
+    FIRST_ORDER = "first_order"
+    SADDLE = "saddle"
+    NOT_STATIONARY = "not_stationary"
+
+
+# Converged solvers end at this relative stationarity; a gradient evaluated again differs by its rounding.
+STATIONARY = 1e-6
+_ROOM = 1.01
+# A point that is stationary to 1e-6 has curvatures known no better. The safeguarded solver leaves what is below.
+CURVED = 1e-6
+
+
+def optimality_of(stationarity: float, curvature: float | None) -> Optimality:
+    """Return what first and second order say of a projection.
+
+    ``stationarity`` is |(I - WW') Phi W| / |Phi W|. ``curvature`` is that of :class:`.Certificate`, the smallest along
+    a tangent direction, ``None`` where it was not found: a stationary projection is then ``first_order``, which may be
+    a maximum or a saddle. NaN is not stationary.
+    """
+    if not stationarity <= _ROOM * STATIONARY:
+        return Optimality.NOT_STATIONARY
+    if curvature is None:
+        return Optimality.FIRST_ORDER
+    return Optimality.SECOND_ORDER if curvature >= -CURVED else Optimality.SADDLE
+
+
 @dataclass(frozen=True)
 class Scores:
     """What is known of a run's result, as columns of its record; ``None`` where there is no such number.
@@ -28,7 +58,9 @@ class Scores:
     ``quality_metric`` says what ``quality`` is; ``nmi_given`` is the agreement with the labelling that an alternative
     clustering was to differ from. Cost, feasibility and stationarity are those of a projection. ``curvature``,
     ``eigengap`` and ``eigengap_needed`` are those of :class:`.Certificate`, of supervised runs whose tangent space is
-    small enough for the whole Hessian.
+    small enough for the whole Hessian. ``train_accuracy`` is that of the classifier which gave the quality, on the
+    training samples, where there is a test part. ``optimality`` is an :class:`Optimality`, or empty where there is no
+    projection, and of controls, which are no solutions.
     """
 
     quality_metric: str
@@ -40,6 +72,8 @@ class Scores:
     eigengap: float | None = None
     eigengap_needed: float | None = None
     nmi_given: float | None = None
+    train_accuracy: float | None = None
+    optimality: str = ""
 
 
 def classification_metric(fold: Fold) -> Metric:
@@ -57,13 +91,17 @@ def quality_of_labels(labels: NDArray[Any], fold: Fold) -> float:
     return right if classification_metric(fold) is Metric.ACCURACY else 1.0 - right
 
 
-def projected_quality(projection: FloatArray, fold: Fold) -> float:
-    """Return the quality of an SVM that is fitted on the projected training samples.
+def projected_quality(projection: FloatArray, fold: Fold) -> tuple[float, float | None]:
+    """Return the quality of an SVM that is fitted on the projected training samples, and its training accuracy.
 
-    RBF kernel exp(-gamma d^2) with gamma = 1/q, C = 1, as in the papers' code.
+    RBF kernel exp(-gamma d^2) with gamma = 1/q, C = 1, as in the papers' code. Without a test part the quality is the
+    training error, and there is no other number. Some accuracies that the papers print are those of training samples.
     """
-    classifier = support_vector_machine().fit(fold.train_features @ projection, fold.train_labels)
-    return quality_of_labels(classifier.predict(fold.scored_features @ projection), fold)
+    train = fold.train_features @ projection
+    classifier = support_vector_machine().fit(train, fold.train_labels)
+    quality = quality_of_labels(classifier.predict(fold.scored_features @ projection), fold)
+    tested = len(fold.test_labels) > 0
+    return quality, float((classifier.predict(train) == fold.train_labels).mean()) if tested else None
 
 
 def normalised_mutual_information(first: NDArray[Any], second: NDArray[Any]) -> float:

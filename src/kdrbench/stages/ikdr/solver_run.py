@@ -15,18 +15,20 @@ from kdrbench.bench.run import RunResult, repeated
 from kdrbench.bench.run_files import RunFiles, read_array
 from kdrbench.bench.seeds import rng_of
 from kdrbench.evaluation import Evaluation
-from kdrbench.kernels import build_kernel
+from kdrbench.kernels import Combination, Kernel, build_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms import Task, build_task
-from kdrbench.problems import Problem
+from kdrbench.paradigms import Task
+from kdrbench.paradigms.task import SupervisedTask
+from kdrbench.problems import FactoredGamma, Problem, integer_gamma, supervised_gamma
 from kdrbench.solvers import Solver, eigengap_components, make_start, solve
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
-from kdrbench.stages.ikdr.definition import EIGENGAP, CellDefinition, Fold
+from kdrbench.stages.ikdr.definition import EIGENGAP, INTEGERS, LABELS, CellDefinition
+from kdrbench.stages.ikdr.folds import Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
-from kdrbench.stages.ikdr.scores import Scores, classification_metric, projected_quality
+from kdrbench.stages.ikdr.scores import Scores, classification_metric, optimality_of, projected_quality
 
 _COUNTED = ("value", "gradient", "hessian_vector", "hessian", "surrogate")
 
@@ -35,10 +37,11 @@ _COUNTED = ("value", "gradient", "hessian_vector", "hessian", "surrogate")
 class SolverRun:
     """One fold's problem, its solver, number of components and start.
 
-    ``exact`` is the problem without approximations, by which the referee evaluates.
+    ``exact`` is the problem without approximations and with one-hot labels, by which the referee evaluates.
     """
 
     solver: Solver
+    kernel: Kernel | Combination
     problem: Problem
     exact: Problem
     n_components: int
@@ -71,19 +74,25 @@ class SolverRun:
 
         The referee passes only orthonormal projections of finite cost.
         """
-        return {**self.fold.columns, "n_components": self.n_components, **asdict(self._scores(files))}
+        columns = {"n_components": self.n_components, "kernel_weights": weights_in_words(self.kernel)}
+        return {**self.fold.columns, **columns, **asdict(self._scores(files))}
 
     def _scores(self, files: RunFiles) -> Scores:
         projection, problem = read_array(files.array(PROJECTION)), self.exact.fresh()
         if projection is None:
             return Scores(classification_metric(self.fold))
+        stationarity = relative_stationarity(projection, problem.gradient(projection))
+        second_order = _second_order(problem, projection)
+        quality, train_accuracy = projected_quality(projection, self.fold)
         return Scores(
             classification_metric(self.fold),
-            quality=projected_quality(projection, self.fold),
+            quality=quality,
+            train_accuracy=train_accuracy,
             cost=-problem.value(projection),
             feasibility=feasibility_error(projection),
-            stationarity=relative_stationarity(projection, problem.gradient(projection)),
-            **_second_order(problem, projection),
+            stationarity=stationarity,
+            optimality="" if is_control(self.solver) else optimality_of(stationarity, second_order.get("curvature")),
+            **second_order,
         )
 
 
@@ -107,19 +116,33 @@ def make_solver_run(cell: CellDefinition, solver: Solver, memory_mib: float, num
     Raises ``InputError`` when the problem lacks an oracle that the solver requires.
     """
     asked = Evaluation(**cell.evaluation, threads=cell.threads, memory_mib=memory_mib)
-    task = _task(cell, fold, asked)
+    task = _task(fold, supervised_gamma(fold.train_labels), asked)
     q = components_of(cell, fold, task)
     kernel = build_kernel(cell.kernel, fold.train_features, q, task.alignment_target)
-    problem = task.first_problem(kernel)
+    mistaken = cell.parameters.get(LABELS) == INTEGERS
+    given = _task(fold, integer_gamma(fold.train_labels), asked) if mistaken else task
+    problem = given.first_problem(kernel)
     # The referee does not evaluate by approximations, nor by evaluators that lack oracles or take long.
     usual = replace(asked, evaluator="auto", tolerance=0.0)
-    exact = problem if asked == usual else _task(cell, fold, usual).first_problem(kernel)
+    exact = problem if asked == usual and not mistaken else replace(task, evaluation=usual).first_problem(kernel)
     check_oracles(solver, problem)
-    return SolverRun(solver, problem, exact, q, partial(start_of, cell, number, q), fold)
+    return SolverRun(solver, kernel, problem, exact, q, partial(start_of, cell, number, q), fold)
 
 
-def _task(cell: CellDefinition, fold: Fold, evaluation: Evaluation) -> Task:
-    return build_task(cell.paradigm, cell.parameters, fold.train_features, fold.train_labels, evaluation=evaluation)
+def _task(fold: Fold, gamma: FactoredGamma, evaluation: Evaluation) -> SupervisedTask:
+    return SupervisedTask(fold.train_features, gamma, len(np.unique(fold.train_labels)), evaluation)
+
+
+def weights_in_words(kernel: Kernel | Combination) -> str:
+    """Return the weights of a combination in the order of its members, as in ``1, 0.25``; nothing for one kernel."""
+    if not isinstance(kernel, Combination):
+        return ""
+    return ", ".join(f"{term.weight:.4g}" for term in kernel.terms)
+
+
+def is_control(solver: Solver) -> bool:
+    """Return whether a solver is a control: what it returns is no solution."""
+    return bool(getattr(solver, "control", False))
 
 
 def start_of(cell: CellDefinition, number: int, n_components: int, problem: Problem) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -29,11 +29,9 @@ from kdrbench.stages.ikdr.config import (
     labellings_of,
     method_of,
     parameters_of,
-    rows_of,
-    runs_of,
-    split_of,
 )
 from kdrbench.stages.ikdr.definition import EIGENGAP, NO_KERNEL, SUPERVISED, CellDefinition, Kind
+from kdrbench.stages.ikdr.sampling import sampling_of
 from kdrbench.stages.ikdr.scores import Metric, classification_metric
 from kdrbench.stages.ikdr.solver_run import make_solver_run
 
@@ -64,18 +62,22 @@ def _schema() -> dict[str, Any]:
 class IKDRRecord(Record):
     """One run of a solver or baseline; ``None`` where it left no such number.
 
-    ``run`` is a fold, a subset, or 0 for all rows. ``time_s`` and ``cpu_s`` are those of its first (cold) solve or fit.
-    A short one is repeated: ``warm_s`` and ``warm_cpu_s`` are the medians of its ``repeats``, ``warm_iqr_s`` is their
-    interquartile range. A run killed at its time limit has ``time_s`` equal to the limit; one that ended without a
-    result has the time of its last trace line. ``evaluation`` says how the problem was evaluated, and why.
+    ``run`` is a fold, a subset, or 0 for all rows; folds count on through the partitions, of which ``partition`` is the
+    number. ``time_s`` and ``cpu_s`` are those of its first (cold) solve or fit. A short one is repeated: ``warm_s`` and
+    ``warm_cpu_s`` are the medians of its ``repeats``, ``warm_iqr_s`` is their interquartile range. A run killed at its
+    time limit has ``time_s`` equal to the limit; one that ended without a result has the time of its last trace line.
+    ``evaluation`` says how the problem was evaluated, and why.
 
     Clusterings have the number of their ``rounds``, ``iterations`` over all of them, no counts of
     calls, and say whether their degrees existed (``uses_degrees``). ``quality`` is what ``quality_metric`` says:
     accuracy on the ``n_test`` test samples, or, where there are none, the error on the training samples; of clusterings
-    the NMI with the classes. Of alternative clusterings it is the NMI with the labelling they should find, and
+    the NMI with the classes. ``train_accuracy`` is that of the same classifier on the training samples, of solvers with
+    a test part. Of alternative clusterings it is the NMI with the labelling they should find, and
     ``nmi_given`` that with the one they should differ from. ``cost`` to ``eigengap_needed`` belong to the last
     orthonormal projection that the referee evaluated; the last three, of second order, are known of supervised runs in
-    small tangent spaces. Of a baseline (``kernel``: ``none``) only the quality is known.
+    small tangent spaces. ``optimality`` says what the referee found of it (:class:`.Optimality`), empty where there is
+    no projection, and of controls. ``kernel_weights`` are those of a combination's members, in their order. Of a
+    baseline (``kernel``: ``none``) only the quality is known.
     """
 
     SCHEMA_VERSION: ClassVar[int] = 7
@@ -85,6 +87,8 @@ class IKDRRecord(Record):
     method: str
     paradigm: str
     split: str
+    partition: int
+    kernel_weights: str = ""
     warm_s: float | None = None
     warm_cpu_s: float | None = None
     warm_iqr_s: float | None = None
@@ -101,11 +105,13 @@ class IKDRRecord(Record):
     cost: float | None = None
     quality_metric: str
     quality: float | None = None
+    train_accuracy: float | None = None
     feasibility: float | None = None
     stationarity: float | None = None
     curvature: float | None = None
     eigengap: float | None = None
     eigengap_needed: float | None = None
+    optimality: str = ""
     nmi_given: float | None = None
     n_train: int
     n_test: int
@@ -169,7 +175,7 @@ class IKDRStage(Stage):
         return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
-        """Return the fold's sizes, the metric, and q where it does not follow a rule."""
+        """Return the fold's partition and sizes, the metric, and q where it does not follow a rule."""
         cell = CellDefinition.of(batch)
         fold = cell.fold(dataset, number)
         return {
@@ -189,9 +195,7 @@ def _shared_definition(experiment: Config, entry: DatasetEntry) -> dict[str, Any
         "parameters": parameters_of(experiment, entry),
         "labellings": labellings_of(experiment, entry.name),
         "n_components": experiment["components"][entry.name],
-        "split": str(split_of(experiment)),
-        "n_folds": runs_of(experiment),
-        "n_rows": rows_of(experiment, entry.name),
+        **asdict(sampling_of(experiment, entry.name)),
     }
 
 
@@ -220,7 +224,8 @@ def _baseline_part(config: Config, baseline: str) -> tuple[dict[str, Any], tuple
 
 def _cell(entry: DatasetEntry, names: tuple[str, ...], definition: dict[str, Any], roots: tuple[str, ...]) -> Cell:
     run_s = estimated_seconds(definition, entry)
-    return Cell(entry.name, names, definition, definition["n_folds"], roots, run_s)
+    n_runs = definition["n_folds"] * definition["partitions"]
+    return Cell(entry.name, names, definition, n_runs, roots, run_s)
 
 
 def estimated_seconds(definition: Mapping[str, Any], entry: DatasetEntry) -> float:

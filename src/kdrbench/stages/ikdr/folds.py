@@ -1,0 +1,204 @@
+"""The samples of a run: folds of a partition, random subsets, or all rows, scaled by what the run may know."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import islice
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.bench.seeds import rng_of, seed_of
+from kdrbench.datasets import Dataset, Standardiser
+from kdrbench.errors import InputError, unknown_name
+from kdrbench.kernels.family import FloatArray
+
+# What the labelling is called that is the data set's classes.
+CLASSES = "classes"
+_Rows = NDArray[np.int64]
+
+
+class Split(StrEnum):
+    """What the runs of a cell are made on.
+
+    ``folds``: the training parts of a cross validation, scored on the test parts; ``none``: all rows, once, without a
+    test part; ``subsets``: repeated draws of some of the rows, without a test part either.
+    """
+
+    FOLDS = "folds"
+    NONE = "none"
+    SUBSETS = "subsets"
+
+
+class Scaling(StrEnum):
+    """By whose mean and spread test samples are standardised: those of the ``training`` samples, or their ``own``.
+
+    With ``own`` each test sample depends on all others of its fold. That is a leak, which the papers' protocol has.
+    """
+
+    TRAINING = "training"
+    OWN = "own"
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Standardised training and test samples with their class codes; the test part may be empty.
+
+    Where a data set has no classes, the codes are empty. ``labellings`` are other classes of the training samples.
+    ``partition`` is the number of the partition that a fold is of.
+    """
+
+    train_features: FloatArray
+    train_labels: NDArray[np.int64]
+    test_features: FloatArray
+    test_labels: NDArray[np.int64]
+    n_constant_features: int
+    labellings: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    partition: int = 0
+
+    def labelling(self, name: str) -> NDArray[np.int64]:
+        """Return the training samples' codes in a labelling, ``classes`` being one.
+
+        Raises ``InputError`` naming those there are.
+        """
+        known = {CLASSES: self.train_labels, **self.labellings}
+        if name not in known:
+            raise InputError(unknown_name("labelling", name, sorted(known)))
+        return known[name]
+
+    @property
+    def scored_features(self) -> FloatArray:
+        """The samples that a result is scored on: the test part, or the training part where there is none."""
+        return self.test_features if len(self.test_labels) else self.train_features
+
+    @property
+    def scored_labels(self) -> NDArray[np.int64]:
+        """Their class codes."""
+        return self.test_labels if len(self.test_labels) else self.train_labels
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """Its partition and sizes, as columns of a record."""
+        return {
+            "partition": self.partition,
+            "n_train": len(self.train_labels),
+            "n_test": len(self.test_labels),
+            "n_features": self.train_features.shape[1],
+            "n_constant_features": self.n_constant_features,
+        }
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the runs of a cell get their samples.
+
+    With the split ``folds``, run ``number`` is fold ``number % n_folds`` of partition ``number // n_folds``; each
+    partition is another draw. With ``subsets`` it is one of ``n_folds`` draws of ``n_rows`` rows. With ``none`` there
+    is one run.
+    """
+
+    split: Split
+    n_folds: int
+    n_rows: int | None = None
+    partitions: int = 1
+    stratified: bool = True
+    scaling: Scaling = Scaling.TRAINING
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs of a cell."""
+        return self.n_folds * self.partitions
+
+    def fold(self, dataset: Dataset, number: int, seed: int) -> Fold:
+        """Return the samples of run ``number``."""
+        if self.split is Split.FOLDS:
+            drawn = {"stratified": self.stratified, "scaling": self.scaling}
+            return make_fold(dataset, number, self.n_folds, seed, **drawn)  # type: ignore[arg-type]
+        if self.n_rows is not None:
+            return make_subset(dataset, number, self.n_rows, seed)
+        return whole(dataset)
+
+
+def make_fold(
+    dataset: Dataset,
+    number: int,
+    n_folds: int,
+    seed: int,
+    *,
+    stratified: bool = True,
+    scaling: Scaling = Scaling.TRAINING,
+) -> Fold:
+    """Return fold ``number % n_folds`` of partition ``number // n_folds``.
+
+    The partition depends on the data set's name, the seed and its own number alone. It is ``stratified``, or shuffled
+    without regard to classes; a test fold may lack a class.
+
+    Raises ``InputError`` when a class has a single member (its fold would leave training without the class), when no
+    class has as many members as there are folds, or when shuffling leaves a training part without a class.
+    """
+    _check_counts(dataset, n_folds)
+    partition, place = divmod(number, n_folds)
+    # Partition 0 has no word of its own: its draw is that of an experiment with one partition.
+    axes = ("split", dataset.name, seed, *([partition] if partition else []))
+    train, test = next(islice(_parts(dataset, n_folds, seed_of(*axes) % 2**32, stratified=stratified), place, None))
+    missing = np.flatnonzero(np.bincount(dataset.labels[train], minlength=len(dataset.class_names)) == 0)
+    if missing.size:
+        raise InputError(
+            f"data set {dataset.name!r}: without stratification fold {place} of partition {partition} leaves class "
+            f"{dataset.class_names[missing[0]]!r} out of its training part; use stratified folds or another seed"
+        )
+    return replace(_parted(dataset, train, test, scaling), partition=partition)
+
+
+def _check_counts(dataset: Dataset, n_folds: int) -> None:
+    counts = np.bincount(dataset.labels, minlength=len(dataset.class_names))
+    if counts.min() < 2:
+        lonely = dataset.class_names[int(counts.argmin())]
+        raise InputError(
+            f"data set {dataset.name!r}: class {lonely!r} has {counts.min()} member(s); cross validation needs at "
+            "least 2, so that each training fold holds each class; leave the class out"
+        )
+    if counts.max() < n_folds:
+        raise InputError(f"data set {dataset.name!r}: no class has {n_folds} members; use at most {counts.max()} folds")
+
+
+def _parts(dataset: Dataset, n_folds: int, seed: int, *, stratified: bool) -> Iterator[tuple[_Rows, _Rows]]:
+    """Yield the rows of the training and of the test part of each fold."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    splitter = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        # Some class has fewer members than there are folds: allowed here.
+        warnings.simplefilter("ignore", UserWarning)
+        yield from cast("Iterator[tuple[_Rows, _Rows]]", splitter.split(dataset.features, dataset.labels))
+
+
+def whole(dataset: Dataset) -> Fold:
+    """Return all rows, in their order, without a test part."""
+    return _parted(dataset, np.arange(len(dataset.features)), np.arange(0))
+
+
+def make_subset(dataset: Dataset, number: int, n_rows: int, seed: int) -> Fold:
+    """Return ``n_rows`` rows drawn without replacement, without a test part.
+
+    The draw depends on the data set's name, its ``number`` and the seed alone.
+    """
+    rows = rng_of("subset", dataset.name, number, seed).permutation(len(dataset.features))[:n_rows]
+    return _parted(dataset, np.sort(rows), np.arange(0))
+
+
+def _parted(dataset: Dataset, train: _Rows, test: _Rows, scaling: Scaling = Scaling.TRAINING) -> Fold:
+    standardiser = Standardiser.fit(dataset.features[train])
+    of_test = Standardiser.fit(dataset.features[test]) if scaling is Scaling.OWN else standardiser
+    return Fold(
+        train_features=standardiser.transform(dataset.features[train]),
+        train_labels=dataset.labels[train] if dataset.class_names else dataset.labels,
+        test_features=of_test.transform(dataset.features[test]),
+        test_labels=dataset.labels[test],
+        n_constant_features=int(standardiser.constant.sum()),
+        labellings={labelling.name: labelling.codes[train] for labelling in dataset.labellings},
+    )
