@@ -28,7 +28,6 @@ from kdrbench.reports.records import (
     table_of,
 )
 from kdrbench.reports.tables.kpca_cells import TABLES, table_names
-from kdrbench.reports.tables.partitions import is_redrawn
 
 TABLE_KINDS = ("tex", "html", "csv", "json")
 FIGURE_KINDS = ("pdf", "png", "json")

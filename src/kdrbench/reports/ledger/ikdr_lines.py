@@ -49,7 +49,9 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[
             tables.append(table)
         of_experiment = runs[runs["experiment"] == name]
         for cell in compared_cells(of_experiment, experiment, partitions=partitions):
-            names = published_axes({"dataset": cell.dataset, "kernel": cell.kernel, "method": cell.method})
+            # A protocol may ask for the converged variant of a printed method.
+            method = cell.method.removesuffix(f"_{CONVERGED}") if by_protocol else cell.method
+            names = published_axes({"dataset": cell.dataset, "kernel": cell.kernel, "method": method})
             place = (*table.values(), *names.values(), cell.metric)
             entry = found.setdefault(place, _Found())
             if not by_protocol:
@@ -66,7 +68,8 @@ def _ours(
     axes: Axes, name: str, cell: IkdrCell, runs: pd.DataFrame, entry: _Found, partitions: Partitions, config: Config
 ) -> Ours:
     methods = _by_method(runs, name, cell.dataset)
-    protocol, number = list(entry.protocol), cell.published
+    number = cell.published
+    protocol = [(label, Compared(one.ours, number, one.error)) for label, one in entry.protocol]
     if number and number.protocol == TRAINING and axes["metric"] == Metric.ACCURACY:
         trained = _training(methods.get((cell.kernel, cell.method)), cell, config["experiments"][name], partitions)
         protocol = [(TRAINING, trained), *protocol] if trained else protocol

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from kdrbench.reports.records import IKDR, Config, experiments_of
+from kdrbench.reports.records import IKDR, Config, experiments_of, is_redrawn
 from kdrbench.status import Status
 
 # Two means have a standard deviation, but say next to nothing.
@@ -76,8 +76,3 @@ def _place(experiment: Mapping[str, Any], dataset: str, kernel: str, method: str
         str(experiment.get("folds")),
         str(experiment.get("components", {}).get(dataset)),
     )
-
-
-def is_redrawn(experiment: Mapping[str, Any]) -> bool:
-    """Return whether the experiment repeats its cross validation on partitions drawn again."""
-    return int(experiment.get("partitions", 1)) > 1
