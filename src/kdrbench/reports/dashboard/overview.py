@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from kdrbench.reports.claims.claim import Decision
 from kdrbench.reports.dashboard.runs import run_name
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.records import IKDR, NO_KERNEL, Config, experiments_of, losing_cells, n_runs, random_ones, runs_of
@@ -88,7 +89,7 @@ def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
     for claim in claims:
         groups["All claims"].append(claim["verdict"])
         groups.setdefault(paper_label(claim["paper"]), []).append(claim["verdict"])
-    order = ["confirmed", "contradicted", "undecided"]
+    order = [str(decision) for decision in Decision]
     return [_bar(title, verdicts, order) for title, verdicts in groups.items()]
 
 
