@@ -26,7 +26,8 @@ def series_of(records: Records) -> list[SizeSeries]:
     runs = records.runs
     if runs.empty or not {*TIME_COLUMNS, "iterations"} <= set(runs.columns):
         return []
-    return size_series(undisturbed(runs), records.config)
+    clean = undisturbed(runs)
+    return [] if clean.empty else size_series(clean, records.config)
 
 
 def quadratic_time(records: Records) -> Found:
