@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kdrbench.reports.claims.claim import NO_RECORDS, Found, Records, undecided
+from kdrbench.reports.claims.claim import NO_RECORDS, Found, Records, undecided, undisturbed
 from kdrbench.reports.records import Split
 from kdrbench.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
 from kdrbench.reports.tables.published_numbers import our_name, paper_label, published_name, published_numbers
@@ -150,11 +150,6 @@ def timed_cells(records: Records, tables: Sequence[PrintedTable], methods: Seque
     disturbed = [cell.name for cell in clean if cell.numbers("time_s").empty]
     lacking = (f"undisturbed times of {'; '.join(disturbed)}",) if disturbed else ()
     return Coverage(tuple(cell for cell in clean if cell.name not in disturbed), found.missing + lacking)
-
-
-def undisturbed(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs whose times count: they owned their cores, whose speed did not drift."""
-    return runs[(runs["timed"].astype(str) == "True") & (runs["drifted"].astype(str) == "False")]
 
 
 def _printed(table: PrintedTable, metric: str, methods: Sequence[str]) -> list[Place]:

@@ -5,8 +5,8 @@ They are decided by the series of made data, which are this project's own: the p
 
 from __future__ import annotations
 
-from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, undecided
-from kdrbench.reports.claims.coverage import RIVALS, TIME_COLUMNS, undisturbed
+from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, undecided, undisturbed
+from kdrbench.reports.claims.coverage import RIVALS, TIME_COLUMNS
 from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.size_series import (
     ALL_PAIRS,

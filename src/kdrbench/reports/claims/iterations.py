@@ -164,7 +164,8 @@ def start_of_ism(records: Records) -> Found:
         evidence = f"lower in {lower}, tied in {len(gaps) - lower - higher}, higher in {higher} of {asked} runs; "
         medians = [_median_iterations(coverage.of(method)) for method in ("ism", _RANDOM)]
         evidence += f"median iterations {medians[0]:g} against {medians[1]:g}"
-        return decided_by_share(len(gaps) - higher, asked, evidence, unit="runs")
+        note = "Both stop when eigenvalues settle, which is not always where the cost does."
+        return decided_by_share(len(gaps) - higher, asked, evidence, note, "runs")
 
     return decided_on(coverage, judge)
 
