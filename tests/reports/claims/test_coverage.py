@@ -74,11 +74,13 @@ def test_a_missing_or_failed_run_loses_its_cell(change):
     assert [cell.complete("cost") for cell in coverage.cells] == [False] + [True] * 7
 
 
-def test_of_two_experiments_of_a_table_the_more_complete_one_counts():
+@pytest.mark.parametrize("first", [True, False])
+def test_of_two_experiments_of_a_table_the_more_complete_one_counts(first):
     config = copy.deepcopy(CONFIG)
     config["experiments"]["short"] = config["experiments"]["four"]
     short = [run("wine", "ism", fold, experiment="short", cost=-1.0) for fold in range(3)]
-    coverage = covered(records(*short, *cells("four", "ism"), config=config))
+    whole = cells("four", "ism")
+    coverage = covered(records(*(short + whole if first else whole + short), config=config))
     assert all(cell.complete("cost") for cell in coverage.cells)
 
 

@@ -102,6 +102,17 @@ def test_quadratic_time_is_contradicted_by_other_exponents_or_unlike_ones(expone
     assert quadratic_time(records(*rows)).decision is Decision.CONTRADICTED
 
 
+def test_slopes_must_be_alike_also_where_intervals_are_wide():
+    # A wave that leaves the slope at 2.45 and widens its interval to 2.15 and below 2.25, but not to 1.8.
+    rows = grown("dg", 2.45)
+    for row, sign in zip(rows, (1, -1, -1, 1), strict=True):
+        row["time_s"] *= 2.0 ** (0.11 * sign)
+    found = quadratic_time(records(*grown("ism", 1.8), *rows))
+    assert (found.decision, found.measure) == (Decision.CONTRADICTED, "0 of 2 solvers (0 %)")
+    assert "DG n^2.45 (95 %: 2.15 to 2.75)" in found.evidence
+    assert quadratic_time(records(*grown("ism", 2.2), *rows)).decision is Decision.CONFIRMED
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
