@@ -197,6 +197,7 @@ def test_the_whole_grid_is_that_of_the_papers():
         "ismplus_table6": 4 * (9 + 2),
         "ismplus_eigengap": 4 * 2 * 2,
         "ismplus_eigengap_clusters": 4 * 2 * 2,
+        "start_of_ism": 2 * 2 * 2 * 10,
         "figure1a": 3 * 2,
         # sizes x solvers
         "scaling": 8 * 6,
