@@ -15,14 +15,21 @@ def test_every_claim_is_undecided_without_records_and_says_what_is_missing():
 
 
 def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
-    claim = Claim("c", "n < 5.", "Paper", "Table 1", lambda records: Found(Decision.CONTRADICTED, "n = 7 & more", "so"))
+    claim = Claim(
+        "c",
+        "n < 5.",
+        "Paper",
+        "Table 1",
+        lambda records: Found(Decision.CONTRADICTED, "n = 7 & more", "so", "7 of 9 (77 %)"),
+    )
     found = [(claim, claim.decide(Records()))]
     write_claims(found, tmp_path / "claims", ["demo_supervised", "the KPCA trick"])
     page = (tmp_path / "claims.html").read_text()
     assert page == claims_html(found, ["demo_supervised", "the KPCA trick"])
     assert "made from: demo_supervised, the KPCA trick." in page
-    assert "1 claims: 0 confirmed, 1 contradicted, 0 undecided" in page
+    assert "1 claims: 0 confirmed, 0 mostly, 1 contradicted, 0 undecided" in page
     assert "n &lt; 5." in page
+    assert "<td>7 of 9 (77 %)</td>" in page
     assert "n = 7 &amp; more" in page
     assert json.loads((tmp_path / "claims.json").read_text()) == [
         {
@@ -30,6 +37,7 @@ def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
             "paper": "Paper",
             "where": "Table 1",
             "verdict": "contradicted",
+            "measure": "7 of 9 (77 %)",
             "evidence": "n = 7 & more",
             "note": "so",
         }

@@ -198,7 +198,12 @@ def test_runs_of_every_system_are_counted_listed_and_named(grid):
 def test_claims_are_counted_by_paper():
     all_claims, paper = claims_of([a_claim(), a_claim() | {"verdict": "undecided"}])
     assert (all_claims.title, all_claims.total, paper.title) == ("All claims", 2, "NeurIPS 2019")
-    assert [share.count for share in paper.shares] == [1, 0, 1]
+    assert {share.name: share.count for share in paper.shares} == {
+        "confirmed": 1,
+        "mostly": 0,
+        "contradicted": 0,
+        "undecided": 1,
+    }
     assert claims_of([]) == []
 
 

@@ -1,38 +1,42 @@
-"""What a claim is, the records it is decided from, the decision, and the cells that claims compare."""
+"""What a claim is, the records it is decided from, and the decision with its evidence and its measure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, NO_KERNEL, Config, is_scaling
-from kdrbench.reports.tables.cells import COMPLETED
-from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
-from kdrbench.status import Status
+from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config
+from kdrbench.reports.tables.published_numbers import our_name, published_numbers
 
-RIVALS = ("dg", "sm", "gm")
+# Shares of what is counted: what a claim needs to hold mostly, and where the paper itself says "normally".
+MOSTLY_FROM, NORMALLY_FROM = 0.8, 0.9
+# How the evidence of an undecided claim begins.
+NO_RECORDS = "no records: "
 
 
 class Decision(StrEnum):
     """How the records decide a claim; ``undecided`` where they lack what it needs."""
 
     CONFIRMED = "confirmed"
+    MOSTLY = "mostly"
     CONTRADICTED = "contradicted"
     UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
 class Found:
-    """A decision with the numbers it rests on; ``note`` says what a fair reader should know beside them."""
+    """A decision with the numbers it rests on; ``note`` says what a fair reader should know beside them.
+
+    ``measure`` is the one number to remember, in few words: "195 of 203 runs (96 %)".
+    """
 
     decision: Decision
     evidence: str
     note: str = ""
+    measure: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,17 +60,10 @@ class Records:
         names = {"runs": IKDR, "kpca": KPCA_TRICK, "tricks": KPCA_FIGURES, "low_rank": LOW_RANK}
         return cls(**{name: tables[system] for name, system in names.items() if system in tables}, config=config)
 
-    @property
-    def solved(self) -> pd.DataFrame:
-        """Runs of solvers that did not fail; without columns where there are no records."""
-        if self.runs.empty:
-            return self.runs
-        return self.runs[(self.runs["kernel"] != NO_KERNEL) & (self.runs["status"] != str(Status.FAILED))]
-
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper, where it or the numbers for it are printed, and the function that decides it.
+    """A sentence of a paper in our words, where it or the numbers for it are printed, and the function that decides it.
 
     ``where`` is a table, figure or theorem; empty for a sentence of the running text.
     """
@@ -78,14 +75,36 @@ class Claim:
     decide: Callable[[Records], Found]
 
 
-def undecided(missing: str) -> Found:
+def undecided(missing: str, note: str = "") -> Found:
     """Return that the records lack something."""
-    return Found(Decision.UNDECIDED, f"no records: {missing}")
+    return Found(Decision.UNDECIDED, f"{NO_RECORDS}{missing}", note)
 
 
 def confirmed_if(holds: bool, evidence: str, note: str = "") -> Found:
-    """Return a decided claim."""
+    """Return a decided claim that can only hold or fail."""
     return Found(Decision.CONFIRMED if holds else Decision.CONTRADICTED, evidence, note)
+
+
+def decided_by_share(
+    n_holding: int, n_total: int, evidence: str, note: str = "", unit: str = "cells", normally: bool = False
+) -> Found:
+    """Return a claim decided by how many ``unit`` of all it holds in.
+
+    Confirmed if it holds in all, or, where the paper says ``normally``, in nine of ten; mostly if in four of five;
+    contradicted if in fewer. Nothing to count decides nothing.
+    """
+    if n_total == 0:
+        return undecided(f"no {unit} to count")
+    measure = share_of(n_holding, n_total, unit)
+    share = n_holding / n_total
+    if share >= (NORMALLY_FROM if normally else 1.0):
+        return Found(Decision.CONFIRMED, evidence, note, measure)
+    return Found(Decision.MOSTLY if share >= MOSTLY_FROM else Decision.CONTRADICTED, evidence, note, measure)
+
+
+def share_of(n_holding: int, n_total: int, unit: str) -> str:
+    """Return "195 of 203 runs (96 %)"; rounded down, so that only all are 100 %."""
+    return f"{n_holding} of {n_total} {unit}" + (f" ({100 * n_holding // n_total} %)" if n_total else "")
 
 
 def listed(names: list[str], most: int = 3) -> str:
@@ -94,49 +113,12 @@ def listed(names: list[str], most: int = 3) -> str:
     return "; ".join(names[:most]) + more
 
 
-@dataclass(frozen=True)
-class PairOfCells:
-    """Numbers of one solver and a ``rival`` in one cell, on the folds that both have.
-
-    ``ended`` says where both came to their own end.
-    """
-
-    experiment: str
-    dataset: str
-    kernel: str
-    rival: str
-    ours: NDArray[np.float64]
-    theirs: NDArray[np.float64]
-    ended: NDArray[np.bool_]
-
-    @property
-    def name(self) -> str:
-        """The cell in words."""
-        return (
-            f"{self.experiment}: {dataset_label(self.dataset)}, {kernel_label(self.kernel)}, {method_label(self.rival)}"
-        )
+def papers_datasets(paper: str, *tables: str) -> frozenset[str]:
+    """Return our names of the data sets for which a paper prints numbers, in the named tables or in any."""
+    printed = [axes for axes in published_numbers(paper=paper) if not tables or axes["table"] in tables]
+    return frozenset(our_name("dataset", axes["dataset"], paper) for axes in printed)
 
 
-def cells_of(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
-    """Yield experiment, data set and kernel of each cell with its runs; scaling series and baselines are left out."""
-    if runs.empty:
-        return
-    chosen = runs[(runs["kernel"] != NO_KERNEL) & ~runs["experiment"].map(is_scaling)]
-    for (experiment, dataset, kernel), group in chosen.groupby(["experiment", "dataset", "kernel"], sort=False):
-        yield (str(experiment), str(dataset), str(kernel)), group
-
-
-def beside(runs: pd.DataFrame, metric: str, solver: str, rivals: tuple[str, ...]) -> list[PairOfCells]:
-    """Return each cell in which ``solver`` and a rival have numbers for the same folds."""
-    pairs = []
-    for place, group in cells_of(runs):
-        numbers, statuses = (group.pivot(index="run", columns="method", values=value) for value in (metric, "status"))
-        for rival in rivals:
-            if not {solver, rival} <= set(numbers):
-                continue
-            both = numbers[[solver, rival]].dropna()
-            if not both.empty:
-                ended = statuses.loc[both.index, [solver, rival]].isin([*map(str, COMPLETED)]).all(axis=1)
-                ours, theirs = both.to_numpy(float).T
-                pairs.append(PairOfCells(*place, rival, ours, theirs, ended.to_numpy(bool)))
-    return pairs
+def undisturbed(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs whose times count: they owned their cores, whose speed did not drift."""
+    return runs[(runs["timed"].astype(str) == "True") & (runs["drifted"].astype(str) == "False")]

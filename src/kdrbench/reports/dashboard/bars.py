@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from kdrbench.reports.claims.claim import Decision
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.published_vs_ours import COUNTED, EFFECTS, judged, place_label
 from kdrbench.reports.tables.published_numbers import paper_label
@@ -59,7 +60,7 @@ def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
     for claim in claims:
         groups["All claims"].append(claim["verdict"])
         groups.setdefault(paper_label(claim["paper"]), []).append(claim["verdict"])
-    order = ["confirmed", "contradicted", "undecided"]
+    order = [str(decision) for decision in Decision]
     return [bar_of(title, verdicts, order) for title, verdicts in groups.items()]
 
 

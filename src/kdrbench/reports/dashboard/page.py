@@ -33,7 +33,7 @@ from kdrbench.reports.tables.table import Entry, Table
 from kdrbench.reports.tables.verdicts import VERDICT_RULES
 
 _CLAIMS = "claims"
-_CLAIM = ("claim", "paper", "where", "verdict", "evidence", "note")
+_CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
 _CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
 # Numbers of cells without one: they sort behind all others.
 _LAST = 1e300

@@ -30,6 +30,8 @@ _NAMES = {
         "pca_spectral_clustering": "pca",
     },
 }
+# The paper that uses a part of Cancer and prints the name of the whole.
+_OWN_ROWS_OF = "ismplus"
 # As pages print them.
 _PAPERS = {
     "neurips2019": "NeurIPS 2019",
@@ -130,17 +132,21 @@ def published_name(axis: str, ours: str) -> str:
     return _NAMES[axis].get(ours, ours)
 
 
+def our_name(axis: str, printed: str, paper: str) -> str:
+    """Return our name of a printed ``dataset`` or ``kernel``: the Cancer data of ISM+ are not those of NeurIPS 2019."""
+    if axis == "dataset" and paper != _OWN_ROWS_OF:
+        return printed
+    inverse = {name: ours for ours, name in _NAMES[axis].items()}
+    return inverse.get(printed, printed)
+
+
 def published_numbers(**table: str) -> list[dict[str, str]]:
-    """Return the axes of every number printed in the named paper, table and setting, in print order.
+    """Return the axes of every number printed with the named axes (paper, table, setting, ...), in print order.
 
     Cells in which no number is printed ("N/A", "-") are left out.
     """
-    wanted = tuple(table[name] for name in _AXES[:3])
-    return [
-        dict(zip(_AXES, axes, strict=True))
-        for axes, row in _rows().items()
-        if axes[:3] == wanted and row["status"] != "not_available"
-    ]
+    printed = [dict(zip(_AXES, axes, strict=True)) for axes, row in _rows().items() if row["status"] != "not_available"]
+    return [axes for axes in printed if all(axes[name] == value for name, value in table.items())]
 
 
 def numbers_of(paper: str, table: str) -> list[dict[str, str]]:

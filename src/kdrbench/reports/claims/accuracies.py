@@ -1,0 +1,155 @@
+"""Claims on how well projections of ISM classify, and on the rule that chooses q (NeurIPS 2019 and ISM+)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, listed, share_of, undecided
+from kdrbench.reports.claims.coverage import (
+    PLUS_5,
+    TABLE_4,
+    TABLE_5,
+    Coverage,
+    OwnCell,
+    decided_on,
+    experiment_cells,
+    printed_cells,
+)
+from kdrbench.reports.records import Metric, Split
+from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
+from kdrbench.reports.tables.published_numbers import find_published, our_name, published_numbers
+
+LEAST_ACCURACY = 0.95
+# Half a unit of the last digit that the papers print of a share.
+LEVEL = 5e-4
+_BASELINES = ("svm", "lda", "pca_svm")
+# The experiments that run the rule, and those whose q fits the printed costs.
+_RULES = {"ismplus_eigengap": "ismplus_table5", "ismplus_eigengap_clusters": "ismplus_table6"}
+
+
+def accuracy_above(records: Records) -> Found:
+    """Decide "supervised accuracy is never below 95 %" by ISM's mean over the ten test folds of each cell.
+
+    The note names printed accuracies below 95 %, and what comes out by training samples where these are recorded.
+    """
+    coverage = printed_cells(records, (TABLE_4, TABLE_5), Metric.ACCURACY, ("ism",), ("quality",))
+
+    def judge() -> Found:
+        means = {cell.name: mean_of(cell) for cell in coverage.cells}
+        below = [_percent(name, mean) for name, mean in means.items() if mean is None or mean < LEAST_ACCURACY]
+        reached = len(means) - len(below)
+        evidence = f"{share_of(reached, len(means), 'cells')} reach 95 % on test folds"
+        evidence += f"; below: {listed(below)}" if below else ""
+        return decided_by_share(reached, len(means), evidence, f"{_printed_below()} {_of_training(coverage)}".strip())
+
+    return decided_on(coverage, judge)
+
+
+def mean_of(cell: OwnCell, column: str = "quality") -> float | None:
+    """Return the mean over the runs of the protocol; ``None`` for a cell that lacks some of them."""
+    return float(cell.numbers(column).mean()) if cell.complete(column) else None
+
+
+def _percent(name: str, mean: float | None) -> str:
+    return f"{name} " + ("lost for missing or failed runs" if mean is None else f"{mean:.1%}")
+
+
+def _printed_below() -> str:
+    """Name the accuracies of the papers' own tables that are below 95 %."""
+    found = [text for table in (TABLE_4, TABLE_5) for text in _below(table.paper, table.table, table.setting)]
+    return f"The paper itself prints less: {listed(found)}." if found else ""
+
+
+def _below(paper: str, table: str, setting: str) -> Iterator[str]:
+    for axes in published_numbers(paper=paper, table=table, setting=setting, metric=Metric.ACCURACY):
+        number = find_published(**axes)
+        if number is not None and number.value is not None and number.value < LEAST_ACCURACY:
+            data, kernel = (our_name(axis, axes[axis], paper) for axis in ("dataset", "kernel"))
+            yield f"{method_label(axes['method'])} on {dataset_label(data)}, {kernel_label(kernel)}, {number.text}"
+
+
+def _of_training(coverage: Coverage) -> str:
+    means = [mean_of(cell, "train_accuracy") for cell in coverage.cells if "train_accuracy" in cell.runs]
+    known = [mean for mean in means if mean is not None]
+    if not known:
+        return ""
+    return f"On training samples {share_of(sum(mean >= LEAST_ACCURACY for mean in known), len(known), 'cells')} do."
+
+
+def lowest_error(records: Records) -> Found:
+    """Decide "ISM + SVM always has the lowest error" among SVM, LDA and PCA + SVM, on the rows they were fitted to."""
+    coverage = printed_cells(records, (PLUS_5,), Metric.ERROR, ("ism", *_BASELINES), ("quality",))
+
+    def judge() -> Found:
+        errors: dict[str, dict[str, float | None]] = {}
+        for cell in coverage.cells:
+            errors.setdefault(cell.dataset, {})[cell.method] = mean_of(cell)
+        beaten = [text for dataset, found in errors.items() if (text := _beaten(dataset, found))]
+        lowest = len(errors) - len(beaten)
+        evidence = f"lowest or level in {share_of(lowest, len(errors), 'data sets')}"
+        evidence += f"; not on {listed(beaten)}" if beaten else ""
+        note = "Errors are of the samples that were fitted, as the table prints them."
+        return decided_by_share(lowest, len(errors), evidence, note, "data sets")
+
+    return decided_on(coverage, judge)
+
+
+def _beaten(dataset: str, errors: dict[str, float | None]) -> str:
+    """Say which baseline has a lower error than ISM, or that ISM's run is lost; empty where ISM is lowest."""
+    ours = errors.get("ism")
+    if ours is None:
+        return f"{dataset_label(dataset)}, where ISM has no error"
+    known = {name: error for name, error in errors.items() if error is not None}
+    best = min(known, key=lambda name: known[name])
+    if known[best] >= ours - LEVEL:
+        return ""
+    return f"{dataset_label(dataset)}, {ours:.1%} against {known[best]:.1%} of {method_label(best)}"
+
+
+def rule_of_q(records: Records) -> Found:
+    """Decide "the maximum eigengap chooses q": by the Gaussian kernel it is the q that the printed costs fit."""
+    coverage = Coverage()
+    asked: dict[tuple[str, str], int] = {}
+    for rule, table in _RULES.items():
+        components = records.config.get("experiments", {}).get(table, {}).get("components", {})
+        wanted = [(dataset, "gaussian", "ism") for dataset in components]
+        if not wanted:
+            return undecided(f"the q of {table}, which the configuration does not define")
+        coverage += experiment_cells(records, rule, wanted, (Split.NONE, 1), ("n_components",))
+        asked |= {(rule, dataset): q for dataset, q in components.items()}
+
+    def judge() -> Found:
+        found = {(cell.source, cell.dataset): mean_of(cell, "n_components") for cell in coverage.cells}
+        equal = sum(q == asked[place] for place, q in found.items())
+        others = [
+            f"{dataset_label(dataset)} {'lost' if q is None else f'{q:g}'} for {asked[rule, dataset]}"
+            for (rule, dataset), q in found.items()
+            if q != asked[rule, dataset]
+        ]
+        evidence = f"equal in {share_of(equal, len(found), 'cases')}"
+        return decided_by_share(
+            equal, len(found), evidence + (f"; {listed(others, 8)}" if others else ""), unit="cases"
+        )
+
+    return decided_on(coverage, judge)
+
+
+CLAIMS = (
+    Claim(
+        "accuracy_above", "Supervised accuracy is never below 95 %.", "NeurIPS 2019", "Tables 4 and 5", accuracy_above
+    ),
+    Claim(
+        "lowest_error",
+        "ISM followed by an SVM always has the lowest error, beside SVM, LDA and PCA.",
+        "ISM+",
+        "Table 5",
+        lowest_error,
+    ),
+    Claim(
+        "rule_of_q",
+        "The largest eigengap of Phi_0 chooses the number of components.",
+        "ISM+",
+        "Eq. 50; Tables 5 and 6",
+        rule_of_q,
+    ),
+)

@@ -1,0 +1,97 @@
+"""Claims on cost, decided from made-up runs."""
+
+import pytest
+
+from kdrbench.reports.claims.claim import Decision
+from kdrbench.reports.claims.costs import lower_cost, lower_cost_than_converged, lowest_among_clusters
+from support.claim_rows import cells, records
+
+RIVALS = ("dg", "sm", "gm")
+SUPERVISED, CLUSTERS = ("four", "plus_five"), ("four_clusters", "plus_six")
+
+
+def both(tables, ours=-100.0, theirs=-98.0, solver="ism", suffix="", **columns):
+    """ISM in each table, and its rivals."""
+    rows = [row for table in tables for row in cells(table, solver, cost=ours)]
+    return rows + [
+        row for table in tables for rival in RIVALS for row in cells(table, rival + suffix, cost=theirs, **columns)
+    ]
+
+
+def where(dataset, kernel, number, otherwise):
+    return lambda data, of, fold: number if (data, of) == (dataset, kernel) else otherwise
+
+
+def test_lower_cost_is_confirmed_where_no_rival_is_lower():
+    found = lower_cost(records(*both(SUPERVISED, theirs=where("wine", "polynomial", -100.00001, -98.0))))
+    assert found.decision is Decision.CONFIRMED
+    # 1e-7 relative is a tie. DG and GM have no cost on MNIST in print.
+    assert found.evidence.startswith("lower in 29 of 32 cells, tied in 3, higher in 0; ")
+    assert found.evidence.endswith("below zero in 17 and above it in 0 of 20")
+    assert found.measure == "32 of 32 cells (100 %)"
+    assert found.note == ""
+
+
+def test_lower_cost_is_mostly_so_where_few_rivals_are_lower():
+    found = lower_cost(records(*both(SUPERVISED, theirs=where("wine", "gaussian", -101.0, -98.0))))
+    # Three rivals in two tables.
+    assert (found.decision, found.measure) == (Decision.MOSTLY, "26 of 32 cells (81 %)")
+    assert "higher in 6: NeurIPS 2019, Table 4, supervised: Wine, Gaussian, DG by 0.99 %; " in found.evidence
+
+
+@pytest.mark.parametrize("theirs", [-101.0, -100.0])
+def test_lower_cost_is_contradicted_by_lower_rivals_and_where_all_is_tied(theirs):
+    found = lower_cost(records(*both(SUPERVISED, theirs=theirs)))
+    assert (found.decision, found.measure) == (Decision.CONTRADICTED, "0 of 32 cells (0 %)")
+
+
+def test_a_cell_that_lost_runs_is_lost():
+    rows = both(SUPERVISED)
+    lost = [row for row in rows if (row["dataset"], row["method"], row["run"]) != ("face", "sm", 7)]
+    found = lower_cost(records(*lost))
+    assert (found.decision, found.measure) == (Decision.MOSTLY, "30 of 32 cells (93 %)")
+    assert (
+        "2 lost for missing or failed runs: NeurIPS 2019, Table 4, supervised: Face, Gaussian, SM; " in found.evidence
+    )
+
+
+def test_stopped_runs_count_with_what_they_reached():
+    found = lower_cost(records(*both(SUPERVISED, status=where("wine", "polynomial", "time_limit", "converged"))))
+    assert "runs were stopped in 3 and count with their last iterate" in found.evidence
+
+
+def test_lower_cost_says_what_converged_rivals_reach():
+    rows = both(SUPERVISED)
+    fair = [row for row in both(SUPERVISED, theirs=-101.0, suffix="_converged") if row["method"] != "ism"]
+    found = lower_cost(records(*rows, *fair))
+    assert found.decision is Decision.CONFIRMED
+    assert found.note.startswith("Against converged rivals: lower in 0 of 32 cells, tied in 0, higher in 32: ")
+
+
+def test_lower_cost_is_undecided_without_a_table():
+    found = lower_cost(records(*both(("four",))))
+    assert found.decision is Decision.UNDECIDED
+    assert "ISM+, Table 5" in found.evidence
+
+
+def test_converged_rivals_have_a_claim_of_their_own_that_says_where_they_end():
+    tables = SUPERVISED + CLUSTERS
+    ended = {"optimality": where("wine", "polynomial", "saddle", "not_stationary")}
+    rows = both(tables, suffix="_converged", **ended)
+    found = lower_cost_than_converged(records(*rows))
+    assert found.decision is Decision.CONFIRMED
+    assert "ISM run to the same stationarity: no records: " in found.note
+    # On the ten folds of Wine, and on all its rows, for each rival.
+    assert "runs of converged rivals, 33 end on a saddle and " in found.note
+    lower = both(tables, theirs=-101.0, suffix="_converged")
+    assert lower_cost_than_converged(records(*lower)).decision is Decision.CONTRADICTED
+    assert lower_cost_than_converged(records(*both(tables))).decision is Decision.UNDECIDED
+
+
+def test_clusters_are_counted_by_cell():
+    assert lowest_among_clusters(records(*both(CLUSTERS))).decision is Decision.CONFIRMED
+    one = lowest_among_clusters(records(*both(CLUSTERS, theirs=where("face", "polynomial", -101.0, -98.0))))
+    assert (one.decision, one.measure) == (Decision.MOSTLY, "11 of 12 cells (91 %)")
+    assert "lower or incomplete: NeurIPS 2019, Table 4, unsupervised: Face, Polynomial, SM by 0.99 %" in one.evidence
+    assert lowest_among_clusters(records(*both(CLUSTERS, theirs=-101.0))).decision is Decision.CONTRADICTED
+    assert lowest_among_clusters(records(*both(SUPERVISED))).decision is Decision.UNDECIDED

@@ -1,0 +1,169 @@
+"""Claims on time, decided from made-up first solves."""
+
+import pytest
+
+from kdrbench.reports.claims.claim import Decision, Records
+from kdrbench.reports.claims.growth import complexity, quadratic_time
+from kdrbench.reports.claims.times import as_fast_as_baselines, disparity_grows, times_faster
+from support.claim_rows import cells, records
+from support.report_rows import run
+
+TABLES = ("four", "four_clusters", "plus_five", "plus_six")
+RIVALS = ("dg", "sm", "gm")
+SIZES = [1000, 2000, 4000, 8000]
+
+
+def race(slowest=2.0, suffix="", **columns):
+    """ISM takes a hundredth of a second, every rival one, and GM ``slowest`` on Face."""
+    rows = [row for table in TABLES for row in cells(table, f"ism{suffix}", time_s=0.01)]
+    for table in TABLES:
+        rivals = [*RIVALS, "ism_2018"] if table.startswith("plus") and not suffix else RIVALS
+        for rival in rivals:
+            seconds = {
+                "time_s": lambda data, kernel, fold, name=rival: slowest if (data, name) == ("face", "gm") else 1.0
+            }
+            rows += cells(table, f"{rival}{suffix}", **(seconds | columns))
+    return rows
+
+
+def test_times_faster_by_the_largest_ratio():
+    found = times_faster(records(*race(slowest=2000.0)))
+    assert (found.decision, found.measure) == (Decision.CONFIRMED, "200,000 times")
+    assert (
+        "at most 200,000 times (NeurIPS 2019, Table 4, supervised: Face, Gaussian, GM), median 100 of "
+        in found.evidence
+    )
+    assert found.note == "Converged rivals have no records."
+    slow = times_faster(records(*race()))
+    assert (slow.decision, slow.measure) == (Decision.CONTRADICTED, "200 times")
+
+
+def test_times_faster_says_the_ratio_of_converged_solvers_and_where_these_end():
+    fair = race(slowest=0.05, suffix="_converged", optimality="not_stationary")
+    found = times_faster(records(*race(), *fair))
+    assert "rivals take 5 to 100 times ISM's first solve, median 100" in found.note
+    assert found.note.endswith("are not stationary.")
+
+
+def test_times_faster_is_undecided_where_rivals_were_stopped_or_were_not_timed():
+    stopped = times_faster(records(*race(status="time_limit")))
+    assert stopped.decision is Decision.UNDECIDED
+    assert "ratios are lower bounds" in stopped.evidence
+    # A bound above the claim is enough.
+    assert times_faster(records(*race(slowest=2000.0, status="time_limit"))).decision is Decision.CONFIRMED
+    shared = times_faster(records(*race(slowest=2000.0, timed=False)))
+    assert shared.decision is Decision.UNDECIDED
+    assert "undisturbed times of" in shared.evidence
+
+
+def baselines(lda=0.01, slow=0.01):
+    rows = [*cells("plus_five", "ism", time_s=0.05), *cells("plus_five", "lda", time_s=lda)]
+    return records(*rows, *cells("plus_five", "pca_svm", time_s=lambda data, *_: slow if data == "car" else 0.01))
+
+
+def test_as_fast_as_baselines_within_a_factor_of_ten():
+    assert as_fast_as_baselines(baselines()).decision is Decision.CONFIRMED
+    one = as_fast_as_baselines(baselines(slow=0.001))
+    assert (one.decision, one.measure) == (Decision.MOSTLY, "7 of 8 cases (87 %)")
+    assert one.evidence.endswith("; Car 50 times PCA + SVM")
+    assert as_fast_as_baselines(baselines(lda=0.001)).decision is Decision.CONTRADICTED
+    assert as_fast_as_baselines(records(*cells("plus_five", "ism"))).decision is Decision.UNDECIDED
+
+
+def grown(solver, exponent, axis="n_train", experiment="scaling", sizes=SIZES, **columns):
+    """First solves that grow as size^exponent; ``axis`` says in which size."""
+    fixed = {"n_train": 1000, "n_features": 20, "n_components": 4, "iterations": 1, "warm_s": 0.1}
+    rows = []
+    for size in sizes:
+        # All series meet at the sizes that do not grow.
+        time_s = (size / fixed[axis]) ** exponent
+        own = {"experiment": experiment, "time_s": time_s, axis: size}
+        rows.append(run(f"{axis}-{size}", solver, 0, **(fixed | own | columns)))
+    return rows
+
+
+def test_quadratic_time_by_the_exponents_of_all_solvers():
+    rows = [*grown("ism", 1.9), *grown("dg", 2.1), *grown("ism", 1.0, experiment="scaling_factored")]
+    found = quadratic_time(records(*rows))
+    assert (found.decision, found.measure) == (Decision.CONFIRMED, "2 of 2 solvers (100 %)")
+    assert found.evidence.startswith("ISM n^1.90 (95 %: 1.90 to 1.90); DG n^2.10")
+    assert found.note.startswith("With the library's own evaluation, which needs no pairs: ISM n^1.00")
+
+
+def test_quadratic_time_is_mostly_so_where_one_of_five_solvers_differs():
+    rows = [row for name in ("ism", "dg", "sm", "gm") for row in grown(name, 2.0)]
+    found = quadratic_time(records(*rows, *grown("ism_2018", 1.7)))
+    assert (found.decision, found.measure) == (Decision.MOSTLY, "4 of 5 solvers (80 %)")
+
+
+@pytest.mark.parametrize("exponents", [(2.0, 3.0), (1.0, 1.0), (1.74, 2.26)])
+def test_quadratic_time_is_contradicted_by_other_exponents_or_unlike_ones(exponents):
+    rows = [*grown("ism", exponents[0]), *grown("dg", exponents[1])]
+    assert quadratic_time(records(*rows)).decision is Decision.CONTRADICTED
+
+
+def test_slopes_must_be_alike_also_where_intervals_are_wide():
+    # A wave that leaves the slope at 2.45 and widens its interval to 2.15 and below 2.25, but not to 1.8.
+    rows = grown("dg", 2.45)
+    for row, sign in zip(rows, (1, -1, -1, 1), strict=True):
+        row["time_s"] *= 2.0 ** (0.11 * sign)
+    found = quadratic_time(records(*grown("ism", 1.8), *rows))
+    assert (found.decision, found.measure) == (Decision.CONTRADICTED, "0 of 2 solvers (0 %)")
+    assert "DG n^2.45 (95 %: 2.15 to 2.75)" in found.evidence
+    assert quadratic_time(records(*grown("ism", 2.2), *rows)).decision is Decision.CONFIRMED
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"status": "time_limit"}, "DG ended at 0 sizes"),
+        ({"drifted": True}, "all pairs"),
+        ({"experiment": "scaling_factored"}, "all pairs"),
+        ({"sizes": [125, 250, 500]}, "of 1000 and more"),
+    ],
+)
+def test_quadratic_time_is_undecided_without_undisturbed_large_sums_over_pairs(change, words):
+    others = [] if words == "all pairs" else grown("ism", 2.0)
+    found = quadratic_time(records(*others, *grown("dg", 2.0, **change)))
+    assert found.decision is Decision.UNDECIDED
+    assert words in found.evidence
+
+
+def exponents(in_q=2.0, in_d=1.0, **columns):
+    rows = []
+    for name in ("ism", *RIVALS):
+        rows += grown(name, 2.0, **columns) + grown(name, in_d, "n_features", sizes=[10, 40, 160])
+        rows += grown(name, 0.5 if name == "ism" else in_q, "n_components", sizes=[2, 8, 16])
+    return records(*rows)
+
+
+def test_complexity_by_the_exponents_of_an_iteration():
+    found = complexity(exponents())
+    assert (found.decision, found.measure) == (Decision.CONFIRMED, "12 of 12 exponents (100 %)")
+    assert "DG q^2.00 (95 %: 2.00 to 2.00)" in found.evidence
+    assert complexity(exponents(in_q=1.0)).decision is Decision.CONTRADICTED
+    assert complexity(exponents(in_d=1.5)).decision is Decision.CONTRADICTED
+    lacking = complexity(exponents(status="time_limit"))
+    assert lacking.decision is Decision.UNDECIDED
+    assert "n of ISM, n of DG" in lacking.evidence
+
+
+def features(**in_d):
+    return records(*(row for name, one in in_d.items() for row in grown(name, one, "n_features", sizes=[10, 40, 160])))
+
+
+def test_disparity_grows_where_the_ratio_rises_with_the_features():
+    found = disparity_grows(features(ism=0.5, dg=1.0, sm=1.0, gm=2.0))
+    assert (found.decision, found.measure) == (Decision.CONFIRMED, "3 of 3 rivals (100 %)")
+    assert "GM d^1.50 (1.50 to 1.50)" in found.evidence
+    assert disparity_grows(features(ism=1.0, dg=0.5, sm=1.5, gm=2.0)).decision is Decision.CONTRADICTED
+    lacking = disparity_grows(features(ism=1.0, dg=2.0))
+    assert lacking.decision is Decision.UNDECIDED
+    assert "SM, GM at three numbers of features" in lacking.evidence
+
+
+@pytest.mark.parametrize("decide", [times_faster, as_fast_as_baselines, quadratic_time, complexity, disparity_grows])
+def test_without_records_nothing_is_decided(decide):
+    assert decide(Records()).decision is Decision.UNDECIDED
+    old = [{name: value for name, value in row.items() if name != "warm_s"} for row in grown("ism", 2.0)]
+    assert decide(records(*old)).decision is Decision.UNDECIDED
