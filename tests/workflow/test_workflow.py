@@ -297,9 +297,7 @@ def test_a_mistyped_name_is_one_sentence_before_any_job(tmp_path):
     assert (
         "config: experiments.table4_supervised.kernels: unknown kernel 'gausian'; allowed: gaussian, "
         "gaussian_polynomial, gaussian_polynomial_ones, linear, multiquadric, polynomial, squared. "
-        "Did you mean 'gaussian'?"
-        in done.stdout
-        + done.stderr
+        "Did you mean 'gaussian'?" in done.stdout + done.stderr
     )
     assert not (workflow.folder / "results").exists()
 
