@@ -21,7 +21,7 @@ def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
     page = (tmp_path / "claims.html").read_text()
     assert page == claims_html(found, ["demo_supervised", "the KPCA trick"])
     assert "made from: demo_supervised, the KPCA trick." in page
-    assert "1 claims: 0 confirmed, 1 contradicted, 0 undecided" in page
+    assert "1 claims: 0 confirmed, 0 mostly, 1 contradicted, 0 undecided" in page
     assert "n &lt; 5." in page
     assert "n = 7 &amp; more" in page
     assert json.loads((tmp_path / "claims.json").read_text()) == [
