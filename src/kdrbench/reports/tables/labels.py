@@ -30,6 +30,7 @@ _METHODS = {
 _LOW_RANK = {
     "none": "no constraints",
     "learned": "all constraints",
+    "original": "the original kernel",
     "burg": "Burg",
     "von_neumann": "von Neumann",
     "burg_converged": "Burg, Newton",
