@@ -35,7 +35,7 @@ _MEASURED = (
     *("Method", "Constraints", "Solved", "Sweeps", "KKT residual"),
     *("5-NN", "NMI, 1 start", "NMI, best of 10", "CPU time"),
 )
-# What its figures show is known in words only, and stands beside the ends of our curves.
+# What its figures show is known in words only; the ends of our curves are printed beside it.
 FIGURES = PAPER | {"table": "figures"}
 _CURVES = {"accuracy": "accuracy", "nmi": "nmi_ten_starts"}
 # Sweeps on gyrB were counted beside DefiniteBoost, whose kernels have trace one: methods like it come first.
