@@ -195,7 +195,9 @@ def rivals() -> None:
         # Of trace one, as DefiniteBoost wants it: bounds are scaled with the kernel.
         scaled = drawn.take(range(count))
         scaled.bounds[:] /= np.sum(data.features**2)
-        for step in ("exact", "own_range"):
+        solve = partial(learn_kernel, data.features, scaled, divergence="von_neumann", trace=1.0)
+        print(f"| von_neumann, trace one | {_cells(solve, (1e-3,))} | |", flush=True)
+        for step in ("exact", "own_range", "symmetric"):
             solve = partial(definite_boost, data.features, scaled, step=step)
             print(f"| DefiniteBoost, trace one: {step} | {_cells(solve, (1e-3,))} | |", flush=True)
 

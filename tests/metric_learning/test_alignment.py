@@ -146,7 +146,11 @@ def accuracy_of(kernel, train, seen, test, unseen):
 
 
 def test_where_classes_have_many_clusters_alignment_fails_and_centring_is_the_way_out():
-    """Forty clusters a class: the aligned kernel is worse than none, the centred one hardly."""
+    """Forty clusters a class: the aligned kernel is worse than none, the centred one hardly.
+
+    With sigmas evenly apart on a logarithmic scale; those that the paper prints lose less (.02).
+    """
+    even = [scaled_gaussian(float(sigma), 30) for sigma in np.logspace(-2, 3, 21)]
     shares = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -154,7 +158,7 @@ def test_where_classes_have_many_clusters_alignment_fails_and_centring_is_the_wa
         features, codes = centres[clusters] + 0.4 * rng.standard_normal((400, 30)), clusters % 2
         halves = features[:200], codes[:200], features[200:], codes[200:]
         pairs = SamplePairs(halves[0], halves[0])
-        kernels = [aligned_kernel(gaussian_grid(30), pairs, halves[1], centred=centred)[0] for centred in (False, True)]
+        kernels = [aligned_kernel(even, pairs, halves[1], centred=centred)[0] for centred in (False, True)]
         shares.append([accuracy_of(kernel, *halves) for kernel in (Polynomial(1), *kernels)])
     plain, aligned, centred = np.mean(shares, axis=0)
     # The standard error of a share of 600 test samples is below .013.

@@ -8,7 +8,7 @@ from kdrbench.datasets.registry import load_registry
 from kdrbench.stages.kpca_trick.stage import KPCATrickRecord
 from support.made_up import provenance
 
-SIGMAS = {"sigmas": {"lowest": 0.1, "highest": 10.0, "number": 3}}
+SIGMAS = {"sigmas": [0.1, 1.0, 10.0]}
 VARIANTS = ("plain", "cross_validated", "aligned", "centred")
 
 

@@ -49,8 +49,8 @@ def divergence_of(kind, kernel, factor):
     return np.trace(inside @ (logm(inside) - logm(start)) - inside + start)
 
 
-def minimiser(kind, factor, constraints):
-    """D of the nearest feasible kernel by SLSQP over lower triangles L with X = L L', on the range of K0."""
+def minimiser(kind, factor, constraints, trace=None):
+    """D of the nearest feasible kernel (of a ``trace``) by SLSQP over lower triangles L with X = L L' on K0's range."""
     left, singular, _ = np.linalg.svd(factor, full_matrices=False)
     basis, root = left, left.T @ factor
     start = root @ root.T
@@ -89,6 +89,9 @@ def minimiser(kind, factor, constraints):
     for number, sense in enumerate(constraints.senses):
         excess, slope = held(number, -1.0 if sense == "<=" else 1.0)
         rules.append({"type": "eq" if sense == "=" else "ineq", "fun": excess, "jac": slope})
+    if trace is not None:
+        total = {"fun": lambda entries: entries @ entries - trace, "jac": lambda entries: 2 * entries}
+        rules.append({"type": "eq"} | total)
     options = {"maxiter": 1000, "ftol": 1e-14}
     started = np.linalg.cholesky(start)[lower]
     found = minimize(objective, started, jac=True, constraints=rules, method="SLSQP", options=options)

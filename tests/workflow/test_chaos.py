@@ -115,10 +115,10 @@ def unlocked(workflow, out):
 
 
 def test_kills_at_random_instants_change_nothing(tmp_path):
-    undisturbed = Workflow(tmp_path / "undisturbed")
-    done = undisturbed.run(*ROWS, **grid())
+    clean_times = Workflow(tmp_path / "clean_times")
+    done = clean_times.run(*ROWS, **grid())
     assert done.returncode == 0, done.stdout + done.stderr
-    expected, found = rows(undisturbed), findings(undisturbed)
+    expected, found = rows(clean_times), findings(clean_times)
     assert len(found) == 2 * 2 + 1
     assert len(expected) == (2 * 3 + 1) * 4
 

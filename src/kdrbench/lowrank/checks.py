@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
@@ -18,6 +19,20 @@ from kdrbench.lowrank.constraints import Constraints, IntArray, Sense
 _EPS = 1e-14
 # A bound below this share of the value in K0 is indistinguishable from zero after the many updates of a solve.
 _ROUNDING = 1e-12
+
+
+def checked_factor(factor: ArrayLike, constraints: Constraints) -> FloatArray:
+    """Return the factor as an array; ``InputError`` unless it is n x r, finite and not zero, n as the constraints'."""
+    start = np.asarray(factor, dtype=np.float64)
+    if start.ndim != 2 or start.shape[1] < 1 or not np.isfinite(start).all() or not start.any():
+        raise InputError(
+            f"the factor must be an n x r array of finite numbers that are not all zero, got shape {start.shape}"
+        )
+    if len(start) != constraints.n_samples:
+        raise InputError(
+            f"the factor has {len(start)} rows, but the constraints are on kernels of {constraints.n_samples} samples"
+        )
+    return start
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.lowrank.checks import checked_factor
 from kdrbench.lowrank.constraints import Constraints
 from kdrbench.lowrank.divergence import residual_of
-from kdrbench.lowrank.learn import checked_factor
 from kdrbench.lowrank.newton import change_of
 from kdrbench.lowrank.reduced import ReducedProblem, reduce_problem
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
@@ -148,6 +148,7 @@ class _Run:
             factor=start @ factor_map,
             factor_map=factor_map / size,
             duals=duals,
+            trace_dual=-partition - 2 * math.log(size),
             status=status,
             message=f"KKT residual {residual:.1e}, largest violation {violation:.1e} after {progress.sweeps} sweeps",
             **vars(progress),

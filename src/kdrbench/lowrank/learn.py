@@ -10,13 +10,21 @@ from numpy.typing import ArrayLike
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.burg import Burg
+from kdrbench.lowrank.checks import checked_factor
 from kdrbench.lowrank.constraints import Constraints
 from kdrbench.lowrank.divergence import Divergence, kkt_residual, values_of
 from kdrbench.lowrank.newton import change_of, newton, search_conflict
-from kdrbench.lowrank.reduced import ReducedProblem, in_conflict, out_of_reach, reduce_problem, trace_bound
+from kdrbench.lowrank.reduced import (
+    ReducedProblem,
+    in_conflict,
+    out_of_reach,
+    reduce_problem,
+    trace_bound,
+    with_trace,
+)
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
 from kdrbench.lowrank.von_neumann import VonNeumann
-from kdrbench.parameters import POSITIVE_OR_INFINITE, OneOf, check_value
+from kdrbench.parameters import POSITIVE, POSITIVE_OR_INFINITE, OneOf, check_value, optional
 
 DIVERGENCES: dict[str, type[Burg] | type[VonNeumann]] = {"burg": Burg, "von_neumann": VonNeumann}
 # What an end without a solution is worth finding out why.
@@ -44,7 +52,7 @@ def cyclic(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
         if not divergence.sweep(state, duals, progress):
             return duals, LowRankStatus.STALLED
         progress.sweeps += 1
-        progress.dual_change = change_of(duals, before)
+        progress.dual_change = change_of(duals[: problem.n_given], before[: problem.n_given])
         due = progress.sweeps == checkpoint
         if progress.dual_change >= stopping.tolerance and not due:
             continue
@@ -91,6 +99,7 @@ def learn_kernel(
     solver: str = "cyclic",
     stopping: Stopping | None = None,
     slack: float = math.inf,
+    trace: float | None = None,
     compiled: bool | str = "auto",
 ) -> LearnedKernel:
     """Solve min D(K, K0) over positive semidefinite K in the range of K0 = G0 G0' under tr(K A_i) <=, >=, = b_i.
@@ -114,6 +123,9 @@ def learn_kernel(
         gamma > 0: each bound b may move to xi at the cost gamma d(xi, b), d the same divergence of numbers; ``inf``
         keeps the bounds. For constraints of rank one. An extension of ours to von Neumann of what information-theoretic
         metric learning does for Burg.
+    trace : float or None
+        With a number, also tr K = ``trace``, the last constraint of each sweep; von Neumann's divergence, no slack. The
+        problem with trace one is that of :func:`definite_boost`.
     compiled : True, False or "auto"
         Whether sweeps of projections are machine code, which needs numba; results are those of numpy up to rounding.
         ``auto``: in long solves, where numba is installed. See :mod:`kdrbench.lowrank.compiled`.
@@ -146,8 +158,16 @@ def learn_kernel(
     check_value("solver", solver, OneOf(tuple(sorted(SOLVERS))))
     check_value("slack", slack, POSITIVE_OR_INFINITE)
     check_value("compiled", compiled, OneOf((True, False, "auto")))
+    check_value("trace", trace, optional(POSITIVE))
+    if trace is not None and (divergence != "von_neumann" or slack != math.inf):
+        raise InputError(
+            f"a trace is a constraint of von Neumann's divergence with slack inf, got divergence {divergence!r} and "
+            f"slack {slack!r}; leave trace out, or choose these"
+        )
     kind = DIVERGENCES[divergence]
     problem = reduce_problem(start, constraints, orthonormal=kind.orthonormal, slack=float(slack))
+    if trace is not None:
+        problem = with_trace(problem, float(trace), len(constraints))
     chosen: Divergence = kind(problem, compiled)
     progress = Progress()
     duals, status = SOLVERS[solver](chosen, stopping or Stopping(), progress)
@@ -156,20 +176,6 @@ def learn_kernel(
     ):
         status = LowRankStatus.INFEASIBLE
     return _collected(start, constraints, chosen, duals, status, progress)
-
-
-def checked_factor(factor: ArrayLike, constraints: Constraints) -> FloatArray:
-    """Return the factor as an array; ``InputError`` unless it is n x r, finite and not zero, n as the constraints'."""
-    start = np.asarray(factor, dtype=np.float64)
-    if start.ndim != 2 or start.shape[1] < 1 or not np.isfinite(start).all() or not start.any():
-        raise InputError(
-            f"the factor must be an n x r array of finite numbers that are not all zero, got shape {start.shape}"
-        )
-    if len(start) != constraints.n_samples:
-        raise InputError(
-            f"the factor has {len(start)} rows, but the constraints are on kernels of {constraints.n_samples} samples"
-        )
-    return start
 
 
 def _collected(
@@ -191,13 +197,14 @@ def _collected(
         raise InputError("the factor's entries are too large or too small for its kernel's logarithm; scale it")
     residual, violation = kkt_residual(divergence, duals, values_of(problem, state))
     value = divergence.value(state)
-    all_duals = np.zeros(len(constraints))
+    all_duals = np.zeros(len(constraints) + int(problem.traced))
     all_duals[problem.numbers] = problem.turned * duals
     factor_map = problem.basis_map @ state.root()
     return LearnedKernel(
         factor=start @ factor_map,
         factor_map=factor_map,
-        duals=all_duals,
+        duals=all_duals[: len(constraints)],
+        trace_dual=float(duals[-1]) if problem.traced else 0.0,
         status=status,
         message=_message(status, constraints, problem, progress, residual, violation),
         **vars(progress),
@@ -218,7 +225,10 @@ def _message(
 ) -> str:
     evidence = f"KKT residual {residual:.1e}, largest violation {violation:.1e} after {progress.sweeps} sweeps"
     if status is LowRankStatus.INFEASIBLE:
-        named = "; ".join(constraints.describe(number) for number in progress.conflicting[:5])
+        named = "; ".join(
+            constraints.describe(number) if number < len(constraints) else "the trace"
+            for number in progress.conflicting[:5]
+        )
         more = f" and {len(progress.conflicting) - 5} more" if len(progress.conflicting) > 5 else ""
         says = (
             "no kernel in the range of K0 meets the constraints"
@@ -228,7 +238,7 @@ def _message(
         )
         return f"{says}; in conflict: {named}{more}. Relax or leave out some of them, or set a finite slack; {evidence}"
     if status is LowRankStatus.CONVERGED:
-        return f"{evidence}; {len(constraints) - len(problem)} constraints hold for every kernel of the range"
+        return f"{evidence}; {len(constraints) - problem.n_given} constraints hold for every kernel of the range"
     if violation > 1e-3 and problem.slack == math.inf:
         evidence += "; the constraints may have no solution, or only singular ones: relax some, or set a finite slack"
     return f"{evidence}; raise max_sweeps, or try solver='newton'" if status is LowRankStatus.MAX_SWEEPS else evidence

@@ -25,7 +25,7 @@ from scipy.linalg import solve
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.burg import Burg
 from kdrbench.lowrank.divergence import Divergence, State, kkt_residual, values_of
-from kdrbench.lowrank.reduced import ReducedProblem, in_conflict, out_of_reach, trace_bound
+from kdrbench.lowrank.reduced import ReducedProblem, in_conflict, out_of_reach, trace_bound, without_trace
 from kdrbench.lowrank.result import LowRankStatus, Progress, Stopping
 
 _ENOUGH = 1e-4
@@ -71,7 +71,7 @@ def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
         progress.sweeps += 1
         progress.projections += len(problem)
         progress.changes += len(problem)
-        progress.dual_change = change_of(moved[0], duals)
+        progress.dual_change = change_of(moved[0][: problem.n_given], duals[: problem.n_given])
         duals, state = moved[0], moved[1]
         if not moved[2] and divergence.cheap_sweeps and progress.sweeps <= _SWEPT:
             # Far from the solution exact projections gain what a shortened step does not.
@@ -131,8 +131,10 @@ _MOST_CONSTRAINTS = 2000
 def search_conflict(problem: ReducedProblem, max_steps: int, progress: Progress) -> bool:
     """Return whether ``max_steps`` Newton steps show that nothing meets the constraints; ``progress`` says which.
 
-    Nothing is searched with a finite slack, which always has a solution, or with thousands of constraints.
+    Nothing is searched with a finite slack, which always has a solution, or with thousands of constraints. A
+    constraint on the trace is left out, which Burg's sweeps do not know.
     """
+    problem = without_trace(problem)
     if problem.slack != np.inf or not 0 < len(problem) <= _MOST_CONSTRAINTS:
         return False
     # In the basis in which X0 is the identity.

@@ -35,7 +35,8 @@ class ReducedProblem:
     ``starts[i]`` to ``starts[i + 1]``; ``signs``: s; ``bounds``: b; ``lower``, ``upper``: what the duals may be;
     ``scale``: the unit of violations; ``dual_unit``: what duals are multiplied by to be compared with relative
     violations; ``initial``: values at X0; ``numbers``: the number that each constraint was given with; ``turned``: -1
-    where tr(KA) was replaced by tr(K(-A)), else 1; ``slack``: gamma.
+    where tr(KA) was replaced by tr(K(-A)), else 1; ``slack``: gamma; ``traced``: the last constraint is tr X = b, which
+    was not given with the others. Its u are the r unit vectors, and its number is that after all given ones.
     """
 
     basis_map: FloatArray
@@ -52,6 +53,7 @@ class ReducedProblem:
     numbers: IntArray
     turned: FloatArray
     slack: float
+    traced: bool = False
 
     def __len__(self) -> int:
         return len(self.bounds)
@@ -60,6 +62,11 @@ class ReducedProblem:
     def rank(self) -> int:
         """Return r."""
         return len(self.spectrum)
+
+    @property
+    def n_given(self) -> int:
+        """Return the number of constraints without that on the trace."""
+        return len(self) - int(self.traced)
 
     def sum_by_constraint(self, values: FloatArray) -> FloatArray:
         """Return sum_{k of i} s_k value_k for the N ``values``."""
@@ -102,6 +109,43 @@ def reduce_problem(factor: FloatArray, constraints: Constraints, *, orthonormal:
             spectral = spectral_form(projected @ basis_map, lengths, constraints)
     active = check_each(constraints, spectral, spectrum, slack, orthonormal)
     return _assembled(spectral, active, basis_map, spectrum, slack, orthonormal)
+
+
+def with_trace(problem: ReducedProblem, trace: float, number: int) -> ReducedProblem:
+    """Return the problem with tr X = ``trace`` as its last constraint, of that ``number``; for an orthonormal basis."""
+    rank = problem.rank
+    return replace(
+        problem,
+        vectors=np.concatenate([problem.vectors, np.eye(rank)]),
+        signs=np.append(problem.signs, np.ones(rank)),
+        starts=np.append(problem.starts, problem.starts[-1] + rank),
+        bounds=np.append(problem.bounds, trace),
+        lower=np.append(problem.lower, -np.inf),
+        upper=np.append(problem.upper, np.inf),
+        scale=np.append(problem.scale, trace),
+        dual_unit=np.append(problem.dual_unit, rank),
+        initial=np.append(problem.initial, problem.spectrum.sum()),
+        numbers=np.append(problem.numbers, number),
+        turned=np.append(problem.turned, 1.0),
+        traced=True,
+    )
+
+
+def without_trace(problem: ReducedProblem) -> ReducedProblem:
+    """Return the problem of the given constraints alone; what has no solution without the trace has none with it."""
+    if not problem.traced:
+        return problem
+    given = slice(problem.n_given)
+    end = int(problem.starts[problem.n_given])
+    by_constraint = ("bounds", "lower", "upper", "scale", "dual_unit", "initial", "numbers", "turned")
+    return replace(
+        problem,
+        vectors=problem.vectors[:end],
+        signs=problem.signs[:end],
+        starts=problem.starts[: problem.n_given + 1],
+        **{name: getattr(problem, name)[given] for name in by_constraint},
+        traced=False,
+    )
 
 
 def _basis(factor: FloatArray) -> tuple[FloatArray, FloatArray]:

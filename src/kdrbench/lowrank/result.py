@@ -43,7 +43,8 @@ class LearnedKernel:
 
     ``factor``: G, n x r. ``factor_map``: r0 x r with G = G0 ``factor_map``; rows of new samples are mapped by it too.
     ``duals``: m values mu_i, not positive for ``<=``, not negative for ``>=``; K0's divergence pulls against them:
-    M^-1 = I - sum mu_i v_i v_i' (Burg, K = G0 M G0') or log K = log K0 + sum mu_i A_i on the range (von Neumann).
+    M^-1 = I - sum mu_i v_i v_i' (Burg, K = G0 M G0') or, on the range, log K = log K0 + sum mu_i A_i + nu I (von
+    Neumann). ``trace_dual``: nu, the dual of a constraint on the trace, 0 without one.
     ``sweeps``: passes over all constraints, or Newton steps; ``compiled_sweeps``: passes in machine code, of which the
     first in a process also loads it, and the first ever compiles it; ``projections``: constraints visited;
     ``changes``: those among them that moved the kernel; ``trace_evaluations``: spectra of a diagonal plus a low-rank
@@ -77,6 +78,7 @@ class LearnedKernel:
     trace_bound: float = 0.0
     conflicting: tuple[int, ...] = ()
     compiled_sweeps: int = 0
+    trace_dual: float = 0.0
 
     @property
     def kernel(self) -> FloatArray:

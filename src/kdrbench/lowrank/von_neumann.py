@@ -2,7 +2,7 @@
 
 In an orthonormal basis of the range of K0, log X = log X0 + sum mu_i A_i. The projection onto one constraint is an
 eigenproblem of a diagonal plus a matrix of rank one (or two), log X + alpha A in the eigenbasis of X, and a Newton
-iteration for alpha.
+iteration for alpha. The projection onto a trace, tr X = t, is X t / tr X: its dual moves by log(t / tr X).
 
 Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006, Section 5 and Algorithm 2, corrected:
 what is decomposed is **log** Lambda plus the rank-one term.
@@ -50,7 +50,7 @@ class VonNeumann:
 
     def __init__(self, problem: ReducedProblem, compiled: bool | str = "auto") -> None:
         # Steps of rank two take full eigenproblems, which machine code does not make quicker.
-        single = len(problem.vectors) == len(problem)
+        single = int(problem.starts[problem.n_given]) == problem.n_given
         self.problem, self._compiled = problem, compiled if single else False
         self._logs = np.log(problem.spectrum)
 
@@ -103,28 +103,40 @@ class VonNeumann:
         return float(problem.slack * np.sum(-moved * duals / problem.slack - moved + problem.bounds))
 
     def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
-        """Project onto each constraint in turn, in machine code or in numpy."""
+        """Project onto each constraint in turn, in machine code or in numpy; onto the trace, if one is asked, last."""
+        current = _own(state)
+        done = self._sweep_given(current, duals, progress)
+        if done and self.problem.traced:
+            total = float(np.logaddexp.reduce(current.logs))
+            step = math.log(self.problem.bounds[-1]) - total
+            current.logs = current.logs + step
+            duals[-1] += step
+            progress.projections += 1
+            progress.changes += int(step != 0)
+        return done
+
+    def _sweep_given(self, current: VonNeumannState, duals: FloatArray, progress: Progress) -> bool:
         compiled = _COMPILED.load(self._compiled, self.problem.rank, progress)
         if compiled is None:
-            return self._sweep(state, duals, progress)
-        problem, current, counts = self.problem, _own(state), np.zeros(3, dtype=np.int64)
+            return self._sweep(current, duals, progress)
+        problem, counts, given = self.problem, np.zeros(3, dtype=np.int64), self.problem.n_given
         columns = np.ascontiguousarray(current.basis.T)
         done: bool = compiled(
             current.logs,
             columns,
-            problem.vectors,
-            np.column_stack([problem.bounds, problem.lower, problem.upper]),
+            problem.vectors[:given],
+            np.column_stack([problem.bounds, problem.lower, problem.upper])[:given],
             problem.slack,
-            duals,
+            duals[:given],
             counts,
         )
         current.basis = columns.T
         progress.add_compiled(counts.tolist())
         return done
 
-    def _sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
-        problem, current = self.problem, _own(state)
-        starts = problem.starts.tolist()
+    def _sweep(self, current: VonNeumannState, duals: FloatArray, progress: Progress) -> bool:
+        problem = self.problem
+        starts = problem.starts[: problem.n_given + 1].tolist()
         for number, begin in enumerate(starts[:-1]):
             end = starts[number + 1]
             projection = Projection(

@@ -16,10 +16,13 @@ from kdrbench.metric_learning.learner import Learner, class_codes, learn_map
 from kdrbench.metric_learning.neighbours import IntArray, predict_by_neighbours, squared_distances
 from kdrbench.parameters import check_value, whole
 
+# The 21 that the paper prints: .01 .025 .05 .075 .1 and so on for each power of ten, to 1000.
+SIGMAS = (*(float(f"{step}e{power}") for power in range(-2, 3) for step in (1, 2.5, 5, 7.5)), 1000.0)
 
-def gaussian_grid(n_features: int, n_bandwidths: int = 21) -> list[AnyKernel]:
-    """Return scaled Gaussians with sigma from 0.01 to 1000, evenly on a logarithmic scale (21 in the paper)."""
-    return [scaled_gaussian(float(sigma), n_features) for sigma in np.logspace(-2, 3, n_bandwidths)]
+
+def gaussian_grid(n_features: int) -> list[AnyKernel]:
+    """Return scaled Gaussians with the paper's 21 sigmas, from 0.01 to 1000."""
+    return [scaled_gaussian(sigma, n_features) for sigma in SIGMAS]
 
 
 def polynomial_grid(max_degree: int = 5) -> list[AnyKernel]:

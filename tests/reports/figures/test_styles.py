@@ -17,7 +17,10 @@ PUBLISHED = [
     *("ism", "dg", "sm", "gm", "cg", "ism_2018", "ism_10"),
     *("random", "first_axes", "principal_axes", "discriminant_axes", "shuffled_labels"),
 ]
-LOW_RANK = ["burg", "von_neumann", "definite_boost", "definite_boost_symmetric"]
+LOW_RANK = [
+    *("burg", "von_neumann", "von_neumann_trace"),
+    *("definite_boost", "definite_boost_exact", "definite_boost_own_range"),
+]
 
 
 def both(names):

@@ -6,7 +6,7 @@ import pytest
 
 from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.records import read_runs
-from kdrbench.reports.tables.kpca_cells import differences_of, kpca_cells, win_draw_lose
+from kdrbench.reports.tables.kpca_cells import differences_of, kpca_cells, kpca_published_wdl, win_draw_lose
 from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
 from kdrbench.reports.tables.verdicts import Verdict
@@ -149,3 +149,25 @@ def test_every_printed_number_is_in_the_list_once(tmp_path):
 
 def test_wins_draws_and_losses():
     assert win_draw_lose([(0.9, 0.8), (0.8, 0.8), (0.7, 0.8), (None, 0.8), (0.7, None)]) == "1/1/1"
+
+
+def test_wins_draws_and_losses_are_counted_on_the_printed_tables_and_on_ours(tmp_path):
+    runs = rows_of(tmp_path, [*records(), *records(learner="dne", dataset="glass")])
+    counts = {one.name: one for one in kpca_published_wdl(kpca_cells(runs))}
+    assert {name: one.printed for name, one in counts.items()} == {
+        "knca": "9/1/0",
+        "aknca": "8/0/2",
+        "klmnn": "10/0/0",
+        "aklmnn": "9/1/0",
+        "kdne": "9/1/0",
+        "akdne": "7/3/0",
+    }
+    assert (counts["knca"].ours, counts["aknca"].ours) == ("0/1/0", "1/0/0")
+    assert (counts["aknca"].n_cells, counts["aknca"].n_printed) == (1, 10)
+    assert (counts["akdne"].learner, counts["akdne"].variant, counts["akdne"].ours) == ("dne", "aligned", "1/0/0")
+    assert (counts["klmnn"].ours, counts["klmnn"].n_cells) == ("0/0/0", 0)
+
+
+def test_a_cell_with_a_failed_split_is_not_counted(tmp_path):
+    failed = [row | ({"status": "failed", "accuracy": None} if row["run"] == 1 else {}) for row in records()]
+    assert {one.n_cells for one in kpca_published_wdl(kpca_cells(rows_of(tmp_path, failed)))} == {0}

@@ -14,11 +14,28 @@ from support.one_batch import arrays_in, files_in
 from support.stage_cases import grid_of, job_of, only, referee_of, results_of
 
 IRIS = load_dataset("iris")
-SMALL = {"datasets": ["iris"], "training": {"default": 40}}
+SMALL = {
+    2: {},
+    3: {"datasets": ["iris"], "training": {"default": 40}},
+    4: {"datasets": ["iris"], "degrees": [1, 2, 3, 4, 5], "sizes": [10, 20, 30, 40], "neighbours": [1, 3, 5, 7, 9]},
+}
+SMALL[5] = SMALL[4]
 
 
 def batch_of(figure, **changes):
-    return grid_of(f"kpca_figure{figure}", **(SMALL if figure > 2 else {}) | changes).batches()[0]
+    return grid_of(f"kpca_figure{figure}", **SMALL[figure] | changes).batches()[0]
+
+
+def test_figures_4_and_5_are_on_the_papers_data_degrees_n_and_k():
+    for figure, datasets in ((4, ["pima", "m-usps"]), (5, ["ionosphere", "glass"])):
+        batches = grid_of(f"kpca_figure{figure}").batches()
+        assert [batch.dataset for batch in batches] == datasets
+        for batch in batches:
+            values = {}
+            for varied, value, series in batch.rows:
+                if series == "kpca" and varied != "sigma":
+                    values.setdefault(varied, []).append(value)
+            assert values == {"degree": [2, 3, 4, 5], "n": [50, 100, 150], "k": [1, 2, 3, 4, 5]}
 
 
 @pytest.mark.parametrize(
@@ -28,13 +45,17 @@ def batch_of(figure, **changes):
         (2, {"datasets": ["iris"]}, "kpca_figure2.datasets: unknown data set of Figure 2 'iris'; allowed: cone, disc-"),
         (2, {"learners": ["dna"]}, "kpca_figure2.learners.0 is 'dna'; it must be one of dne, lmnn, nca"),
         (2, {"draws": 2}, "kpca_figure2.figure is 2, which does not use the key 'draws'"),
-        (3, {"figure": 4}, "kpca_figure3.figure is 4, which needs the key 'draws'"),
+        (3, {"figure": 4}, "kpca_figure3.figure is 4, which does not use the key 'training'"),
         (3, {"figure": 2}, "kpca_figure3.figure is 2, which needs the key 'learners'"),
-        (4, {"training": {"default": 7}}, "kpca_figure4.training.default is 7; it must be at least 8"),
-        (4, {"training": {"iris": 40}}, "the key 'default' is missing in experiments.kpca_figure4.training"),
-        (4, {"training": {"default": 40, "irs": 9}}, "kpca_figure4.training: unknown data set 'irs'"),
+        (3, {"training": {"default": 1}}, "kpca_figure3.training.default is 1; it must be at least 2"),
+        (3, {"training": {"iris": 40}}, "the key 'default' is missing in experiments.kpca_figure3.training"),
+        (3, {"training": {"default": 40, "irs": 9}}, "kpca_figure3.training: unknown data set 'irs'"),
+        (3, {"sizes": [9]}, "kpca_figure3.figure is 3, which does not use the key 'sizes'"),
+        (3, {"datasets": ["iris"]}, "kpca_figure3.training gives data set 'iris' 200 training samples; it has 150"),
+        (4, {"training": {"default": 40}}, "kpca_figure4.figure is 4, which does not use the key 'training'"),
+        (4, {"degrees": [0]}, "kpca_figure4.degrees.0 is 0; it must be at least 1"),
         (5, {"datasets": ["flower"]}, "kpca_figure5.datasets: data set 'flower' has no labels; metric learning"),
-        (5, {"datasets": ["iris"]}, "kpca_figure5.training gives data set 'iris' 200 training samples; it has 150"),
+        (5, {"datasets": ["iris"]}, "kpca_figure5.sizes gives data set 'iris' 150 training samples; it has 150"),
     ],
 )
 def test_faults_are_one_sentence_that_names_the_key(figure, changes, message):

@@ -2,6 +2,7 @@ import pytest
 
 from kdrbench.bench.batch import Batch
 from kdrbench.errors import ConfigError
+from kdrbench.metric_learning.selection import SIGMAS
 from kdrbench.reports.tables.kpca_cells import table_names
 from kdrbench.stages.config import checked
 from support.stage_cases import grid_of, only
@@ -42,8 +43,8 @@ PLACE = "config: experiments.kpca_tables"
             f"{PLACE}.candidates.default.degrees.0 is 0; it must be at least 1",
         ),
         (
-            {"candidates": {"default": {"sigmas": {"lowest": 2, "highest": 1, "number": 3}}}},
-            f"{PLACE}.candidates.default.sigmas: lowest is 2, above highest, which is 1",
+            {"candidates": {"default": {"sigmas": [1, 0]}}},
+            f"{PLACE}.candidates.default.sigmas.1 is 0; it must be greater than 0",
         ),
         ({"test_selected": ["x"]}, f"{PLACE}.test_selected: unknown data set 'x'"),
         ({"limits": {"time_s": 0}}, f"{PLACE}.limits.time_s is 0; it must be greater than 0"),
@@ -64,7 +65,7 @@ def test_the_whole_protocol_is_ten_data_sets_of_forty_splits():
     assert {name for name, size in sizes.items() if size == 100} == {"glass", "iris"}
     assert set(sizes.values()) == {100, 200}
     assert by_dataset["m-usps"]["candidates"] == {"degrees": [1, 2, 3, 4, 5]}
-    assert by_dataset["iris"]["candidates"]["sigmas"]["number"] == 21
+    assert by_dataset["iris"]["candidates"]["sigmas"] == list(SIGMAS)
     assert [name for name in by_dataset if by_dataset[name]["test_selected"]] == ["balance", "glass", "iris"]
     assert grid.limits("kpca_tables").time_s == 1800
 

@@ -21,11 +21,12 @@ from kdrbench.metric_learning import (
 from kdrbench.stages.kpca_trick import run as run_module
 from kdrbench.stages.kpca_trick import split as split_module
 from kdrbench.stages.kpca_trick.split import candidates_of, draw_split
+from support.configs import whole_config
 from support.kpca_trick_cases import kpca_batch
 from support.stage_cases import results_of
 
 IRIS = load_dataset("iris")
-GRID = {"sigmas": {"lowest": 0.01, "highest": 1000.0, "number": 21}}
+GRID = whole_config()["experiments"]["kpca_tables"]["candidates"]["default"]
 
 
 @cache
@@ -54,8 +55,10 @@ def test_a_split_depends_on_its_number_and_the_seed_alone_and_covers_the_data():
 
 
 def test_candidates_are_the_papers():
-    for ours, theirs in zip(candidates_of(GRID, 8), gaussian_grid(8), strict=True):
-        assert ours.sigma == pytest.approx(theirs.sigma, rel=1e-12)
+    assert candidates_of(GRID, 8) == gaussian_grid(8)
+    sigmas = [kernel.sigma / np.sqrt(8) for kernel in candidates_of(GRID, 8)]
+    assert len(sigmas) == 21
+    np.testing.assert_allclose(sigmas[:6] + sigmas[-3:], [0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 500, 750, 1000])
     assert candidates_of({"degrees": [1, 4]}, 8) == [Polynomial(1), Polynomial(4)]
 
 

@@ -12,7 +12,14 @@ from kdrbench.errors import ConfigError, DataError
 from kdrbench.lowrank import LowRankStatus, squared_distances
 from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.low_rank import run as run_module
-from kdrbench.stages.low_rank.run import learn, make_task, quality_of, two_fold_accuracy
+from kdrbench.stages.low_rank.run import (
+    learn,
+    make_task,
+    quality_of,
+    reference_distance,
+    target_accuracy,
+    two_fold_accuracy,
+)
 from kdrbench.stages.low_rank.stage import LowRankRecord
 from support.configs import whole_config
 from support.one_batch import files_in
@@ -20,7 +27,7 @@ from support.stage_cases import grid_of, job_of, only, results_of
 
 GYRB = load_any("gyrb-standin")
 PLACE = "config: experiments.lowrank_gyrb"
-SMALL = {"constraints": [0, 4], "methods": ["von_neumann", "definite_boost"], "runs": 2}
+SMALL = {"constraints": [0, 4], "methods": ["von_neumann", "definite_boost_own_range"], "runs": 2}
 
 
 def batch_of(method="von_neumann", **changes):
@@ -59,7 +66,14 @@ def test_what_is_wrong_with_an_experiment_is_said(changes, message):
             "config: low_rank_methods.mine must hold either divergence and solver, or the step of DefiniteBoost; it "
             "holds rule, divergence",
         ),
-        ({"rule": "any", "step": "exact"}, "low_rank_methods.mine.rule is 'any'; it must be one of published, conv"),
+        (
+            {"rule": "any", "step": "exact"},
+            "low_rank_methods.mine.rule is 'any'; it must be one of published, kkt, conv",
+        ),
+        (
+            {"rule": "kkt", "divergence": "burg", "solver": "cyclic", "trace": 1},
+            "config: low_rank_methods.mine.trace is a constraint of von_neumann; leave it out",
+        ),
         ({"step": "exact"}, "config: the key 'rule' is missing in low_rank_methods.mine"),
     ],
 )
@@ -76,7 +90,8 @@ def test_the_projects_experiments_are_expanded_to_a_cell_for_each_method():
     grid = load_grid(config)
     for name in names:
         methods = config["experiments"][name]["methods"]
-        assert [batch.cell for batch in grid.batches(name)] == [(method,) for method in methods]
+        # Long runs of a cell make several batches.
+        assert list(dict.fromkeys(batch.cell for batch in grid.batches(name))) == [(method,) for method in methods]
     digits = grid.batches("lowrank_digits")[0]
     assert digits.path == "lowrank_digits/digits/burg/0-19"
     assert digits.axes[:2] == [("lowrank_digits", "digits", "burg", 0, 0), ("lowrank_digits", "digits", "burg", 0, 25)]
@@ -86,7 +101,7 @@ def test_the_projects_experiments_are_expanded_to_a_cell_for_each_method():
     # The compiled sweeps are part of what results depend on, though they are imported by name.
     by_method = {batch.cell[0]: batch for batch in grid.batches("lowrank_gyrb")}
     assert "numba" in by_method["burg"].packages
-    assert "numba" not in by_method["definite_boost"].packages
+    assert "numba" not in by_method["definite_boost_exact"].packages
     assert by_method["burg"].sources_sha256 != by_method["von_neumann"].sources_sha256
 
 
@@ -137,6 +152,35 @@ def test_the_published_rule_takes_a_set_without_solution_for_solved_and_the_othe
     assert published.dual_change < 1e-3 < 1 < published.largest_violation
 
 
+def test_methods_of_trace_one_are_after_one_kernel_by_one_rule():
+    config = whole_config()
+    defined = {
+        name: config["low_rank_methods"][name] for name in config["experiments"]["lowrank_gyrb_boost"]["methods"]
+    }
+    assert {method["rule"] for method in defined.values()} == {"kkt"}
+    task = make_task("gyrb_boost", "kernel", GYRB)
+    asked = task.constraints(4, 0, 0)
+    for method in defined.values():
+        learned = learn(method, task.start, asked, compiled=False)
+        assert learned.status is LowRankStatus.CONVERGED
+        assert learned.kkt_residual <= 1e-3
+        assert np.trace(learned.kernel) == pytest.approx(1.0)
+        assert reference_distance(method, task.start, asked, learned.factor) < 1e-3
+        assert reference_distance(method, task.start, asked, 1.1 * learned.factor) == pytest.approx(0.21, abs=0.01)
+    assert np.isnan(reference_distance(config["low_rank_methods"]["burg"], task.start, asked, task.start))
+
+
+def test_a_row_has_the_rank_at_the_end_and_the_accuracy_of_the_kernel_asked_for():
+    both = results_of(batch_of("von_neumann_trace", methods=["von_neumann_trace"]), GYRB)
+    columns = [both[count,].columns for count in (0, 4)]
+    assert {one["learned_rank"] for one in columns} == {52}
+    assert len({one["target_accuracy"] for one in columns}) == 1
+    assert 0.5 < columns[0]["target_accuracy"] <= 1.0
+    assert columns[0]["reference_distance"] == pytest.approx(0.0, abs=1e-12)
+    wine = load_dataset("wine")
+    assert target_accuracy(make_task("wine", "features", wine), np.random.default_rng(0)) is None
+
+
 def test_accuracy_and_nmi_are_perfect_on_separate_classes_and_poor_on_noise():
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1], 30)
@@ -163,8 +207,8 @@ def test_a_batch_leaves_a_row_for_each_run_and_number_of_constraints(tmp_path):
         [files_in(tmp_path).records], LowRankRecord, dict.fromkeys(batch.axes, batch.definition_sha256), table
     )
     columns = table.read_text().splitlines()[0]
-    assert ",time_s,cpu_s,method,n_constraints,outcome,accuracy," in columns
-    assert ",duality_gap,compile_s,n_samples,rank,wall_s," in columns
+    assert ",time_s,cpu_s,method,n_constraints,outcome,accuracy,target_accuracy," in columns
+    assert ",duality_gap,learned_rank,reference_distance,compile_s,n_samples,rank,wall_s," in columns
 
 
 def test_a_draw_is_the_same_whatever_else_the_run_learns_from():
@@ -177,7 +221,7 @@ def test_what_a_method_raises_is_a_row(tmp_path):
     # Bounds beyond the reach of kernels of trace one, which DefiniteBoost refuses.
     features = np.kron(np.eye(2), np.ones((5, 1))) + 0.1 * np.random.default_rng(0).standard_normal((10, 2))
     tiny = Dataset("wine", features, np.repeat([0, 1], 5), ("a", "b"), ("c", "d"))
-    batch = batch_of("definite_boost", datasets=["wine"], constraints=[40], runs=1)
+    batch = batch_of("definite_boost_own_range", datasets=["wine"], constraints=[40], runs=1)
     batch = Batch(**{**batch.__dict__, "data_sha256": tiny.content_sha256})
     (record,) = job_of(batch, tiny, tmp_path)
     assert (record.status, record.accuracy, record.sweeps, record.time_s) == ("failed", None, None, None)
@@ -220,7 +264,7 @@ def test_the_estimated_time_grows_with_rank_and_constraints():
         ("lowrank_rank_640", "von_neumann", 7.0),
         ("lowrank_rank_640", "burg", 0.5),
         ("lowrank_digits", "von_neumann", 1.2),
-        ("lowrank_gyrb_symmetric", "definite_boost_symmetric", 19.0),
+        ("lowrank_gyrb_boost", "definite_boost", 19.0),
         ("lowrank_size_500", "burg", 0.03),
     ):
         assert measured / 10 < seconds(name, method) < 10 * measured

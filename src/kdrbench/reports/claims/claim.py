@@ -18,7 +18,7 @@ NO_RECORDS = "no records: "
 
 
 class Decision(StrEnum):
-    """How the records decide a claim; ``undecided`` where they lack what it needs."""
+    """How the records decide a claim; ``undecided`` where they lack what it needs, ``mostly`` with few exceptions."""
 
     CONFIRMED = "confirmed"
     MOSTLY = "mostly"
@@ -117,8 +117,3 @@ def papers_datasets(paper: str, *tables: str) -> frozenset[str]:
     """Return our names of the data sets for which a paper prints numbers, in the named tables or in any."""
     printed = [axes for axes in published_numbers(paper=paper) if not tables or axes["table"] in tables]
     return frozenset(our_name("dataset", axes["dataset"], paper) for axes in printed)
-
-
-def undisturbed(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs whose times count: they owned their cores, whose speed did not drift."""
-    return runs[(runs["timed"].astype(str) == "True") & (runs["drifted"].astype(str) == "False")]

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kdrbench.reports.claims.claim import NO_RECORDS, Found, Records, undecided, undisturbed
+from kdrbench.reports.claims.claim import NO_RECORDS, Found, Records, undecided
 from kdrbench.reports.records import Split
+from kdrbench.reports.tables.cells import clean_times
 from kdrbench.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
 from kdrbench.reports.tables.published_numbers import our_name, paper_label, published_name, published_numbers
 from kdrbench.status import Status
@@ -144,7 +145,7 @@ def timed_cells(records: Records, tables: Sequence[PrintedTable], methods: Seque
     """Return the cells for which a time is printed, with those first solves that nothing disturbed."""
     found = printed_cells(records, tables, "time_s", methods, TIME_COLUMNS)
     clean = [
-        OwnCell(cell.source, cell.dataset, cell.kernel, cell.method, cell.n_runs, undisturbed(cell.runs))
+        OwnCell(cell.source, cell.dataset, cell.kernel, cell.method, cell.n_runs, clean_times(cell.runs))
         for cell in found.cells
     ]
     disturbed = [cell.name for cell in clean if cell.numbers("time_s").empty]

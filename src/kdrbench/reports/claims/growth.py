@@ -5,8 +5,9 @@ They are decided by the series of made data, which are this project's own: the p
 
 from __future__ import annotations
 
-from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, undecided, undisturbed
+from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, undecided
 from kdrbench.reports.claims.coverage import RIVALS, TIME_COLUMNS
+from kdrbench.reports.tables.cells import clean_times
 from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.size_series import (
     ALL_PAIRS,
@@ -26,7 +27,7 @@ def series_of(records: Records) -> list[SizeSeries]:
     runs = records.runs
     if runs.empty or not {*TIME_COLUMNS, "iterations"} <= set(runs.columns):
         return []
-    clean = undisturbed(runs)
+    clean = clean_times(runs)
     return [] if clean.empty else size_series(clean, records.config)
 
 

@@ -7,49 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 from kdrbench.files import write_text
-from kdrbench.reports.claims import accuracies, costs, growth, iterations, kernel_choice, kernels, times
+from kdrbench.reports.claims import accuracies, costs, growth, iterations, kernel_choice, kpca_trick, low_rank, times
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records
 from kdrbench.reports.tables.html import render
 
-_KPCA, _LOW_RANK = "KPCA trick 2010", "Low-rank kernels 2006"
-_LEARNED_KERNELS = (
-    Claim(
-        "kernel_versions_win",
-        "The KPCA trick's versions beat the plain learners in 28 of 30 cells.",
-        _KPCA,
-        "Tables 1 to 3",
-        kernels.kernel_versions_win,
-    ),
-    Claim(
-        "aligned_come_close",
-        "Aligned kernels come close to cross-validated ones, in minutes instead of hours.",
-        _KPCA,
-        "Tables 1 to 3 (accuracies)",
-        kernels.aligned_come_close,
-    ),
-    Claim(
-        "tricks_agree",
-        "The kernel trick and the KPCA trick agree unless K is ill-conditioned.",
-        _KPCA,
-        "Figure 5",
-        kernels.tricks_agree,
-    ),
-    Claim(
-        "cost_of_projections",
-        "Burg and von Neumann take time linear in n and quadratic in r.",
-        _LOW_RANK,
-        "",
-        kernels.cost_of_projections,
-    ),
-    Claim(
-        "fewer_sweeps",
-        "Exact projections need far fewer sweeps than DefiniteBoost.",
-        _LOW_RANK,
-        "",
-        kernels.fewer_sweeps,
-    ),
-    Claim("agreement_rises", "NMI rises with constraints.", _LOW_RANK, "", kernels.agreement_rises),
-)
 # In the order of the papers: those of ISM first.
 CLAIMS: tuple[Claim, ...] = (
     *costs.CLAIMS,
@@ -58,7 +19,8 @@ CLAIMS: tuple[Claim, ...] = (
     *growth.CLAIMS,
     *accuracies.CLAIMS,
     *kernel_choice.CLAIMS,
-    *_LEARNED_KERNELS,
+    *kpca_trick.CLAIMS,
+    *low_rank.CLAIMS,
 )
 Decided = list[tuple[Claim, Found]]
 

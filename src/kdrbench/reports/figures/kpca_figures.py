@@ -224,7 +224,7 @@ def figure_5(name: str, runs: pd.DataFrame) -> Chart:
         ),
     ]
     caption = (
-        "KDNE by both tricks, one draw of each setting: polynomials of degree 1 to 5, n, k, and Gaussians with sigma "
+        "KDNE by both tricks, one draw of each setting: polynomials over degree, n and k, and Gaussians with sigma "
         "from 0.1 to 16. The kernel trick is solved exactly where K is regular, with a ridge of 1e-10 where it is "
         "singular, and always by QZ. Left: accuracies. Right: the largest difference of learned squared distances, as "
         "a share of the largest."

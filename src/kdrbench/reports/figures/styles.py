@@ -41,8 +41,10 @@ _SOLVERS = {
 _LOW_RANK = {
     "burg": (0, _BLUE),
     "von_neumann": (0, _RED),
+    "von_neumann_trace": (1, _RED),
     "definite_boost": (0, _GREEN),
-    "definite_boost_symmetric": (1, _GREEN),
+    "definite_boost_exact": (1, _GREEN),
+    "definite_boost_own_range": (2, _GREEN),
 }
 _KERNELS = {
     "gaussian": _BLUE,

@@ -159,8 +159,10 @@ def flag_of(runs: pd.DataFrame, *, called_converged: bool) -> str:
 
 def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs whose times count: those that owned their cores, on cores whose speed did not drift."""
-    drifted = runs["drifted"].astype(str) == "True" if "drifted" in runs else False
-    return runs[(runs["timed"].astype(str) == "True") & ~np.asarray(drifted, dtype=bool)]
+    for column, disturbed in (("timed", "False"), ("drifted", "True")):
+        if column in runs:
+            runs = runs[runs[column].astype(str) != disturbed]
+    return runs
 
 
 def is_untimed(runs: pd.DataFrame) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 from kdrbench.reports.tables.cells import Cell, summarise
 from kdrbench.reports.tables.labels import VARIANTS, learner_name
 from kdrbench.reports.tables.numbers import share
-from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published
+from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
 from kdrbench.reports.tables.significance import SIGNIFICANT, corrected_t_p, holm, signed_rank_p
 from kdrbench.reports.tables.verdicts import Compared
 
@@ -153,3 +153,46 @@ def win_draw_lose(pairs: list[tuple[float | None, float | None]]) -> str:
     """Return how often the first of a pair is above, equal to and below the second; unknown ones do not count."""
     signs = [int(np.sign(first - second)) for first, second in pairs if first is not None and second is not None]
     return "/".join(str(signs.count(sign)) for sign in (1, 0, -1))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often a version with a kernel is above, level with and below the plain learner, over the paper's data sets.
+
+    ``name`` is the paper's, as ``aknca``. ``printed`` is counted on the rounded means that the paper prints, ``ours``
+    on ours, both as "win/draw/lose"; ``n_cells`` data sets have both of our means with all splits, of ``n_printed``.
+    """
+
+    name: str
+    learner: str
+    variant: str
+    printed: str
+    ours: str
+    n_cells: int
+    n_printed: int
+
+
+def kpca_published_wdl(cells: Mapping[tuple[str, str, str], KpcaCell]) -> list[Counts]:
+    """Return the counts of KNCA, AKNCA, KLMNN, AKLMNN, KDNE and AKDNE; ``cells`` are those of :func:`kpca_cells`."""
+    counts = []
+    for learner, table in TABLES.items():
+        axes = published_numbers(paper=PAPER, table=table, setting=SETTING)
+        datasets = list(dict.fromkeys(one["dataset"] for one in axes))
+        for variant in (name for name in VARIANTS if find_printed(datasets[0], learner, name) and name != PLAIN):
+            printed = [(_printed(one, learner, variant), _printed(one, learner, PLAIN)) for one in datasets]
+            ours = [(_mean(cells, one, learner, variant), _mean(cells, one, learner, PLAIN)) for one in datasets]
+            complete = sum(None not in pair for pair in ours)
+            texts = (win_draw_lose(printed), win_draw_lose(ours))
+            name = learner_name(learner, variant)
+            counts.append(Counts(name, learner, variant, *texts, complete, len(datasets)))
+    return counts
+
+
+def _printed(dataset: str, learner: str, variant: str) -> float | None:
+    number = find_printed(dataset, learner, variant)
+    return number.value if number else None
+
+
+def _mean(cells: Mapping[tuple[str, str, str], KpcaCell], dataset: str, learner: str, variant: str) -> float | None:
+    cell = cells.get((dataset, learner, variant))
+    return cell.rounded if cell and cell.ours.complete else None

@@ -38,12 +38,15 @@ _KERNELS = {
 _LOW_RANK = {
     "none": "no constraints",
     "learned": "all constraints",
+    "original": "the original kernel",
     "burg": "Burg",
     "von_neumann": "von Neumann",
     "burg_converged": "Burg, Newton",
     "von_neumann_converged": "von Neumann, Newton",
-    "definite_boost": "DefiniteBoost, own eigenvalues",
-    "definite_boost_symmetric": "DefiniteBoost, symmetric bound",
+    "von_neumann_trace": "von Neumann, trace one",
+    "definite_boost": "DefiniteBoost",
+    "definite_boost_exact": "DefiniteBoost, exact steps",
+    "definite_boost_own_range": "DefiniteBoost, own eigenvalues",
 }
 # Prefixes of a learner's name by variant: the paper's three, and alignment of centred kernels.
 VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}

@@ -29,11 +29,20 @@ METRIC_LABELS = {
     "sweeps_least": "sweeps, fewest constraints",
     "sweeps_most": "sweeps, most constraints",
     "sweeps": "sweeps, all numbers of constraints",
+    "nmi": "NMI, fewest to most constraints",
 }
 _MEASURED = (
     *("Method", "Constraints", "Solved", "Sweeps", "KKT residual"),
     *("5-NN", "NMI, 1 start", "NMI, best of 10", "CPU time"),
 )
+# What its figures show is known in words only; the ends of our curves are printed beside it.
+FIGURES = PAPER | {"table": "figures"}
+_CURVES = {"accuracy": "accuracy", "nmi": "nmi_ten_starts"}
+# Sweeps on gyrB were counted beside DefiniteBoost, whose kernels have trace one: methods like it come first.
+_LIKE_FOR_LIKE = {
+    "von_neumann": ("von_neumann_trace", "von_neumann"),
+    "definite_boost": ("definite_boost", "definite_boost_exact", "definite_boost_own_range"),
+}
 # Methods that can have learned the kernel with no constraints, or with all of them.
 _EXACT = ("burg", "von_neumann")
 
@@ -53,12 +62,16 @@ class Source:
 
 
 def published_and_sources(runs: pd.DataFrame, config: Config) -> Iterator[tuple[dict[str, str], list[Source]]]:
-    """Yield each number of the paper's text with our numbers for it, from every experiment and method that has one."""
+    """Yield each number of the paper's text, and curve of its figures, with ours from all experiments and methods."""
     for axes in published_numbers(**PAPER):
-        yield axes, list(_sources(axes, runs, config))
+        alike = _LIKE_FOR_LIKE.get(axes["method"], ()) if axes["metric"] == "sweeps" else ()
+        found = list(_sources(axes, runs, config, alike or (axes["method"],)))
+        yield axes, sorted(found, key=lambda source: alike.index(source.method) if alike else 0)
+    for axes in published_numbers(**FIGURES):
+        yield axes, list(_curves(axes, runs, config))
 
 
-def _sources(axes: dict[str, str], runs: pd.DataFrame, config: Config) -> Iterator[Source]:
+def _sources(axes: dict[str, str], runs: pd.DataFrame, config: Config, methods: tuple[str, ...]) -> Iterator[Source]:
     wanted = axes["method"]
     for name in experiments_of(config, LOW_RANK):
         experiment = config["experiments"][name]
@@ -67,31 +80,44 @@ def _sources(axes: dict[str, str], runs: pd.DataFrame, config: Config) -> Iterat
             continue
         counts = _counts(axes, experiment)
         for method in experiment["methods"]:
-            fits = wanted == method or (wanted == "definite_boost" and method.startswith(wanted))
-            if not fits and not (wanted in ("none", "learned") and method in _EXACT):
+            if method not in methods and not (wanted in ("none", "learned", "original") and method in _EXACT):
                 continue
             of_method = (runs["experiment"] == name) & (runs["method"] == method)
             chosen = runs[of_method & runs["n_constraints"].isin(counts)]
             if len(chosen):
-                yield Source(name, method, _cell(axes["metric"], chosen))
-            if wanted == "none":
-                # Without constraints the method does not matter.
+                yield Source(name, method, _cell(axes["metric"], chosen, original=wanted == "original"))
+            if wanted in ("none", "original"):
+                # Without constraints, and for the kernel that distances are taken from, the method does not matter.
                 break
+
+
+def _curves(axes: dict[str, str], runs: pd.DataFrame, config: Config) -> Iterator[Source]:
+    """Yield the ends of each curve of the paper's data."""
+    for name in experiments_of(config, LOW_RANK):
+        for method in config["experiments"][name]["methods"]:
+            rows = runs[(runs["experiment"] == name) & (runs["method"] == method)]
+            if method in _EXACT and axes["dataset"] in config["experiments"][name]["datasets"] and len(rows):
+                means = rows.groupby("n_constraints")[_CURVES[axes["metric"]]].mean().dropna()
+                shown = percentage if axes["metric"] == "accuracy" else agreement
+                text = f"{shown(means.iloc[0])} to {shown(means.iloc[-1])}" if len(means) > 1 else "N/A"
+                yield Source(
+                    name, method, Cell(axes["metric"], None, None, text, "", len(rows), len(rows), complete=True)
+                )
 
 
 def _counts(axes: dict[str, str], experiment: Config) -> list[int]:
     """Return the numbers of constraints that a published number refers to."""
     counts = sorted(experiment["constraints"])
     some = [count for count in counts if count > 0]
-    by_method = {"none": [count for count in counts if count == 0], "learned": some[-1:]}
+    by_method = {"none": [count for count in counts if count == 0], "learned": some[-1:], "original": counts[:1]}
     by_metric = {"sweeps_least": some[:1], "sweeps_most": some[-1:]}
     return by_method.get(axes["method"], by_metric.get(axes["metric"], some))
 
 
-def _cell(metric: str, runs: pd.DataFrame) -> Cell:
+def _cell(metric: str, runs: pd.DataFrame, *, original: bool = False) -> Cell:
     """Return mean and spread of a share or of sweeps; sweeps that were used up are a bound and no number."""
     if metric == "accuracy":
-        cell = summarise("quality", runs, "accuracy", percentage)
+        cell = summarise("quality", runs, "target_accuracy" if original else "accuracy", percentage)
         return replace(cell, note="", complete=True) if cell.counted else cell
     cell = summarise("sweeps", runs, "sweeps", whole)
     bound = not runs["status"].isin([str(Status.CONVERGED), str(Status.STALLED)]).all()

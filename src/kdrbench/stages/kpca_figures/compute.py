@@ -45,7 +45,6 @@ from kdrbench.stages.kpca_figures.trick_comparison import Halves, Tricks, draw_h
 
 # The name of the KPCA trick beside those of the ways to solve the kernel trick.
 KPCA = "kpca"
-_DEGREES, _NEIGHBOURS, _SHARES = (1, 2, 3, 4, 5), (1, 3, 5, 7, 9), (0.25, 0.5, 0.75, 1.0)
 # The paper's setting where another one is varied.
 _DEGREE, _K = 2, 3
 _SIGMAS = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -123,22 +122,34 @@ def planes_of(dataset: Dataset, n_train: int, seed: int) -> Planes:
     return Planes(halves, tricks, tricks.predictions(halves.train_labels))
 
 
-def settings_of(n_train: int) -> Iterator[Setting]:
-    """Yield degrees at n and k as in the paper, then numbers of samples, then k."""
-    for degree in _DEGREES:
-        yield Setting("degree", degree, n_train, _K, Polynomial(degree))
-    for share in _SHARES:
-        count = round(share * n_train)
+@dataclass(frozen=True)
+class Varied:
+    """The degrees, numbers of training samples and numbers of neighbours of Figures 4 and 5."""
+
+    degrees: Sequence[int]
+    sizes: Sequence[int]
+    neighbours: Sequence[int]
+
+
+def settings_of(varied: Varied) -> Iterator[Setting]:
+    """Yield the degrees, then the numbers of samples, then those of neighbours.
+
+    What does not vary is degree 2, the most samples, and 3 neighbours.
+    """
+    most = max(varied.sizes)
+    for degree in varied.degrees:
+        yield Setting("degree", degree, most, _K, Polynomial(degree))
+    for count in varied.sizes:
         yield Setting("n", count, count, _K, Polynomial(_DEGREE))
-    for k in _NEIGHBOURS:
-        yield Setting("k", k, n_train, k, Polynomial(_DEGREE))
+    for k in varied.neighbours:
+        yield Setting("k", k, most, k, Polynomial(_DEGREE))
 
 
-def all_settings_of(n_train: int, n_features: int) -> Iterator[Setting]:
-    """Yield the settings of Figure 5: those of Figure 4, then Gaussians."""
-    yield from settings_of(n_train)
+def all_settings_of(varied: Varied, n_features: int) -> Iterator[Setting]:
+    """Yield the settings of Figure 5: those of Figure 4, then Gaussians, which are ours."""
+    yield from settings_of(varied)
     for sigma in _SIGMAS:
-        yield Setting("sigma", sigma, n_train, _K, scaled_gaussian(sigma, n_features))
+        yield Setting("sigma", sigma, max(varied.sizes), _K, scaled_gaussian(sigma, n_features))
 
 
 def tricks_of(dataset: Dataset, setting: Setting, draw: int, seed: int) -> tuple[Halves, list[Tricks]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from kdrbench.stages.kpca_figures.compute import (
     KPCA,
     Leading,
     Setting,
+    Varied,
     all_settings_of,
     leading_of,
     planes_of,
@@ -32,6 +33,8 @@ KERNEL = "kernel"
 # Of Figure 2, the degrees that are compared; of Figure 3, the setting.
 _DEGREES = (1.0, 2.0)
 _SIGMA, _NEIGHBOURS = 1.0, 3
+# Of Figures 4 and 5, the lists of what is varied.
+VARIED = ("degrees", "sizes", "neighbours")
 
 
 def leading_keys(learners: Sequence[str]) -> list[Key]:
@@ -49,9 +52,10 @@ def setting_keys(settings: Sequence[Setting]) -> list[Key]:
     return [(one.varied, float(one.value), series) for one in settings for series in (KPCA, KERNEL, QZ)]
 
 
-def settings_for(figure: int, n_train: int, n_features: int) -> list[Setting]:
-    """Return the settings of Figure 4 or 5."""
-    return list(settings_of(n_train) if figure == 4 else all_settings_of(n_train, n_features))
+def settings_for(definition: Mapping[str, Any], n_features: int) -> list[Setting]:
+    """Return the settings of Figure 4 or 5, by the definition of its cell."""
+    varied = Varied(**{name: definition[name] for name in VARIED})
+    return list(settings_of(varied) if definition["figure"] == 4 else all_settings_of(varied, n_features))
 
 
 def run_leading(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[RunResult]:
@@ -96,8 +100,7 @@ def run_planes(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[Run
 
 def run_settings(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
     """Yield the rows of Figure 4 or 5 for draw ``number``, setting by setting."""
-    figure, n_train = batch.definition["figure"], batch.definition["n_train"]
-    for setting in settings_for(figure, n_train, dataset.features.shape[1]):
+    for setting in settings_for(batch.definition, dataset.features.shape[1]):
         keys = setting_keys([setting])
         solved = _attempt(partial(tricks_of, dataset, setting, number, batch.seed), referee)
         if isinstance(solved, Exception):

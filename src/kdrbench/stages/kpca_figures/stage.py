@@ -16,6 +16,7 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.errors import ConfigError
 from kdrbench.metric_learning import LEARNERS
 from kdrbench.stages.kpca_figures.run import (
+    VARIED,
     Key,
     leading_keys,
     plane_keys,
@@ -25,7 +26,7 @@ from kdrbench.stages.kpca_figures.run import (
     setting_keys,
     settings_for,
 )
-from kdrbench.stages.kpca_trick.config import DEFAULT, check_names, check_training
+from kdrbench.stages.kpca_trick.config import DEFAULT, check_names, check_training, value_for
 
 _RUN = "kdrbench.stages.kpca_figures.run"
 # Seconds of one row, over n^3.
@@ -34,10 +35,17 @@ _ROW_S = 1e-8
 MADE_SETS = ("cone", "disc-and-ring")
 LEADING, PLANES, SETTINGS, ALL_SETTINGS = 2, 3, 4, 5
 # The keys that only some figures have: the figures that need each.
-_NEEDED = {"learners": (LEADING,), "draws": (SETTINGS, ALL_SETTINGS)}
+_BOTH = (SETTINGS, ALL_SETTINGS)
+_NEEDED = {"learners": (LEADING,), "training": (LEADING, PLANES), "draws": _BOTH} | dict.fromkeys(VARIED, _BOTH)
+
+
+def _counts(least: int, description: str) -> Config:
+    counts = {"type": "integer", "minimum": least}
+    return {"type": "array", "items": counts, "minItems": 1, "uniqueItems": True, "description": description}
+
 
 SCHEMA: Config = {
-    "required": ["figure", "datasets", "training"],
+    "required": ["figure", "datasets"],
     "properties": {
         "figure": {"enum": [LEADING, PLANES, SETTINGS, ALL_SETTINGS], "description": "its number in the paper"},
         "learners": {
@@ -50,10 +58,12 @@ SCHEMA: Config = {
         "training": {
             "type": "object",
             "required": [DEFAULT],
-            # Figure 4 goes down to a quarter of them.
-            "additionalProperties": {"type": "integer", "minimum": 8},
-            "description": "number of training samples, by data set",
+            "additionalProperties": {"type": "integer", "minimum": 2},
+            "description": "number of training samples, by data set, of Figures 2 and 3",
         },
+        "degrees": _counts(1, "degrees of the polynomials (x'y + 1)^p, of Figures 4 and 5"),
+        "sizes": _counts(2, "numbers of training samples, of Figures 4 and 5; the most where another key varies"),
+        "neighbours": _counts(1, "numbers of neighbours, of Figures 4 and 5"),
         "draws": {"type": "integer", "minimum": 1, "description": "random draws of each setting, of Figures 4 and 5"},
     },
 }
@@ -103,10 +113,11 @@ class KPCAFiguresStage(Stage):
         """Yield a cell for each data set."""
         experiment, registry = config["experiments"][name], registry_of(config)
         for dataset in experiment["datasets"]:
+            definition: dict[str, Any] = {"figure": experiment["figure"]}
+            definition |= {key: list(experiment[key]) for key in ("learners", *VARIED) if key in experiment}
             n_train = training_of(experiment, dataset)
-            definition = {"figure": experiment["figure"], "n_train": n_train}
-            if "learners" in experiment:
-                definition["learners"] = list(experiment["learners"])
+            if "training" in experiment:
+                definition["n_train"] = n_train
             rows = _keys_of(definition, registry[dataset].n_features)
             yield Cell(
                 dataset=dataset,
@@ -137,7 +148,7 @@ def _keys_of(definition: Mapping[str, Any], n_features: int) -> list[Key]:
         return leading_keys(definition["learners"])
     if figure == PLANES:
         return plane_keys()
-    return setting_keys(settings_for(figure, definition["n_train"], n_features))
+    return setting_keys(settings_for(definition, n_features))
 
 
 def _seconds_of_a_run(n_train: int, n_rows: int) -> float:
@@ -155,11 +166,17 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
             )
     if figure == LEADING:
         check_names(f"{place}.datasets", "data set of Figure 2", experiment["datasets"], MADE_SETS)
-    check_names(f"{place}.training", "data set", experiment["training"], [DEFAULT, *registry])
+    check_names(f"{place}.training", "data set", experiment.get("training", ()), [DEFAULT, *registry])
     for name in experiment["datasets"]:
-        check_training(place, registry[name], training_of(experiment, name))
+        check_training(place, registry[name], training_of(experiment, name), _key_of_sizes(experiment))
 
 
 def training_of(experiment: Config, dataset: str) -> int:
-    """Return the number of training samples of a data set."""
-    return int(experiment["training"].get(dataset, experiment["training"][DEFAULT]))
+    """Return the number of training samples of a data set, the most of them where they vary."""
+    if "sizes" in experiment:
+        return int(max(experiment["sizes"]))
+    return int(value_for(experiment["training"], dataset))
+
+
+def _key_of_sizes(experiment: Config) -> str:
+    return "sizes" if "sizes" in experiment else "training"

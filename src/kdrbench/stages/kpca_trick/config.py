@@ -30,21 +30,16 @@ TRAINING = {
     "additionalProperties": {"type": "integer", "minimum": 2},
     "description": "number of training samples, by data set",
 }
-_POSITIVE = {"type": "number", "exclusiveMinimum": 0}
 _CANDIDATES = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
         "sigmas": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["lowest", "highest", "number"],
-            "properties": {
-                "lowest": _POSITIVE,
-                "highest": _POSITIVE,
-                "number": {"type": "integer", "minimum": 1},
-            },
-            "description": "scaled Gaussians, sigma evenly on a logarithmic scale",
+            "type": "array",
+            "items": {"type": "number", "exclusiveMinimum": 0},
+            "minItems": 1,
+            "uniqueItems": True,
+            "description": "scaled Gaussians exp(-|x - y|^2 / (2 D sigma^2))",
         },
         "degrees": {
             "type": "array",
@@ -120,13 +115,13 @@ def check_learners(place: str, learners: Iterable[str]) -> None:
             raise ConfigError(f"{place}.learners: {error}") from error
 
 
-def check_training(place: str, entry: DatasetEntry, n_train: int) -> None:
+def check_training(place: str, entry: DatasetEntry, n_train: int, key: str = "training") -> None:
     """Raise ``ConfigError`` unless the data set has features, labels, and samples left to test."""
     if entry.lacks:
         raise ConfigError(f"{place}.datasets: data set {entry.name!r} has no {entry.lacks}; metric learning needs them")
     if n_train >= entry.n_samples:
         raise ConfigError(
-            f"{place}.training gives data set {entry.name!r} {n_train} training samples; it has {entry.n_samples}, of "
+            f"{place}.{key} gives data set {entry.name!r} {n_train} training samples; it has {entry.n_samples}, of "
             "which some are for testing"
         )
 
@@ -135,6 +130,3 @@ def _check_candidates(place: str, definition: Config) -> None:
     if len(definition) != 1:
         given = ", ".join(definition) or "nothing"
         raise ConfigError(f"{place} must hold either 'sigmas' or 'degrees'; it holds {given}")
-    scale = definition.get("sigmas")
-    if scale is not None and scale["lowest"] > scale["highest"]:
-        raise ConfigError(f"{place}.sigmas: lowest is {scale['lowest']}, above highest, which is {scale['highest']}")

@@ -18,12 +18,10 @@ from kdrbench.metric_learning.selection import Part
 
 
 def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKernel]:
-    """Return scaled Gaussians, sigma evenly on a logarithmic scale, or polynomials (x'y + 1)^p, as defined."""
+    """Return scaled Gaussians or polynomials (x'y + 1)^p, as defined."""
     if "degrees" in definition:
         return [Polynomial(degree) for degree in definition["degrees"]]
-    scale = definition["sigmas"]
-    sigmas = np.geomspace(scale["lowest"], scale["highest"], scale["number"])
-    return [scaled_gaussian(float(sigma), n_features) for sigma in sigmas]
+    return [scaled_gaussian(float(sigma), n_features) for sigma in definition["sigmas"]]
 
 
 @dataclass(frozen=True)

@@ -106,8 +106,7 @@ class KPCATrickStage(Stage):
 
 def _seconds_of_a_run(definition: Mapping[str, Any]) -> float:
     """Return about how long a split takes: n^2 for each learner, candidate and fold, and for each method once."""
-    candidates = definition["candidates"]
-    n_candidates = len(candidates["degrees"]) if "degrees" in candidates else candidates["sigmas"]["number"]
-    tuned = n_candidates * definition["n_folds"] if "cross_validated" in definition["variants"] else 0
+    (candidates,) = definition["candidates"].values()
+    tuned = len(candidates) * definition["n_folds"] if "cross_validated" in definition["variants"] else 0
     n_fits = len(definition["learners"]) * (len(definition["variants"]) + tuned)
     return float(_FIT_S * n_fits * definition["n_train"] ** 2)

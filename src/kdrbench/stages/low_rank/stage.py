@@ -51,10 +51,15 @@ _METHOD = {
     "properties": {
         "divergence": {"enum": ["burg", "von_neumann"]},
         "solver": {"enum": ["cyclic", "newton"]},
+        "trace": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "description": "the trace of the kernel, a further constraint of von Neumann's divergence",
+        },
         "step": {"enum": ["own_range", "symmetric", "exact"], "description": "of DefiniteBoost"},
         "rule": {
-            "enum": ["published", "converged"],
-            "description": "stop when the duals come to rest, or when the KKT residual is small too",
+            "enum": ["published", "kkt", "converged"],
+            "description": "stop when the duals come to rest, when the KKT residual is small, or when both hold",
         },
         "max_sweeps": {"type": "integer", "minimum": 1},
     },
@@ -71,13 +76,15 @@ class LowRankRecord(Record):
     ``outcome`` is how the method says that it ended (:class:`.LowRankStatus`), ``status`` is that in the words of the
     benchmark: ``stalled`` for a set recognised to have no solution. ``accuracy`` is that of 5-NN by one
     50/50 split, each half being tested once; ``nmi_one_start`` and ``nmi_ten_starts`` are those of kernel k-means from
-    one start and of the best of ten. ``time_s`` and ``cpu_s`` count the method alone and its first (cold) work, as
-    nothing is repeated; ``compile_s`` is what its job
+    one start and of the best of ten. ``target_accuracy`` is that of the kernel whose distances are asked for, where
+    there is one, and ``learned_rank`` the numerical rank of the factor at the end, ``rank`` that at the start.
+    ``reference_distance`` is |K - K*| / |K*| for kernels of trace one, K* as Newton's method finds it. ``time_s`` and
+    ``cpu_s`` count the method alone and its first (cold) work, as nothing is repeated; ``compile_s`` is what its job
     had spent before on loading machine code, or making it, and ``compiled_sweeps`` says how many sweeps were machine
     code.
     """
 
-    SCHEMA_VERSION: ClassVar[int] = 2
+    SCHEMA_VERSION: ClassVar[int] = 3
     CELL: ClassVar[tuple[str, ...]] = ("method",)
     KEYS: ClassVar[tuple[str, ...]] = ("n_constraints",)
 
@@ -85,6 +92,7 @@ class LowRankRecord(Record):
     n_constraints: int
     outcome: str = ""
     accuracy: float | None = None
+    target_accuracy: float | None = None
     nmi_one_start: float | None = None
     nmi_ten_starts: float | None = None
     sweeps: int | None = None
@@ -97,6 +105,8 @@ class LowRankRecord(Record):
     largest_violation: float | None = None
     divergence: float | None = None
     duality_gap: float | None = None
+    learned_rank: int | None = None
+    reference_distance: float | None = None
     compile_s: float | None = None
     n_samples: int
     rank: int
@@ -178,6 +188,11 @@ def check_methods(config: Config) -> None:
             raise ConfigError(
                 f"config: {METHODS}.{name} must hold either divergence and solver, or the step of DefiniteBoost; it "
                 f"holds {', '.join(method)}"
+            )
+        if "trace" in method and method.get("divergence") != "von_neumann":
+            raise ConfigError(
+                f"config: {METHODS}.{name}.trace is a constraint of von_neumann; leave it out, or choose that "
+                "divergence"
             )
 
 

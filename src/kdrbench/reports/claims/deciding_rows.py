@@ -1,0 +1,124 @@
+"""The rows that decide claims on learned kernels: those of the papers' own data and protocol.
+
+KPCA trick: ten data sets, three learners and 40 splits; the data, degrees, n and k of its figures. Low-rank kernels:
+Digits, and for gyrB, whose data are not to be had, a synthetic stand-in, which decides nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.reports.claims.claim import Decision, Found, Records, listed, papers_datasets
+from kdrbench.reports.tables.kpca_cells import PAPER, TABLES
+from kdrbench.reports.tables.labels import dataset_label
+
+SPLITS = 40
+FIGURE_DATA = {3: ("ionosphere",), 4: ("pima", "m-usps"), 5: ("ionosphere", "glass")}
+VARIED = {"degree": (2, 3, 4, 5), "n": (50, 100, 150), "k": (1, 2, 3, 4, 5)}
+DIGITS, GYRB, STAND_IN = "digits", "gyrb", "gyrb-standin"
+# A set of constraints, and the method that DefiniteBoost is compared with: also among kernels of trace one.
+SET = ["experiment", "n_constraints", "run"]
+TRACE_ONE = "von_neumann_trace"
+# A set counts as solvable where its constraints are met to this share in the end.
+MET = 0.05
+
+
+def papers_rows(kpca: pd.DataFrame, *variants: str) -> pd.DataFrame:
+    """Return the rows of the paper's data, learners and splits, each once."""
+    if kpca.empty:
+        return kpca
+    chosen = kpca["dataset"].isin(papers_datasets(PAPER, *TABLES.values()))
+    chosen &= kpca["learner"].isin(TABLES) & kpca["variant"].isin(variants) & (kpca["run"] < SPLITS)
+    return kpca[chosen].drop_duplicates(["dataset", "learner", "variant", "run"])
+
+
+def means_of(kpca: pd.DataFrame, *variants: str) -> pd.DataFrame:
+    """Return means over the splits of the 30 cells, a column for each variant; NaN where a split has no accuracy."""
+    index = pd.MultiIndex.from_product(
+        [sorted(papers_datasets(PAPER, *TABLES.values())), TABLES], names=["dataset", "learner"]
+    )
+    rows = papers_rows(kpca, *variants)
+    if rows.empty:
+        return pd.DataFrame(index=index, columns=list(variants), dtype=float)
+    groups = rows.groupby(["dataset", "learner", "variant"])["accuracy"]
+    means = groups.mean().where(groups.count() == SPLITS).unstack("variant")
+    return means.reindex(index=index, columns=list(variants)).astype(float)
+
+
+def missing_splits(kpca: pd.DataFrame, *variants: str) -> str:
+    """Say which of the paper's data sets were not run on all splits, in words; empty if all were."""
+    rows, words = papers_rows(kpca, *variants), []
+    for dataset in sorted(papers_datasets(PAPER, *TABLES.values())):
+        of_set = rows[rows["dataset"] == dataset] if not rows.empty else rows
+        splits = min(of_set.loc[of_set["variant"] == one, "run"].nunique() if len(of_set) else 0 for one in variants)
+        if splits < SPLITS:
+            words.append(f"{dataset_label(dataset)} has {splits} of {SPLITS} splits")
+    return listed(words)
+
+
+def of_figure(tricks: pd.DataFrame, figure: int) -> pd.DataFrame:
+    """Return the rows of a figure on the paper's data."""
+    if tricks.empty:
+        return tricks
+    return tricks[(tricks["figure"] == figure) & tricks["dataset"].isin(FIGURE_DATA[figure])]
+
+
+def missing_settings(rows: pd.DataFrame, figure: int) -> str:
+    """Say which of the paper's data sets lack settings; empty if none does."""
+    wanted = {(varied, float(value)) for varied, values in VARIED.items() for value in values}
+    lacking = []
+    for dataset in FIGURE_DATA[figure]:
+        of_set = rows[rows["dataset"] == dataset] if not rows.empty else rows
+        there = set(zip(of_set["varied"], of_set["value"], strict=True)) if len(of_set) else set()
+        if not wanted <= there:
+            lacking.append(f"{len(wanted - there)} of {len(wanted)} settings of {dataset_label(dataset)}")
+    return listed(lacking)
+
+
+def of_dataset(records: Records, dataset: str) -> pd.DataFrame:
+    """Return the rows of low-rank kernels on a data set."""
+    table = records.low_rank
+    return table[table["dataset"] == dataset] if has_columns(table, "dataset") else table
+
+
+def gyrb_rows(records: Records) -> pd.DataFrame:
+    """Return the rows of gyrB, or of its stand-in."""
+    rows = of_dataset(records, GYRB)
+    return rows if len(rows) else of_dataset(records, STAND_IN)
+
+
+def beside_trace_one(rows: pd.DataFrame, method: str, column: str) -> pd.DataFrame:
+    """Return a column of von Neumann with trace one (``ours``) and of a method (``theirs``) on the same constraints."""
+    if not has_columns(rows, "method", "status", column, *SET):
+        return pd.DataFrame(columns=["ours", "theirs", "status"])
+    asked = rows[rows["n_constraints"] > 0].set_index(SET)
+    ours = asked.loc[asked["method"] == TRACE_ONE, [column]].rename(columns={column: "ours"})
+    theirs = asked.loc[asked["method"] == method, [column, "status"]].rename(columns={column: "theirs"})
+    return ours.join(theirs, how="inner")
+
+
+def on_gyrb(rows: pd.DataFrame, found: Found) -> Found:
+    """Return what was found on gyrB; undecided, with that as a note, where it is of the stand-in."""
+    if not (rows["dataset"] == STAND_IN).any():
+        return found
+    note = f"There it would be {found.decision}: {found.evidence}."
+    return Found(Decision.UNDECIDED, "on the stand-in: gyrB's data are not to be had", note, found.measure)
+
+
+def met(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the solves whose constraints are met in the end, and those that left no number."""
+    return rows[~(rows["largest_violation"] > MET)] if "largest_violation" in rows else rows
+
+
+def solvable(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of those experiments and numbers of constraints of which at least half the sets are met."""
+    if "largest_violation" not in rows or rows.empty:
+        return rows
+    missed = (rows["largest_violation"] > MET).groupby([rows["experiment"], rows["n_constraints"]]).transform("mean")
+    return rows[np.asarray(missed) <= 0.5]
+
+
+def has_columns(table: pd.DataFrame, *columns: str) -> bool:
+    """Return whether the table has rows and these columns."""
+    return not table.empty and set(columns) <= set(table.columns)

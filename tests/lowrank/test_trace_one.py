@@ -1,0 +1,145 @@
+"""Von Neumann's divergence among kernels of a given trace: against other minimisers, and DefiniteBoost's kernel."""
+
+import numpy as np
+import pytest
+from scipy.linalg import expm, logm
+from scipy.optimize import minimize
+
+from kdrbench.errors import InputError
+from kdrbench.lowrank import (
+    SOLVERS,
+    LowRankStatus,
+    Stopping,
+    definite_boost,
+    diagonal,
+    join,
+    learn_kernel,
+    squared_distances,
+)
+from support.lowrank_cases import TIGHT, dense_matrices, divergence_of, feasible_problem, minimiser, outside_range
+
+CASES = [
+    (senses, full, seed) for senses in (("<=",), ("=",), ("<=", ">=", "=")) for full in (True, False) for seed in (0, 1)
+]
+
+
+def other_trace(seed, full_rank, senses):
+    """A problem of :func:`feasible_problem`, and the trace of a kernel that meets its constraints, with room beside."""
+    factor, constraints = feasible_problem(seed, full_rank=full_rank, senses=senses)
+    free = learn_kernel(factor, constraints, divergence="von_neumann", stopping=TIGHT)
+    return factor, constraints, 1.1 * float(np.trace(free.kernel))
+
+
+@pytest.mark.parametrize(("senses", "full_rank", "seed"), CASES)
+def test_both_solvers_find_the_minimum_of_that_trace_that_slsqp_finds(senses, full_rank, seed):
+    factor, constraints, trace = other_trace(seed, full_rank, senses)
+    least, violation = minimiser("von_neumann", factor, constraints, trace)
+    assert violation < 1e-8
+    for solver in SOLVERS:
+        learned = learn_kernel(
+            factor, constraints, divergence="von_neumann", solver=solver, trace=trace, stopping=TIGHT
+        )
+        assert learned.status is LowRankStatus.CONVERGED, learned.message
+        assert learned.kkt_residual <= 1e-8
+        assert np.trace(learned.kernel) == pytest.approx(trace, rel=1e-9)
+        assert abs(learned.divergence - least) <= 1e-6 * (1 + abs(least))
+        assert divergence_of("von_neumann", learned.kernel, factor) == pytest.approx(learned.divergence, rel=1e-7)
+        assert abs(learned.duality_gap) <= 1e-6 * (1 + abs(least))
+        assert outside_range(learned.kernel, factor) <= 1e-10 * trace
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_logarithm_of_the_kernel_is_what_the_duals_and_that_of_the_trace_give(solver):
+    factor, constraints, trace = other_trace(3, True, ("<=", ">="))
+    learned = learn_kernel(factor, constraints, divergence="von_neumann", solver=solver, trace=trace, stopping=TIGHT)
+    pull = np.einsum("m,mij->ij", learned.duals, dense_matrices(constraints)) + learned.trace_dual * np.eye(5)
+    np.testing.assert_allclose(logm(learned.kernel), logm(factor @ factor.T) + pull, atol=1e-8)
+    assert abs(learned.trace_dual) > 1e-3
+
+
+def boost_problem(seed):
+    """A factor, and constraints of rank one for kernels of trace one."""
+    rng = np.random.default_rng(seed)
+    factor, other = rng.standard_normal((2, 6, 6))
+    other /= np.linalg.norm(other)
+    asked = join(
+        squared_distances(6, [(0, 1), (2, 3), (1, 4)], ["<=", ">=", "="], [0.0, 0.0, 0.0]),
+        diagonal(6, [5], "<=", 0.0),
+    )
+    values = asked.values(other)
+    moved = values * np.array([1.2, 0.8, 1.0, 1.2])
+    return factor, join(
+        squared_distances(6, [(0, 1), (2, 3), (1, 4)], ["<=", ">=", "="], moved[:3]), diagonal(6, [5], "<=", moved[3])
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_it_is_the_kernel_of_definite_boost_and_that_of_the_normalised_dual(seed):
+    factor, constraints = boost_problem(seed)
+    matrices, start = dense_matrices(constraints), np.real(logm(factor @ factor.T))
+
+    def negative_dual(duals):
+        return np.log(np.trace(expm(start + np.einsum("m,mij->ij", duals, matrices)))) - duals @ constraints.bounds
+
+    limits = [(None, 0), (0, None), (None, None), (None, 0)]
+    found = minimize(negative_dual, np.zeros(4), method="SLSQP", bounds=limits, options={"ftol": 1e-15, "maxiter": 500})
+    direct = expm(start + np.einsum("m,mij->ij", found.x, matrices))
+    kernels = [learn_kernel(factor, constraints, divergence="von_neumann", trace=1.0, stopping=TIGHT)]
+    kernels += [definite_boost(factor, constraints, step=step, stopping=TIGHT) for step in ("symmetric", "exact")]
+    for learned in kernels:
+        assert learned.status is LowRankStatus.CONVERGED
+        # SLSQP's own accuracy in the duals.
+        np.testing.assert_allclose(learned.kernel, direct / np.trace(direct), atol=2e-6)
+        np.testing.assert_allclose(learned.kernel, kernels[0].kernel, atol=1e-7)
+        assert learned.trace_dual == pytest.approx(kernels[0].trace_dual, abs=1e-6)
+
+
+def test_a_symmetric_bound_needs_many_times_the_sweeps_by_the_same_rule():
+    factor, constraints = boost_problem(0)
+    rule = Stopping(tolerance=1e300, kkt_tolerance=1e-3, max_sweeps=100_000)
+    exact = learn_kernel(factor, constraints, divergence="von_neumann", trace=1.0, stopping=rule)
+    boost = definite_boost(factor, constraints, step="symmetric", stopping=rule)
+    assert exact.status is boost.status is LowRankStatus.CONVERGED
+    assert boost.sweeps > 3 * exact.sweeps
+    assert max(exact.kkt_residual, boost.kkt_residual) <= 1e-3
+
+
+def test_machine_code_takes_the_same_steps():
+    factor, constraints = boost_problem(1)
+    pytest.importorskip("numba")
+    first, second = (
+        learn_kernel(factor, constraints, divergence="von_neumann", trace=1.0, stopping=TIGHT, compiled=compiled)
+        for compiled in (True, False)
+    )
+    assert first.compiled_sweeps == first.sweeps == second.sweeps > 0 == second.compiled_sweeps
+    np.testing.assert_allclose(first.kernel, second.kernel, atol=1e-10)
+    assert first.projections == second.projections
+
+
+def test_without_constraints_the_start_is_scaled():
+    factor = np.diag([1.0, 2.0])
+    learned = learn_kernel(factor, diagonal(2, [0], "<=", 1.0).take([]), divergence="von_neumann", trace=1.0)
+    np.testing.assert_allclose(learned.kernel, factor @ factor.T / 5, atol=1e-12)
+    assert learned.trace_dual == pytest.approx(-np.log(5))
+
+
+def test_a_trace_that_the_constraints_exclude_is_recognised():
+    asked = diagonal(3, [0, 1, 2], ">=", [1.0, 1.0, 1.0])
+    for solver in SOLVERS:
+        learned = learn_kernel(np.eye(3), asked, divergence="von_neumann", solver=solver, trace=2.0)
+        assert learned.status is LowRankStatus.INFEASIBLE
+        assert "the trace" in learned.message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"trace": 0.0}, "trace must be None or a finite number > 0, got 0.0"),
+        ({"trace": 1.0, "divergence": "burg"}, "a trace is a constraint of von Neumann's divergence"),
+        ({"trace": 1.0, "slack": 2.0}, "with slack inf"),
+    ],
+)
+def test_what_a_trace_does_not_go_with_is_said(options, message):
+    asked = diagonal(3, [0], "<=", 0.5)
+    with pytest.raises(InputError, match=message):
+        learn_kernel(np.eye(3), asked, **{"divergence": "von_neumann"} | options)
