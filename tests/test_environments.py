@@ -87,7 +87,7 @@ def test_splits_of_the_kpca_trick_are_run_in_the_environment_of_runs(tmp_path):
     save_prepared(load_dataset("iris-bundled"), tmp_path / "iris-bundled.npz")
     config = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"run": ["kpca_tables"]}
     experiment = config["experiments"]["kpca_tables"]
-    candidates = {"default": {"sigmas": {"lowest": 0.1, "highest": 1.0, "number": 2}}}
+    candidates = {"default": {"sigmas": [0.1, 1.0]}}
     experiment |= {"datasets": ["iris-bundled"], "learners": ["dne"], "splits": 1, "candidates": candidates}
     experiment |= {"training": {"default": 100}, "test_selected": []}
     (bundle,) = load_grid(config).bundles()

@@ -23,7 +23,7 @@ KPCA = {
     "datasets": ["iris-bundled"],
     "learners": ["dne"],
     "variants": ["plain", "cross_validated", "aligned"],
-    "candidates": {"default": {"sigmas": {"lowest": 0.1, "highest": 10.0, "number": 3}}},
+    "candidates": {"default": {"sigmas": [0.1, 1.0, 10.0]}},
     "training": {"default": 100},
     "cv_folds": 5,
     "splits": 12,
