@@ -10,11 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdrbench.datasets import Standardiser, load_dataset
-from kdrbench.kernels import build_kernel
-from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
+from support.known_problems import problem_on
 
 mirror = os.environ.get("KDRBENCH_MIRROR", "")
 needs_mirror = pytest.mark.skipif(
@@ -25,12 +23,6 @@ PROBLEMS = [
     pytest.param("wine", 4, marks=[]),
     pytest.param("cancer", 5, marks=needs_mirror),
 ]
-
-
-def problem_on(name, n_components, kernel):
-    dataset = load_dataset(name)
-    features = Standardiser.fit(dataset.features).transform(dataset.features)
-    return supervised_problem(features, dataset.labels, build_kernel({"family": kernel}, features, n_components))
 
 
 CONVERGED = [

@@ -74,7 +74,7 @@ def step_along(
 
 
 def escaped(problem: Problem, point: FloatArray) -> FloatArray | None:
-    """Return a W with larger F beside a stationary W that is a saddle; ``None`` where no direction of ascent is found.
+    """Return a W with larger F along negative curvature at W; ``None`` where no such direction of ascent is found.
 
     In a small tangent space the Hessian is formed; in a large one its smallest eigenvalue is iterated for.
     """
@@ -90,12 +90,12 @@ def escaped(problem: Problem, point: FloatArray) -> FloatArray | None:
 def run_escaping(
     run: Callable[[FloatArray], SolverOutcome], problem: Problem, start: FloatArray, monitor: Monitor
 ) -> SolverOutcome:
-    """Return what ``run`` finds, started again beside each saddle at which it has converged.
+    """Return what ``run`` finds, started again beside each saddle at which it has converged, or near which it stalls.
 
     It ends, because every step increases F beyond rounding.
     """
     outcome, left = run(start), 0
-    while outcome.status is Status.CONVERGED:
+    while outcome.status in (Status.CONVERGED, Status.STALLED):
         if not monitor.keep_going(outcome.projection):
             return outcome._replace(status=monitor.stop_status, message=monitor.stop_message)
         if not monitor.progress(0.0):

@@ -91,7 +91,7 @@ def test_time_used_before_an_interruption_is_charged(tmp_path, solver):
     workspace = workspace_of(files, batch)
     with workspace.claimed(batch, limits, timed=True):
         workspace.run(0).folder.mkdir()
-    kept = Checkpoint(999.8, 900.0, 5, {"oracle_calls": np.arange(5)})
+    kept = Checkpoint(999.8, 900.0, 5, {"oracle_calls": np.arange(6)})
     write_checkpoint(workspace.run(0).checkpoint, kept)
     (row,) = run_batch(batch, load_dataset("wine"), context_of(limits), files)
     assert row.status == "time_limit"
@@ -108,10 +108,17 @@ class Interrupts:
         return getattr(self._problem, name)
 
     def gradient(self, projection):
+        self._count()
+        return self._problem.gradient(projection)
+
+    def value_and_gradient(self, projection):
+        self._count()
+        return self._problem.value_and_gradient(projection)
+
+    def _count(self):
         self._left -= 1
         if not self._left:
             raise KeyboardInterrupt
-        return self._problem.gradient(projection)
 
 
 @pytest.mark.parametrize("variant", ["converged", "published"])
