@@ -9,7 +9,15 @@ _PROVENANCE |= {"drift": 0.0, "drifted": False, "blas_threads": 1}
 _WORDS = ("batch_sha256", "definition_sha256", "data_sha256", "kdrbench_version", "python_version", "numpy_version")
 _WORDS += ("scipy_version", "scikit_learn_version", "pymanopt_version", "numba_version", "blas", "processor")
 _WORDS += ("machine", "git_commit", "lock_sha256")
-_COUNTS = ("iterations", "value_calls", "gradient_calls", "hessian_vector_calls", "hessian_calls", "surrogate_calls")
+_COUNTS = (
+    "iterations",
+    "value_calls",
+    "gradient_calls",
+    "value_gradient_calls",
+    "hessian_vector_calls",
+    "hessian_calls",
+    "surrogate_calls",
+)
 _COUNTS += ("repeats", "rounds", "n_train", "n_test", "n_features", "n_constant_features", "n_components")
 _NUMBERS = ("time_iqr_s", "feasibility", "stationarity", "curvature", "eigengap", "eigengap_needed", "nmi_given")
 

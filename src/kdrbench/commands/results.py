@@ -23,7 +23,14 @@ _TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilco
 _GROUPS = {
     "time": ("time_s", "time_iqr_s", "repeats", "cpu_s", "wall_s", "time_limit_s", "contaminated", "cores", "load"),
     "memory": ("memory_mib", "memory_limit_mib"),
-    "calls": ("value_calls", "gradient_calls", "hessian_vector_calls", "hessian_calls", "surrogate_calls"),
+    "calls": (
+        "value_calls",
+        "gradient_calls",
+        "value_gradient_calls",
+        "hessian_vector_calls",
+        "hessian_calls",
+        "surrogate_calls",
+    ),
     "problem": (
         "paradigm",
         "split",

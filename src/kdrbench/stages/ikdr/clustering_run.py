@@ -30,7 +30,7 @@ from kdrbench.stages.ikdr.definition import CLUSTERS, CellDefinition, Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
 from kdrbench.stages.ikdr.scores import Metric, Scores, normalised_mutual_information
-from kdrbench.stages.ikdr.solver_run import components_before, components_of, start_of
+from kdrbench.stages.ikdr.solver_run import components_before, components_of, starts_of
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class ClusteringRun:
         task = self._task()
         monitor.begin()
         try:
-            start = start_of(self.cell, self.number, self.n_components, task.first_problem(self.kernel))
+            start = starts_of(self.cell, self.number, self.n_components)(task.first_problem(self.kernel))
             rounds = Rounds(monitor, objective.round_ended if objective else None)
             rounds.ended(start)
             return task.learn(self.kernel, self.solver, start, rounds)

@@ -150,7 +150,8 @@ class CellDefinition:
 
     With the split ``subsets`` a run is a draw of ``n_rows`` rows, with ``none`` it is all rows, once. A baseline has no
     kernel, no start and no evaluation. ``labellings`` name what is ``given`` to alternative clustering and what is
-    ``sought``. ``n_components`` is q, or ``eigengap`` where each run has its own (:func:`.components_of`).
+    ``sought``. ``starts`` is how many starts a solver is run from, of which the best result counts.
+    ``n_components`` is q, or ``eigengap`` where each run has its own (:func:`.components_of`).
     """
 
     dataset: str
@@ -168,6 +169,7 @@ class CellDefinition:
     n_rows: int | None
     start: str
     evaluation: Mapping[str, Any]
+    starts: int = 1
 
     @classmethod
     def of(cls, batch: Batch) -> CellDefinition:

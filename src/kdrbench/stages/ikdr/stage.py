@@ -65,18 +65,21 @@ class IKDRRecord(Record):
     """One run of a solver or baseline; ``None`` where it left no such number.
 
     ``run`` is a fold, a subset, or 0 for all rows. ``time_s`` and ``cpu_s`` are the median of ``repeats`` solves or
-    fits, ``time_iqr_s`` is its interquartile range. A run killed at its time limit has ``time_s`` equal to the limit;
-    one that ended without a result has the time of its last trace line. ``evaluation`` says how the problem was
-    evaluated, and why. Clusterings have the number of their ``rounds``, ``iterations`` over all of them, no counts of
-    calls, and say whether their degrees existed (``uses_degrees``). ``quality`` is what ``quality_metric`` says:
-    accuracy on the ``n_test`` test samples, or, where there are none, the error on the training samples; of clusterings
-    the NMI with the classes. Of alternative clusterings it is the NMI with the labelling they should find, and
+    fits, ``time_iqr_s`` is its interquartile range. A run killed at its time limit has ``time_s`` equal to the
+    limit; one that ended without a result has the time of its last trace line. ``evaluation`` says how the problem
+    was evaluated, and why. Of a solver with several starts the seconds, iterations and calls are those of all of
+    them together, ``n_starts`` is how many were made, and ``mean_cost`` the mean of the costs at which they ended.
+    Clusterings have the number of their ``rounds``, ``iterations`` over all of them, no counts of calls, and say
+    whether their degrees existed (``uses_degrees``). ``quality`` is what ``quality_metric`` says: accuracy on the
+    ``n_test`` test samples, or, where there are none, the error on the training samples; of clusterings the NMI
+    with the classes. Of alternative clusterings it is the NMI with the labelling they should find, and
     ``nmi_given`` that with the one they should differ from. ``cost`` to ``eigengap_needed`` belong to the last
-    orthonormal projection that the referee evaluated; the last three, of second order, are known of supervised runs in
-    small tangent spaces. Of a baseline (``kernel``: ``none``) only the quality is known.
+    orthonormal projection that the referee evaluated, or to the best one of several starts; the last three, of
+    second order, are known of supervised runs in small tangent spaces. Of a baseline (``kernel``: ``none``) only
+    the quality is known.
     """
 
-    SCHEMA_VERSION: ClassVar[int] = 6
+    SCHEMA_VERSION: ClassVar[int] = 7
     CELL: ClassVar[tuple[str, ...]] = ("kernel", "method")
 
     kernel: str
@@ -88,10 +91,13 @@ class IKDRRecord(Record):
     iterations: int | None = None
     value_calls: int | None = None
     gradient_calls: int | None = None
+    value_gradient_calls: int | None = None
     hessian_vector_calls: int | None = None
     hessian_calls: int | None = None
     surrogate_calls: int | None = None
     evaluation: str | None = None
+    n_starts: int | None = None
+    mean_cost: float | None = None
     rounds: int | None = None
     uses_degrees: bool | None = None
     cost: float | None = None
@@ -203,6 +209,7 @@ def _solver_part(
         "method": method,
         "start": definition.get("start", experiment["start"]),
         "evaluation": dict(experiment.get("evaluation", {})),
+        "starts": definition.get("starts", 1),
     }
     run = _SOLVER_RUN if experiment["paradigm"] == SUPERVISED else _CLUSTERING_RUN
     return part, (type(build_solver(method)).__module__, run, *own_modules(kernel_definition))
