@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -108,10 +108,14 @@ class ClusteringRun:
 
     def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:
         """Return the objective by which the referee evaluates: exact, however the solver evaluates."""
-        exact = replace(self.evaluation, evaluator="auto", tolerance=0.0)
         task = self._task()
         return ReducedObjective(
-            task.alternation, task.features, self.kernel, task.guidance, evaluation=exact, uses_degrees=uses_degrees
+            task.alternation,
+            task.features,
+            self.kernel,
+            task.guidance,
+            evaluation=self.evaluation.exact,
+            uses_degrees=uses_degrees,
         )
 
     def _alternate(self, monitor: TimedMonitor, objective: ReducedObjective | None) -> Learned:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -145,8 +145,7 @@ def make_solver_run(cell: CellDefinition, solver: Solver, memory_mib: float, num
     kernel = build_kernel(cell.kernel, fold.train_features, q, task.alignment_target)
     problem = task.first_problem(kernel)
     # The referee does not evaluate by approximations, nor by evaluators that lack oracles or take long.
-    usual = replace(asked, evaluator="auto", tolerance=0.0)
-    exact = problem if asked == usual else _task(cell, fold, usual).first_problem(kernel)
+    exact = problem if asked == asked.exact else _task(cell, fold, asked.exact).first_problem(kernel)
     check_oracles(solver, problem)
     return SolverRun(solver, problem, exact, q, partial(starts_of, cell, number, q), fold, cell.starts)
 
