@@ -64,8 +64,8 @@ _POLISH = 10
 class DimensionGrowth:
     """DG with at most ``max_iterations`` steps a column, and ten times as many in the polish.
 
-    ``tolerance``, ``polish`` and ``escape`` are those of the converged variant, which is polished unless told not to
-    be. ``escape`` lets the polish leave saddles (see :mod:`kdrbench.solvers.escape`).
+    ``tolerance``, ``polish`` and ``escape`` are those of the converged variant, which is polished unless ``polish`` is
+    false. ``escape`` lets the polish leave saddles (see :mod:`kdrbench.solvers.escape`).
     """
 
     tolerance: Annotated[float, POSITIVE] = 1e-6

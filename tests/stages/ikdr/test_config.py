@@ -197,6 +197,8 @@ def test_the_whole_grid_is_that_of_the_papers():
         "ismplus_table6": 4 * (9 + 2),
         "ismplus_eigengap": 4 * 2 * 2,
         "ismplus_eigengap_clusters": 4 * 2 * 2,
+        "saddle_escape": 3 * 2 * 7,
+        "rivals_from_ten_starts": 2 * 2 * 7 * 10,
         "figure1a": 3 * 2,
         # sizes x solvers
         "scaling": 8 * 6,
