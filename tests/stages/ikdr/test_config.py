@@ -26,7 +26,7 @@ CONFIG = table_4_config()
         (
             f"{TABLE}.solvers",
             ["imm"],
-            f"{TABLE}.solvers: unknown solver 'imm'; allowed: cg_converged, dg, .*, sm, sm_con",
+            f"{TABLE}.solvers: unknown solver 'imm'; allowed: cg_converged, dg, .*, sm, sm_10, sm_con",
         ),
         (f"{TABLE}.solvers", ["a/b"], "it must be a name of letters, digits"),
         (f"{TABLE}.components.wine", 14, "components.wine is 14; data set 'wine' has 13 features"),
@@ -50,6 +50,7 @@ CONFIG = table_4_config()
         ("baselines.ism", {"method": "svm"}, "config: baselines.ism: a solver has this name too; give one of them"),
         ("kernels.none", {"family": "linear"}, "config: kernels.none: the name means that there is no kernel; choose"),
         ("solvers.dg.start", "phi", "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate"),
+        ("solvers.dg.starts", 1, "config: solvers.dg.starts is 1; it must be at least 2"),
         ("solvers.dg.variant", "fast", "config: solvers.dg: unknown solver option variant 'fast'; allowed"),
         ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
         (f"{TABLE}.fold", 3, f"unknown key in {TABLE}: 'fold'; allowed: .*Did you mean 'folds'"),
