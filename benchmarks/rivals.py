@@ -38,6 +38,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "GM": {"method": "grassmann_trust_region", "variant": "published", "start": "random"},
     "ISM, converged": {"method": "ism_safeguarded"},
     "DG, converged": {"method": "dimension_growth"},
+    "DG, not polished": {"method": "dimension_growth", "polish": False},
     "SM, converged": {"method": "stiefel_cayley"},
     "GM, converged": {"method": "grassmann_trust_region"},
     "GM, converged, autograd": {"method": "grassmann_trust_region", "derivatives": "autograd"},

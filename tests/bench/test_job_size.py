@@ -6,7 +6,7 @@ import pytest
 
 from kdrbench.bench.job_size import job_of, runs_per_batch
 from kdrbench.bench.stage import Cell
-from kdrbench.stages.ikdr.stage import estimated_seconds
+from kdrbench.stages.ikdr.definition import estimated_seconds
 from support.one_batch import batch_of
 
 GAUSSIAN, LINEAR = {"family": "gaussian"}, {"family": "linear"}

@@ -2,10 +2,15 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.estimators.common import evaluation_of
-from kdrbench.evaluation import Evaluation
+from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.kernels import Gaussian
+from kdrbench.kernels.family import pairing_values
+from kdrbench.problems import TraceObjective, supervised_gamma
+from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from support.helpers import random_samples
 
 
@@ -48,10 +53,44 @@ def test_the_result_says_how_the_problem_was_evaluated(paradigm):
     np.testing.assert_allclose(one.components_, two.components_, atol=1e-9)
 
 
-def test_a_tolerance_approximates_and_says_so():
+def many_samples():
     rng = np.random.default_rng(0)
     labels = np.arange(2500) % 4
-    features = rng.standard_normal((2500, 20)) + 2 * rng.standard_normal((4, 20))[labels]
+    return rng.standard_normal((2500, 20)) + 2 * rng.standard_normal((4, 20))[labels], labels
+
+
+def test_with_a_tolerance_objective_and_certificate_are_those_of_the_exact_problem():
+    features, labels = many_samples()
+    model = InterpretableKDR(3, kernel_params={"sigma": 5.0}, evaluation={"tolerance": 0.05}).fit(features, labels)
+    assert model.result_.evaluation.startswith("low_rank")
+    objective = TraceObjective(features, Gaussian(5.0), supervised_gamma(labels))
+    projection = model.components_.T
+    exact, near = build_problem(objective), build_problem(objective, Evaluation(tolerance=0.05))
+    value = exact.value(projection)
+    assert abs(near.value(projection) / value - 1) > 1e-6
+    assert model.objective_ == pytest.approx(value, rel=1e-12)
+    stationarity = [relative_stationarity(projection, one.gradient(projection)) for one in (exact, near)]
+    assert stationarity[0] > 1.5 * stationarity[1]
+    assert model.certificate_.stationarity == pytest.approx(stationarity[0], rel=1e-6)
+
+
+def test_with_a_tolerance_the_objective_of_a_clustering_is_exact():
+    features, _ = many_samples()
+    options = {"paradigm": "unsupervised", "paradigm_params": {"n_clusters": 4, "max_rounds": 2, "degrees": "none"}}
+    model = InterpretableKDR(3, evaluation={"tolerance": 0.05}, kernel_params={"sigma": 2.0}, **options)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(features)
+    samples = features @ model.components_.T
+    kernel = Gaussian(2.0).value(pairing_values(Gaussian.pairing, samples))
+    np.fill_diagonal(kernel, 0.0)
+    embedding = model.embedding_ - model.embedding_.mean(axis=0)
+    value = np.vdot(embedding, kernel @ embedding)
+    assert model.objective_ == pytest.approx(value, rel=1e-12)
+    assert abs(model.history_[-1] / value - 1) > 1e-6
+
+
+def test_a_tolerance_approximates_and_says_so():
+    features, labels = many_samples()
     exact = InterpretableKDR(3).fit(features, labels)
     near = InterpretableKDR(3, evaluation={"tolerance": 1e-3}).fit(features, labels)
     assert exact.result_.evaluation.startswith("panels")

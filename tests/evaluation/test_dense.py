@@ -181,14 +181,18 @@ def test_counts_each_oracle_and_a_fresh_problem_counts_from_zero():
     problem, projection = small_problem(), random_projection()
     problem.value(projection)
     problem.gradient(projection)
+    for _ in range(3):
+        problem.value_and_gradient(projection)
     problem.hessian_vector(projection, projection)
     problem.hessian(projection, projection)
     problem.surrogate(projection)
     problem.initial_surrogate()
     fresh = problem.fresh()
     assert fresh.value(projection) == problem.value(projection)
-    assert vars(problem.counters) == {"value": 2, "gradient": 1, "hessian_vector": 1, "hessian": 1, "surrogate": 2}
-    assert vars(fresh.counters) == {"value": 1, "gradient": 0, "hessian_vector": 0, "hessian": 0, "surrogate": 0}
+    later = {"hessian_vector": 1, "hessian": 1, "surrogate": 2}
+    assert vars(problem.counters) == {"value": 2, "gradient": 1, "value_gradient": 3, **later}
+    assert problem.counters.total == 10
+    assert vars(fresh.counters) == {"value": 1, "gradient": 0, "value_gradient": 0, **dict.fromkeys(later, 0)}
 
 
 def test_a_projection_of_other_data_is_refused():

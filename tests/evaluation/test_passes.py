@@ -5,10 +5,23 @@ import threading
 import numpy as np
 import pytest
 
+from kdrbench.errors import InputError
 from kdrbench.evaluation import DenseProblem, Evaluation, FactoredProblem, LowRankProblem, PanelProblem, build_problem
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import GammaSums, weighted_gram
-from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
+from kdrbench.kernels import (
+    Combination,
+    Gaussian,
+    Linear,
+    Multiquadric,
+    Pairing,
+    Polynomial,
+    RelativeGaussian,
+    Squared,
+    Term,
+    UserKernel,
+)
+from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from support.helpers import KERNELS, random_projection, random_samples
@@ -108,15 +121,69 @@ def test_single_precision_is_near_enough(kernel):
     assert np.abs(single.surrogate(projection) - exact.surrogate(projection)).max() > 0
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_value_and_gradient_are_what_they_are_alone(kernel):
+FUSED = {
+    **KERNELS,
+    "relative": RelativeGaussian(np.random.default_rng(0).uniform(1.0, 3.0, 600)),
+    "combination": Combination((Term(2.0, Gaussian(2.0)), Term(0.1, Polynomial(degree=2)), Term(0.5, Squared()))),
+    "user": UserKernel(lambda beta: 1 / (1 + beta), lambda beta: -1 / (1 + beta) ** 2, Pairing.DIFFERENCE),
+}
+
+
+@pytest.mark.parametrize("kernel", FUSED)
+@pytest.mark.parametrize("evaluator", ["dense", "panels", "auto", "factored", "autograd", "low_rank"])
+def test_value_and_gradient_are_what_they_are_alone(kernel, evaluator):
+    objective, projection = objective_of(600, FUSED[kernel]), random_projection(n_features=8, n_components=3)
+    evaluation = Evaluation(evaluator=evaluator, tolerance=1e-3 if evaluator == "low_rank" else 0.0)
+    try:
+        problem = build_problem(objective, evaluation)
+    except InputError as refused:
+        pytest.skip(str(refused).split(", not for")[0])
+    value, gradient = problem.value_and_gradient(projection)
+    counted = problem.counters
+    assert (counted.value, counted.gradient, counted.value_gradient, counted.total) == (0, 0, 1, 1)
+    # Another problem each: nothing is held of the point.
+    assert value == pytest.approx(problem.fresh().value(projection), rel=1e-14)
+    apart = problem.fresh().gradient(projection)
+    np.testing.assert_allclose(gradient, apart, rtol=0, atol=1e-14 * np.abs(apart).max())
+
+
+class CountsExponentials(Gaussian):
+    """Counts how often the n x n exponentials are computed, or parts of them."""
+
+    def value(self, beta):
+        COMPUTED.append(beta.size)
+        return super().value(beta)
+
+
+COMPUTED = []
+
+
+@pytest.mark.parametrize("evaluator", ["dense", "panels"])
+@pytest.mark.parametrize("combined", [False, True])
+def test_the_kernel_is_computed_once_for_value_and_gradient(evaluator, combined):
+    kernel = CountsExponentials(2.0)
+    if combined:
+        kernel = Combination((Term(2.0, kernel), Term(1.0, Polynomial(degree=2))))
+    problem = build_problem(objective_of(600, kernel), Evaluation(evaluator=evaluator))
     projection = random_projection(n_features=8, n_components=3)
-    for evaluator in ("dense", "panels", "auto"):
-        problem = build_problem(objective_of(600, KERNELS[kernel]), Evaluation(evaluator=evaluator))
-        value, gradient = problem.value_and_gradient(projection)
-        assert (problem.counters.value, problem.counters.gradient) == (1, 1)
-        assert value == pytest.approx(problem.value(projection), rel=1e-12)
-        np.testing.assert_allclose(gradient, problem.gradient(projection), atol=1e-12 * np.abs(gradient).max())
+    COMPUTED.clear()
+    problem.value_and_gradient(projection)
+    together = sum(COMPUTED)
+    COMPUTED.clear()
+    problem.fresh().value(projection)
+    assert together == sum(COMPUTED) > 600**2 // 2
+
+
+def test_in_the_row_space_and_in_a_factor_both_are_counted_once():
+    features, labels = random_samples(n_samples=24, n_features=70)
+    wide = supervised_problem(features, labels, Gaussian(12.0))
+    point = random_projection(n_features=70)
+    smaller, space = wide.in_row_space(point)
+    value, gradient = smaller.value_and_gradient(space.lower(point))
+    assert wide.counters.total == wide.counters.value_gradient == 1
+    assert value == pytest.approx(wide.value(point), rel=1e-12)
+    expected = wide.gradient(point)
+    np.testing.assert_allclose(space.lift(gradient), expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
 def test_chunks_are_made_when_they_are_asked_for():

@@ -47,6 +47,39 @@ def test_every_solver_solves_it_as_it_solves_a_full_one(method):
     assert values[1] == pytest.approx(values[0], rel=1e-9)
 
 
+class WithoutBothAtOnce(PlainProblem):
+    """Has a value and a gradient, each by itself."""
+
+    def __getattr__(self, name):
+        if name == "value_and_gradient":
+            raise AttributeError(name)
+        return super().__getattr__(name)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+@pytest.mark.parametrize(
+    "definition",
+    [
+        *({"method": method} for method in PLAIN),
+        {"method": "stiefel_cayley", "variant": "published"},
+        {"method": "dimension_growth", "variant": "published"},
+        {"method": "stiefel_cayley", "escape": True},
+    ],
+    ids=str,
+)
+def test_value_and_gradient_together_change_no_iterate(definition, kernel):
+    full = small_problem(kernel)
+    apart = WithoutBothAtOnce(full.fresh())
+    start = make_start("random", full, 2, np.random.default_rng(0))
+    results = [solve(build_solver(definition), one, start, IterationMonitor()) for one in (full.fresh(), apart)]
+    np.testing.assert_allclose(results[1].projection, results[0].projection, rtol=0, atol=1e-14)
+    assert results[0].iterations == results[1].iterations
+    together, alone = (result.counters for result in results)
+    assert alone["value_gradient"] == 0
+    assert alone["value"] == together["value"] + together["value_gradient"]
+    assert alone["gradient"] == together["gradient"] + together["value_gradient"]
+
+
 def test_its_certificate_is_that_of_the_full_problem():
     full = small_problem()
     start = make_start("surrogate", full, 2, np.random.default_rng(0))

@@ -52,6 +52,11 @@ class Spy:
         self.answers.append((projection.copy(), answer))
         return answer
 
+    def value_and_gradient(self, projection):
+        value, answer = self._problem.value_and_gradient(projection)
+        self.answers.append((projection.copy(), answer))
+        return value, answer
+
     def surrogate(self, projection):
         answer = self._problem.surrogate(projection)
         self.answers.append((projection.copy(), 2 * answer @ projection))

@@ -35,7 +35,14 @@ _GROUPS = {
         "load",
     ),
     "memory": ("memory_mib", "memory_limit_mib"),
-    "calls": ("value_calls", "gradient_calls", "hessian_vector_calls", "hessian_calls", "surrogate_calls"),
+    "calls": (
+        "value_calls",
+        "gradient_calls",
+        "value_gradient_calls",
+        "hessian_vector_calls",
+        "hessian_calls",
+        "surrogate_calls",
+    ),
     "problem": (
         "paradigm",
         "split",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -16,8 +16,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation import Evaluation
+from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
 from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms import Learned
 from kdrbench.parameters import (
     OPTIONS,
     Declarations,
@@ -138,6 +139,22 @@ def evaluation_of(options: Mapping[str, Any] | None, n_jobs: int | None) -> Eval
     check_names("option of evaluation", options or {}, _ALLOWED)
     check_value("n_jobs", n_jobs, N_JOBS)
     return Evaluation(**(options or {}), threads=effective_n_jobs(1 if n_jobs is None else int(n_jobs)))
+
+
+def exactly(learned: Learned) -> Learned:
+    """Return what was learned with the exact problem, and its objective, where it was evaluated approximately.
+
+    It costs one exact value, and of a clustering the U that was found is kept.
+    """
+    approximate = cast(DispatchedProblem, learned.problem)
+    if approximate.evaluation.tolerance == 0.0:
+        return learned
+    objective, exact = approximate.objective, approximate.evaluation.exact
+    problem = build_problem(objective, exact)
+    at_the_end = problem
+    if learned.clustering is not None:
+        at_the_end = build_problem(replace(objective, gamma=learned.clustering.gamma), exact)
+    return replace(learned, problem=problem, objective=at_the_end.fresh().value(learned.projection))
 
 
 # Rows this far from orthonormal are meant to be: they come from single precision.

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kdrbench.estimators.common import N_JOBS, evaluation_of, kernel_of, starting_points
+from kdrbench.estimators.common import N_JOBS, evaluation_of, exactly, kernel_of, starting_points
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task, learn_from_best
@@ -76,7 +76,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Used by random starts alone.
     evaluation : dict or None
         How the kernel's sums may be evaluated (:class:`kdrbench.evaluation.Evaluation`): ``evaluator``, ``tolerance``
-        (0: exact; 1e-3 makes large Gaussian problems quick), ``memory_mib``.
+        (0: exact; 1e-3 makes large Gaussian problems quick), ``memory_mib``. With a tolerance the solver's problem is
+        approximate; ``objective_`` and ``certificate_`` are exact all the same, for one pass or two over all pairs.
     n_jobs : int or None
         Threads that work side by side; ``None`` is 1, -1 all cores. Results differ by rounding only.
 
@@ -95,7 +96,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         clustering it is about the problem of the last round.
     labels_, embedding_, history_ :
         Clusters of the samples, the spectral embedding they come from (n_samples x n_clusters), and the objective
-        after each round; clustering paradigms only.
+        after each round, as evaluated; clustering paradigms only.
     classes_ : ndarray
         The labels seen (one column of labels only).
     n_features_in_, feature_names_in_ :
@@ -176,7 +177,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         solver = build_solver({"method": self.solver, "tolerance": self.tol, "max_iterations": self.max_iter})
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         starts = starting_points(self.start, self.n_init, task.first_problem(kernel), n_components, rng)
-        learned = learn_from_best(task, kernel, solver, starts, partial(IterationMonitor, self.max_iter))
+        learned = exactly(learn_from_best(task, kernel, solver, starts, partial(IterationMonitor, self.max_iter)))
         self.result_ = learned.result
         self.status_ = learned.status
         self.n_iter_ = learned.iterations

@@ -66,9 +66,8 @@ class Evaluator(ABC):
         return self._gradient(projection)
 
     def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        """Return F(W) and 2 Phi(W) W, in one pass where that is quicker; counts as one of each."""
-        self.counters.value += 1
-        self.counters.gradient += 1
+        """Return F(W) and 2 Phi(W) W from one pass; one call of its own kind."""
+        self.counters.value_gradient += 1
         self._check(projection)
         return self._value_and_gradient(projection)
 

@@ -19,7 +19,7 @@ where it has no classes. Threads have sums of their own, and few monomials are h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from kdrbench.evaluation.factored import as_polynomial, n_monomials
@@ -71,6 +71,11 @@ class Evaluation:
     def single_precision(self) -> bool:
         """Whether the tolerance allows sums in float32."""
         return self.tolerance >= SINGLE_PRECISION
+
+    @property
+    def exact(self) -> Evaluation:
+        """The same on as many threads and in as much memory, without approximations and without a named evaluator."""
+        return replace(self, evaluator="auto", tolerance=0.0)
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,20 @@ Source: NeurIPS 2019, Theorem 3 and Table 2 (there with constant factors dropped
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from kdrbench.evaluation.base import PairSums, curvature_form
+from kdrbench.evaluation.pairs import (
+    Elementwise,
+    kernel_curvature,
+    kernel_slope,
+    kernel_value,
+    kernel_value_and_slope,
+    summed,
+)
 from kdrbench.kernels import Pairing, RelativeGaussian, Term, terms_of
 from kdrbench.kernels.family import FloatArray, pairing_values
 from kdrbench.problems import TraceObjective
-
-_Elementwise = Callable[[Term, FloatArray], FloatArray]
 
 
 class DenseProblem(PairSums):
@@ -42,8 +46,20 @@ class DenseProblem(PairSums):
 
     def _value(self, projection: FloatArray) -> float:
         self._move_to(projection)
-        values = self._summed(lambda term, beta: term.kernel.value(beta))
+        values = self._summed(kernel_value)
         return sum(float(np.vdot(self._gamma, value)) for value in values.values())
+
+    def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        self._move_to(projection)
+        if "slopes" in self._held:
+            return self._value(projection), self._gradient(projection)
+        value, slopes = 0.0, {}
+        for pairing, terms in self._terms.items():
+            values, slopes[pairing] = summed(terms, self._beta[pairing], kernel_value_and_slope)
+            value += float(np.vdot(self._gamma, values))
+            slopes[pairing] *= self._gamma
+        self._held["slopes"] = slopes
+        return value, self._gradient(projection)
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         self._move_to(projection)
@@ -92,27 +108,22 @@ class DenseProblem(PairSums):
         self._beta = {pairing: pairing_values(pairing, samples) for pairing in self._terms}
         self._point = projection.copy()
 
-    def _summed(self, function: _Elementwise) -> dict[Pairing, FloatArray]:
+    def _summed(self, function: Elementwise) -> dict[Pairing, FloatArray]:
         """Return sum_i mu_i function_i(beta) for each pairing."""
-        sums = {}
-        for pairing, terms in self._terms.items():
-            total = function(terms[0], self._beta[pairing])
-            if terms[0].weight != 1.0:
-                total *= terms[0].weight
-            for term in terms[1:]:
-                total += term.weight * function(term, self._beta[pairing])
-            sums[pairing] = total
-        return sums
+        return {
+            pairing: summed(terms, self._beta[pairing], lambda term, beta: (function(term, beta),))[0]
+            for pairing, terms in self._terms.items()
+        }
 
     def _slopes(self) -> dict[Pairing, FloatArray]:
         """Return G = Gamma * f'(beta), made once a point."""
-        return self._once("slopes", lambda term, beta: term.kernel.derivative(beta))
+        return self._once("slopes", kernel_slope)
 
     def _curvatures(self) -> dict[Pairing, FloatArray]:
         """Return Gamma * f''(beta), made once a point."""
-        return self._once("curvatures", lambda term, beta: term.kernel.second_derivative(beta))
+        return self._once("curvatures", kernel_curvature)
 
-    def _once(self, name: str, function: _Elementwise) -> dict[Pairing, FloatArray]:
+    def _once(self, name: str, function: Elementwise) -> dict[Pairing, FloatArray]:
         if name not in self._held:
             self._held[name] = self._summed(function)
             for weights in self._held[name].values():

@@ -117,6 +117,11 @@ class FactoredProblem(PairSums):
         diagonal_part = self._diagonal @ self._polynomial.value(point.squares)
         return float(total / point.factor - diagonal_part)
 
+    def _gradient(self, projection: FloatArray) -> FloatArray:
+        # From what F is made of, whichever is asked for first.
+        point = self._at(projection)
+        return self._back(point.through[:, :-1] - point.own_slopes[:, None] * point.samples)
+
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         point = self._at(projection)
         applied = point.factor * self._sums.applied(point.slope_features, columns)

@@ -5,15 +5,15 @@ A row of blocks begins with the block on the diagonal; those to its right repres
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kdrbench.evaluation.weights import chunks
-from kdrbench.kernels import Gaussian, Multiquadric, Pairing, Term, restricted, terms_of
-from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels import Pairing, Term, restricted, terms_of
+from kdrbench.kernels.family import FloatArray, value_and_derivative
 from kdrbench.problems import TraceObjective
 
 Elementwise = Callable[[Term, FloatArray], FloatArray]
@@ -34,6 +34,28 @@ def kernel_slope(term: Term, beta: FloatArray) -> FloatArray:
 def kernel_curvature(term: Term, beta: FloatArray) -> FloatArray:
     """Return f''(beta)."""
     return term.kernel.second_derivative(beta)
+
+
+def kernel_value_and_slope(term: Term, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return f(beta) and f'(beta)."""
+    return value_and_derivative(term.kernel, beta)
+
+
+def summed(
+    terms: Iterable[Term], beta: FloatArray, function: Callable[[Term, FloatArray], tuple[FloatArray, ...]]
+) -> tuple[FloatArray, ...]:
+    """Return sum_i mu_i g_i(beta) for each array g that ``function`` returns, new arrays in the precision of beta."""
+    totals: list[FloatArray] = []
+    for term in terms:
+        for place, array in enumerate(function(term, beta)):
+            part = array.astype(beta.dtype, copy=False)
+            if term.weight != 1.0:
+                part *= float(term.weight)
+            if place == len(totals):
+                totals.append(part)
+            else:
+                totals[place] += part
+    return tuple(totals)
 
 
 def initial_slope(term: Term, beta: FloatArray) -> FloatArray:
@@ -84,37 +106,20 @@ class Block:
         return self._counted(self._summed(kernel_value))
 
     def value_and_slopes(self) -> tuple[float, FloatArray]:
-        """Return the block's part of F, and Gamma * f'."""
-        kernel = self.terms[0].kernel
-        if len(self.terms) == 1 and isinstance(kernel, Gaussian):
-            # Both from one exponential.
-            values = self._summed(kernel_value)
-            value = self._counted(values)
-            values *= self.gamma
-            values *= -0.5 / float(kernel.sigma) ** 2
-            return value, values
-        if len(self.terms) == 1 and isinstance(kernel, Multiquadric):
-            # Both from one square root: f' = 1/(2 f). Weights, which may be zero, come last.
-            weight = float(self.terms[0].weight)
-            values = kernel.value(self.beta).astype(self.beta.dtype, copy=False)
-            value = weight * self._counted(values)
-            np.divide(self.gamma, values, out=values)
-            values *= 0.5 * weight
-            return value, values
-        return self.value(), self.weighted(kernel_slope)
+        """Return the block's part of F, and Gamma * f', what both share being computed once."""
+        values, slopes = summed(self._own_terms(), self.beta, kernel_value_and_slope)
+        slopes *= self.gamma
+        return self._counted(values), slopes
 
     def _counted(self, values: FloatArray) -> float:
         return float(np.vdot(self.gamma, values)) * (1.0 if self.on_diagonal else 2.0)
 
     def _summed(self, function: Elementwise) -> FloatArray:
-        total: FloatArray | None = None
+        return summed(self._own_terms(), self.beta, lambda term, beta: (function(term, beta),))[0]
+
+    def _own_terms(self) -> Iterator[Term]:
         for term in self.terms:
-            here = Term(term.weight, restricted(term.kernel, self.rows, self.columns))
-            part = function(here, self.beta).astype(self.beta.dtype, copy=False)
-            if term.weight != 1.0:
-                part *= float(term.weight)
-            total = part if total is None else total + part
-        return np.zeros_like(self.beta) if total is None else total
+            yield Term(term.weight, restricted(term.kernel, self.rows, self.columns))
 
 
 class PairBlocks:

@@ -189,6 +189,11 @@ class RelativeGaussian:
         """Return -f(beta) / (2 sigma_i sigma_j)."""
         return self.value(beta) * (-0.5 * self._inverse_products(beta))
 
+    def value_and_derivative(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return both from one exponential."""
+        value = self.value(beta)
+        return value, value * (-0.5 * self._inverse_products(beta))
+
     def second_derivative(self, beta: FloatArray) -> FloatArray:
         """Return f(beta) / (2 sigma_i sigma_j)^2."""
         return self.value(beta) * (0.5 * self._inverse_products(beta)) ** 2

@@ -74,6 +74,12 @@ class Kernel(Protocol):
         ...
 
 
+def value_and_derivative(kernel: Kernel, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return f(beta) and f'(beta), with what both share computed once by kernels that have a method of this name."""
+    together = getattr(kernel, "value_and_derivative", None)
+    return together(beta) if callable(together) else (kernel.value(beta), kernel.derivative(beta))
+
+
 @dataclass(frozen=True)
 class Linear:
     """f(beta) = beta over the dot pairing: K = X W W' X'."""
@@ -141,6 +147,13 @@ class Multiquadric:
         """Return -1 / (2 sqrt(beta + offset^2))."""
         return -0.5 / np.sqrt(beta + self.offset**2)
 
+    def value_and_derivative(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return both from one square root."""
+        root: FloatArray = beta + self.offset**2
+        np.sqrt(root, out=root)
+        slope = -0.5 / root
+        return np.negative(root, out=root), slope
+
     def second_derivative(self, beta: FloatArray) -> FloatArray:
         """Return 1 / (4 (beta + offset^2)^(3/2))."""
         shifted = beta + self.offset**2
@@ -170,6 +183,13 @@ class Polynomial:
         """Return degree scale (scale beta + offset)^(degree - 1)."""
         return self.degree * self.scale * self._power(beta, self.degree - 1)
 
+    def value_and_derivative(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return both from one power: f is f' times (scale beta + offset), but for a factor."""
+        lower, value = self._power(beta, self.degree - 1), self._base(beta)
+        value *= lower
+        lower *= self.degree * self.scale
+        return value, lower
+
     def second_derivative(self, beta: FloatArray) -> FloatArray:
         """Return degree (degree - 1) scale^2 (scale beta + offset)^(degree - 2)."""
         if self.degree == 1:
@@ -181,11 +201,16 @@ class Polynomial:
         # Repeated products: numpy's ** with a small integer exponent is some thirty times slower.
         if exponent == 0:
             return np.ones_like(beta)
-        base = self.scale * beta + self.offset
-        result = base
-        for _ in range(exponent - 1):
-            result = result * base
+        base = self._base(beta)
+        result = base * base if exponent > 1 else base
+        for _ in range(exponent - 2):
+            result *= base
         return result
+
+    def _base(self, beta: FloatArray) -> FloatArray:
+        base: FloatArray = self.scale * beta
+        base += self.offset
+        return base
 
 
 @dataclass(frozen=True)
@@ -211,6 +236,11 @@ class Gaussian:
         result = self.value(beta)
         result *= -0.5 / self.sigma**2
         return result
+
+    def value_and_derivative(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return both from one exponential."""
+        value = self.value(beta)
+        return value, value * float(-0.5 / self.sigma**2)
 
     def second_derivative(self, beta: FloatArray) -> FloatArray:
         """Return f(beta) / (4 sigma^4)."""

@@ -86,11 +86,13 @@ class Clustering:
 
     ``labels`` are k-means clusters of the rows of ``embedding`` (n x k), computed when they are first used.
     ``problem`` is the one that W solved last (with U and D of the round before), ``result`` the solver's result on it.
+    ``gamma`` is made of ``embedding``: with it the objective is that of the end.
     ``uses_degrees`` is false where D^-1/2 did not exist or was not requested.
     """
 
     projection: FloatArray
     embedding: FloatArray
+    gamma: FactoredGamma
     rounds: tuple[Round, ...]
     status: Status
     message: str
@@ -201,7 +203,7 @@ class Alternation:
         if status is Status.CONVERGED and result.status is not Status.CONVERGED:
             status, message = result.status, f"in the last round: {result.message}"
         used = degrees.in_use
-        return Clustering(projection, embedding, tuple(rounds), status, message, problem, result, used, seed)
+        return Clustering(projection, embedding, gamma, tuple(rounds), status, message, problem, result, used, seed)
 
     def _check(self, features: FloatArray, guidance: Sequence[Guidance]) -> None:
         check_features(features)

@@ -13,6 +13,7 @@ from kdrbench.problems.contract import (
     hessian_of,
     in_row_space,
     is_approximable,
+    value_and_gradient_of,
 )
 from kdrbench.problems.objective import (
     FactoredGamma,
@@ -42,4 +43,5 @@ __all__ = [
     "one_hot_columns",
     "supervised_gamma",
     "target_gamma",
+    "value_and_gradient_of",
 ]

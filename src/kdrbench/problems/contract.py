@@ -7,8 +7,8 @@ offered. So a solver that uses approximations also runs without them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, TypeGuard
+from dataclasses import dataclass, fields
+from typing import Protocol, TypeGuard, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class Counters:
 
     value: int = 0
     gradient: int = 0
+    value_gradient: int = 0
     hessian_vector: int = 0
     hessian: int = 0
     surrogate: int = 0
@@ -33,7 +34,7 @@ class Counters:
     @property
     def total(self) -> int:
         """Calls of all oracles together."""
-        return self.value + self.gradient + self.hessian_vector + self.hessian + self.surrogate
+        return sum(getattr(self, field.name) for field in fields(self))
 
 
 class Problem(Protocol):
@@ -66,7 +67,10 @@ class Problem(Protocol):
         ...
 
     def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        """Return F(W) and its Euclidean gradient; counts as one of each."""
+        """Return F(W) and its Euclidean gradient from one pass; counts as one call, ``value_gradient``.
+
+        Solvers ask for it by :func:`value_and_gradient_of`, so that a problem may do without.
+        """
         ...
 
     def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
@@ -172,6 +176,22 @@ def in_row_space(problem: Problem, projection: FloatArray) -> tuple[Problem, Coo
 def explanation_of(problem: Problem, n_components: int) -> str:
     """Say how projections are evaluated; the name of the problem's class where it does not say."""
     return problem.explain(n_components) if is_approximable(problem) else type(problem).__name__
+
+
+class Fused(Protocol):
+    """What has F and its gradient from one pass."""
+
+    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        """Return both."""
+        ...
+
+
+def value_and_gradient_of(problem: Problem | Fused, projection: FloatArray) -> tuple[float, FloatArray]:
+    """Return F(W) and its gradient, from one pass where the problem offers that; by two calls otherwise."""
+    if callable(getattr(problem, "value_and_gradient", None)):
+        return problem.value_and_gradient(projection)
+    apart = cast(Problem, problem)
+    return apart.value(projection), apart.gradient(projection)
 
 
 def hessian_of(problem: Problem, projection: FloatArray, basis: FloatArray) -> FloatArray:

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters
+from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters
 from kdrbench.problems import Problem, evaluated_as
 from kdrbench.solvers.base import VARIANTS, SolverOutcome
+from kdrbench.solvers.escape import check_escape, run_escaping
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.pymanopt_adapter import gradient_below, run_on_grassmann, stationary_to
 
@@ -38,21 +39,29 @@ _PUBLISHED_ITERATIONS = 1000
 class GrassmannTrustRegion:
     """Trust regions of at most ``max_iterations`` outer iterations, with ``analytic`` or ``autograd`` derivatives.
 
-    ``tolerance`` and ``derivatives`` are those of the converged variant.
+    ``tolerance``, ``derivatives`` and ``escape`` are those of the converged variant. With ``escape`` saddles are left
+    (see :mod:`kdrbench.solvers.escape`), by the problem's own Hessian, and iterations counted from each of them.
     """
 
     tolerance: Annotated[float, POSITIVE] = 1e-6
     max_iterations: Annotated[int, COUNT] = 1000
     variant: Annotated[str, VARIANTS] = "converged"
     derivatives: Annotated[str, OneOf(("analytic", "autograd"))] = "analytic"
+    escape: Annotated[bool, FLAG] = False
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector"})
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
 
     def __post_init__(self) -> None:
         check_parameters(self, "solver option")
+        check_escape(self, allowed=self.variant == "converged")
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Run pymanopt from ``start`` until its rule is met."""
+        if self.escape:
+            return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
+        return self._search(problem, start, monitor)
+
+    def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         from pymanopt.optimizers import TrustRegions
 
         published = self.variant == "published"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import PassStoppedError, Problem
+from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
 from kdrbench.solvers.base import SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import (
     feasibility_error,
@@ -46,7 +46,8 @@ def gradient_below(norm: float) -> Rule:
 
     def rule(point: FloatArray, gradient: FloatArray) -> str:
         reached = float(np.linalg.norm(riemannian_gradient(point, gradient))) < norm
-        return f"the gradient's norm is below {norm:g}" if reached else ""
+        stationarity = relative_stationarity(point, gradient)
+        return f"the gradient's norm is below {norm:g}; stationarity is {stationarity:.1e}" if reached else ""
 
     return rule
 
@@ -100,13 +101,15 @@ class _Adapter:
         self._problem, self._monitor, self._rule = problem, monitor, rule
         self.point: FloatArray = np.empty((0, 0))
         self.euclidean_gradient: FloatArray = np.empty((0, 0))
-        self._evaluated: tuple[FloatArray, float] | None = None
+        self._evaluated: tuple[FloatArray, float, FloatArray] | None = None
 
     def cost(self, point: FloatArray) -> float:
         # Line searches leave it to the optimizer to ask again for the cost of the point they have found.
         if self._evaluated is None or not np.array_equal(point, self._evaluated[0]):
             self._ask()
-            self._evaluated = (point.copy(), -self._problem.value(point))
+            # With its gradient: nearly all points of trust regions are accepted, and most of a line search of CG's.
+            value, gradient = value_and_gradient_of(self._problem, point)
+            self._evaluated = (point.copy(), -value, gradient)
         return self._evaluated[1]
 
     def gradient(self, point: FloatArray) -> FloatArray:
@@ -125,7 +128,10 @@ class _Adapter:
             raise PassStoppedError
 
     def _accept(self, point: FloatArray) -> None:
-        self.point, self.euclidean_gradient = point.copy(), self._problem.gradient(point)
+        known = self._evaluated
+        at_hand = known is not None and np.array_equal(point, known[0])
+        self.euclidean_gradient = known[2] if known is not None and at_hand else self._problem.gradient(point)
+        self.point = point.copy()
         if not np.isfinite(self.euclidean_gradient).all():
             raise _Ended(SolverOutcome(_clean(point), Status.STALLED, "the gradient is not finite"))
         if reason := self._rule(point, self.euclidean_gradient):

@@ -39,9 +39,10 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, POSITIVE, check_parameters
-from kdrbench.problems import Problem
+from kdrbench.parameters import COUNT, FLAG, POSITIVE, check_parameters
+from kdrbench.problems import Problem, value_and_gradient_of
 from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
+from kdrbench.solvers.escape import check_escape, run_escaping
 from kdrbench.solvers.geometry.stiefel import CayleyCurve
 from kdrbench.solvers.monitor import Monitor
 
@@ -66,18 +67,29 @@ class _Rule:
 
 @dataclass(frozen=True)
 class StiefelCayley:
-    """Curvilinear search of at most ``max_iterations`` steps; ``tolerance`` is that of the converged variant."""
+    """Curvilinear search of at most ``max_iterations`` steps; ``tolerance`` is that of the converged variant.
+
+    With ``escape``, which only the converged variant has, saddles are left (see :mod:`kdrbench.solvers.escape`); steps
+    are then counted from each of them.
+    """
 
     tolerance: Annotated[float, POSITIVE] = 1e-6
     max_iterations: Annotated[int, COUNT] = 10_000
     variant: Annotated[str, VARIANTS] = "converged"
+    escape: Annotated[bool, FLAG] = False
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
 
     def __post_init__(self) -> None:
         check_parameters(self, "solver option")
+        check_escape(self, allowed=self.variant == "converged")
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Search from ``start``."""
+        if self.escape:
+            return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
+        return self._search(problem, start, monitor)
+
+    def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         rule = _RULES[self.variant]
         search = _Search(problem, start, rule)
         most_steps = min(self.max_iterations, rule.most_steps)
@@ -90,6 +102,8 @@ class StiefelCayley:
             if not search.step():
                 message = f"no step length decreases the cost; stationarity is {search.stationarity:.1e}"
                 return SolverOutcome(search.point, Status.STALLED, message)
+        if self.variant == "published":
+            reason = f"{reason}; stationarity is {search.stationarity:.1e}"
         return SolverOutcome(search.point, Status.CONVERGED, reason)
 
 
@@ -99,10 +113,9 @@ class _Search:
     def __init__(self, problem: Problem, start: FloatArray, rule: _Rule) -> None:
         self._problem, self._rule = problem, rule
         self.point = start
-        self._gradient = -problem.gradient(start)
+        self._cost, self._gradient = self._evaluated(start)
         self._tangent = _tangent(start, self._gradient)
         self._tau = rule.first_step(float(np.linalg.norm(self._tangent)))
-        self._cost = -problem.value(start)
         self._reference, self._memory = self._cost, 1.0
         self.steps = 0
         # |S| / sqrt(d) and |dE| / (|E| + 1) of each step.
@@ -126,16 +139,20 @@ class _Search:
         tau = self._tau
         for trial in range(1, self._rule.most_trials + 1):
             candidate = curve.at(tau)
-            cost = -self._problem.value(candidate)
+            cost, gradient = self._evaluated(candidate)
             taken = self._rule.takes_last_trial and trial == self._rule.most_trials
             if taken or cost <= self._reference - _SUFFICIENT_DECREASE * tau * decrease:
-                self._accept(candidate, cost)
+                self._accept(candidate, cost, gradient)
                 return True
             tau *= _BACKTRACK
         return False
 
-    def _accept(self, candidate: FloatArray, cost: float) -> None:
-        gradient = -self._problem.gradient(candidate)
+    def _evaluated(self, point: FloatArray) -> tuple[float, FloatArray]:
+        """Return E and its gradient; together at every trial, for more than nine of ten are accepted."""
+        value, gradient = value_and_gradient_of(self._problem, point)
+        return -value, -gradient
+
+    def _accept(self, candidate: FloatArray, cost: float, gradient: FloatArray) -> None:
         tangent = _tangent(candidate, gradient)
         moved, turned = candidate - self.point, tangent - self._tangent
         length = float(np.vdot(moved, moved))

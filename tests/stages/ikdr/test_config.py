@@ -27,7 +27,7 @@ CONFIG = table_4_config()
         (
             f"{TABLE}.solvers",
             ["imm"],
-            f"{TABLE}.solvers: unknown solver 'imm'; allowed: cg_converged, dg, .*, sm, sm_con",
+            f"{TABLE}.solvers: unknown solver 'imm'; allowed: cg_converged, dg, .*, sm, sm_10, sm_con",
         ),
         (f"{TABLE}.solvers", ["a/b"], "it must be a name of letters, digits"),
         (f"{TABLE}.components.wine", 14, "components.wine is 14; data set 'wine' has 13 features"),
@@ -51,6 +51,7 @@ CONFIG = table_4_config()
         ("baselines.ism", {"method": "svm"}, "config: baselines.ism: a solver has this name too; give one of them"),
         ("kernels.none", {"family": "linear"}, "config: kernels.none: the name means that there is no kernel; choose"),
         ("solvers.dg.start", "phi", "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate"),
+        ("solvers.dg.starts", 1, "config: solvers.dg.starts is 1; it must be at least 2"),
         ("solvers.dg.variant", "fast", "config: solvers.dg: unknown solver option variant 'fast'; allowed"),
         ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
         (f"{TABLE}.partitions", 0, f"{TABLE}.partitions is 0; it must be at least 1"),
@@ -225,6 +226,8 @@ def test_the_whole_grid_is_that_of_the_papers():
         "table4_polynomial_published": 3 * 2 * 10 * 10,
         "ismplus_table5_integers": 2 * 2,
         "start_of_ism": 2 * 2 * 2 * 10,
+        "saddle_escape": 3 * 2 * 7,
+        "rivals_from_ten_starts": 2 * 2 * 7 * 10,
         "figure1a": 3 * 2,
         # sizes x solvers
         "scaling": 8 * 6,

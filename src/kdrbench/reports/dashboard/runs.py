@@ -24,12 +24,14 @@ from kdrbench.reports.tables.numbers import rounded
 POINTS_OF_A_TRACE = 50
 # Columns by what they are about, in the order in which the details show them; all that no group names is provenance.
 _GROUPS = {
-    "Result": ("cost", "quality", "feasibility", "stationarity"),
+    "Result": ("cost", "mean_cost", "quality", "feasibility", "stationarity"),
     "Work": (
         "iterations",
+        "n_starts",
         "rounds",
         "value_calls",
         "gradient_calls",
+        "value_gradient_calls",
         "hessian_vector_calls",
         "hessian_calls",
         "surrogate_calls",

@@ -24,6 +24,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import value_and_gradient_of
 from kdrbench.solvers.geometry.stiefel import (
     leading_eigenvectors,
     orthonormalised,
@@ -125,7 +126,7 @@ def accelerate(
 
 def evaluated(problem: GradientPasses, point: FloatArray) -> Approach:
     """Return F, its gradient and the stationarity of W."""
-    value, gradient = problem.value_and_gradient(point)
+    value, gradient = value_and_gradient_of(problem, point)
     require_finite(value, gradient)
     return Approach(point, value, gradient, relative_stationarity(point, gradient))
 

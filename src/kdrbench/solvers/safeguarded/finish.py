@@ -13,20 +13,14 @@ from __future__ import annotations
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import ApproximableProblem, Problem
+from kdrbench.problems import ApproximableProblem, Problem, value_and_gradient_of
+from kdrbench.solvers.escape import rounding_of, step_along
 from kdrbench.solvers.geometry.curvature import Tangents
 from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationarity, require_finite
 from kdrbench.solvers.safeguarded.quadratic_model import Model, build_model
 
 _ACCEPT = 0.1
 _MOST_TRIES = 30
-# The longest step, and how often it is halved.
-_HALVINGS = 30
-
-
-def rounding_of(value: float) -> float:
-    """Return a generous bound on the rounding of F where it has about this value."""
-    return 1e3 * float(np.finfo(float).eps) * abs(value)
 
 
 class NewtonSearch:
@@ -63,7 +57,8 @@ class NewtonSearch:
         for _ in range(_MOST_TRIES):
             direction, predicted, length, at_edge = self.model().minimise(self._radius)
             candidate = orthonormalised(self.point + direction)
-            value = self.problem.value(candidate)
+            # Together: hardly a step is rejected.
+            value, gradient = value_and_gradient_of(self.problem, candidate)
             gained = value - self.value
             # Both sides are rounded at the level of F itself; near a solution that hides the true ratio.
             noise = rounding_of(max(abs(value), abs(self.value)))
@@ -74,7 +69,7 @@ class NewtonSearch:
                 self._radius = 2.0 * length
             if ratio > _ACCEPT and gained >= -noise:
                 before = self.stationarity
-                self._move_to(candidate, value)
+                self._move_to(candidate, value, gradient)
                 return gained > noise or self.stationarity < before
             if length <= np.finfo(float).eps:
                 return False
@@ -103,19 +98,11 @@ class NewtonSearch:
 def escape(search: NewtonSearch) -> bool:
     """Leave a saddle, where the gradient says nothing, along its lowest curvature; false where rounding hides gains.
 
-    Of the steps of length 1, 1/2, 1/4, ... in both directions, the first is taken that gains a quarter of what the
-    curvature promises.
+    The step is that of :func:`kdrbench.solvers.escape.step_along`.
     """
     curvature, direction = search.model().smallest_curvature()
-    for length in 0.5 ** np.arange(0, _HALVINGS):
-        enough = search.value - 0.125 * curvature * length**2
-        # Smaller gains are indistinguishable from rounding.
-        if enough - search.value <= rounding_of(search.value):
-            return False
-        for sign in (1.0, -1.0):
-            candidate = orthonormalised(search.point + sign * length * direction)
-            value = search.problem.value(candidate)
-            if value > enough:
-                search.restart_at(candidate, value)
-                return True
-    return False
+    ascent = step_along(search.problem, search.point, search.value, curvature, direction)
+    if ascent is None:
+        return False
+    search.restart_at(*ascent)
+    return True

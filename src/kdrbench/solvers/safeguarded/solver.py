@@ -27,6 +27,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, check_parameters
 from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, approximation_of
 from kdrbench.solvers.base import SolverOutcome, Status, run_in_row_space
+from kdrbench.solvers.escape import CURVATURE_TOLERANCE
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import eigenvalues_settled, leading_eigenvectors, subspace_turn
 from kdrbench.solvers.monitor import Monitor
@@ -82,7 +83,7 @@ class SafeguardedISM:
     """
 
     tolerance: Annotated[float, POSITIVE] = 1e-6
-    curvature_tolerance: Annotated[float, POSITIVE] = 1e-6
+    curvature_tolerance: Annotated[float, POSITIVE] = CURVATURE_TOLERANCE
     exploration_tolerance: Annotated[float, POSITIVE] = 0.01
     max_exploration: Annotated[int, COUNT] = 200
     max_iterations: Annotated[int, COUNT] = 1000

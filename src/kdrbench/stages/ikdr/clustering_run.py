@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,7 @@ from kdrbench.stages.ikdr.folds import Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
 from kdrbench.stages.ikdr.scores import Metric, Scores, normalised_mutual_information, optimality_of
-from kdrbench.stages.ikdr.solver_run import components_before, components_of, is_control, start_of, weights_in_words
+from kdrbench.stages.ikdr.solver_run import components_before, components_of, is_control, starts_of, weights_in_words
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,14 @@ class ClusteringRun:
 
     def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:
         """Return the objective by which the referee evaluates: exact, however the solver evaluates."""
-        exact = replace(self.evaluation, evaluator="auto", tolerance=0.0)
         task = self._task()
         return ReducedObjective(
-            task.alternation, task.features, self.kernel, task.guidance, evaluation=exact, uses_degrees=uses_degrees
+            task.alternation,
+            task.features,
+            self.kernel,
+            task.guidance,
+            evaluation=self.evaluation.exact,
+            uses_degrees=uses_degrees,
         )
 
     def _alternate(self, monitor: TimedMonitor, objective: ReducedObjective | None) -> Learned:
@@ -123,7 +127,7 @@ class ClusteringRun:
         task = self._task()
         monitor.begin()
         try:
-            start = start_of(self.cell, self.number, self.n_components, task.first_problem(self.kernel))
+            start = starts_of(self.cell, self.number, self.n_components)(task.first_problem(self.kernel))
             rounds = Rounds(monitor, objective.round_ended if objective else None)
             rounds.ended(start)
             return task.learn(self.kernel, self.solver, start, rounds)

@@ -33,8 +33,8 @@ _TASKS = {SUPERVISED: BaselineTask.CLASSIFICATION, UNSUPERVISED: BaselineTask.CL
 
 
 def method_of(definition: Config) -> dict[str, Any]:
-    """Return what a solver definition says of the solver itself; ``start`` is the bench's."""
-    return {key: value for key, value in definition.items() if key != "start"}
+    """Return what a solver definition says of the solver itself; ``start`` and ``starts`` are the bench's."""
+    return {key: value for key, value in definition.items() if key not in ("start", "starts")}
 
 
 def is_scaling(name: str) -> bool:
@@ -103,6 +103,7 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
                 raise ConfigError(f"config: {place}.{key}: {unknown_name(kind, name, sorted(allowed))}")
     _check_kernels(place, experiment, config)
     _check_baselines(place, experiment, config)
+    _check_starts(place, experiment, config)
     check_split(place, experiment)
     for dataset in experiment["datasets"]:
         lacks = registry[dataset].lacks
@@ -122,6 +123,26 @@ def _check_kernels(place: str, experiment: Config, config: Config) -> None:
             f"config: {place}.kernels: the weights of {aligned[0]!r} are aligned with labels, which an "
             f"{experiment['paradigm']} experiment has not; name a kernel with given weights"
         )
+
+
+def _check_starts(place: str, experiment: Config, config: Config) -> None:
+    """Check that solvers of several starts draw them, and solve one problem: not one a round."""
+    for name in experiment["solvers"]:
+        definition = config["solvers"][name]
+        if "starts" not in definition:
+            continue
+        if experiment["paradigm"] != SUPERVISED:
+            raise ConfigError(
+                f"config: {place}.solvers: {name!r} has {definition['starts']} starts, which is for supervised "
+                f"experiments; this one is {experiment['paradigm']}, and a start is that of an alternation: leave "
+                "starts out"
+            )
+        start = definition.get("start", experiment["start"])
+        if start != "random":
+            raise ConfigError(
+                f"config: {place}.solvers: {name!r} has {definition['starts']} starts that are all the same, since its "
+                f"start is {start!r}; write start: random in solvers.{name}, or leave starts out"
+            )
 
 
 def _check_baselines(place: str, experiment: Config, config: Config) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kdrbench.bench.batch import Batch
 from kdrbench.datasets import Dataset
+from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.stages.ikdr.folds import Fold, Sampling, Scaling, Split
 
 # In place of a kernel's name, where a method has none.
@@ -20,6 +21,17 @@ EIGENGAP = "eigengap"
 SUPERVISED, UNSUPERVISED, ALTERNATIVE = "supervised", "unsupervised", "alternative"
 # The only parameter of supervised runs: solvers get class integers in place of one-hot labels (:func:`.integer_gamma`).
 LABELS, INTEGERS = "labels", "integers"
+
+# Evaluations that a method usually needs, to an order of magnitude; a method of the user's own counts as a rival.
+_EVALUATIONS = {
+    "ism": 10.0,
+    "ism_safeguarded": 50.0,
+    # Pairs one by one take some five hundred times longer than all together.
+    "ism_2018": 5000.0,
+}
+_BASELINE, _RIVAL, _ROUNDS = 1.0, 1000.0, 5.0
+_OPERATIONS_PER_S = 1e10
+_FACTORED = ("linear", "squared")
 
 
 class Kind(StrEnum):
@@ -34,8 +46,8 @@ class CellDefinition:
     """One cell: paradigm and its parameters, kernel and method with their options, q, the samples and the start.
 
     A baseline has no kernel, no start and no evaluation. ``labellings`` name what is ``given`` to alternative
-    clustering and what is ``sought``. ``n_components`` is q, or ``eigengap`` where each run has its own
-    (:func:`.components_of`).
+    clustering and what is ``sought``. ``starts`` is how many starts a solver is run from, of which the best result
+    counts. ``n_components`` is q, or ``eigengap`` where each run has its own (:func:`.components_of`).
     """
 
     dataset: str
@@ -51,6 +63,7 @@ class CellDefinition:
     sampling: Sampling
     start: str
     evaluation: Mapping[str, Any]
+    starts: int = 1
 
     @classmethod
     def of(cls, batch: Batch) -> CellDefinition:
@@ -64,3 +77,20 @@ class CellDefinition:
     def fold(self, dataset: Dataset, number: int) -> Fold:
         """Return the samples of run ``number``."""
         return self.sampling.fold(dataset, number, self.seed)
+
+
+def estimated_seconds(definition: Mapping[str, Any], entry: DatasetEntry) -> float:
+    """Return about how long a run takes: evaluations x pairs x (d + q) x 2 operations, 1e10 of them a second.
+
+    Pairs are n^2, or n d where the kernel is linear or squared, whose problems have exact factors.
+    """
+    n, d, q = definition["n_rows"] or entry.n_samples, entry.n_features, definition["n_components"]
+    # A rule finds q in the data, which are not read here: no more than this.
+    q = d if q == EIGENGAP else q
+    family = definition["kernel"].get("family")
+    evaluations = _EVALUATIONS.get(definition["method"]["method"], _RIVAL) if family else _BASELINE
+    if family and definition["paradigm"] != SUPERVISED:
+        # An alternation solves again in each of its rounds.
+        evaluations *= _ROUNDS
+    pairs = n * (d if family in _FACTORED else n)
+    return evaluations * 2.0 * pairs * (d + q) / _OPERATIONS_PER_S

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kdrbench.bench.referee import BenchFaultError, Referee
 from kdrbench.bench.run_files import Checkpoint, TraceLine, read_checkpoint, read_trace, write_checkpoint
@@ -96,8 +96,19 @@ class Objective(Protocol):
         ...
 
 
+class _Seen(NamedTuple):
+    """What was evaluated of a projection, and a copy of it."""
+
+    cost: float
+    stationarity: float
+    projection: FloatArray
+
+
 class ProjectionMonitor(TimedMonitor):
     """A timed monitor that also writes a trace and keeps the last iterate on disk, off the solver's clock.
+
+    Of several starts one after the other (see :meth:`start_ended`) the best result so far is what is kept and traced,
+    and so is the iterate of the present one once that is better. ``costs`` holds the costs of those that have ended.
 
     ``calls`` returns how often the solver has called its oracles. With ``checkpoints`` a state is kept from time to
     time; a run that finds one goes on from it: clock, iterations, calls and trace continue from that point.
@@ -118,6 +129,9 @@ class ProjectionMonitor(TimedMonitor):
         super().__init__(referee)
         self._referee, self._objective, self._n_components = referee, objective.fresh(), n_components
         self._calls = calls
+        self.costs: list[float] = []
+        self._last: _Seen | None = None
+        self._best: _Seen | None = None
         self._fault: InputError | BenchFaultError | None = None
         self._next_evaluation_s = 0.0
         self._checkpoint_path: Path | None = referee.files.checkpoint if checkpoints else None
@@ -153,6 +167,18 @@ class ProjectionMonitor(TimedMonitor):
         if self.iterations < _ALWAYS or self.clock.wall_s >= self._next_evaluation_s:
             self.accept(iterate() if callable(iterate) else iterate)
 
+    def start_ended(self) -> bool:
+        """Note that the last projection accepted is the result of a start; return whether it is the best so far."""
+        if (last := self._last) is None:
+            return False
+        self.costs.append(last.cost)
+        self._best = self._better(last)
+        return self._best is last
+
+    def _better(self, seen: _Seen) -> _Seen:
+        """Return the best result of earlier starts unless this is better."""
+        return seen if self._best is None or seen.cost < self._best.cost else self._best
+
     def accept(self, projection: FloatArray) -> None:
         """Evaluate an iterate or the result, and write both down; a fault, once raised, is raised every time."""
         if self._fault is None:
@@ -170,8 +196,10 @@ class ProjectionMonitor(TimedMonitor):
         stationarity = relative_stationarity(projection, self._objective.gradient(projection))
         if not (math.isfinite(cost) and math.isfinite(stationarity)):
             raise InputError(f"an iterate has cost {cost} and relative stationarity {stationarity}")
-        self._referee.save(PROJECTION, projection)
-        line = TraceLine(self.clock.wall_s, cost, stationarity, self._calls() if self._calls else None)
+        self._last = _Seen(cost, stationarity, projection.copy())
+        shown = self._better(self._last)
+        self._referee.save(PROJECTION, shown.projection)
+        line = TraceLine(self.clock.wall_s, shown.cost, shown.stationarity, self._calls() if self._calls else None)
         self._referee.note(line)
         self.trace.append(line[:3])
         self._next_evaluation_s = self.clock.wall_s + (time.perf_counter() - began) / REFEREE_SHARE

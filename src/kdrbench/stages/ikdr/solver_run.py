@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -20,7 +21,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task
 from kdrbench.paradigms.task import SupervisedTask
 from kdrbench.problems import FactoredGamma, Problem, integer_gamma, supervised_gamma
-from kdrbench.solvers import Solver, eigengap_components, make_start, solve
+from kdrbench.solvers import Solver, SolverResult, Status, eigengap_components, make_start, solve
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
@@ -30,14 +31,17 @@ from kdrbench.stages.ikdr.folds import Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.scores import Scores, classification_metric, optimality_of, projected_quality
 
-_COUNTED = ("value", "gradient", "hessian_vector", "hessian", "surrogate")
+_COUNTED = ("value", "gradient", "value_gradient", "hessian_vector", "hessian", "surrogate")
+
+MakeStart = Callable[[Problem], FloatArray]
 
 
 @dataclass(frozen=True)
 class SolverRun:
-    """One fold's problem, its solver, number of components and start.
+    """One fold's problem, its solver, number of components, and how its ``n_starts`` starts are made.
 
-    ``exact`` is the problem without approximations and with one-hot labels, by which the referee evaluates.
+    ``exact`` is the problem without approximations and with one-hot labels, by which the referee evaluates. ``starts``
+    returns what makes one start after the other.
     """
 
     solver: Solver
@@ -45,29 +49,58 @@ class SolverRun:
     problem: Problem
     exact: Problem
     n_components: int
-    start: Callable[[Problem], FloatArray]
+    starts: Callable[[], MakeStart]
     fold: Fold
+    n_starts: int = 1
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
-        """Solve under the referee, then repeat a short solve without it."""
+        """Solve under the referee from each start, then repeat all of that without it, if it was short.
+
+        One clock, one monitor and one limit count all starts together; the best result is that of the run. A run from
+        several starts keeps no checkpoints.
+        """
         counters = self.problem.counters
         monitor = ProjectionMonitor(
-            referee, self.exact, self.n_components, checkpoints=True, calls=lambda: counters.total
+            referee, self.exact, self.n_components, checkpoints=self.n_starts == 1, calls=lambda: counters.total
         )
-        result = solve(self.solver, self.problem, lambda: self.start(self.problem), monitor)
-        columns = {
-            "iterations": result.iterations,
-            "evaluation": result.evaluation,
-            **{f"{name}_calls": result.counters.get(name) for name in _COUNTED},
-        }
-        row = RunResult(result.status, result.message, columns=columns)
-        yield from repeated(row, partial(self.repeat, referee), monitor.clock.seconds, referee)
+        results = self._solved(self.problem, monitor)
+        best = last = next(results)
+        monitor.start_ended()
+        for last in results:
+            best = last if monitor.start_ended() else best
+        yield from repeated(
+            self._row(best, last, monitor), partial(self.repeat, referee), monitor.clock.seconds, referee
+        )
 
     def repeat(self, referee: Referee) -> Seconds:
-        """Solve without evaluating iterates; return the seconds."""
-        problem, monitor = self.problem.fresh(), TimedMonitor(referee)
-        solve(self.solver, problem, partial(self.start, problem), monitor)
+        """Solve from each start without evaluating iterates; return the seconds."""
+        monitor = TimedMonitor(referee)
+        for _ in self._solved(self.problem.fresh(), monitor):
+            pass
         return monitor.clock.seconds
+
+    def _solved(self, problem: Problem, monitor: TimedMonitor) -> Iterator[SolverResult]:
+        """Yield the result from each start, until time is up; they count calls and iterations on."""
+        make = self.starts()
+        for _ in range(self.n_starts):
+            result = solve(self.solver, problem, partial(make, problem), monitor)
+            yield result
+            if result.status is Status.TIME_LIMIT:
+                return
+
+    def _row(self, best: SolverResult, last: SolverResult, monitor: ProjectionMonitor) -> RunResult:
+        columns: dict[str, Any] = {
+            "iterations": last.iterations,
+            "evaluation": last.evaluation,
+            **{f"{name}_calls": last.counters.get(name) for name in _COUNTED},
+        }
+        if self.n_starts == 1:
+            return RunResult(last.status, last.message, columns=columns)
+        n_starts = len(monitor.costs)
+        columns |= {"n_starts": n_starts, "mean_cost": statistics.fmean(monitor.costs)}
+        if last.status is Status.TIME_LIMIT:
+            return RunResult(last.status, last.message, columns=columns)
+        return RunResult(best.status, f"best of {n_starts} starts: {best.message}", columns=columns)
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Evaluate the last projection that the referee passed, if there is one, with the bench's own oracles.
@@ -123,10 +156,10 @@ def make_solver_run(cell: CellDefinition, solver: Solver, memory_mib: float, num
     given = _task(fold, integer_gamma(fold.train_labels), asked) if mistaken else task
     problem = given.first_problem(kernel)
     # The referee does not evaluate by approximations, nor by evaluators that lack oracles or take long.
-    usual = replace(asked, evaluator="auto", tolerance=0.0)
-    exact = problem if asked == usual and not mistaken else replace(task, evaluation=usual).first_problem(kernel)
+    same = asked == asked.exact and not mistaken
+    exact = problem if same else replace(task, evaluation=asked.exact).first_problem(kernel)
     check_oracles(solver, problem)
-    return SolverRun(solver, kernel, problem, exact, q, partial(start_of, cell, number, q), fold)
+    return SolverRun(solver, kernel, problem, exact, q, partial(starts_of, cell, number, q), fold, cell.starts)
 
 
 def _task(fold: Fold, gamma: FactoredGamma, evaluation: Evaluation) -> SupervisedTask:
@@ -145,10 +178,13 @@ def is_control(solver: Solver) -> bool:
     return bool(getattr(solver, "control", False))
 
 
-def start_of(cell: CellDefinition, number: int, n_components: int, problem: Problem) -> FloatArray:
-    """Return the start of run ``number``; it depends on data set, run and seed, on no solver."""
+def starts_of(cell: CellDefinition, number: int, n_components: int) -> MakeStart:
+    """Return what makes the starts of run ``number``; they depend on data set, run and seed, on no solver.
+
+    The first one is the same however many there are.
+    """
     rng = rng_of("start", cell.dataset, number, cell.seed)
-    return make_start(cell.start, problem, n_components, rng)
+    return lambda problem: make_start(cell.start, problem, n_components, rng)
 
 
 def components_of(cell: CellDefinition, fold: Fold, task: Task) -> int:

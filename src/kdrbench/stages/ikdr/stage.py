@@ -30,7 +30,7 @@ from kdrbench.stages.ikdr.config import (
     method_of,
     parameters_of,
 )
-from kdrbench.stages.ikdr.definition import EIGENGAP, NO_KERNEL, SUPERVISED, CellDefinition, Kind
+from kdrbench.stages.ikdr.definition import NO_KERNEL, SUPERVISED, CellDefinition, Kind, estimated_seconds
 from kdrbench.stages.ikdr.sampling import sampling_of
 from kdrbench.stages.ikdr.scores import Metric, classification_metric
 from kdrbench.stages.ikdr.solver_run import make_solver_run
@@ -39,16 +39,6 @@ from kdrbench.stages.ikdr.solver_run import make_solver_run
 _SOLVER_RUN, _CLUSTERING_RUN, _BASELINE_RUN = (
     f"kdrbench.stages.ikdr.{name}" for name in ("solver_run", "clustering_run", "baseline_run")
 )
-# Evaluations that a method usually needs, to an order of magnitude; a method of the user's own counts as a rival.
-_EVALUATIONS = {
-    "ism": 10.0,
-    "ism_safeguarded": 50.0,
-    # Pairs one by one take some five hundred times longer than all together.
-    "ism_2018": 5000.0,
-}
-_BASELINE, _RIVAL, _ROUNDS = 1.0, 1000.0, 5.0
-_OPERATIONS_PER_S = 1e10
-_FACTORED = ("linear", "squared")
 
 
 @cache
@@ -66,15 +56,17 @@ class IKDRRecord(Record):
     number. ``time_s`` and ``cpu_s`` are those of its first (cold) solve or fit. A short one is repeated: ``warm_s`` and
     ``warm_cpu_s`` are the medians of its ``repeats``, ``warm_iqr_s`` is their interquartile range. A run killed at its
     time limit has ``time_s`` equal to the limit; one that ended without a result has the time of its last trace line.
-    ``evaluation`` says how the problem was evaluated, and why.
+    ``evaluation`` says how the problem was evaluated, and why. Of a solver with several starts the seconds, iterations
+    and calls are those of all of them together, ``n_starts`` is how many were made, and ``mean_cost`` the mean of the
+    costs at which they ended.
 
-    Clusterings have the number of their ``rounds``, ``iterations`` over all of them, no counts of
-    calls, and say whether their degrees existed (``uses_degrees``). ``quality`` is what ``quality_metric`` says:
-    accuracy on the ``n_test`` test samples, or, where there are none, the error on the training samples; of clusterings
-    the NMI with the classes. ``train_accuracy`` is that of the same classifier on the training samples, of solvers with
-    a test part. Of alternative clusterings it is the NMI with the labelling they should find, and
-    ``nmi_given`` that with the one they should differ from. ``cost`` to ``eigengap_needed`` belong to the last
-    orthonormal projection that the referee evaluated; the last three, of second order, are known of supervised runs in
+    Clusterings have the number of their ``rounds``, ``iterations`` over all of them, no counts of calls, and say
+    whether their degrees existed (``uses_degrees``). ``quality`` is what ``quality_metric`` says: accuracy on the
+    ``n_test`` test samples, or, where there are none, the error on the training samples; of clusterings the NMI with
+    the classes. ``train_accuracy`` is that of the same classifier on the training samples, of solvers with a test part.
+    Of alternative clusterings it is the NMI with the labelling they should find, and ``nmi_given`` that with the one
+    they should differ from. ``cost`` to ``eigengap_needed`` belong to the last orthonormal projection that the referee
+    evaluated, or to the best one of several starts; the last three, of second order, are known of supervised runs in
     small tangent spaces. ``optimality`` says what the referee found of it (:class:`.Optimality`), empty where there is
     no projection, and of controls. ``kernel_weights`` are those of a combination's members, in their order. Of a
     baseline (``kernel``: ``none``) only the quality is known.
@@ -96,10 +88,13 @@ class IKDRRecord(Record):
     iterations: int | None = None
     value_calls: int | None = None
     gradient_calls: int | None = None
+    value_gradient_calls: int | None = None
     hessian_vector_calls: int | None = None
     hessian_calls: int | None = None
     surrogate_calls: int | None = None
     evaluation: str | None = None
+    n_starts: int | None = None
+    mean_cost: float | None = None
     rounds: int | None = None
     uses_degrees: bool | None = None
     cost: float | None = None
@@ -211,6 +206,7 @@ def _solver_part(
         "method": method,
         "start": definition.get("start", experiment["start"]),
         "evaluation": dict(experiment.get("evaluation", {})),
+        "starts": definition.get("starts", 1),
     }
     run = _SOLVER_RUN if experiment["paradigm"] == SUPERVISED else _CLUSTERING_RUN
     return part, (type(build_solver(method)).__module__, run, *own_modules(kernel_definition))
@@ -226,23 +222,6 @@ def _cell(entry: DatasetEntry, names: tuple[str, ...], definition: dict[str, Any
     run_s = estimated_seconds(definition, entry)
     n_runs = definition["n_folds"] * definition["partitions"]
     return Cell(entry.name, names, definition, n_runs, roots, run_s)
-
-
-def estimated_seconds(definition: Mapping[str, Any], entry: DatasetEntry) -> float:
-    """Return about how long a run takes: evaluations x pairs x (d + q) x 2 operations, 1e10 of them a second.
-
-    Pairs are n^2, or n d where the kernel is linear or squared, whose problems have exact factors.
-    """
-    n, d, q = definition["n_rows"] or entry.n_samples, entry.n_features, definition["n_components"]
-    # A rule finds q in the data, which are not read here: no more than this.
-    q = d if q == EIGENGAP else q
-    family = definition["kernel"].get("family")
-    evaluations = _EVALUATIONS.get(definition["method"]["method"], _RIVAL) if family else _BASELINE
-    if family and definition["paradigm"] != SUPERVISED:
-        # An alternation solves again in each of its rounds.
-        evaluations *= _ROUNDS
-    pairs = n * (d if family in _FACTORED else n)
-    return evaluations * 2.0 * pairs * (d + q) / _OPERATIONS_PER_S
 
 
 def _load(modules: Iterable[str]) -> None:

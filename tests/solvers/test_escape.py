@@ -1,0 +1,165 @@
+"""Saddles that rivals leave when told to, and the polish of Dimension Growth: what ``converged`` means of them."""
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+
+from kdrbench.errors import InputError
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.solvers.geometry.stiefel import relative_stationarity
+from support.helpers import random_projection, small_problem
+from support.known_problems import problem_on
+
+COMPONENTS = {"wine": 4, "wdbc": 2}
+RIVALS = ["stiefel_cayley", "grassmann_trust_region", "grassmann_conjugate_gradient", "dimension_growth"]
+
+
+@cache
+def problem_and_start(dataset="wdbc", kernel="polynomial"):
+    problem = problem_on(dataset, COMPONENTS[dataset], kernel)
+    return problem, make_start("surrogate", problem, COMPONENTS[dataset], np.random.default_rng(0))
+
+
+def solved(method, dataset="wdbc", kernel="polynomial", start=None, **options):
+    problem, usual = problem_and_start(dataset, kernel)
+    start = usual if start is None else start
+    return solve(build_solver({"method": method, **options}), problem.fresh(), start, IterationMonitor())
+
+
+@cache
+def saddle():
+    """Where SM ends on all rows of WDBC with the polynomial kernel."""
+    return solved("stiefel_cayley").projection
+
+
+@cache
+def best():
+    return problem_and_start()[0].fresh().value(solved("ism_safeguarded").projection)
+
+
+def test_sm_ends_on_a_saddle_of_wdbc_and_leaves_it_when_told_to():
+    problem = problem_and_start()[0].fresh()
+    assert problem.value(saddle()) < 0.9 * best()
+    certificate = certify(problem, saddle())
+    assert certificate.stationarity <= 1e-6
+    assert certificate.curvature < -1e-5
+    left = solved("stiefel_cayley", escape=True)
+    assert left.status is Status.CONVERGED
+    assert left.message == "relative stationarity at most 1e-06, no direction of ascent found, 1 saddle left"
+    assert problem.value(left.projection) == pytest.approx(best(), rel=1e-6)
+    # At the saddle and at the end.
+    assert left.counters["hessian"] == 2
+    assert left.iterations > solved("stiefel_cayley").iterations + 2
+
+
+@pytest.mark.parametrize("method", RIVALS)
+def test_each_rival_leaves_a_saddle_at_which_it_starts(method):
+    problem, options = problem_and_start()[0].fresh(), {}
+    if method == "dimension_growth":
+        # Whose columns leave it anyhow: each is a maximum. So the polish begins there.
+        assert problem.value(solved(method, start=saddle()).projection) == pytest.approx(best(), rel=1e-6)
+        options = {"max_iterations": 300, "tolerance": 1e-5}
+    else:
+        np.testing.assert_allclose(solved(method, start=saddle()).projection, saddle(), atol=1e-6)
+    left = solved(method, start=saddle(), escape=True, **options)
+    assert left.status is Status.CONVERGED
+    assert problem.value(left.projection) == pytest.approx(best(), rel=1e-6)
+
+
+@pytest.mark.parametrize("method", RIVALS)
+def test_where_there_is_no_saddle_the_result_is_the_same_to_the_last_bit(method):
+    plain = solved(method, "wine", "gaussian")
+    looked = solved(method, "wine", "gaussian", escape=True)
+    np.testing.assert_array_equal(looked.projection, plain.projection)
+    assert looked.message == plain.message + ", no direction of ascent found"
+    assert (looked.counters["hessian"], plain.counters["hessian"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "kernel", "most"),
+    [("wine", "gaussian", 1000), ("wine", "polynomial", 1000), ("wdbc", "gaussian", 100), ("wdbc", "polynomial", 1000)],
+)
+def test_dg_is_converged_only_where_all_columns_together_are_stationary(dataset, kernel, most):
+    problem = problem_and_start(dataset, kernel)[0].fresh()
+    greedy = solved("dimension_growth", dataset, kernel, polish=False, max_iterations=most)
+    polished = solved("dimension_growth", dataset, kernel, max_iterations=most)
+    reached = [relative_stationarity(one.projection, problem.gradient(one.projection)) for one in (greedy, polished)]
+    assert reached[0] > 1e-4
+    assert greedy.status is not Status.CONVERGED
+    assert greedy.message.endswith(
+        f"; stationarity of all columns together is {reached[0]:.1e}: growth does not return to a column"
+    )
+    assert polished.status is Status.CONVERGED
+    assert reached[1] <= 1e-6
+    assert polished.message.endswith("; all columns together: relative stationarity at most 1e-06")
+    assert problem.value(polished.projection) > problem.value(greedy.projection)
+
+
+def test_growth_that_is_stationary_needs_no_polish_to_be_converged():
+    # F of a linear kernel is a sum over columns: greed is no loss.
+    problem = small_problem("linear")
+    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+    result = solve(build_solver({"method": "dimension_growth", "polish": False}), problem, start, IterationMonitor())
+    assert result.status is Status.CONVERGED
+    assert "stationarity of all columns together is" in result.message
+
+
+def test_published_variants_neither_leave_saddles_nor_are_polished():
+    for method in ("stiefel_cayley", "grassmann_trust_region", "dimension_growth"):
+        with pytest.raises(InputError, match=r"option escape of .* belongs to the converged variant"):
+            build_solver({"method": method, "variant": "published", "escape": True})
+    with pytest.raises(InputError, match="option polish belongs to the converged variant"):
+        build_solver({"method": "dimension_growth", "variant": "published", "polish": True})
+    with pytest.raises(InputError, match="option escape of DimensionGrowth belongs to the converged variant"):
+        build_solver({"method": "dimension_growth", "polish": False, "escape": True})
+
+
+def test_a_problem_without_second_order_is_refused_before_the_run():
+    class FirstOrder:
+        n_features = 6
+
+        def value(self, projection):
+            return 0.0
+
+        gradient = value
+
+    with pytest.raises(InputError, match="StiefelCayley needs the oracle hessian_vector and surrogate, which FirstOrd"):
+        solve(
+            build_solver({"method": "stiefel_cayley", "escape": True}),
+            FirstOrder(),
+            random_projection(),
+            IterationMonitor(),
+        )
+
+
+@dataclasses.dataclass
+class StopsAtSaddle(IterationMonitor):
+    """Stops when a stationary point is shown: at the iterate, or in the work that follows."""
+
+    at_iterate: bool
+    stop_status, stop_message = Status.TIME_LIMIT, "stopped at the time limit"
+
+    def __post_init__(self):
+        super().__init__()
+        self.seen = False
+
+    def keep_going(self, iterate):
+        super().keep_going(iterate)
+        problem = problem_and_start()[0].fresh()
+        self.seen = relative_stationarity(iterate, problem.gradient(iterate)) <= 1e-6
+        return not (self.seen and self.at_iterate)
+
+    def progress(self, share):
+        return not self.seen
+
+
+@pytest.mark.parametrize("at_iterate", [True, False])
+def test_a_limit_ends_the_search_at_the_saddle(at_iterate):
+    problem, start = problem_and_start()
+    solver = build_solver({"method": "stiefel_cayley", "escape": True})
+    result = solve(solver, problem.fresh(), start, StopsAtSaddle(at_iterate))
+    assert (result.status, result.message) == (Status.TIME_LIMIT, "stopped at the time limit")
+    np.testing.assert_array_equal(result.projection, saddle())
