@@ -117,7 +117,9 @@ def _check_api(solver: Solver) -> None:
     try:
         check_oracles(solver, _problem(KERNELS[0]))
     except InputError as error:
-        raise Fault(str(error), "oracles are value, gradient, value_and_gradient, hessian_vector, hessian and surrogate") from error
+        raise Fault(
+            str(error), "oracles are value, gradient, value_and_gradient, hessian_vector, hessian and surrogate"
+        ) from error
     check_signature(solver, "run", ("problem", "start", "monitor"))
 
 
