@@ -158,6 +158,15 @@ def test_show_takes_the_record_that_was_made_last_wherever_it_is(results):
     assert "converged - again" in kdrbench("show", "e/wine/gaussian/a/0", "--results", results).output
 
 
+def test_show_says_cold_and_warm_seconds(results):
+    repeated = record(
+        "wine", "a", 0, time_s=0.5, cpu_s=0.25, warm_s=0.125, warm_iqr_s=0.0625, repeats=3, started_at="2027"
+    )
+    append_records(results / "runs" / "e" / "wine" / "cheap.jsonl", [repeated])
+    shown = kdrbench("show", "e/wine/gaussian/a/0", "--results", results).output
+    assert "time: time_s 0.5, cpu_s 0.25, warm_s 0.125, warm_iqr_s 0.0625, repeats 3, " in shown
+
+
 def test_show_says_status_provenance_and_trace(results):
     done = kdrbench("show", "e/wine/gaussian/a/0", "--results", results)
     assert done.exit_code == 0, done.output

@@ -15,7 +15,7 @@ _Outcome = TypeVar("_Outcome")
 # Yields whenever a run waits for its turn, and goes on when that has come.
 Turns = Generator[None, None, _Outcome]
 
-# So many processes, each with memory up to its limit, may be there at a time: one works, the others wait.
+# Processes of runs at a time, each with memory up to its limit: one works, the others wait.
 MOST_TOGETHER = 16
 
 
