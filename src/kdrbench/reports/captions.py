@@ -145,7 +145,8 @@ def page_text(name: str) -> str:
 
 
 def _labels(report: Report, texts: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    of = report.experiments[0] if len(report.experiments) == 1 else "all"
+    alone = len(report.experiments) == 1 or report.name in report.experiments
+    of = report.experiments[0] if alone else "all"
     return {"of": of, "shows": texts.get(report.kind, _OTHER)[0]}
 
 

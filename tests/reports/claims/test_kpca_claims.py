@@ -59,7 +59,7 @@ def test_the_data_are_those_of_the_printed_tables():
 
 def test_kernel_versions_must_win_28_of_30():
     found = kernel_versions_win(kpca([0.9, 0.88]))
-    assert (found.decision, found.measure) == (CONFIRMED, "won 28 of 30 (93 %)")
+    assert (found.decision, found.measure) == (CONFIRMED, "won 28 of 30 cells (93 %)")
     assert found.evidence == "won 28, level 1, lost 1 of 30 cells; lost: Balance LMNN"
     assert kernel_versions_win(kpca([0.9] * 3)).decision is MOSTLY
     assert kernel_versions_win(kpca([0.9] * 8)).decision is CONTRADICTED
@@ -80,7 +80,7 @@ def test_a_failed_split_loses_its_cell():
         (table["variant"] == "cross_validated") & (table["run"] == 7) & (table["dataset"] != "iris"), "accuracy"
     ] = None
     found = kernel_versions_win(records)
-    assert (found.decision, found.measure) == (CONTRADICTED, "won 3 of 30 (10 %)")
+    assert (found.decision, found.measure) == (CONTRADICTED, "won 3 of 30 cells (10 %)")
 
 
 @pytest.mark.parametrize(

@@ -132,3 +132,29 @@ def test_a_gain_of_the_kernel_trick_that_is_gone_is_said():
     (gain,) = [one for one in compare({"kpca_trick": pd.DataFrame(rows)}, config) if one.effect_words]
     assert (gain.method, gain.published, gain.ours) == ("knca", "0.71 \u00b1 0.02", "0.67 \u00b1 0.00")
     assert gain.effect is Effect.GONE
+
+
+def test_wins_draws_and_losses_are_counted_and_compared_where_all_data_sets_are_there():
+    names = ["balance", "breast", "glass", "ionosphere", "iris", "musk2", "pima", "satellite", "yeast", "m-usps"]
+
+    def line(rows):
+        config = {"run": ["k"], "experiments": {"k": {"system": "kpca_trick"}}}
+        lines = compare({"kpca_trick": pd.DataFrame(rows)}, config)
+        return next(one for one in lines if (one.metric, one.method) == ("win_draw_lose", "knca"))
+
+    def rows(won):
+        return [
+            kpca_run(
+                dataset=name, learner="nca", variant=variant, experiment="k", test_selected=None, accuracy=accuracy
+            )
+            for name in names
+            for variant, accuracy in (("plain", 0.5), ("cross_validated", 0.6 if name in won else 0.5))
+        ]
+
+    # The printed table has nine wins, and Iris level.
+    without_iris = [name for name in names if name != "iris"]
+    assert (line(rows(without_iris)).published, line(rows(without_iris)).verdict) == ("9/1/0", Verdict.REPRODUCED)
+    assert line(rows(without_iris[:8])).verdict is Verdict.CLOSE
+    assert (line(rows(names[:2])).ours, line(rows(names[:2])).verdict) == ("2/8/0", Verdict.DIFFERS)
+    some = line(rows(names)[:8])
+    assert (some.ours, some.verdict) == ("4/0/0 of 4 data sets", Verdict.NOT_RUN)

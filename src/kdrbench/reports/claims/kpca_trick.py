@@ -19,6 +19,7 @@ from kdrbench.reports.claims.claim import (
     confirmed_if,
     decided_by_share,
     listed,
+    share_of,
     undecided,
 )
 from kdrbench.reports.claims.deciding_rows import (
@@ -86,7 +87,7 @@ def _wins(kpca: pd.DataFrame, means: pd.DataFrame, variant: str, won_printed: in
     decision = Decision.CONTRADICTED
     if won >= _MOSTLY * won_printed:
         decision = Decision.CONFIRMED if won >= won_printed and lost <= lost_printed else Decision.MOSTLY
-    return Found(decision, evidence, "", f"won {won} of {len(gains)} ({won / len(gains):.0%})")
+    return Found(decision, evidence, "", f"won {share_of(won, len(gains), 'cells')}")
 
 
 def _chosen_on_the_test_set(kpca: pd.DataFrame, means: pd.DataFrame) -> str:

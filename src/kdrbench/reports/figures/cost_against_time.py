@@ -49,7 +49,7 @@ TIME = Abscissa(
     "time",
     Axis("solver time", Scale.LOG, "s"),
     "its time passes",
-    "Times are those of the first, traced solve of each run; the tables' times are medians of repeated ones.",
+    "Times are those of the first solve of each run, as in the tables, tests and claims.",
 )
 CALLS = Abscissa(
     "calls",

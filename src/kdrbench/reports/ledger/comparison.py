@@ -22,7 +22,8 @@ class Ours:
     """Our number for a published one, from the experiment or method ``label``.
 
     ``effect`` is the second verdict, ``converged`` that of the same methods run until they converge. ``protocol`` holds
-    what comes out by the published protocol: (label, cell) of each run that follows it.
+    what comes out by the published protocol: (label, cell) of each run that follows it. A ``stand_in`` for data that
+    are not to be had is shown, and judged by nothing.
     """
 
     label: str
@@ -30,6 +31,7 @@ class Ours:
     effect: EffectFound = field(default_factory=EffectFound)
     converged: EffectFound = field(default_factory=EffectFound)
     protocol: Sequence[tuple[str, Compared]] = ()
+    stand_in: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def comparison(axes: Axes, ours: Ours | None, *, first: bool) -> Comparison:
         high=high,
         error=compared.error if compared else None,
         runs=cell.runs if cell else 0,
-        verdict=compared.verdict if compared else _without(axes["metric"]),
+        verdict=_verdict(axes["metric"], ours),
         effect=effect.effect,
         effect_words=effect.words,
         converged_effect=converged.effect,
@@ -104,8 +106,10 @@ def comparison(axes: Axes, ours: Ours | None, *, first: bool) -> Comparison:
     )
 
 
-def _without(metric: str) -> Verdict:
-    return Verdict.NOT_JUDGED if metric in TIMES else Verdict.NOT_RUN
+def _verdict(metric: str, ours: Ours | None) -> Verdict:
+    if metric in TIMES or (ours and ours.stand_in):
+        return Verdict.NOT_JUDGED
+    return ours.compared.verdict if ours else Verdict.NOT_RUN
 
 
 def in_unit(compared: Compared, unit: float) -> str:

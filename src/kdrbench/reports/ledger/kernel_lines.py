@@ -53,8 +53,12 @@ def low_rank_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, l
     cells = {(*axes.values(), source.experiment): source for axes, sources in found for source in sources[:1]}
     for axes, sources in found:
         number = find_published(**axes)
-        compared = [(one, Compared(one.cell, number, _error(one))) for one in sources]
-        yield axes, [Ours(one.label, beside, _effect(axes, one, cells)) for one, beside in compared]
+        lines = []
+        for one in sources:
+            stand_in = axes["dataset"] not in config["experiments"][one.experiment]["datasets"]
+            effect = EffectFound() if stand_in else _effect(axes, one, cells)
+            lines.append(Ours(one.label, Compared(one.cell, number, _error(one)), effect, stand_in=stand_in))
+        yield axes, lines
 
 
 def _error(source: Source) -> float | None:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from kdrbench.reports.ledger.comparison import Axes, Comparison, comparison
-from kdrbench.reports.records import IKDR, Config, Metric, experiments_of, is_scaling
+from kdrbench.reports.ledger.comparison import UNEXPLAINED, Axes, Comparison, comparison
+from kdrbench.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling
 from kdrbench.reports.tables.cells import clean_times
+from kdrbench.reports.tables.kpca_cells import PAPER, SETTING, TABLES, kpca_cells, kpca_published_wdl
 from kdrbench.reports.tables.numbers import agreement
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, numbers_of, printed_table
 from kdrbench.reports.tables.size_series import ALL_PAIRS, PowerLaw, size_series
@@ -27,6 +28,8 @@ _TEXT = "text"
 
 def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[Comparison]:
     """Yield a line for each such statement of a paper of which an experiment is run."""
+    if KPCA_TRICK in tables:
+        yield from _counts(tables[KPCA_TRICK], config)
     if IKDR not in tables:
         return
     runs = tables[IKDR]
@@ -39,6 +42,26 @@ def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[C
     for axes in numbers_of("neurips2019", "figure 1a"):
         for name in _drawn(config):
             yield _line(axes, *_drawn_clusters(axes, runs[runs["experiment"] == name], name))
+
+
+def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
+    """Yield how often each version with a kernel is above, level with and below the plain learner."""
+    for name in experiments_of(config, KPCA_TRICK):
+        for one in kpca_published_wdl(kpca_cells(runs[runs["experiment"] == name])):
+            axes = {"paper": PAPER, "table": TABLES[one.learner], "setting": SETTING, "dataset": "all"}
+            axes |= {"kernel": one.variant, "method": one.name, "metric": "win_draw_lose"}
+            complete = one.n_cells == one.n_printed
+            verdict = _of_counts(one.printed, one.ours) if complete else Verdict.NOT_RUN
+            words = one.ours if complete else f"{one.ours} of {one.n_cells} data sets"
+            line = _line(axes, words, None, one.n_cells, verdict, name)
+            why = UNEXPLAINED if verdict in (Verdict.CLOSE, Verdict.DIFFERS) else line.why
+            yield replace(line, published=one.printed, why=why)
+
+
+def _of_counts(printed: str, ours: str) -> Verdict:
+    """Close is a data set more or less in each count."""
+    most = max(abs(int(first) - int(second)) for first, second in zip(printed.split("/"), ours.split("/"), strict=True))
+    return Verdict.REPRODUCED if most == 0 else Verdict.CLOSE if most == 1 else Verdict.DIFFERS
 
 
 def _line(axes: Axes, words: str, mean: float | None, runs: int, verdict: Verdict, experiment: str) -> Comparison:

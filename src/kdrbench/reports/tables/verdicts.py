@@ -84,7 +84,7 @@ def verdict_for(published: PublishedNumber | None, ours: Cell, error: float | No
     """Compare one printed number with our cell, whose mean has the standard ``error``."""
     if published is None:
         return Verdict.NOT_PUBLISHED
-    if ours.metric in TIMES:
+    if ours.metric in TIMES or published.status == "figure":
         return Verdict.NOT_JUDGED
     if published.value is None:
         return Verdict.NOT_PUBLISHED
