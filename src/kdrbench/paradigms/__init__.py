@@ -1,7 +1,9 @@
 """What is learned from: each paradigm turns data into problems for a solver."""
 
-from kdrbench.paradigms.alternation import Alternation, Clustering, FirstStep, Guidance, Round
+from kdrbench.paradigms.alternation import Alternation, FirstStep
+from kdrbench.paradigms.clustering import Clustering, Round
 from kdrbench.paradigms.embedding import cluster_rows, degree_scaling, spectral_embedding
+from kdrbench.paradigms.form import Guidance
 from kdrbench.paradigms.reduced import ReducedObjective
 from kdrbench.paradigms.supervision import expert_scores, given_labellings, regression_problem, supervised_problem
 from kdrbench.paradigms.task import Learned, Task, build_task, learn_from_best

@@ -13,7 +13,9 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.alternation import Alternation, Clustering, FirstStep, Guidance
+from kdrbench.paradigms.alternation import Alternation, FirstStep
+from kdrbench.paradigms.clustering import Clustering
+from kdrbench.paradigms.form import Guidance
 from kdrbench.paradigms.supervision import expert_scores, given_labellings
 from kdrbench.parameters import OneOf, check_names, check_value
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective, supervised_gamma, target_gamma

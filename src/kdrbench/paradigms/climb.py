@@ -1,0 +1,109 @@
+"""The end of an alternation that converges: rounds that ascend the reduced objective until it is stationary.
+
+A round solves the problem of Gamma_R, held at the W before, whose gradient there is that of R (see :mod:`.reduced`).
+Where the solver's W' does not increase R, the step is halved along the chord from W to W' and, failing that, along the
+gradient; so R never falls beyond rounding. It ends when the relative Riemannian gradient of R is at most the tolerance:
+the joint residual, first-order stationarity of (W, U(W)).
+
+Where step 2 maximises the objective (centred, no D) Gamma_R is the alternation's own Gamma, and so are the rounds. With
+a D the alternation's fixed points are not stationary points of R, and may lie below earlier rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms.clustering import Round
+from kdrbench.paradigms.reduced import ReducedObjective
+from kdrbench.problems import Problem
+from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
+from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationarity, riemannian_gradient
+
+# Halvings of a step: to a thousandth of the solver's, and to rounding.
+_ON_CHORD, _ON_GRADIENT = 10, 30
+# R of two projections this close, relative to its size, is equal: sums of n^2 terms round.
+_ROUNDING = 1e-13
+
+
+class Climbed(NamedTuple):
+    """The last W, how the climb ended, its rounds, and the last problem with the solver's result, if there was one."""
+
+    projection: FloatArray
+    status: Status
+    message: str
+    rounds: list[Round]
+    problem: Problem | None
+    result: SolverResult | None
+
+
+def climb(
+    reduced: ReducedObjective,
+    solver: Solver,
+    start: FloatArray,
+    monitor: Callable[[], Monitor],
+    *,
+    tolerance: float,
+    max_rounds: int,
+) -> Climbed:
+    """Ascend R from ``start`` (d x q) to a relative stationarity of ``tolerance``, in at most ``max_rounds`` rounds.
+
+    The status is ``converged`` only then; ``stalled`` where no step increases R, ``max_iterations`` at the cap.
+    """
+    projection, rounds = start, list[Round]()
+    result: SolverResult | None = None
+    for _ in range(max_rounds + 1):
+        problem = reduced.ascent_problem(projection)
+        gradient = problem.gradient(projection)
+        residual = relative_stationarity(projection, gradient)
+        if residual <= tolerance:
+            message = f"joint stationarity at most {tolerance:g} after {len(rounds)} rounds"
+            return Climbed(projection, Status.CONVERGED, message, rounds, problem, result)
+        if len(rounds) == max_rounds:
+            break
+        result = solve(solver, problem, projection, monitor())
+        following = _higher(reduced, projection, result.projection, gradient)
+        if following is None:
+            message = f"no step increases the objective beyond rounding; joint stationarity is {residual:.1e}"
+            return Climbed(projection, Status.STALLED, message, rounds, problem, result)
+        projection = following
+        value, eigenvalues = reduced.value(projection), reduced.eigenvalues(projection)
+        rounds.append(Round(value, eigenvalues, result.status, result.iterations))
+    message = f"joint stationarity was {residual:.1e} after {max_rounds} rounds"
+    return Climbed(projection, Status.MAX_ITERATIONS, message, rounds, problem, result)
+
+
+def _higher(
+    reduced: ReducedObjective, point: FloatArray, solved: FloatArray, gradient: FloatArray
+) -> FloatArray | None:
+    """Return the solver's W or the first candidate near it whose R is larger than that of ``point``; ``None`` without.
+
+    The solver's W may also have the same R, to rounding, if it is nearer to stationary.
+    """
+    value = reduced.value(point)
+    if reduced.is_comparable(solved):
+        gain = reduced.value(solved) - value
+        if gain > 0.0:
+            return solved
+        residual = relative_stationarity(point, gradient)
+        if gain >= -_ROUNDING * abs(value) and relative_stationarity(solved, reduced.gradient(solved)) < residual:
+            return solved
+    for candidate in _candidates(point, solved, gradient):
+        if reduced.is_comparable(candidate) and reduced.value(candidate) > value:
+            return candidate
+    return None
+
+
+def _candidates(point: FloatArray, solved: FloatArray, gradient: FloatArray) -> Iterator[FloatArray]:
+    """Yield points on the chord to the solver's W, then along the gradient, nearer and nearer."""
+    left, _, right = np.linalg.svd(solved.T @ point)
+    chord = solved @ (left @ right) - point
+    for halving in range(1, _ON_CHORD):
+        yield orthonormalised(point + 0.5**halving * chord)
+    tangent = riemannian_gradient(point, gradient)
+    tangent = tangent / np.linalg.norm(tangent)
+    for halving in range(1, _ON_GRADIENT):
+        yield orthonormalised(point + 0.5**halving * tangent)
