@@ -6,7 +6,7 @@ import pytest
 from kdrbench.datasets import Standardiser, load_dataset, synthetic
 from kdrbench.kernels import Gaussian, Polynomial, median_distance
 from kdrbench.paradigms import Alternation, ReducedObjective, build_task
-from kdrbench.paradigms.climb import climb
+from kdrbench.paradigms.rounds import climb
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 

@@ -21,18 +21,24 @@ from kdrbench.stages.ikdr.definition import (
     CLUSTERS,
     EIGENGAP,
     NO_KERNEL,
+    SEMI_SUPERVISED,
     SUPERVISED,
     UNSUPERVISED,
     Split,
 )
 
 # What a baseline must be for to be compared with a paradigm's solvers.
-_TASKS = {SUPERVISED: BaselineTask.CLASSIFICATION, UNSUPERVISED: BaselineTask.CLUSTERING}
+_TASKS = {
+    SUPERVISED: (BaselineTask.CLASSIFICATION,),
+    UNSUPERVISED: (BaselineTask.CLUSTERING,),
+    SEMI_SUPERVISED: (BaselineTask.CLUSTERING, BaselineTask.COMPLETION),
+    ALTERNATIVE: (),
+}
 
 
 def method_of(definition: Config) -> dict[str, Any]:
-    """Return what a solver definition says of the solver itself; ``start`` is the bench's."""
-    return {key: value for key, value in definition.items() if key != "start"}
+    """Return what a solver definition says of the solver itself; ``start`` and ``rounds`` are the bench's."""
+    return {key: value for key, value in definition.items() if key not in ("start", "rounds")}
 
 
 def split_of(experiment: Config) -> Split:
@@ -41,7 +47,7 @@ def split_of(experiment: Config) -> Split:
 
 
 def runs_of(experiment: Config) -> int:
-    """Return how many runs a cell has: its folds, its subsets, or one on all rows."""
+    """Return how many runs a cell has: its folds, its subsets, its draws of shown labels, or one on all rows."""
     return int(experiment.get("folds", 1))
 
 
@@ -127,16 +133,16 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
 
 
 def _check_baselines(place: str, experiment: Config, config: Config) -> None:
-    wanted = _TASKS.get(experiment["paradigm"])
-    if wanted is None and experiment.get("baselines"):
+    wanted = _TASKS[experiment["paradigm"]]
+    if not wanted and experiment.get("baselines"):
         raise ConfigError(
             f"config: {place}.baselines: {experiment['baselines'][0]!r} does not fit an experiment that is "
             f"{experiment['paradigm']}: no baseline differs from a given labelling; leave them out"
         )
     tasks = {name: build_baseline(definition).task for name, definition in config.get("baselines", {}).items()}
     for name in experiment.get("baselines", []):
-        if tasks[name] != wanted:
-            fitting = ", ".join(sorted(other for other, task in tasks.items() if task == wanted))
+        if tasks[name] not in wanted:
+            fitting = ", ".join(sorted(other for other, task in tasks.items() if task in wanted))
             raise ConfigError(
                 f"config: {place}.baselines: {name!r} is a baseline of {tasks[name]}; this experiment is "
                 f"{experiment['paradigm']}, where these fit: {fitting or 'none that is defined'}"
@@ -166,7 +172,8 @@ def _check_split(place: str, experiment: Config) -> None:
             f"config: {place}.split is 'folds'; clusters of training rows say nothing of test rows, so an "
             f"{experiment['paradigm']} experiment needs split: none (all rows, once) or subsets"
         )
-    if split is Split.NONE and folds not in (None, 1):
+    _check_shown(place, experiment)
+    if split is Split.NONE and folds not in (None, 1) and experiment["paradigm"] != SEMI_SUPERVISED:
         raise ConfigError(f"config: {place}.folds is {folds}; with split: none all rows are used once, so leave it out")
     if split is not Split.NONE and folds is None:
         raise ConfigError(f"config: the key 'folds' is missing in {place}; split: {split} needs it")
@@ -174,6 +181,16 @@ def _check_split(place: str, experiment: Config) -> None:
         raise ConfigError(f"config: {place}.folds is {folds}; it must be at least 2")
     if split is not Split.SUBSETS and "rows" in experiment:
         raise ConfigError(f"config: {place}.rows is set with split: {split}; only split: subsets draws rows")
+
+
+def _check_shown(place: str, experiment: Config) -> None:
+    """Check that the labels to be shown are counted where some are hidden, and nowhere else."""
+    if (experiment["paradigm"] == SEMI_SUPERVISED) != ("shown" in experiment):
+        raise ConfigError(
+            f"config: {place}.shown: a semi-supervised experiment says how many labels of each class are shown, a "
+            f"number or a share below 1; this one is {experiment['paradigm']} and "
+            f"{'says' if 'shown' in experiment else 'does not say'} so"
+        )
 
 
 def _check_dataset(place: str, experiment: Config, entry: DatasetEntry) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
 from typing import Any
@@ -24,7 +24,8 @@ NO_KERNEL = "none"
 CLUSTERS = "clusters"
 # The q below which the spectrum of Phi_0 has its largest gap (ISM+, Eq. 50), one for each run.
 EIGENGAP = "eigengap"
-SUPERVISED, UNSUPERVISED, ALTERNATIVE = "supervised", "unsupervised", "alternative"
+SUPERVISED, UNSUPERVISED = "supervised", "unsupervised"
+SEMI_SUPERVISED, ALTERNATIVE = "semi_supervised", "alternative"
 # What the labelling is called that is the data set's classes.
 CLASSES = "classes"
 
@@ -46,6 +47,7 @@ class Fold:
     """Standardised training and test samples with their class codes; the test part may be empty.
 
     Where a data set has no classes, the codes are empty. ``labellings`` are other classes of the training samples.
+    ``shown``, of semi-supervised runs, says whose training labels may be learned from; the others are for scoring.
     """
 
     train_features: FloatArray
@@ -54,6 +56,7 @@ class Fold:
     test_labels: NDArray[np.int64]
     n_constant_features: int
     labellings: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    shown: NDArray[np.bool_] | None = None
 
     def labelling(self, name: str) -> NDArray[np.int64]:
         """Return the training samples' codes in a labelling, ``classes`` being one.
@@ -64,6 +67,16 @@ class Fold:
         if name not in known:
             raise InputError(unknown_name("labelling", name, sorted(known)))
         return known[name]
+
+    @property
+    def partial_labels(self) -> NDArray[np.int64]:
+        """The training samples' class codes, -1 where they are hidden."""
+        return self.train_labels if self.shown is None else np.where(self.shown, self.train_labels, -1)
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """The training samples by which clusters are judged: those of hidden labels, or all."""
+        return np.ones(len(self.train_labels), dtype=bool) if self.shown is None else ~self.shown
 
     @property
     def scored_features(self) -> FloatArray:
@@ -80,7 +93,7 @@ class Fold:
         """Its sizes, as columns of a record."""
         return {
             "n_train": len(self.train_labels),
-            "n_test": len(self.test_labels),
+            "n_test": len(self.test_labels) if self.shown is None else int(self.judged.sum()),
             "n_features": self.train_features.shape[1],
             "n_constant_features": self.n_constant_features,
         }
@@ -137,6 +150,25 @@ def _parted(dataset: Dataset, train: NDArray[np.int64], test: NDArray[np.int64])
     )
 
 
+def with_hidden_labels(fold: Fold, shown: float, rng: np.random.Generator) -> Fold:
+    """Return the fold with ``shown`` labels of each class drawn from ``rng``: a number, or below one a share.
+
+    Of a share at least one is shown. Raises ``InputError`` unless two classes and a hidden label are left.
+    """
+    mask = np.zeros(len(fold.train_labels), dtype=bool)
+    classes = np.unique(fold.train_labels)
+    for code in classes:
+        members = np.flatnonzero(fold.train_labels == code)
+        count = int(shown) if shown >= 1 else max(1, round(shown * len(members)))
+        mask[rng.permutation(members)[:count]] = True
+    if len(classes) < 2 or mask.all():
+        raise InputError(
+            f"shown is {shown}: of {len(mask)} samples in {len(classes)} classes {mask.sum()} labels are shown; two "
+            "classes and a hidden label are needed"
+        )
+    return replace(fold, shown=mask)
+
+
 class Kind(StrEnum):
     """What is run: a solver of a kernel's problem, or a baseline, which has no kernel."""
 
@@ -150,7 +182,8 @@ class CellDefinition:
 
     With the split ``subsets`` a run is a draw of ``n_rows`` rows, with ``none`` it is all rows, once. A baseline has no
     kernel, no start and no evaluation. ``labellings`` name what is ``given`` to alternative clustering and what is
-    ``sought``. ``n_components`` is q, or ``eigengap`` where each run has its own (:func:`.components_of`).
+    ``sought``. ``shown`` is how many labels of each class a semi-supervised run is given, a number or a share: each run
+    is a draw of them. ``n_components`` is q, or ``eigengap`` where each run has its own (:func:`.components_of`).
     """
 
     dataset: str
@@ -168,6 +201,7 @@ class CellDefinition:
     n_rows: int | None
     start: str
     evaluation: Mapping[str, Any]
+    shown: float | None = None
 
     @classmethod
     def of(cls, batch: Batch) -> CellDefinition:
@@ -178,6 +212,12 @@ class CellDefinition:
 
     def fold(self, dataset: Dataset, number: int) -> Fold:
         """Return the samples of run ``number``."""
+        samples = self._samples(dataset, number)
+        if self.shown is None:
+            return samples
+        return with_hidden_labels(samples, self.shown, rng_of("shown", dataset.name, number, self.seed))
+
+    def _samples(self, dataset: Dataset, number: int) -> Fold:
         if self.split is Split.FOLDS:
             return make_fold(dataset, number, self.n_folds, self.seed)
         if self.n_rows is not None:

@@ -1,9 +1,9 @@
-"""The end of an alternation that converges: rounds that ascend the reduced objective until it is stationary.
+"""Rounds of an alternation: what they leave, and those that climb the reduced objective until it is stationary.
 
-A round solves the problem of Gamma_R, held at the W before, whose gradient there is that of R (see :mod:`.reduced`).
-Where the solver's W' does not increase R, the step is halved along the chord from W to W' and, failing that, along the
-gradient; so R never falls beyond rounding. It ends when the relative Riemannian gradient of R is at most the tolerance:
-the joint residual, first-order stationarity of (W, U(W)).
+A round of the climb solves the problem of Gamma_R, held at the W before, whose gradient there is that of R (see
+:mod:`.reduced`). Where the solver's W' does not increase R, the step is halved along the chord from W to W' and,
+failing that, along the gradient. So R never falls beyond rounding. It ends when the relative Riemannian gradient of R
+is at most the tolerance: the joint residual, first-order stationarity of (W, U(W)).
 
 Where step 2 maximises the objective (centred, no D) Gamma_R is the alternation's own Gamma, and so are the rounds. With
 a D the alternation's fixed points are not stationary points of R, and may lie below earlier rounds.
@@ -12,12 +12,15 @@ a D the alternation's fixed points are not stationary points of R, and may lie b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.clustering import Round
+from kdrbench.paradigms.embedding import cluster_rows
 from kdrbench.paradigms.reduced import ReducedObjective
 from kdrbench.problems import Problem
 from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
@@ -27,6 +30,43 @@ from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationa
 _ON_CHORD, _ON_GRADIENT = 10, 30
 # R of two projections this close, relative to its size, is equal: sums of n^2 terms round.
 _ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class Round:
+    """The objective after a round, the eigenvalues of its embedding, and how the solver ended in it."""
+
+    objective: float
+    eigenvalues: FloatArray
+    status: Status
+    iterations: int
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """The outcome of an alternation.
+
+    ``labels`` are k-means clusters of the rows of ``embedding`` (n x k), computed when they are first used.
+    ``objective`` is that of W with its U, as after a round. ``problem`` is the one that W solved last (with U and D of
+    the W before), ``result`` the solver's result on it.
+    ``uses_degrees`` is false where D^-1/2 did not exist or was not requested.
+    """
+
+    projection: FloatArray
+    embedding: FloatArray
+    objective: float
+    rounds: tuple[Round, ...]
+    status: Status
+    message: str
+    problem: Problem
+    result: SolverResult
+    uses_degrees: bool
+    seed: int = 0
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """The clusters."""
+        return cluster_rows(self.embedding, self.seed)
 
 
 class Climbed(NamedTuple):
