@@ -64,7 +64,8 @@ def searched_bandwidth(
 ) -> Bandwidth:
     """Return the candidate of the largest relative eigengap; random starts are drawn from ``rng``.
 
-    Raises ``InputError`` where there are labels to choose by, no more samples than clusters, or all candidates are too narrow.
+    Raises ``InputError`` where there are labels to choose by, where there are no more samples than clusters, or where
+    all candidates are too narrow.
     """
     if not isinstance(task, ClusteringTask):
         raise InputError("sigma 'search' is for clusters; supervised learning has labels to choose by")
