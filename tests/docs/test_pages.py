@@ -89,7 +89,7 @@ def test_code_on_the_pages_is_python(page):
 
 @pytest.mark.parametrize(
     "page",
-    [ROOT / "README.md", ROOT / "docs" / "quick_start.md", ROOT / "docs" / "solvers.md"],
+    [ROOT / "README.md", ROOT / "docs" / "quick_start.md"],
     ids=lambda path: path.name,
 )
 def test_the_runs_of_the_demo_are_counted(page):

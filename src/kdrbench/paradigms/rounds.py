@@ -1,9 +1,10 @@
 """Rounds of an alternation: what they leave, and those that climb the reduced objective until it is stationary.
 
 A round of the climb solves the problem of Gamma_R, held at the W before, whose gradient there is that of R (see
-:mod:`.reduced`). Where the solver's W' does not increase R, the step is halved along the chord from W to W' and,
-failing that, along the gradient. So R never falls beyond rounding. It ends when the relative Riemannian gradient of R
-is at most the tolerance: the joint residual, first-order stationarity of (W, U(W)).
+:mod:`.reduced`). Where the solver's W' increases R, steps twice as far and more are tried. Where it does not, the step
+is halved along the chord from W to W' and, failing that, along the gradient. So R never falls beyond rounding. It ends
+when the relative Riemannian gradient of R is at most the tolerance: the joint residual, first-order stationarity of
+(W, U(W)).
 
 Where step 2 maximises the objective (centred, no D) Gamma_R is the alternation's own Gamma, and so are the rounds. With
 a D the alternation's fixed points are not stationary points of R, and may lie below earlier rounds.
@@ -28,6 +29,7 @@ from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationa
 
 # Halvings of a step: to a thousandth of the solver's, and to rounding.
 _ON_CHORD, _ON_GRADIENT = 10, 30
+_DOUBLINGS = 5
 # R of two projections this close, relative to its size, is equal: sums of n^2 terms round.
 _ROUNDING = 1e-13
 
@@ -127,7 +129,7 @@ def _higher(
     if reduced.is_comparable(solved):
         gain = reduced.value(solved) - value
         if gain > 0.0:
-            return solved
+            return _beyond(reduced, point, solved)
         residual = relative_stationarity(point, gradient)
         if gain >= -_ROUNDING * abs(value) and relative_stationarity(solved, reduced.gradient(solved)) < residual:
             return solved
@@ -137,10 +139,30 @@ def _higher(
     return None
 
 
+def _beyond(reduced: ReducedObjective, point: FloatArray, solved: FloatArray) -> FloatArray:
+    """Return the best of the solver's W and points twice, four times, ... as far, as long as R rises.
+
+    Rounds that hold Gamma_R take ever the same share of what is left; further ones take more of it.
+    """
+    best, highest, chord = solved, reduced.value(solved), _chord(point, solved)
+    for doubling in range(1, _DOUBLINGS + 1):
+        candidate = orthonormalised(point + 2.0**doubling * chord)
+        if not reduced.is_comparable(candidate) or reduced.value(candidate) <= highest:
+            break
+        best, highest = candidate, reduced.value(candidate)
+    return best
+
+
+def _chord(point: FloatArray, solved: FloatArray) -> FloatArray:
+    """Return W' - W for the basis of W' that is nearest to W."""
+    left, _, right = np.linalg.svd(solved.T @ point)
+    chord: FloatArray = solved @ (left @ right) - point
+    return chord
+
+
 def _candidates(point: FloatArray, solved: FloatArray, gradient: FloatArray) -> Iterator[FloatArray]:
     """Yield points on the chord to the solver's W, then along the gradient, nearer and nearer."""
-    left, _, right = np.linalg.svd(solved.T @ point)
-    chord = solved @ (left @ right) - point
+    chord = _chord(point, solved)
     for halving in range(1, _ON_CHORD):
         yield orthonormalised(point + 0.5**halving * chord)
     tangent = riemannian_gradient(point, gradient)
