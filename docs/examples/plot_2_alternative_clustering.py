@@ -26,7 +26,8 @@ given = KMeans(2, n_init=10, random_state=0).fit_predict(colours)
 # The alternative
 # ---------------
 # The projection W and the spectral embedding U of its kernel are found in turn. What the given clustering already says
-# is subtracted, ``mu`` times. The history holds the objective after each turn.
+# is subtracted, ``mu`` times. The history holds the objective after each turn. A warning says that a narrower kernel
+# would find somewhat different clusters.
 
 model = InterpretableKDR(2, paradigm="alternative", paradigm_params={"n_clusters": 2, "mu": 1.0})
 found = model.fit(colours, given).labels_

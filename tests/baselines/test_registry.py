@@ -32,11 +32,11 @@ from kdrbench.errors import InputError
             {"method": "support.misbehaving:NoBaseline"},
             "'support.misbehaving:NoBaseline' must be a dataclass .*; it is no dataclass",
         ),
-        ({"method": "support.misbehaving:CannotFit"}, "has task 'classification'; .*, with a method fit, or clus"),
+        ({"method": "support.misbehaving:CannotFit"}, "has task 'classification'; .*, with a method fit, clus"),
         (
             {"method": "support.misbehaving:OfNoTask"},
             "'support.misbehaving:OfNoTask' has task 'regression'; it must be classification, "
-            "with a method fit, or clustering",
+            "with a method fit, clustering, with a method cluster, or completion",
         ),
     ],
 )

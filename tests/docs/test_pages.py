@@ -87,7 +87,11 @@ def test_code_on_the_pages_is_python(page):
             compile(block, page.name, "exec")
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "quick_start.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "page",
+    [ROOT / "README.md", ROOT / "docs" / "quick_start.md"],
+    ids=lambda path: path.name,
+)
 def test_the_runs_of_the_demo_are_counted(page):
     demo = load_grid(read_configs((ROOT / "config.yaml", ROOT / "config.demo.yaml")))
     n_runs = sum(len(batch.runs) for batch in demo.batches())

@@ -17,6 +17,9 @@ from kdrbench.kernels import Gaussian, Pairing, Polynomial, UserKernel, aligned_
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import SOLVERS, Status
 
+# Most data here have no second clustering, so that alternatives are doubtful; the tests are about other things.
+pytestmark = pytest.mark.filterwarnings("ignore:the clusters depend on the bandwidth", "ignore:the 4 starts disagree")
+
 X, Y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
 

@@ -42,7 +42,10 @@ def test_a_combination_is_built_of_its_members():
             r"unknown kernel family 'gausian'; allowed: combination, .*Did you mean 'gaussian'",
         ),
         ({"family": "gaussian", "sgima": 1}, "option of kernel family 'gaussian': 'sgima'; allowed: sigma"),
-        ({"family": "gaussian", "sigma": "mean"}, "sigma must be a number or 'median', got 'mean'"),
+        (
+            {"family": "gaussian", "sigma": "mean"},
+            "sigma must be a number or 'median', or a share of it such as '0.1 median', got 'mean'",
+        ),
         ({"family": "combination", "members": 3}, "members must be a list of kernel definitions, got 3"),
         ({"family": "combination", "members": [{"family": ["x"]}]}, r"unknown kernel family \['x'\]"),
         ({"family": "combination", "members": []}, r"must be a list of kernel definitions, got \[\]"),

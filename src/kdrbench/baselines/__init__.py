@@ -7,6 +7,7 @@ from kdrbench.baselines.contract import (
     Classification,
     Classifier,
     Clustering,
+    Completion,
     build_baseline,
 )
 
@@ -17,5 +18,6 @@ __all__ = [
     "Classification",
     "Classifier",
     "Clustering",
+    "Completion",
     "build_baseline",
 ]

@@ -23,6 +23,7 @@ _CLASSIFICATION = "kdrbench.baselines.classification"
 _CLUSTERING = "kdrbench.baselines.clustering"
 BASELINES: dict[str, str] = {
     "kernel_pca_svm": f"{_CLASSIFICATION}:KernelComponentsSVM",
+    "label_spreading": "kdrbench.baselines.completion:LabelSpreading",
     "lda": f"{_CLASSIFICATION}:LinearDiscriminant",
     "lda_svm": f"{_CLASSIFICATION}:DiscriminantSVM",
     "nca_svm": f"{_CLASSIFICATION}:NeighbourhoodComponentsSVM",
@@ -40,6 +41,7 @@ class BaselineTask(StrEnum):
 
     CLASSIFICATION = "classification"
     CLUSTERING = "clustering"
+    COMPLETION = "completion"
 
 
 class Baseline(Protocol):
@@ -80,6 +82,16 @@ class Clustering(Baseline, Protocol):
         ...
 
 
+class Completion(Baseline, Protocol):
+    """A baseline whose ``task`` is completion: labels are known of some samples only."""
+
+    def complete(
+        self, features: FloatArray, labels: NDArray[np.int64], n_components: int, rng: np.random.Generator
+    ) -> NDArray[Any]:
+        """Return a label for each row of ``features`` (n x d); ``labels`` has n codes, -1 where they are unknown."""
+        ...
+
+
 def check_components(features: FloatArray, n_components: int) -> None:
     """Raise ``InputError`` unless ``features`` is a finite float64 n x d array and 1 <= q <= min(n, d)."""
     check_features(features)
@@ -114,10 +126,15 @@ def random_state(rng: np.random.Generator) -> int:
     return int(rng.integers(2**31))
 
 
-_WORK: dict[str, str] = {BaselineTask.CLASSIFICATION: "fit", BaselineTask.CLUSTERING: "cluster"}
+# The method of each task.
+WORK: dict[str, str] = {
+    BaselineTask.CLASSIFICATION: "fit",
+    BaselineTask.CLUSTERING: "cluster",
+    BaselineTask.COMPLETION: "complete",
+}
 
 
-def build_baseline(definition: Mapping[str, Any]) -> Classification | Clustering:
+def build_baseline(definition: Mapping[str, Any]) -> Classification | Clustering | Completion:
     """Return the baseline that ``definition`` (``method`` and options of it) names.
 
     ``method`` is a registered name, a file, ``module:Class`` or an entry point's name (:mod:`kdrbench.plugins`).
@@ -127,9 +144,9 @@ def build_baseline(definition: Mapping[str, Any]) -> Classification | Clustering
     """
     baseline = build_method("baseline", definition, BASELINES, CONTRACT)
     task = str(baseline.task)
-    if task not in _WORK or not callable(getattr(baseline, _WORK[task], None)):
+    if task not in WORK or not callable(getattr(baseline, WORK[task], None)):
         raise InputError(
             f"baseline method {definition['method']!r} has task {task!r}; it must be classification, with a method "
-            "fit, or clustering, with a method cluster"
+            "fit, clustering, with a method cluster, or completion, with a method complete"
         )
-    return cast("Classification | Clustering", baseline)
+    return cast("Classification | Clustering | Completion", baseline)

@@ -16,7 +16,7 @@ from kdrbench.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from kdrbench.bench.record import Record
-    from kdrbench.reports.tables.paired_tests import Pair
+    from kdrbench.reports.tables.side_by_side import Pair
 
 _TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
 # What `show` prints after the result, in this order; the rest is in --json.
@@ -91,7 +91,7 @@ def compare(first: str, second: str, experiment: str | None, results: Path, name
     Wilcoxon's signed rank test, then Holm's correction of it over the cells of a metric.
     """
     from kdrbench.reports.records import read_runs
-    from kdrbench.reports.tables.paired_tests import compare_solvers
+    from kdrbench.reports.tables.side_by_side import compare_solvers
 
     folder = results / name
     table = folder / "ikdr.csv"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kdrbench.baselines import BaselineTask, build_baseline
+from kdrbench.baselines.contract import WORK
 from kdrbench.conformance.common import (
     N_CLASSES,
     Arrays,
@@ -95,8 +96,8 @@ def baseline_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
     def api() -> None:
         baseline = build()
         check_options(type(baseline))
-        work = "fit" if baseline.task == BaselineTask.CLASSIFICATION else "cluster"
-        second = "labels" if work == "fit" else "n_clusters"
+        work = WORK[baseline.task]
+        second = "n_clusters" if work == "cluster" else "labels"
         check_signature(baseline, work, ("features", second, "n_components", "rng"))
 
     def labels() -> None:
@@ -121,4 +122,7 @@ def _referred(baseline: Any, arrays: Arrays) -> Arrays:
     rng = np.random.default_rng(_SEED)
     if baseline.task == BaselineTask.CLASSIFICATION:
         return (np.asarray(baseline.fit(features, labels, 2, rng).predict(features)),)
+    if baseline.task == BaselineTask.COMPLETION:
+        partial = np.where(np.arange(len(labels)) % 2 == 0, labels, -1)
+        return (np.asarray(baseline.complete(features, partial, 2, rng)),)
     return (np.asarray(baseline.cluster(features, N_CLASSES, 2, rng)),)

@@ -50,6 +50,26 @@ def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple
     return features, labels
 
 
+def known_samples(
+    estimator: Any, X: ArrayLike, y: ArrayLike | None, paradigm: str, *, continuous: bool
+) -> tuple[FloatArray, Any]:
+    """Return features and what is known of the samples, checked as the paradigm wants it; sets ``classes_``."""
+    options = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
+    if paradigm == "unsupervised" or (y is None and paradigm in ("semi_supervised", "alternative")):
+        return validate_data(estimator, X, **options), None
+    if paradigm == "semi_supervised":
+        # NaN means no score, so scores are checked where they are used.
+        return validate_data(estimator, X, **options), y
+    features, known = validate_data(
+        estimator, X, y, multi_output=np.asarray(y).ndim == 2, y_numeric=continuous, **options
+    )
+    if not continuous:
+        check_classification_targets(known)
+        if known.ndim == 1:
+            estimator.classes_ = np.unique(known)
+    return features, known
+
+
 class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A transformer that learns from class labels: ``fit`` and ``transform`` around what a subclass does."""
 

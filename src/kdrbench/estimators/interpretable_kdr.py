@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kdrbench.estimators.common import N_JOBS, evaluation_of, exactly, kernel_of, starting_points
+from kdrbench.estimators.common import N_JOBS, evaluation_of, exactly, kernel_of, known_samples, starting_points
+from kdrbench.estimators.doubts import doubts
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms import Task, build_task, learn_from_best
+from kdrbench.paradigms import Task, build_task, learn_from_all
+from kdrbench.paradigms.bandwidth import searched_bandwidth
 from kdrbench.parameters import (
     COUNT,
     OPTIONS,
@@ -34,6 +35,8 @@ from kdrbench.parameters import (
 from kdrbench.solvers import IterationMonitor, Status, build_solver, eigengap_components
 from kdrbench.solvers.geometry.certificate import certify
 
+# One start is known to end in poor alternatives; elsewhere it is that of Phi_0.
+_DEFAULT_STARTS = {"alternative": ("multistart", 4)}
 _RULES = OneOf(("n_classes", "eigengap"))
 
 
@@ -53,19 +56,22 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Family: ``gaussian``, ``polynomial``, ``linear``, ``squared``, ``multiquadric``, ``rbf_relative`` or
         ``combination``; or an object such as :class:`kdrbench.kernels.UserKernel`.
     kernel_params : dict or None
-        Options of the family, for instance ``{"sigma": 2.0}``; those left out have the family's defaults. A
+        Options of the family, for instance ``{"sigma": 2.0}`` or ``{"sigma": "0.1 median"}``; those left out have the
+        family's defaults. ``{"sigma": "search"}`` chooses a Gaussian's bandwidth for clusters
+        (:mod:`kdrbench.paradigms.bandwidth`), which takes some thirty alternations and needs no ``start``. A
         combination's ``{"members": [...], "weights": "alignment"}`` learns its weights from the labels.
     paradigm : {"supervised", "unsupervised", "semi_supervised", "alternative"}
         What is learned from: y holds class labels (one column or several) or continuous targets; nothing; expert
         scores; or labellings that the clusters shall differ from.
     paradigm_params : dict or None
         Supervised: ``target_kernel`` for continuous y. The others: ``n_clusters``, ``mu``, and ``degrees``,
-        ``centred``, ``tolerance``, ``max_rounds`` of :class:`kdrbench.paradigms.Alternation`.
+        ``centred``, ``rule``, ``tolerance``, ``max_rounds`` of :class:`kdrbench.paradigms.Alternation`.
     solver : str
         ``ism_safeguarded`` (certified to first and second order) or another registered solver.
-    start : {"surrogate", "identity", "random", "multistart"} or array of shape (n_components, n_features)
+    start : {"surrogate", "identity", "random", "multistart"}, array of shape (n_components, n_features) or None
         Starting point: eigenvectors of Phi_0, the first axes, a draw from ``random_state``, the best of ``n_init``
-        starts (Phi_0's and random ones), or orthonormal rows such as the ``components_`` of another fit.
+        starts (Phi_0's and random ones), or orthonormal rows such as the ``components_`` of another fit. ``None`` is
+        ``surrogate``, and for ``alternative`` the best of four starts.
     n_init : int
         Number of starts of ``multistart``.
     tol : float
@@ -91,12 +97,13 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Iterations of the solver, over all rounds of a clustering.
     status_, certificate_, result_ :
         How the solver ended, what is proved of the solution, and the whole result (``result_.evaluation`` says how the
-        problem was evaluated, and why). The certificate costs one
-        surrogate, one gradient and one Hessian (or up to some hundreds of its products) on top of the solve. For a
-        clustering it is about the problem of the last round.
+        problem was evaluated, and why). The certificate costs one surrogate, one gradient and one Hessian (or up to
+        some hundreds of its products) on top of the solve. For a clustering it is about the problem of the last round.
     labels_, embedding_, history_ :
         Clusters of the samples, the spectral embedding they come from (n_samples x n_clusters), and the objective
         after each round, as evaluated; clustering paradigms only.
+    kernel_ :
+        The kernel with its bandwidth or weights.
     classes_ : ndarray
         The labels seen (one column of labels only).
     n_features_in_, feature_names_in_ :
@@ -136,7 +143,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         paradigm: str = "supervised",
         paradigm_params: Mapping[str, Any] | None = None,
         solver: str = "ism_safeguarded",
-        start: str | ArrayLike = "surrogate",
+        start: str | ArrayLike | None = None,
         n_init: int = 10,
         tol: float = 1e-6,
         max_iter: int = 1000,
@@ -168,16 +175,25 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         for fitted in ("classes_", "labels_", "embedding_", "history_"):
             # Attributes of another paradigm's fit.
             self.__dict__.pop(fitted, None)
-        features, known = self._validated(X, y)
+        continuous = (self.paradigm_params or {}).get("target_kernel") is not None
+        features, known = known_samples(self, X, y, self.paradigm, continuous=continuous)
         evaluation = evaluation_of(self.evaluation, self.n_jobs)
         task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
         n_components = self._resolve_n_components(task, features)
-        kernel = self._kernel(task, features, n_components)
         # The tolerance and the cap go by one name for every solver.
         solver = build_solver({"method": self.solver, "tolerance": self.tol, "max_iterations": self.max_iter})
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        starts = starting_points(self.start, self.n_init, task.first_problem(kernel), n_components, rng)
-        learned = exactly(learn_from_best(task, kernel, solver, starts, partial(IterationMonitor, self.max_iter)))
+        monitor = partial(IterationMonitor, self.max_iter)
+        if self._searches:
+            found = searched_bandwidth(task, solver, n_components, monitor, rng)
+            self.kernel_, starts = found.kernel, iter([found.projection])
+        else:
+            self.kernel_ = self._kernel(task, features, n_components)
+            default = _DEFAULT_STARTS.get(self.paradigm, ("surrogate", 1))
+            chosen = default if self.start is None else (self.start, self.n_init)
+            starts = starting_points(*chosen, task.first_problem(self.kernel_), n_components, rng)
+        outcomes = learn_from_all(task, self.kernel_, solver, starts, monitor)
+        learned = exactly(outcomes[0])
         self.result_ = learned.result
         self.status_ = learned.status
         self.n_iter_ = learned.iterations
@@ -190,6 +206,9 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             self.history_ = np.array([round_.objective for round_ in learned.clustering.rounds])
         if self.status_ is not Status.CONVERGED:
             warnings.warn(f"{self.solver} ended as {self.status_}: {learned.message}", ConvergenceWarning, 2)
+        if self.paradigm == "alternative":
+            for doubt in doubts(task, self.kernel_, outcomes, searched=self._searches):
+                warnings.warn(doubt, UserWarning, 2)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -199,23 +218,9 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         projected: FloatArray = features @ self.components_.T
         return projected
 
-    def _validated(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, Any]:
-        """Return features and what is known, checked as the paradigm wants it."""
-        options = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
-        continuous = (self.paradigm_params or {}).get("target_kernel") is not None
-        if self.paradigm == "unsupervised" or (y is None and self.paradigm in ("semi_supervised", "alternative")):
-            return validate_data(self, X, **options), None
-        if self.paradigm == "semi_supervised":
-            # NaN means no score, so scores are checked where they are used.
-            return validate_data(self, X, **options), y
-        features, known = validate_data(
-            self, X, y, multi_output=np.asarray(y).ndim == 2, y_numeric=continuous, **options
-        )
-        if not continuous:
-            check_classification_targets(known)
-            if known.ndim == 1:
-                self.classes_ = np.unique(known)
-        return features, known
+    @property
+    def _searches(self) -> bool:
+        return self.kernel == "gaussian" and (self.kernel_params or {}).get("sigma") == "search"
 
     def _resolve_n_components(self, task: Task, features: FloatArray) -> int:
         n_features, wanted = features.shape[1], self.n_components
@@ -230,7 +235,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return int(wanted)
 
     def _kernel(self, task: Task, features: FloatArray, n_components: int) -> Kernel | Combination:
-        kernel = kernel_of(self.kernel, self.kernel_params)
+        options = {**(self.kernel_params or {}), "sigma": "median"} if self._searches else self.kernel_params
+        kernel = kernel_of(self.kernel, options)
         return resolve_kernel(kernel, features, n_components, task.alignment_target)
 
     @property

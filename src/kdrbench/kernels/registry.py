@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from kdrbench.parameters import COUNT, Instance, check_names, check_value
 # What a kernel's class must have.
 CONTRACT = ("pairing", "value", "derivative", "second_derivative")
 Definition = Mapping[str, Any]
+# The median distance, or a number of times as much.
+_MEDIAN = re.compile(r"(?:(\d*\.?\d+) )?median")
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,9 @@ class Family:
 
 def _gaussian(options: Definition, samples: Samples) -> Kernel:
     sigma = options["sigma"]
-    return Gaussian(median_distance(samples.features) if sigma == "median" else _number("sigma", sigma, "'median'"))
+    if isinstance(sigma, str) and (fraction := _MEDIAN.fullmatch(sigma)):
+        return Gaussian(float(fraction[1] or 1.0) * median_distance(samples.features))
+    return Gaussian(_number("sigma", sigma, "'median', or a share of it such as '0.1 median'"))
 
 
 def _rbf_relative(options: Definition, samples: Samples) -> Kernel:
@@ -139,9 +144,9 @@ def build_kernel(
 
     ``definition`` holds ``family`` and options; a combination's ``members`` are definitions, each with its
     ``weight``, or without where ``weights`` is ``alignment``: see :func:`aligned_weights`, whose ``target`` is the
-    centred one-hot labels. ``sigma: median`` is the median distance of the unprojected training samples,
-    ``neighbour: 7`` takes each sample's bandwidth from its 7th nearest neighbour, ``scale: 1/q`` is one over
-    ``n_components``. A family that is a file or ``module:Class`` is a dataclass of its options; if it has a method
+    centred one-hot labels. ``sigma: median`` is the median distance of the unprojected training samples, ``0.1 median``
+    a tenth of it, ``neighbour: 7`` takes each sample's bandwidth from its 7th nearest neighbour, ``scale: 1/q`` is one
+    over ``n_components``. A family that is a file or ``module:Class`` is a dataclass of its options; if it has a method
     ``on_samples(features, n_components)``, the kernel is what that returns.
 
     Raises ``InputError`` for whatever is not allowed, or has no value on these samples.

@@ -1,10 +1,12 @@
 """What is learned from: each paradigm turns data into problems for a solver."""
 
-from kdrbench.paradigms.alternation import Alternation, Clustering, FirstStep, Guidance, Round
+from kdrbench.paradigms.alternation import Alternation, FirstStep
 from kdrbench.paradigms.embedding import cluster_rows, degree_scaling, spectral_embedding
+from kdrbench.paradigms.form import Guidance
 from kdrbench.paradigms.reduced import ReducedObjective
+from kdrbench.paradigms.rounds import Clustering, Round
 from kdrbench.paradigms.supervision import expert_scores, given_labellings, regression_problem, supervised_problem
-from kdrbench.paradigms.task import Learned, Task, build_task, learn_from_best
+from kdrbench.paradigms.task import Learned, Task, build_task, learn_from_all
 
 __all__ = [
     "Alternation",
@@ -20,7 +22,7 @@ __all__ = [
     "degree_scaling",
     "expert_scores",
     "given_labellings",
-    "learn_from_best",
+    "learn_from_all",
     "regression_problem",
     "spectral_embedding",
     "supervised_problem",

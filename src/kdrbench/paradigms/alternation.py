@@ -8,58 +8,50 @@ N = H (semi-supervised), labellings to be avoided with mu < 0 (alternative clust
 1. W: a solver on Gamma = N (U U' + sum_m mu_m Y_m Y_m') N' with U and D held, from the W before;
 2. U: the k leading eigenvectors of D^-1/2 K_XW D^-1/2 (or of H times it times H) with D from the new W.
 
-It begins with U of the unprojected kernel and W from Phi_0 with D = I, and ends when the eigenvalues of step 2 change
-by at most ``tolerance`` of those before: ISM's own test. With 0.01 the costs of ISM+ Table 6 on Wine, Cancer and Face
-come out to all digits that are known. Where D^-1/2 does not exist (see :func:`.degree_scaling`), D
-is the identity from there on, and the result says so.
+It begins with U of the unprojected kernel and W from Phi_0 with D = I. Where D^-1/2 does not exist (see
+:func:`.degree_scaling`), D is the identity from there on, and the result says so. How it ends is its ``rule``:
+
+- ``eigenvalues``, the papers': when the eigenvalues of step 2 change by at most 1 % of those before, ISM's own test.
+  So the costs of ISM+ Table 6 on Wine, Cancer and Face come out to all digits that are known. W is seldom stationary.
+- ``joint``: after such an alternation with the solver's ``exploration`` (plain ISM for safeguarded ISM, the solver
+  itself for others), rounds go on from its best W until the objective, as a function of W alone, is stationary to
+  1e-6 (:mod:`.rounds`). So it is never below that alternation, and ``converged`` is what the referee measures.
 
 With centring, and with D in both steps or in none, each step maximises the objective for a fixed D; where a new D comes
-in between, the objective may fall and the alternation may cycle. Its history is recorded, always with the D of W. After
-``damp_after`` rounds the new D of the steps is the geometric mean of that of W and the one before, which breaks most
-cycles and moves no fixed point.
+in between, the papers' rounds ascend no one function: the objective may fall and the alternation may cycle. Its history
+is recorded, always with the D of W. After ``damp_after`` rounds the new D of the steps is the geometric mean of that
+of W and the one before, which breaks most cycles and moves no fixed point.
 (Holding D breaks all of them, but its solutions are poor: samples of low degree in that D win.)
 
 Source: NeurIPS 2019, section 2; the form with D on both sides of every term is that of the code of Wu et al.,
-"Iterative spectral method for alternative clustering", AISTATS 2018.
+"Iterative spectral method for alternative clustering", AISTATS 2018. The rule ``joint`` is ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
-from kdrbench.evaluation.gram import HollowGram, gram_operator
+from kdrbench.evaluation.gram import gram_operator
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.embedding import Degrees, cluster_rows, spectral_embedding
-from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters, whole
-from kdrbench.problems import FactoredGamma, Problem, TraceObjective
+from kdrbench.paradigms.embedding import Degrees
+from kdrbench.paradigms.form import Form, Guidance, gamma_of
+from kdrbench.paradigms.reduced import ReducedObjective
+from kdrbench.paradigms.rounds import Clustering, Round, climb
+from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters, optional
+from kdrbench.problems import Problem, TraceObjective
 from kdrbench.problems.objective import check_features
-from kdrbench.solvers import IterationMonitor, Monitor, Solver, SolverResult, Status, solve
+from kdrbench.solvers import IterationMonitor, Monitor, Solver, Status, solve
 from kdrbench.solvers.geometry.stiefel import eigenvalues_settled
 
-_DEGREES = ("both", "embedding", "none")
 # The rank of the first embedding's factor, where a tolerance allows one: it is a start only.
 _FIRST_RANK = 200
-
-
-@dataclass(frozen=True)
-class Guidance:
-    """A term mu Tr(Y' N' K N Y) of the objective: ``weight`` mu and ``factor`` Y (n x c).
-
-    N is that of the embedding's term, or H alone where not ``with_degrees``: the term then is mu HSIC(XW, Y).
-    """
-
-    weight: float
-    factor: FloatArray
-    with_degrees: bool = True
 
 
 @dataclass(frozen=True)
@@ -70,60 +62,41 @@ class FirstStep:
     uses_degrees: bool
 
 
-@dataclass(frozen=True)
-class Round:
-    """The objective after a round, the eigenvalues of its embedding, and how the solver ended in it."""
-
-    objective: float
-    eigenvalues: FloatArray
-    status: Status
-    iterations: int
+# The papers' own stopping: the change of eigenvalues, and a cap that their alternations seldom reach.
+_SETTLED, _PAPERS_ROUNDS = 0.01, 20
+_STATIONARY, _MOST_ROUNDS = 1e-6, 500
 
 
-@dataclass(frozen=True)
-class Clustering:
-    """The outcome of an alternation.
+class _Samples(NamedTuple):
+    """What an alternation is about, and how it may be evaluated and watched."""
 
-    ``labels`` are k-means clusters of the rows of ``embedding`` (n x k), computed when they are first used.
-    ``problem`` is the one that W solved last (with U and D of the round before), ``result`` the solver's result on it.
-    ``gamma`` is made of ``embedding``: with it the objective is that of the end.
-    ``uses_degrees`` is false where D^-1/2 did not exist or was not requested.
-    """
+    features: FloatArray
+    kernel: Kernel | Combination
+    guidance: Sequence[Guidance]
+    evaluation: Evaluation
+    monitor: Callable[[], Monitor]
+    seed: int
 
-    projection: FloatArray
-    embedding: FloatArray
-    gamma: FactoredGamma
-    rounds: tuple[Round, ...]
-    status: Status
-    message: str
-    problem: Problem
-    result: SolverResult
-    uses_degrees: bool
-    seed: int = 0
 
-    @property
-    def objective(self) -> float:
-        """The objective at the end."""
-        return self.rounds[-1].objective
+class _Explored(NamedTuple):
+    """An alternation by eigenvalues, and the W of each of its rounds."""
 
-    @cached_property
-    def labels(self) -> NDArray[Any]:
-        """The clusters."""
-        return cluster_rows(self.embedding, self.seed)
+    clustering: Clustering
+    projections: list[FloatArray]
 
 
 @dataclass(frozen=True)
-class Alternation:
-    """Settings: where degrees enter (``both`` steps, the ``embedding`` only, ``none``), centring of step 2, stopping.
+class Alternation(Form):
+    """A form of the objective and how its alternation ends: its ``rule``, ``tolerance`` and largest number of rounds.
+
+    ``None`` is the rule's own: .01 and 20 rounds for ``eigenvalues``, 1e-6 and 500 for ``joint``.
 
     Raises ``InputError`` for values that are not allowed.
     """
 
-    n_clusters: Annotated[int, whole(2)]
-    degrees: Annotated[str, OneOf(_DEGREES)] = "both"
-    centred: Annotated[bool, FLAG] = True
-    tolerance: Annotated[float, POSITIVE] = 0.01
-    max_rounds: Annotated[int, COUNT] = 20
+    rule: Annotated[str, OneOf(("eigenvalues", "joint"))] = "eigenvalues"
+    tolerance: Annotated[float | None, optional(POSITIVE)] = None
+    max_rounds: Annotated[int | None, optional(COUNT)] = None
     damp_after: Annotated[int, COUNT] = 10
 
     def __post_init__(self) -> None:
@@ -178,16 +151,57 @@ class Alternation:
         self._check(features, guidance)
         asked = evaluation or Evaluation()
         begun = first or self.first_step(features, kernel, asked)
+        samples = _Samples(features, kernel, guidance, asked, monitor, seed)
+        if self.rule == "eigenvalues":
+            return self._alternate(samples, solver, start, begun).clustering
+        papers = replace(self, rule="eigenvalues", tolerance=None, max_rounds=None)
+        explored = papers._alternate(samples, getattr(solver, "exploration", solver), start, begun)
+        uses_degrees = explored.clustering.uses_degrees
+        reduced = ReducedObjective(self, features, kernel, guidance, evaluation=asked, uses_degrees=uses_degrees)
+        return self._converged(reduced, solver, explored, monitor)
+
+    def _converged(
+        self, reduced: ReducedObjective, solver: Solver, explored: _Explored, monitor: Callable[[], Monitor]
+    ) -> Clustering:
+        """Climb from the best W of an alternation."""
+        before = explored.clustering
+        comparable = [projection for projection in explored.projections if reduced.is_comparable(projection)]
+        end = climb(
+            reduced,
+            solver,
+            max(comparable, key=reduced.value),
+            monitor,
+            tolerance=self.tolerance or _STATIONARY,
+            max_rounds=self.max_rounds or _MOST_ROUNDS,
+        )
+        return replace(
+            before,
+            projection=end.projection,
+            embedding=reduced.embedding(end.projection),
+            gamma=reduced.gamma(end.projection),
+            objective=reduced.value(end.projection),
+            rounds=(*before.rounds, *end.rounds),
+            status=end.status,
+            message=end.message,
+            problem=end.problem or before.problem,
+            result=end.result or before.result,
+        )
+
+    def _alternate(self, samples: _Samples, solver: Solver, start: FloatArray, begun: FirstStep) -> _Explored:
+        """Alternate until the eigenvalues settle, as the papers do."""
+        features, kernel, guidance, asked, monitor, seed = samples
+        tolerance, max_rounds = self.tolerance or _SETTLED, self.max_rounds or _PAPERS_ROUNDS
         embedding, degrees = begun.embedding, Degrees(begun.uses_degrees)
-        projection = start
+        projection, projections = start, list[FloatArray]()
         scaling = degrees.scaling(gram_operator(kernel, features @ projection, asked))
         rounds: list[Round] = []
-        status, message = Status.MAX_ITERATIONS, f"eigenvalues had not settled after {self.max_rounds} rounds"
-        for _ in range(self.max_rounds):
+        status, message = Status.MAX_ITERATIONS, f"eigenvalues had not settled after {max_rounds} rounds"
+        for _ in range(max_rounds):
             gamma = gamma_of(embedding, guidance, self.held(scaling))
             problem = build_problem(TraceObjective(features, kernel, gamma), asked)
             result = solve(solver, problem, projection, monitor())
             projection = result.projection
+            projections.append(projection)
             gram = gram_operator(kernel, features @ projection, asked)
             before, current = scaling, degrees.scaling(gram)
             scaling = current
@@ -197,13 +211,16 @@ class Alternation:
             gamma = gamma_of(embedding, guidance, self.held(current))
             objective = float(np.vdot(gram.applied(gamma.factor), gamma.factor * gamma.weights))
             rounds.append(Round(objective, eigenvalues, result.status, result.iterations))
-            if len(rounds) > 1 and eigenvalues_settled(eigenvalues, rounds[-2].eigenvalues, self.tolerance):
-                status, message = Status.CONVERGED, f"eigenvalues settled to {self.tolerance:g}"
+            if len(rounds) > 1 and eigenvalues_settled(eigenvalues, rounds[-2].eigenvalues, tolerance):
+                status, message = Status.CONVERGED, f"eigenvalues settled to {tolerance:g}"
                 break
         if status is Status.CONVERGED and result.status is not Status.CONVERGED:
             status, message = result.status, f"in the last round: {result.message}"
         used = degrees.in_use
-        return Clustering(projection, embedding, gamma, tuple(rounds), status, message, problem, result, used, seed)
+        clustering = Clustering(
+            projection, embedding, gamma, objective, tuple(rounds), status, message, problem, result, used, seed
+        )
+        return _Explored(clustering, projections)
 
     def _check(self, features: FloatArray, guidance: Sequence[Guidance]) -> None:
         check_features(features)
@@ -215,25 +232,3 @@ class Alternation:
                     f"features have {len(features)} samples but what is known of them has {len(term.factor)}; "
                     "both must describe the same samples in the same order"
                 )
-
-    def embedding(
-        self, gram: HollowGram, scaling: FloatArray | None, asked: Evaluation, start: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return eigenvalues and U of step 2 for a kernel matrix and D^-1/2."""
-        return spectral_embedding(
-            gram, self.n_clusters, scaling=scaling, centred=self.centred, start=start, tolerance=asked.tolerance
-        )
-
-    def held(self, scaling: FloatArray | None) -> FloatArray | None:
-        """Return the D^-1/2 of step 1."""
-        return scaling if self.degrees == "both" else None
-
-
-def gamma_of(embedding: FloatArray, guidance: Sequence[Guidance], scaling: FloatArray | None) -> FactoredGamma:
-    """Return N (U U' + sum mu Y Y') N' in factors."""
-    factors, weights = [], []
-    for term in (Guidance(1.0, embedding), *guidance):
-        factor = term.factor - term.factor.mean(axis=0)
-        factors.append(scaling[:, None] * factor if scaling is not None and term.with_degrees else factor)
-        weights.append(np.full(factor.shape[1], term.weight))
-    return FactoredGamma(np.hstack(factors), np.concatenate(weights))

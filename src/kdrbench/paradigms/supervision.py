@@ -12,7 +12,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.alternation import Guidance
+from kdrbench.paradigms.form import Guidance
 from kdrbench.parameters import POSITIVE, check_value
 from kdrbench.problems import Problem, TraceObjective, one_hot_columns, supervised_gamma, target_gamma
 

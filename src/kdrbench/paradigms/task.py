@@ -13,7 +13,9 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.alternation import Alternation, Clustering, FirstStep, Guidance
+from kdrbench.paradigms.alternation import Alternation, FirstStep
+from kdrbench.paradigms.form import Guidance
+from kdrbench.paradigms.rounds import Clustering
 from kdrbench.paradigms.supervision import expert_scores, given_labellings
 from kdrbench.parameters import OneOf, check_names, check_value
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective, supervised_gamma, target_gamma
@@ -142,22 +144,18 @@ class ClusteringTask:
         return self._begun[1]
 
 
-def learn_from_best(
+def learn_from_all(
     task: Task,
     kernel: Kernel | Combination,
     solver: Solver,
     starts: Iterable[FloatArray],
     monitor: MakeMonitor,
-) -> Learned:
-    """Learn from each start and return the outcome of the largest objective, the first among equals."""
-    best: Learned | None = None
-    for start in starts:
-        outcome = task.learn(kernel, solver, start, monitor)
-        if best is None or outcome.objective > best.objective:
-            best = outcome
-    if best is None:
+) -> list[Learned]:
+    """Learn from each start; the outcomes by falling objective, equals in the order of their starts."""
+    outcomes = [task.learn(kernel, solver, start, monitor) for start in starts]
+    if not outcomes:
         raise InputError("at least one start is needed")
-    return best
+    return sorted(outcomes, key=lambda outcome: -outcome.objective)
 
 
 def build_task(

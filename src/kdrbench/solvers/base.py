@@ -60,7 +60,8 @@ class Solver(Protocol):
     """A method with its options; ``requires`` names the oracles it calls.
 
     A class may also set ``monotone = True``: F never falls, which `kdrbench check` then verifies. ``control = True``
-    says that it does not try to maximise F; ``imports`` names the modules that it loads when it is first used.
+    says that it does not try to maximise F; ``imports`` names the modules that it loads when it is first used;
+    ``exploration`` is the solver with which a converging alternation begins, itself if there is none.
     """
 
     requires: ClassVar[frozenset[str]]

@@ -125,7 +125,15 @@ def labelled(**names):
         ),
         (SUBSETS | {"rows": {"iris": 9}}, "e.rows names no number of rows for data set 'wine'"),
         (SUBSETS | {"rows": KeyError}, "e.rows names no number of rows for data set 'wine'"),
-        ({"paradigm": "semi"}, "e.paradigm is 'semi'; it must be one of supervised, unsupervised, alternative"),
+        ({"paradigm": "semi"}, "e.paradigm is 'semi'; it must be one of supervised, unsupervised, semi_supervised, "),
+        ({"paradigm": "semi_supervised"}, "e.shown: a semi-supervised experiment says how many .* does not say so"),
+        ({"shown": 3}, "e.shown: a semi-supervised experiment .*; this one is unsupervised and says so"),
+        ({"paradigm": "semi_supervised", "shown": 1.5}, "e.shown is 1.5; it must be"),
+        ({"paradigm": "semi_supervised", "shown": 0}, "e.shown is 0; it must be"),
+        (
+            {"paradigm": "semi_supervised", "shown": 3, "baselines": ["svm"]},
+            "'svm' is a baseline of classification; this experiment is semi_supervised, where these fit: label_spr",
+        ),
         ({"paradigm": "alternative"}, "e.labellings names no given labelling for data set 'wine'"),
         (
             ALTERNATIVE | labelled(given="class"),
@@ -155,7 +163,10 @@ def labelled(**names):
             {"paradigm_params": {"centered": True}},
             "e.paradigm_params: unknown parameter of paradigm 'unsupervised': 'cen",
         ),
-        ({"paradigm_params": {"tolerance": 0}}, "e.paradigm_params: tolerance must be a finite number > 0, got 0"),
+        (
+            {"paradigm_params": {"tolerance": 0}},
+            "e.paradigm_params: tolerance must be None or a finite number > 0, got 0",
+        ),
         (
             {"paradigm": "supervised", "paradigm_params": {"centred": True}},
             "e.paradigm_params is {'centred': True}; supervised experiments have no parameters but labels: integers",
@@ -229,6 +240,10 @@ def test_the_whole_grid_is_that_of_the_papers():
         "saddle_escape": 3 * 2 * 7,
         "rivals_from_ten_starts": 2 * 2 * 7 * 10,
         "figure1a": 3 * 2,
+        "alternative_moons": 2 * 2,
+        # data sets x (solvers + baselines) x draws of the labels that are shown
+        "semi_supervised_5": 3 * (2 + 3) * 10,
+        "semi_supervised_20": 3 * (2 + 3) * 10,
         # sizes x solvers
         "scaling": 8 * 6,
         "scaling_factored": 8 * 5,

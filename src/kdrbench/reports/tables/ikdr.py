@@ -33,6 +33,7 @@ _LEGENDS = {
     Split.NONE: "One run on all rows; errors, if any, are those on the same rows; best of each group in bold.",
     Split.SUBSETS: "Mean \u00b1 standard deviation over random subsets of the rows; best of each group in bold.",
 }
+_OF_DRAWS = "Mean \u00b1 standard deviation over draws of the labels that are shown; best of each group in bold."
 _OF_CONTROLS = " Controls do not compete."
 _OF_MARKS = (
     f"{UNCONVERGED} Some runs did not converge: those that were stopped count with their last iterate, those that "
@@ -63,7 +64,10 @@ def ikdr_table(name: str, cells: list[IkdrCell], experiment: Config) -> Table:
         for metric in dict.fromkeys(cell.metric for cell in cells):
             row = [by_axes.get((dataset, metric, kernel, method)) for kernel, methods in groups for method in methods]
             rows.append((dataset, [Entry(dataset_label(dataset)), Entry(METRIC_TITLES[metric]), *map(_entry, row)]))
-    legend = _LEGENDS[split_of(experiment)] + (_OF_CONTROLS if any(cell.control for cell in cells) else "")
+    drawn = "shown" in experiment and split_of(experiment) is Split.NONE
+    legend = (_OF_DRAWS if drawn else _LEGENDS[split_of(experiment)]) + (
+        _OF_CONTROLS if any(cell.control for cell in cells) else ""
+    )
     times = [cell for cell in cells if cell.metric == "time_s"]
     remarks = [f"{_place(cell)}: {said}" for cell in times if (said := _said(cell.ours))]
     marks = [_OF_MARKS] if any(cell.ours.note for cell in times) else []

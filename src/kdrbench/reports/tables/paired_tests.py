@@ -10,8 +10,6 @@ objectives relative to the second one's, of other metrics of the mean difference
 
 Costs within 1e-6 of each other, relative to the larger one, are tied. Times are those of first solves, of runs that
 owned their cores and whose cores' speed did not drift.
-
-Where a reader asks for two methods alone, :func:`compare_solvers` also counts wins, and corrects over cells instead.
 """
 
 from __future__ import annotations
@@ -24,9 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kdrbench.errors import InputError, unknown_name
-from kdrbench.reports.records import NO_KERNEL, Metric
-from kdrbench.reports.tables.cells import COMPLETED, FORMATS, clean_times
+from kdrbench.reports.records import NO_KERNEL
+from kdrbench.reports.tables.cells import FORMATS, clean_times
 from kdrbench.reports.tables.labels import (
     METRIC_TITLES,
     dataset_label,
@@ -53,11 +50,11 @@ if TYPE_CHECKING:
 # Of five pairs even the most extreme signs have p = 1/16.
 FEWEST_PAIRS = 6
 _OURS = "ISM"
-_CELL = ["experiment", "dataset", "kernel"]
+CELL = ["experiment", "dataset", "kernel"]
 # Costs nearer than this, relative to the larger one, are the same cost: rounding decides no win.
 SAME_COST = 1e-6
 # What is tested.
-_TESTED = ("time_s", "cost", "quality")
+TESTED = ("time_s", "cost", "quality")
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,7 @@ def compared(methods: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def paired_tests(
-    runs: pd.DataFrame, *, pairs: Sequence[tuple[str, str]] | None = None, metrics: Sequence[str] = _TESTED
+    runs: pd.DataFrame, *, pairs: Sequence[tuple[str, str]] | None = None, metrics: Sequence[str] = TESTED
 ) -> list[PairedTest]:
     """Return the tests of every experiment, data set, kernel and metric where both methods have six runs or more.
 
@@ -116,7 +113,7 @@ def paired_tests(
     results: list[PairedTest] = []
     usable = runs[(runs["status"] != str(Status.FAILED)) & (runs["kernel"] != NO_KERNEL)]
     for metric in metrics:
-        for place, cell in usable.groupby(_CELL, sort=False):
+        for place, cell in usable.groupby(CELL, sort=False):
             tests = list(_tests(place, cell, metric, pairs))  # type: ignore[arg-type]
             corrected = holm([test.p for test in tests])
             results += [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
@@ -188,70 +185,3 @@ def _row(test: PairedTest) -> list[Entry]:
     gap = f"{test.low:+.2g} to {test.high:+.2g}"
     holm_p = Entry(f"{test.p_holm:.2g}", bold=test.differs)
     return [*entries([*texts, f"{test.p:.2g}"]), holm_p, *entries([overlap, gap, lower])]
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One metric of two solvers in one cell, over the ``runs`` in which both have a number.
-
-    ``wins`` and ``losses`` are the first one's; the rest are ties. ``ratio`` is the median of first / second, ``None``
-    where a number is not positive (of costs that of F = -cost). ``p`` is that of Wilcoxon's signed rank test, ``holm``
-    the same after Holm's correction over all cells of the metric; ``None`` where all differences are zero.
-    """
-
-    experiment: str
-    dataset: str
-    kernel: str
-    metric: str
-    runs: int
-    wins: int
-    losses: int
-    ratio: float | None
-    p: float | None
-    holm: float | None = None
-
-
-def compare_solvers(runs: pd.DataFrame, first: str, second: str) -> list[Pair]:
-    """Return each metric of each cell in which both solvers have runs; times only of runs that came to their own end.
-
-    Raises ``InputError`` for a solver without runs, and when the two have no cell in common.
-    """
-    methods = sorted(str(name) for name in runs["method"].unique())
-    for name in (first, second):
-        if name not in methods:
-            raise InputError(unknown_name("method", name, methods))
-    cells = list(runs.groupby(_CELL, sort=False))
-    by_metric = [[_pair(*cell, first, second, metric) for cell in cells] for metric in _TESTED]  # type: ignore[arg-type]
-    pairs = [pair for of_metric in by_metric for pair in _corrected([one for one in of_metric if one])]
-    if not pairs:
-        raise InputError(f"{first!r} and {second!r} have no run with the same number in a cell")
-    return pairs
-
-
-def _pair(place: tuple[str, str, str], cell: pd.DataFrame, first: str, second: str, metric: str) -> Pair | None:
-    if metric == "time_s":
-        # The time of a run that was stopped is only a bound.
-        cell = clean_times(cell[cell["status"].isin([*map(str, COMPLETED)])])
-    numbers = cell.pivot(index="run", columns="method", values=metric)
-    both = numbers.reindex(columns=[first, second]).dropna()
-    if both.empty:
-        return None
-    ours, theirs = both.to_numpy(dtype=float).T
-    better = _better(ours, theirs, metric, str(cell["quality_metric"].iloc[0]))
-    sizes = (-ours, -theirs) if metric == "cost" else (ours, theirs)
-    ratio = float(np.median(sizes[0] / sizes[1])) if all((size > 0).all() for size in sizes) else None
-    wins, losses = int((better > 0).sum()), int((better < 0).sum())
-    return Pair(*place, metric, len(ours), wins, losses, ratio, signed_rank_p(better) if better.any() else None)
-
-
-def _better(ours: FloatArray, theirs: FloatArray, metric: str, quality_metric: str) -> FloatArray:
-    """Return by how much ours is better, 0 for ties."""
-    if metric == "cost":
-        return without_ties(theirs, ours)
-    lower = metric != "quality" or quality_metric == Metric.ERROR
-    return theirs - ours if lower else ours - theirs
-
-
-def _corrected(pairs: list[Pair]) -> list[Pair]:
-    corrected = iter(holm([pair.p for pair in pairs if pair.p is not None]))
-    return [pair if pair.p is None else replace(pair, holm=next(corrected)) for pair in pairs]

@@ -26,11 +26,12 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, check_parameters
 from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, approximation_of
-from kdrbench.solvers.base import SolverOutcome, Status, run_in_row_space
+from kdrbench.solvers.base import Solver, SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.escape import CURVATURE_TOLERANCE
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import eigenvalues_settled, leading_eigenvectors, subspace_turn
 from kdrbench.solvers.monitor import Monitor
+from kdrbench.solvers.registry import build_solver
 from kdrbench.solvers.safeguarded.approach import Approach, approach
 from kdrbench.solvers.safeguarded.correction import approach_through
 from kdrbench.solvers.safeguarded.finish import NewtonSearch, escape
@@ -92,6 +93,12 @@ class SafeguardedISM:
 
     def __post_init__(self) -> None:
         check_parameters(self, "solver option")
+
+    @property
+    def exploration(self) -> Solver:
+        """Plain ISM by the exploration's rule: what an alternation begins with, so that it is never below ISM's."""
+        options = {"tolerance": self.exploration_tolerance, "max_iterations": self.max_exploration}
+        return build_solver({"method": "ism", **options})
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Explore, approach, finish and escape from ``start``."""

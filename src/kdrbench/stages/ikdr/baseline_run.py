@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.baselines import BaselineTask, Classification, Classifier, Clustering
+from kdrbench.baselines import BaselineTask, Classification, Classifier, Clustering, Completion
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult, repeated
 from kdrbench.bench.run_files import RunFiles, read_array
@@ -101,15 +101,28 @@ class ClusteringBaselineRun(BaselineRun):
         """Return the agreement of clusters and classes."""
         if labels is None:
             return Scores(Metric.NMI)
-        return Scores(Metric.NMI, quality=normalised_mutual_information(self.fold.train_labels, labels))
+        judged = self.fold.judged
+        quality = normalised_mutual_information(self.fold.train_labels[judged], labels[judged])
+        return Scores(Metric.NMI, quality=quality)
 
     def _cluster(self, referee: Referee) -> tuple[NDArray[Any], Seconds]:
         rng, features = self.rng(), self.fold.train_features
         return referee.timed(lambda: self.baseline.cluster(features, self.n_clusters, self.n_components, rng))
 
 
+@dataclass(frozen=True)
+class CompletionRun(ClusteringBaselineRun):
+    """A baseline that finds the hidden labels of a run from those that are shown; judged as clusters are."""
+
+    baseline: Completion  # type: ignore[assignment]
+
+    def _cluster(self, referee: Referee) -> tuple[NDArray[Any], Seconds]:
+        rng, features, labels = self.rng(), self.fold.train_features, self.fold.partial_labels
+        return referee.timed(lambda: self.baseline.complete(features, labels, self.n_components, rng))
+
+
 def make_baseline_run(
-    cell: CellDefinition, baseline: Classification | Clustering, number: int, fold: Fold
+    cell: CellDefinition, baseline: Classification | Clustering | Completion, number: int, fold: Fold
 ) -> ClassificationRun | ClusteringBaselineRun:
     """Return the cell's run ``number`` on a fold; every fit has the same randomness, and so have all baselines.
 
@@ -119,8 +132,9 @@ def make_baseline_run(
     # The word of the first records: another one would draw other numbers.
     rng = partial(rng_of, "reference", cell.dataset, number, cell.seed)
     if baseline.task == BaselineTask.CLUSTERING:
-        n_clusters = cell.parameters["n_clusters"]
-        return ClusteringBaselineRun(q, rng, fold, cast("Clustering", baseline), n_clusters)
+        return ClusteringBaselineRun(q, rng, fold, cast("Clustering", baseline), cell.parameters["n_clusters"])
+    if baseline.task == BaselineTask.COMPLETION:
+        return CompletionRun(q, rng, fold, cast("Completion", baseline), cell.parameters["n_clusters"])
     return ClassificationRun(q, rng, fold, cast("Classification", baseline))
 
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.bench.referee import Referee, Seconds
@@ -23,10 +24,10 @@ from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
 from kdrbench.paradigms import Alternation, Learned, ReducedObjective, build_task, cluster_rows
 from kdrbench.paradigms.task import ClusteringTask
-from kdrbench.solvers import Solver, Status
+from kdrbench.solvers import Solver, Status, build_solver
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
-from kdrbench.stages.ikdr.definition import CLUSTERS, CellDefinition
+from kdrbench.stages.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
 from kdrbench.stages.ikdr.folds import Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
@@ -38,7 +39,8 @@ from kdrbench.stages.ikdr.solver_run import components_before, components_of, is
 class ClusteringRun:
     """Rows, what is to be learned of them, the solver inside, and how problems may be evaluated.
 
-    ``given`` is the labelling that an alternative clustering is to differ from; of others nothing is given.
+    ``known`` is what the task is given: the labelling that an alternative clustering is to differ from, the scores of a
+    semi-supervised one, nothing of an unsupervised one.
     """
 
     cell: CellDefinition
@@ -48,7 +50,12 @@ class ClusteringRun:
     evaluation: Evaluation
     number: int
     n_components: int
-    given: NDArray[Any] | None = None
+    known: NDArray[Any] | None = None
+
+    @property
+    def given(self) -> NDArray[Any] | None:
+        """The labelling to differ from, if there is one."""
+        return self.known if self.cell.paradigm == ALTERNATIVE else None
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
         """Alternate under the referee, then repeat a short alternation without it."""
@@ -56,6 +63,9 @@ class ClusteringRun:
         monitor = ProjectionMonitor(referee, objective, self.n_components)
         try:
             learned = self._alternate(monitor, objective)
+            if learned.projection is not learned.result.projection:
+                # The alternation went less far than its last solve, whose result the referee has seen.
+                monitor.accept(learned.projection)
             row = self._row(learned)
         except OutOfTimeError:
             columns = {"iterations": monitor.iterations}
@@ -98,11 +108,11 @@ class ClusteringRun:
         save_array(files.array("labels"), clusters)
         if self.given is not None:
             save_array(files.array("given"), self.given)
-        sought = self._sought()
+        sought, judged = self._sought(), self.fold.judged
         stationarity = relative_stationarity(projection, objective.gradient(projection))
         return Scores(
             Metric.NMI,
-            quality=None if sought is None else normalised_mutual_information(sought, clusters),
+            quality=None if sought is None else normalised_mutual_information(sought[judged], clusters[judged]),
             cost=-objective.value(projection),
             feasibility=feasibility_error(projection),
             stationarity=stationarity,
@@ -143,10 +153,20 @@ class ClusteringRun:
 
     def _task(self) -> ClusteringTask:
         cell, features = self.cell, self.fold.train_features
-        task = build_task(cell.paradigm, cell.parameters, features, self.given, evaluation=self.evaluation)
+        task = build_task(cell.paradigm, cell.parameters, features, self.known, evaluation=self.evaluation)
         if not isinstance(task, ClusteringTask):
             raise InputError(f"paradigm {cell.paradigm!r} is no clustering; this run clusters")
         return task
+
+
+def alternation_of(rounds: str | None, method: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the definition of a solver decides of the alternation around it: how it ends.
+
+    With ``rounds`` converged it goes on until it is stationary to the solver's own tolerance.
+    """
+    if rounds != "converged":
+        return {}
+    return {"rule": "joint", "tolerance": getattr(build_solver(method), "tolerance", None), "max_rounds": None}
 
 
 def make_clustering_run(
@@ -157,22 +177,26 @@ def make_clustering_run(
     Raises ``InputError`` when the problems lack an oracle that the solver requires.
     """
     evaluation = Evaluation(**cell.evaluation, threads=cell.threads, memory_mib=memory_mib)
-    given = _given(cell, fold)
-    task = build_task(cell.paradigm, cell.parameters, fold.train_features, given, evaluation=evaluation)
+    known = _known(cell, fold)
+    task = build_task(cell.paradigm, cell.parameters, fold.train_features, known, evaluation=evaluation)
     q = components_of(cell, fold, task)
     kernel = build_kernel(cell.kernel, fold.train_features, q)
-    # Oracles depend on kernel and evaluation, not on Gamma; that of the classes needs no alternation to be made.
-    labels = fold.train_labels if given is None else given
+    # Oracles depend on kernel and evaluation, not on Gamma; that of two classes needs no alternation to be made.
+    labels = np.arange(len(fold.train_features)) % 2
     supervised = build_task("supervised", {}, fold.train_features, labels, evaluation=evaluation)
     check_oracles(solver, supervised.first_problem(kernel))
-    return ClusteringRun(cell, solver, kernel, fold, evaluation, number, q, given)
+    return ClusteringRun(cell, solver, kernel, fold, evaluation, number, q, known)
 
 
-def _given(cell: CellDefinition, fold: Fold) -> NDArray[Any] | None:
-    """Return the labelling to differ from, if there is one.
+def _known(cell: CellDefinition, fold: Fold) -> NDArray[Any] | None:
+    """Return what the paradigm is given: the labelling to differ from, or scores of the shown labels, or nothing.
 
-    ``clusters`` are those which spectral clustering finds with the kernel of the unprojected rows.
+    The scores are a column for each class, 1 for its members and 0 for others, NaN where the label is hidden. Of given
+    labellings ``clusters`` are those which spectral clustering finds with the kernel of the unprojected rows.
     """
+    if cell.paradigm == SEMI_SUPERVISED:
+        partial = fold.partial_labels[:, None]
+        return np.where(partial < 0, np.nan, partial == np.unique(partial[partial >= 0]))
     name = cell.labellings.get("given")
     if name != CLUSTERS:
         return None if name is None else fold.labelling(name)

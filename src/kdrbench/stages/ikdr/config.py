@@ -22,6 +22,7 @@ from kdrbench.stages.ikdr.definition import (
     INTEGERS,
     LABELS,
     NO_KERNEL,
+    SEMI_SUPERVISED,
     SUPERVISED,
     UNSUPERVISED,
 )
@@ -29,12 +30,17 @@ from kdrbench.stages.ikdr.folds import CLASSES
 from kdrbench.stages.ikdr.sampling import check_samples, check_split
 
 # What a baseline must be for to be compared with a paradigm's solvers.
-_TASKS = {SUPERVISED: BaselineTask.CLASSIFICATION, UNSUPERVISED: BaselineTask.CLUSTERING}
+_TASKS = {
+    SUPERVISED: (BaselineTask.CLASSIFICATION,),
+    UNSUPERVISED: (BaselineTask.CLUSTERING,),
+    SEMI_SUPERVISED: (BaselineTask.CLUSTERING, BaselineTask.COMPLETION),
+    ALTERNATIVE: (),
+}
 
 
 def method_of(definition: Config) -> dict[str, Any]:
-    """Return what a solver definition says of the solver itself; ``start`` and ``starts`` are the bench's."""
-    return {key: value for key, value in definition.items() if key not in ("start", "starts")}
+    """Return what a solver definition says of the solver itself; ``start``, ``starts``, ``rounds`` are the bench's."""
+    return {key: value for key, value in definition.items() if key not in ("start", "starts", "rounds")}
 
 
 def is_scaling(name: str) -> bool:
@@ -104,6 +110,7 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
     _check_kernels(place, experiment, config)
     _check_baselines(place, experiment, config)
     _check_starts(place, experiment, config)
+    _check_shown(place, experiment)
     check_split(place, experiment)
     for dataset in experiment["datasets"]:
         lacks = registry[dataset].lacks
@@ -146,16 +153,16 @@ def _check_starts(place: str, experiment: Config, config: Config) -> None:
 
 
 def _check_baselines(place: str, experiment: Config, config: Config) -> None:
-    wanted = _TASKS.get(experiment["paradigm"])
-    if wanted is None and experiment.get("baselines"):
+    wanted = _TASKS[experiment["paradigm"]]
+    if not wanted and experiment.get("baselines"):
         raise ConfigError(
             f"config: {place}.baselines: {experiment['baselines'][0]!r} does not fit an experiment that is "
             f"{experiment['paradigm']}: no baseline differs from a given labelling; leave them out"
         )
     tasks = {name: build_baseline(definition).task for name, definition in config.get("baselines", {}).items()}
     for name in experiment.get("baselines", []):
-        if tasks[name] != wanted:
-            fitting = ", ".join(sorted(other for other, task in tasks.items() if task == wanted))
+        if tasks[name] not in wanted:
+            fitting = ", ".join(sorted(other for other, task in tasks.items() if task in wanted))
             raise ConfigError(
                 f"config: {place}.baselines: {name!r} is a baseline of {tasks[name]}; this experiment is "
                 f"{experiment['paradigm']}, where these fit: {fitting or 'none that is defined'}"
@@ -174,6 +181,16 @@ def _check_labellings(place: str, experiment: Config, entry: DatasetEntry) -> No
     if "sought" not in asked and "n_clusters" not in asked:
         raise ConfigError(
             f"config: {place}.labellings.{entry.name} names no labelling that is sought; its n_clusters must be given"
+        )
+
+
+def _check_shown(place: str, experiment: Config) -> None:
+    """Check that the labels to be shown are counted where some are hidden, and nowhere else."""
+    if (experiment["paradigm"] == SEMI_SUPERVISED) != ("shown" in experiment):
+        raise ConfigError(
+            f"config: {place}.shown: a semi-supervised experiment says how many labels of each class are shown, a "
+            f"number or a share below 1; this one is {experiment['paradigm']} and "
+            f"{'says' if 'shown' in experiment else 'does not say'} so"
         )
 
 

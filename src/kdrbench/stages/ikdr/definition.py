@@ -8,9 +8,10 @@ from enum import StrEnum
 from typing import Any
 
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.seeds import rng_of
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.stages.ikdr.folds import Fold, Sampling, Scaling, Split
+from kdrbench.stages.ikdr.folds import Fold, Sampling, Scaling, Split, with_hidden_labels
 
 # In place of a kernel's name, where a method has none.
 NO_KERNEL = "none"
@@ -18,7 +19,8 @@ NO_KERNEL = "none"
 CLUSTERS = "clusters"
 # The q below which the spectrum of Phi_0 has its largest gap (ISM+, Eq. 50), one for each run.
 EIGENGAP = "eigengap"
-SUPERVISED, UNSUPERVISED, ALTERNATIVE = "supervised", "unsupervised", "alternative"
+SUPERVISED, UNSUPERVISED = "supervised", "unsupervised"
+SEMI_SUPERVISED, ALTERNATIVE = "semi_supervised", "alternative"
 # The only parameter of supervised runs: solvers get class integers in place of one-hot labels (:func:`.integer_gamma`).
 LABELS, INTEGERS = "labels", "integers"
 
@@ -29,7 +31,9 @@ _EVALUATIONS = {
     # Pairs one by one take some five hundred times longer than all together.
     "ism_2018": 5000.0,
 }
-_BASELINE, _RIVAL, _ROUNDS = 1.0, 1000.0, 5.0
+_BASELINE, _RIVAL = 1.0, 1000.0
+# Rounds of an alternation by the papers' rule, and of one that converges.
+_ROUNDS, _JOINT_ROUNDS = 5.0, 50.0
 _OPERATIONS_PER_S = 1e10
 _FACTORED = ("linear", "squared")
 
@@ -46,8 +50,9 @@ class CellDefinition:
     """One cell: paradigm and its parameters, kernel and method with their options, q, the samples and the start.
 
     A baseline has no kernel, no start and no evaluation. ``labellings`` name what is ``given`` to alternative
-    clustering and what is ``sought``. ``starts`` is how many starts a solver is run from, of which the best result
-    counts. ``n_components`` is q, or ``eigengap`` where each run has its own (:func:`.components_of`).
+    clustering and what is ``sought``. ``shown`` is how many labels of each class a semi-supervised run is given, a
+    number or a share: each run is a draw of them. ``starts`` is how many starts a solver is run from, of which the best
+    result counts. ``n_components`` is q, or ``eigengap`` where each run has its own (:func:`.components_of`).
     """
 
     dataset: str
@@ -64,6 +69,7 @@ class CellDefinition:
     start: str
     evaluation: Mapping[str, Any]
     starts: int = 1
+    shown: float | None = None
 
     @classmethod
     def of(cls, batch: Batch) -> CellDefinition:
@@ -76,7 +82,10 @@ class CellDefinition:
 
     def fold(self, dataset: Dataset, number: int) -> Fold:
         """Return the samples of run ``number``."""
-        return self.sampling.fold(dataset, number, self.seed)
+        samples = self.sampling.fold(dataset, number, self.seed)
+        if self.shown is None:
+            return samples
+        return with_hidden_labels(samples, self.shown, rng_of("shown", dataset.name, number, self.seed))
 
 
 def estimated_seconds(definition: Mapping[str, Any], entry: DatasetEntry) -> float:
@@ -91,6 +100,6 @@ def estimated_seconds(definition: Mapping[str, Any], entry: DatasetEntry) -> flo
     evaluations = _EVALUATIONS.get(definition["method"]["method"], _RIVAL) if family else _BASELINE
     if family and definition["paradigm"] != SUPERVISED:
         # An alternation solves again in each of its rounds.
-        evaluations *= _ROUNDS
+        evaluations *= _JOINT_ROUNDS if definition["parameters"].get("rule") == "joint" else _ROUNDS
     pairs = n * (d if family in _FACTORED else n)
     return evaluations * 2.0 * pairs * (d + q) / _OPERATIONS_PER_S

@@ -49,7 +49,8 @@ class Fold:
     """Standardised training and test samples with their class codes; the test part may be empty.
 
     Where a data set has no classes, the codes are empty. ``labellings`` are other classes of the training samples.
-    ``partition`` is the number of the partition that a fold is of.
+    ``partition`` is the number of the partition that a fold is of. ``shown``, of semi-supervised runs, says whose
+    training labels may be learned from; the others are for scoring.
     """
 
     train_features: FloatArray
@@ -59,6 +60,7 @@ class Fold:
     n_constant_features: int
     labellings: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     partition: int = 0
+    shown: NDArray[np.bool_] | None = None
 
     def labelling(self, name: str) -> NDArray[np.int64]:
         """Return the training samples' codes in a labelling, ``classes`` being one.
@@ -69,6 +71,16 @@ class Fold:
         if name not in known:
             raise InputError(unknown_name("labelling", name, sorted(known)))
         return known[name]
+
+    @property
+    def partial_labels(self) -> NDArray[np.int64]:
+        """The training samples' class codes, -1 where they are hidden."""
+        return self.train_labels if self.shown is None else np.where(self.shown, self.train_labels, -1)
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """The training samples by which clusters are judged: those of hidden labels, or all."""
+        return np.ones(len(self.train_labels), dtype=bool) if self.shown is None else ~self.shown
 
     @property
     def scored_features(self) -> FloatArray:
@@ -86,7 +98,7 @@ class Fold:
         return {
             "partition": self.partition,
             "n_train": len(self.train_labels),
-            "n_test": len(self.test_labels),
+            "n_test": len(self.test_labels) if self.shown is None else int(self.judged.sum()),
             "n_features": self.train_features.shape[1],
             "n_constant_features": self.n_constant_features,
         }
@@ -97,8 +109,8 @@ class Sampling:
     """How the runs of a cell get their samples.
 
     With the split ``folds``, run ``number`` is fold ``number % n_folds`` of partition ``number // n_folds``; each
-    partition is another draw. With ``subsets`` it is one of ``n_folds`` draws of ``n_rows`` rows. With ``none`` there
-    is one run.
+    partition is another draw. With ``subsets`` it is one of ``n_folds`` draws of ``n_rows`` rows. With ``none`` all
+    rows are in each run: one, or a draw of the labels that are shown.
     """
 
     split: Split
@@ -202,3 +214,22 @@ def _parted(dataset: Dataset, train: _Rows, test: _Rows, scaling: Scaling = Scal
         n_constant_features=int(standardiser.constant.sum()),
         labellings={labelling.name: labelling.codes[train] for labelling in dataset.labellings},
     )
+
+
+def with_hidden_labels(fold: Fold, shown: float, rng: np.random.Generator) -> Fold:
+    """Return the fold with ``shown`` labels of each class drawn from ``rng``: a number, or below one a share.
+
+    Of a share at least one is shown. Raises ``InputError`` unless two classes and a hidden label are left.
+    """
+    mask = np.zeros(len(fold.train_labels), dtype=bool)
+    classes = np.unique(fold.train_labels)
+    for code in classes:
+        members = np.flatnonzero(fold.train_labels == code)
+        count = int(shown) if shown >= 1 else max(1, round(shown * len(members)))
+        mask[rng.permutation(members)[:count]] = True
+    if len(classes) < 2 or mask.all():
+        raise InputError(
+            f"shown is {shown}: of {len(mask)} samples in {len(classes)} classes {mask.sum()} labels are shown; two "
+            "classes and a hidden label are needed"
+        )
+    return replace(fold, shown=mask)

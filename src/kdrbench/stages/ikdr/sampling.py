@@ -5,7 +5,7 @@ from __future__ import annotations
 from kdrbench.bench.stage import Config
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError
-from kdrbench.stages.ikdr.definition import SUPERVISED
+from kdrbench.stages.ikdr.definition import SEMI_SUPERVISED, SUPERVISED
 from kdrbench.stages.ikdr.folds import Sampling, Scaling, Split
 
 # What says how a partition is drawn.
@@ -18,7 +18,7 @@ def split_of(experiment: Config) -> Split:
 
 
 def runs_of(experiment: Config) -> int:
-    """Return how many runs a cell has: the folds of its partitions, its subsets, or one on all rows."""
+    """Return how many runs a cell has: folds of its partitions, subsets, draws of shown labels, or one on all rows."""
     return int(experiment.get("folds", 1)) * int(experiment.get("partitions", 1))
 
 
@@ -48,7 +48,7 @@ def check_split(place: str, experiment: Config) -> None:
             f"config: {place}.split is 'folds'; clusters of training rows say nothing of test rows, so an "
             f"{experiment['paradigm']} experiment needs split: none (all rows, once) or subsets"
         )
-    if split is Split.NONE and folds not in (None, 1):
+    if split is Split.NONE and folds not in (None, 1) and experiment["paradigm"] != SEMI_SUPERVISED:
         raise ConfigError(f"config: {place}.folds is {folds}; with split: none all rows are used once, so leave it out")
     if split is not Split.NONE and folds is None:
         raise ConfigError(f"config: the key 'folds' is missing in {place}; split: {split} needs it")

@@ -22,7 +22,7 @@ from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.kernels.registry import own_modules
 from kdrbench.solvers import build_solver
 from kdrbench.stages.ikdr.baseline_run import make_baseline_run
-from kdrbench.stages.ikdr.clustering_run import make_clustering_run
+from kdrbench.stages.ikdr.clustering_run import alternation_of, make_clustering_run
 from kdrbench.stages.ikdr.config import (
     check_experiment,
     check_sections,
@@ -63,13 +63,15 @@ class IKDRRecord(Record):
     Clusterings have the number of their ``rounds``, ``iterations`` over all of them, no counts of calls, and say
     whether their degrees existed (``uses_degrees``). ``quality`` is what ``quality_metric`` says: accuracy on the
     ``n_test`` test samples, or, where there are none, the error on the training samples; of clusterings the NMI with
-    the classes. ``train_accuracy`` is that of the same classifier on the training samples, of solvers with a test part.
-    Of alternative clusterings it is the NMI with the labelling they should find, and ``nmi_given`` that with the one
-    they should differ from. ``cost`` to ``eigengap_needed`` belong to the last orthonormal projection that the referee
-    evaluated, or to the best one of several starts; the last three, of second order, are known of supervised runs in
-    small tangent spaces. ``optimality`` says what the referee found of it (:class:`.Optimality`), empty where there is
-    no projection, and of controls. ``kernel_weights`` are those of a combination's members, in their order. Of a
-    baseline (``kernel``: ``none``) only the quality is known.
+    the classes, of semi-supervised ones over the ``n_test`` samples of hidden labels. ``train_accuracy`` is that of the
+    same classifier on the training samples, of solvers with a test part. Of alternative clusterings ``quality`` is the
+    NMI with the labelling they should find, and ``nmi_given`` that with the one they should differ from.
+
+    ``cost`` to ``eigengap_needed`` belong to the last orthonormal projection that the referee evaluated, or to the best
+    one of several starts; the last three, of second order, are known of supervised runs in small tangent spaces.
+    ``optimality`` says what the referee found of it (:class:`.Optimality`), empty where there is no projection, and of
+    controls. ``kernel_weights`` are those of a combination's members, in their order. Of a baseline (``kernel``:
+    ``none``) only the quality is known.
     """
 
     SCHEMA_VERSION: ClassVar[int] = 7
@@ -147,7 +149,7 @@ class IKDRStage(Stage):
             shared = _shared_definition(experiment, registry[dataset])
             for kernel in experiment["kernels"]:
                 for solver in experiment["solvers"]:
-                    part, roots = _solver_part(experiment, config, kernel, solver)
+                    part, roots = _solver_part(experiment, config, kernel, solver, shared["parameters"])
                     yield _cell(registry[dataset], (kernel, solver), {**shared, **part}, roots)
             for baseline in experiment.get("baselines", []):
                 part, roots = _baseline_part(config, baseline)
@@ -191,11 +193,12 @@ def _shared_definition(experiment: Config, entry: DatasetEntry) -> dict[str, Any
         "labellings": labellings_of(experiment, entry.name),
         "n_components": experiment["components"][entry.name],
         **asdict(sampling_of(experiment, entry.name)),
+        "shown": experiment.get("shown"),
     }
 
 
 def _solver_part(
-    experiment: Config, config: Config, kernel: str, solver: str
+    experiment: Config, config: Config, kernel: str, solver: str, parameters: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return what the configuration says of a solver with a kernel, and the modules that decide its results."""
     definition, kernel_definition = config["solvers"][solver], dict(config["kernels"][kernel])
@@ -208,7 +211,10 @@ def _solver_part(
         "evaluation": dict(experiment.get("evaluation", {})),
         "starts": definition.get("starts", 1),
     }
-    run = _SOLVER_RUN if experiment["paradigm"] == SUPERVISED else _CLUSTERING_RUN
+    run = _SOLVER_RUN
+    if experiment["paradigm"] != SUPERVISED:
+        run = _CLUSTERING_RUN
+        part["parameters"] = {**parameters, **alternation_of(definition.get("rounds"), method)}
     return part, (type(build_solver(method)).__module__, run, *own_modules(kernel_definition))
 
 

@@ -1,0 +1,96 @@
+"""A Gaussian's bandwidth for a clustering, chosen without labels, and a test of whether one hides structure.
+
+Candidates are fractions of the median distance, from a half downwards. At each one the alternation starts from Phi_0
+and from what was found at the candidate before, and all are judged by the relative eigengap
+
+    (lambda_k - lambda_{k+1}) / (1 - lambda_k),   lambda the eigenvalues of D^-1/2 K_XW D^-1/2,
+
+which is large where the k clusters hang together better than their parts do. The objective cannot be compared between
+bandwidths. A narrow kernel can also set apart a few outliers, or a mixture of both labellings: see the numbers.
+
+Source: the ratio (1 - lambda_{k+1}) / (1 - lambda_k) of Peng, Sun, Zanetti, "Partitioning well-clustered graphs", 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.evaluation import Evaluation
+from kdrbench.evaluation.gram import gram_operator
+from kdrbench.kernels import Combination, Gaussian, Kernel, median_distance
+from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms.embedding import degree_scaling, spectral_embedding
+from kdrbench.paradigms.reduced import ReducedObjective
+from kdrbench.paradigms.task import ClusteringTask, Task
+from kdrbench.solvers import Monitor, Solver, make_start
+
+FRACTIONS = (0.5, 0.25, 0.177, 0.125, 0.0884, 0.0625, 0.0442)
+_RANDOM, _KEPT = 3, 3
+# What is narrower: an eighth of the bandwidth.
+_NARROWER = 0.125
+# 1 - lambda of clusters that are not connected is rounding.
+_LEAST = 1e-12
+
+
+class Bandwidth(NamedTuple):
+    """A bandwidth's kernel, the W found with it, and its relative eigengap."""
+
+    kernel: Kernel | Combination
+    projection: FloatArray
+    eigengap: float
+
+
+def relative_eigengap(task: ClusteringTask, kernel: Gaussian, projection: FloatArray) -> float:
+    """Return the relative eigengap at W, or -1 where a sample has no neighbour, so that D^-1/2 does not exist."""
+    asked = task.evaluation or Evaluation()
+    gram = gram_operator(kernel, task.features @ projection, asked)
+    scaling = degree_scaling(gram)
+    if scaling is None:
+        return -1.0
+    values, _ = spectral_embedding(gram, task.n_classes + 1, scaling=scaling, centred=False, tolerance=asked.tolerance)
+    return float((values[-2] - values[-1]) / max(1.0 - values[-2], _LEAST))
+
+
+def searched_bandwidth(
+    task: Task,
+    solver: Solver,
+    n_components: int,
+    monitor: Callable[[], Monitor],
+    rng: np.random.Generator,
+) -> Bandwidth:
+    """Return the candidate of the largest relative eigengap; random starts are drawn from ``rng``.
+
+    Raises ``InputError`` where there are labels to choose by, where there are no more samples than clusters, or where
+    all candidates are too narrow.
+    """
+    if not isinstance(task, ClusteringTask):
+        raise InputError("sigma 'search' is for clusters; supervised learning has labels to choose by")
+    if len(task.features) <= task.n_classes:
+        raise InputError(f"sigma 'search' needs more samples than clusters, got {len(task.features)}")
+    median = median_distance(task.features)
+    widest = task.first_problem(Gaussian(FRACTIONS[0] * median))
+    kept = [make_start("random", widest, n_components, rng) for _ in range(_RANDOM)]
+    best: Bandwidth | None = None
+    for fraction in FRACTIONS:
+        kernel = Gaussian(fraction * median)
+        start = make_start("surrogate", task.first_problem(kernel), n_components, rng)
+        found = [task.learn(kernel, solver, point, monitor).projection for point in (start, *kept)]
+        judged = [Bandwidth(kernel, point, relative_eigengap(task, kernel, point)) for point in found]
+        judged.sort(key=lambda candidate: -candidate.eigengap)
+        kept = [candidate.projection for candidate in judged[:_KEPT]]
+        if judged[0].eigengap >= 0.0 and (best is None or judged[0].eigengap > best.eigengap):
+            best = judged[0]
+    if best is None:
+        raise InputError("sigma 'search' found no bandwidth with which every sample has a neighbour; give a number")
+    return best
+
+
+def narrower_embedding(task: ClusteringTask, kernel: Gaussian, projection: FloatArray) -> FloatArray | None:
+    """Return the embedding at W with an eighth of the bandwidth; ``None`` where its degrees do not exist."""
+    narrow = Gaussian(_NARROWER * kernel.sigma)
+    reduced = ReducedObjective(task.alternation, task.features, narrow, task.guidance, evaluation=task.evaluation)
+    return reduced.embedding(projection) if reduced.is_comparable(projection) else None

@@ -1,0 +1,85 @@
+"""Warnings where an alternative clustering is doubtful, and the bandwidth that is searched."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.metrics import normalized_mutual_info_score
+
+from kdrbench.datasets import Standardiser, synthetic
+from kdrbench.errors import InputError
+from kdrbench.estimators import InterpretableKDR
+from kdrbench.kernels import median_distance
+from kdrbench.paradigms.bandwidth import FRACTIONS
+
+
+def data(maker, seed, n_samples=400):
+    features, labels = maker(n_samples, np.random.default_rng(seed))
+    return Standardiser.fit(features).transform(features), *labels.T
+
+
+def alternative(features, given, **options):
+    """Fit and return the model and the texts of its warnings."""
+    model = InterpretableKDR(2, paradigm="alternative", random_state=0, **options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(features, given)
+    return model, [str(warning.message) for warning in caught]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_moons_that_the_median_bandwidth_hides_are_warned_of_and_found_by_the_search(seed):
+    features, given, sought = data(synthetic.two_pairs_of_moons, seed)
+    missed, texts = alternative(features, given)
+    assert normalized_mutual_info_score(sought, missed.labels_) < 0.65
+    assert any("the clusters depend on the bandwidth: with an eighth of sigma = 2." in text for text in texts)
+    found, texts = alternative(features, given, kernel_params={"sigma": "search"})
+    assert normalized_mutual_info_score(sought, found.labels_) > 0.9
+    assert normalized_mutual_info_score(given, found.labels_) < 0.05
+    assert not any("bandwidth" in text for text in texts)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_four_gaussians_are_found_without_a_warning_and_by_the_search(seed):
+    features, given, sought = data(synthetic.gaussians_on_a_rectangle, seed)
+    for options in ({}, {"kernel_params": {"sigma": "search"}}):
+        model, texts = alternative(features, given, **options)
+        assert normalized_mutual_info_score(sought, model.labels_) > 0.9
+        assert not texts
+
+
+def test_starts_that_disagree_are_warned_of_with_their_numbers():
+    features, given, _ = data(synthetic.two_pairs_of_moons, 0)
+    _, texts = alternative(features, given)
+    (text,) = (text for text in texts if "starts disagree" in text)
+    assert text.startswith("the 4 starts disagree: objectives from 0.89")
+    assert "NMI of their clusters with the best from 0." in text
+    # One start has nothing to disagree with.
+    _, texts = alternative(features, given, start="surrogate")
+    assert not any("disagree" in text for text in texts)
+
+
+def test_the_default_start_is_multistart_for_alternatives_alone():
+    features, given, _ = data(synthetic.two_pairs_of_moons, 1, 120)
+    default, _ = alternative(features, given)
+    several, _ = alternative(features, given, start="multistart", n_init=4)
+    single, _ = alternative(features, given, start="surrogate")
+    np.testing.assert_array_equal(default.components_, several.components_)
+    assert default.objective_ >= single.objective_
+    one, other = (InterpretableKDR(2, start=start).fit(features, given) for start in (None, "surrogate"))
+    np.testing.assert_array_equal(one.components_, other.components_)
+
+
+def test_the_bandwidth_is_one_of_the_candidates_and_a_share_can_be_named():
+    features, given, _ = data(synthetic.gaussians_on_a_rectangle, 0, 120)
+    found, _ = alternative(features, given, kernel_params={"sigma": "search"})
+    shares = np.array(FRACTIONS) * median_distance(features)
+    assert np.abs(shares / found.kernel_.sigma - 1.0).min() < 1e-12
+    named, _ = alternative(features, given, kernel_params={"sigma": "0.25 median"})
+    assert named.kernel_.sigma == pytest.approx(0.25 * median_distance(features), rel=1e-12)
+
+
+def test_labels_need_no_search():
+    features, given, _ = data(synthetic.gaussians_on_a_rectangle, 0, 60)
+    with pytest.raises(InputError, match="sigma 'search' is for clusters; supervised learning has labels"):
+        InterpretableKDR(2, kernel_params={"sigma": "search"}).fit(features, given)
