@@ -16,7 +16,7 @@ WINE, CANCER, FACE, MNIST = (178, 13, 4), (683, 9, 5), (624, 960, 20), (10000, 7
 
 def estimate(shape, method, kernel=GAUSSIAN, paradigm="supervised"):
     """About how long a run of such a method takes."""
-    definition = {"n_rows": None, "n_components": shape[2], "paradigm": paradigm}
+    definition = {"n_rows": None, "n_components": shape[2], "paradigm": paradigm, "parameters": {}}
     definition |= {"method": {"method": method}, "kernel": kernel}
     return estimated_seconds(definition, SimpleNamespace(n_samples=shape[0], n_features=shape[1]))
 

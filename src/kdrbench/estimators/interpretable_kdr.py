@@ -15,11 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.estimators.common import N_JOBS, evaluation_of, exactly, kernel_of, known_samples, starting_points
-from kdrbench.estimators.doubts import doubts
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task, learn_from_all
-from kdrbench.paradigms.bandwidth import searched_bandwidth
+from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
 from kdrbench.parameters import (
     COUNT,
     OPTIONS,

@@ -1,4 +1,4 @@
-"""A Gaussian's bandwidth for a clustering, chosen without labels, and a test of whether one hides structure.
+"""A Gaussian's bandwidth for a clustering, chosen without labels, and when a clustering is doubtful.
 
 Candidates are fractions of the median distance, from a half downwards. At each one the alternation starts from Phi_0
 and from what was found at the candidate before, and all are judged by the relative eigengap
@@ -13,25 +13,28 @@ Source: the ratio (1 - lambda_{k+1}) / (1 - lambda_k) of Peng, Sun, Zanetti, "Pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation
 from kdrbench.evaluation.gram import gram_operator
 from kdrbench.kernels import Combination, Gaussian, Kernel, median_distance
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.embedding import degree_scaling, spectral_embedding
+from kdrbench.paradigms.embedding import cluster_rows, degree_scaling, spectral_embedding
 from kdrbench.paradigms.reduced import ReducedObjective
-from kdrbench.paradigms.task import ClusteringTask, Task
+from kdrbench.paradigms.task import ClusteringTask, Learned, Task
 from kdrbench.solvers import Monitor, Solver, make_start
 
 FRACTIONS = (0.5, 0.25, 0.177, 0.125, 0.0884, 0.0625, 0.0442)
 _RANDOM, _KEPT = 3, 3
 # What is narrower: an eighth of the bandwidth.
 _NARROWER = 0.125
+# Below this agreement two clusterings differ; objectives of starts that agree are within a hundredth.
+_AGREED, _EQUAL = 0.95, 0.01
 # 1 - lambda of clusters that are not connected is rounding.
 _LEAST = 1e-12
 
@@ -94,3 +97,41 @@ def narrower_embedding(task: ClusteringTask, kernel: Gaussian, projection: Float
     narrow = Gaussian(_NARROWER * kernel.sigma)
     reduced = ReducedObjective(task.alternation, task.features, narrow, task.guidance, evaluation=task.evaluation)
     return reduced.embedding(projection) if reduced.is_comparable(projection) else None
+
+
+def doubts(
+    task: Task, kernel: Kernel | Combination, outcomes: Sequence[Learned], *, searched: bool = False
+) -> Iterator[str]:
+    """Yield a sentence for each reason to doubt the first of these outcomes, which is the best.
+
+    Starts disagree where a clustering that is at most a hundredth worse differs (NMI below .95), or where one is worse
+    by more. A bandwidth that was not ``searched`` is doubtful if the same projection has other clusters with an eighth
+    of it.
+    """
+    best = outcomes[0].clustering
+    if best is None or not isinstance(task, ClusteringTask):
+        return
+    objectives = [outcome.objective for outcome in outcomes]
+    overlaps = [_agreement(best.labels, other.clustering.labels) for other in outcomes[1:] if other.clustering]
+    spread = (objectives[0] - objectives[-1]) / max(abs(objectives[0]), abs(objectives[-1]))
+    if overlaps and (spread > _EQUAL or min(overlaps) < _AGREED):
+        yield (
+            f"the {len(outcomes)} starts disagree: objectives from {objectives[-1]:.4g} to {objectives[0]:.4g} "
+            f"(the best is kept), NMI of their clusters with the best from {min(overlaps):.2f} to "
+            f"{max(overlaps):.2f}; try more (start='multistart', n_init) or another bandwidth"
+        )
+    if isinstance(kernel, Gaussian) and not searched:
+        narrow = narrower_embedding(task, kernel, outcomes[0].projection)
+        overlap = 1.0 if narrow is None else _agreement(best.labels, cluster_rows(narrow))
+        if overlap < _AGREED:
+            yield (
+                f"the clusters depend on the bandwidth: with an eighth of sigma = {kernel.sigma:.3g} the same "
+                f"projection has others (NMI {overlap:.2f}); finer structure may be hidden, try "
+                "kernel_params={'sigma': 'search'}"
+            )
+
+
+def _agreement(first: NDArray[Any], second: NDArray[Any]) -> float:
+    from sklearn.metrics import normalized_mutual_info_score
+
+    return float(normalized_mutual_info_score(first, second, average_method="geometric"))

@@ -50,7 +50,8 @@ class Clustering:
 
     ``labels`` are k-means clusters of the rows of ``embedding`` (n x k), computed when they are first used.
     ``objective`` is that of W with its U, as after a round, and ``gamma`` is made of that U. ``problem`` is what W
-    solved last (with U and D of the W before), ``result`` the solver's result on it. ``uses_degrees`` is false where D^-1/2 did not exist or was not requested.
+    solved last (with U and D of the W before), ``result`` the solver's result on it. ``uses_degrees`` is false where
+    D^-1/2 did not exist or was not requested.
     """
 
     projection: FloatArray

@@ -95,9 +95,8 @@ def experiment_tables(config: Config, name: str) -> list[Report]:
         return []
     if system == KPCA_TRICK:
         return [Report(table, KPCA_TRICK, of_one) for table in table_names(name, experiment["learners"])]
-    figures = [figure for figure in experiment_figures(config, name) if figure.kind in _ON_PAGES]
-    shown = of_one + (_redrawn(config, name) if system == IKDR else ())
-    return [Report(name, system, shown, tuple(figure.name for figure in figures))]
+    figures = tuple(figure.name for figure in experiment_figures(config, name) if figure.kind in _ON_PAGES)
+    return [Report(name, system, of_one + (_redrawn(config, name) if system == IKDR else ()), figures)]
 
 
 def _redrawn(config: Config, name: str) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from kdrbench.solvers import IterationMonitor, build_solver, make_start
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.ikdr.baseline_run import make_baseline_run
 from kdrbench.stages.ikdr.clustering_run import make_clustering_run
-from kdrbench.stages.ikdr.definition import CellDefinition, whole, with_hidden_labels
+from kdrbench.stages.ikdr.definition import CellDefinition
+from kdrbench.stages.ikdr.folds import whole, with_hidden_labels
 from kdrbench.stages.ikdr.scores import normalised_mutual_information
 from support.configs import ikdr_config
 from support.one_batch import arrays_in, context_of, files_in, referee_in, run_batch

@@ -23,6 +23,8 @@ _NAMES = {
         "ism_published": "ism",
         "ism_published_1_d": "ism",
         "ism_2018": "ism2018",
+        # Of experiments that follow a published protocol.
+        "dg_greedy": "dg",
         # Baselines are named by what is done before the classifier or the clustering.
         "svm": "none",
         "pca_svm": "pca",
