@@ -127,7 +127,7 @@ def test_no_solver_depends_on_another_through_what_all_share(module):
 
 def test_clusterings_depend_on_what_scores_them_and_supervised_runs_do_not():
     supervised, clustering, _ = (set(sources_of([module]).modules) for module in RUNS)
-    own = {"kdrbench.stages.ikdr.clustering_run", "kdrbench.stages.ikdr.rounds", "kdrbench.paradigms.reduced"}
+    own = {"kdrbench.stages.ikdr.clustering_run", "kdrbench.stages.ikdr.rounds"}
     assert own <= clustering
     assert not own & supervised
     assert {"kdrbench.stages.ikdr.definition", "kdrbench.stages.ikdr.scores"} <= clustering & supervised
