@@ -57,7 +57,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     kernel_params : dict or None
         Options of the family, for instance ``{"sigma": 2.0}`` or ``{"sigma": "0.1 median"}``; those left out have the
         family's defaults. ``{"sigma": "search"}`` chooses a Gaussian's bandwidth for clusters
-        (:mod:`kdrbench.paradigms.bandwidth`), which takes some thirty alternations and needs no ``start``. A
+        (:mod:`kdrbench.paradigms.bandwidth`), which takes sixty alternations and needs no ``start``. A
         combination's ``{"members": [...], "weights": "alignment"}`` learns its weights from the labels.
     paradigm : {"supervised", "unsupervised", "semi_supervised", "alternative"}
         What is learned from: y holds class labels (one column or several) or continuous targets; nothing; expert
