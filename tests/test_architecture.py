@@ -112,4 +112,5 @@ def defining(module, name, names):
 
 def test_few_modules_serve_a_single_other_one():
     single = [name for name, users in importers().items() if len(users) == 1]
-    assert len(single) <= 48, sorted(single)
+    # The share that 46 of 205 modules were: files on one subject that a list or a registry joins.
+    assert len(single) <= 0.225 * len(importers()), sorted(single)
