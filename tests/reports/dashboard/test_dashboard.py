@@ -14,9 +14,10 @@ from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.reports.dashboard.bars import claims_of, shares_of
 from kdrbench.reports.dashboard.overview import checks_of, counts_of, endings_of
-from kdrbench.reports.dashboard.page import interval, pack, read_parts, sort_key
+from kdrbench.reports.dashboard.page import pack, read_parts, sort_key
 from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, run_data
 from kdrbench.reports.ledger.published_vs_ours import compare, comparison_csv, comparisons_from_csv
+from kdrbench.reports.ledger.published_vs_ours import interval_text as interval
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page
 from support.report_rows import kpca_run, run
 

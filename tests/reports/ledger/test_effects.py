@@ -62,7 +62,7 @@ def test_ratios_of_times_are_judged_as_factors_and_bounds_as_bounds():
 
 def test_costs_are_relative_to_the_references():
     found = effect_of(printed(-1201.0), printed(-1311.0), Difference(0.08, 0.07, 0.09), "cost")
-    assert (found.effect, found.words) == (Effect.YES, "printed +8.39 %, ours +8.00 % (+7.00 % to +9.00 %)")
+    assert (found.effect, found.words) == (Effect.YES, "printed +8.39 %, ours +8 % (+7 % to +9 %)")
     # Rounding decides nothing.
     assert judged(-1310.0, -1310.0, Difference(1e-9, 0.9e-9, 1.1e-9), "cost") is Effect.IN_NEITHER
 

@@ -65,7 +65,7 @@ def test_an_effect_of_cost_comes_out_as_published_and_is_gone_between_converged_
     cost = found(lines, "wine", "dg", "cost")
     assert (cost.effect, cost.converged_effect) == (Effect.YES, Effect.GONE)
     assert cost.effect_words.startswith("printed +8.39 %, ours +8.4")
-    assert cost.converged_words == "printed +8.39 %, ours +0.00 %"
+    assert cost.converged_words == "printed +8.39 %, ours 0 %"
     # ISM is what others are compared with.
     assert (found(lines, "wine", "ism", "cost").effect, found(lines, "wine", "ism", "cost").effect_words) == ("", "")
 

@@ -182,7 +182,9 @@ def test_csv_and_page_hold_every_line(comparisons):
 
 def test_the_projects_experiments_have_a_cell_for_every_published_number():
     config = whole_config()
-    missing = [one for one in compare({"ikdr": RUNS[:0]}, config) if one.why == NO_EXPERIMENT and not one.experiment]
+    # What is said in words needs runs, not cells.
+    lines = [one for one in compare({"ikdr": RUNS[:0]}, config) if one.setting not in ("iterations", "complexity")]
+    missing = [one for one in lines if one.why == NO_EXPERIMENT and not one.experiment]
     assert missing == []
     assert {one.paper for one in compare({"ikdr": RUNS[:0]}, config)} == {"neurips2019", "ismplus"}
 

@@ -157,7 +157,7 @@ def labelled(**names):
         ),
         (
             ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"split": "folds", "folds": 5},
-            "clusters of training rows say nothing of test rows, so an alternative experiment needs",
+            "clusters of training rows say nothing of test rows, so alternative experiments need",
         ),
         (
             {"paradigm_params": {"centered": True}},

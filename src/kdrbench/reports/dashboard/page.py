@@ -22,12 +22,11 @@ from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.effects import EFFECT_RULES
-from kdrbench.reports.ledger.published_vs_ours import labels_of, place_label
+from kdrbench.reports.ledger.published_vs_ours import interval_text, labels_of, place_label
 from kdrbench.reports.records import Config
-from kdrbench.reports.tables.cells import FORMATS
 from kdrbench.reports.tables.html import provenance
 from kdrbench.reports.tables.labels import METRIC_TITLES
-from kdrbench.reports.tables.numbers import PLUS_MINUS, quantity
+from kdrbench.reports.tables.numbers import PLUS_MINUS
 from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.table import Entry, Table
 from kdrbench.reports.tables.verdicts import VERDICT_RULES
@@ -91,7 +90,7 @@ def render_dashboard(
         percent=percent_label,
         sort_key=order_of,
         slug=slug,
-        interval=interval,
+        interval=interval_text,
         labels_of=labels_of,
         place=place_label,
     )
@@ -122,14 +121,6 @@ def render_dashboard(
             ),
         },
     )
-
-
-def interval(one: Comparison) -> str:
-    """Return the confidence interval in the unit in which the number is printed, or nothing where there is none."""
-    if one.low is None or one.high is None:
-        return ""
-    shown = FORMATS.get(one.metric, quantity)
-    return f"{shown(one.low, None)} to {shown(one.high, None)}"
 
 
 def slug(name: str) -> str:

@@ -24,7 +24,16 @@ from kdrbench.reports.tables.numbers import rounded
 POINTS_OF_A_TRACE = 50
 # Columns by what they are about, in the order in which the details show them; all that no group names is provenance.
 _GROUPS = {
-    "Result": ("cost", "mean_cost", "quality", "feasibility", "stationarity"),
+    "Result": (
+        "cost",
+        "mean_cost",
+        "quality",
+        "train_accuracy",
+        "feasibility",
+        "stationarity",
+        "curvature",
+        "optimality",
+    ),
     "Work": (
         "iterations",
         "n_starts",

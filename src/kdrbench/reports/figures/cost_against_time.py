@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from kdrbench.reports.figures.making import Source
 
 _CAPTION = (
-    "How far each solver is above the lowest cost that any of them saw in the run, (cost - best) / |best|, as "
-    "{passes}. Thin lines are runs, the thick line their median at each place and the band their quartiles, dashed "
-    "for converged variants; a full mark ends a run that came to its own end, a cross one that was stopped; failed "
-    "runs are left out. {counted}"
+    "How far the lowest cost so far of each solver is above the lowest that any of them saw in the run, "
+    "(cost - best) / |best|, as {passes}. Thin lines are runs, the thick line their median at each place and the band "
+    "their quartiles, dashed for converged variants; a full mark ends a run that came to its own end, a cross one that "
+    "was stopped; failed runs are left out. {counted}"
 )
 
 

@@ -12,9 +12,10 @@ from itertools import product
 
 from kdrbench.reports.figures.chart import COLOURS, Line, Symbol
 from kdrbench.reports.records import Config
-from kdrbench.reports.tables.labels import CONVERGED, is_converged
+from kdrbench.reports.tables.labels import CONVERGED, stem_of
 
-_SUFFIX = f"_{CONVERGED}"
+# Of converged variants that leave saddles, beside those that do not.
+_ESCAPING = (Line.LONG_DASHED, Symbol.STAR)
 # Of each round of the colours: line and symbol of a method, then of its converged variant.
 _ROUNDS = (
     ((Line.SOLID, Symbol.DOT), (Line.DASHED, Symbol.SQUARE)),
@@ -79,9 +80,9 @@ def styles_of(solvers: Iterable[str]) -> dict[str, Style]:
     names = list(solvers)
     places: dict[str, tuple[int, int]] = _SOLVERS | _LOW_RANK
     free = [place for place in product(range(len(_ROUNDS)), range(len(COLOURS))) if place not in _SOLVERS.values()]
-    unplaced = [name for name in dict.fromkeys(_method(name) for name in names) if name not in places]
+    unplaced = [name for name in dict.fromkeys(stem_of(name) for name in names) if name not in places]
     places |= {name: free[count % len(free)] for count, name in enumerate(unplaced)}
-    return {name: _style(places[_method(name)], converged=is_converged(name)) for name in names}
+    return {name: _style(name, places[stem_of(name)]) for name in names}
 
 
 def kernel_colours(kernels: Iterable[str]) -> dict[str, int]:
@@ -99,11 +100,8 @@ def shown_solver(experiment: Config) -> str:
     return _SHOWN if _SHOWN in solvers else str(solvers[0])
 
 
-def _method(name: str) -> str:
-    return name.removesuffix(_SUFFIX)
-
-
-def _style(place: tuple[int, int], *, converged: bool) -> Style:
+def _style(name: str, place: tuple[int, int]) -> Style:
     number, colour = place
-    line, symbol = _ROUNDS[number][converged]
-    return Style(colour, line, symbol)
+    plain, converged = _ROUNDS[number]
+    looks = {"": plain, CONVERGED: converged}
+    return Style(colour, *looks.get(name.removeprefix(stem_of(name)).lstrip("_"), _ESCAPING))

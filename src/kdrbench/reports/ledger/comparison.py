@@ -14,6 +14,8 @@ from kdrbench.reports.tables.verdicts import Compared, Verdict
 NO_EXPERIMENT = "no experiment that was run has this cell"
 # What is written where a number differs, or is only close, and readings.toml gives no reason.
 UNEXPLAINED = "no reason is known"
+# Where folds were drawn once.
+NO_SPREAD = "how this mean varies is not known: no experiment with partitions was run"
 Axes = dict[str, str]
 
 
@@ -120,4 +122,5 @@ def in_unit(compared: Compared, unit: float) -> str:
 
 def _why(compared: Compared) -> str:
     unlike = compared.verdict in (Verdict.DIFFERS, Verdict.CLOSE)
-    return compared.why or (UNEXPLAINED if unlike else "")
+    unknown = NO_SPREAD if unlike and compared.error is None and compared.ours.counted > 1 else ""
+    return "; ".join(filter(None, (compared.why or (UNEXPLAINED if unlike else ""), unknown)))

@@ -177,5 +177,6 @@ def _words(difference: float, metric: str, before: str = "") -> str:
     if metric in _RATIOS:
         factor = math.exp(difference)
         return f"{before}x {factor:.3g}"
-    digits = 2 if metric == "cost" else 1
-    return f"{before}{100.0 * difference:+.{digits}f} %" if metric != "nmi" else f"{before}{difference:+.3f}"
+    if metric == "cost":
+        return f"{before}{100.0 * difference:+.3g} %" if abs(difference) > TIE else f"{before}0 %"
+    return f"{before}{difference:+.3f}" if metric == "nmi" else f"{before}{100.0 * difference:+.1f} points"

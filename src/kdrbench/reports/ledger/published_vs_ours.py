@@ -19,8 +19,10 @@ from kdrbench.reports.ledger.kernel_lines import kpca_lines, low_rank_lines
 from kdrbench.reports.ledger.text_lines import text_lines
 from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, experiments_of
 from kdrbench.reports.tables import low_rank
+from kdrbench.reports.tables.cells import FORMATS
 from kdrbench.reports.tables.html import render
 from kdrbench.reports.tables.labels import METRIC_TITLES, dataset_label, kernel_label, low_rank_label, method_label
+from kdrbench.reports.tables.numbers import quantity
 from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.table import csv_text
 from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict
@@ -50,7 +52,7 @@ def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]
 
 def unexplained(comparisons: Iterable[Comparison]) -> list[Comparison]:
     """Return the numbers that differ, or are only close, for no reason that is known."""
-    return [one for one in comparisons if one.first and one.why == UNEXPLAINED]
+    return [one for one in comparisons if one.first and one.why.startswith(UNEXPLAINED)]
 
 
 def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
@@ -66,7 +68,8 @@ def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
             part = [one for one in of_paper if (one.table, one.setting) == (table, setting)]
             if judged(part):
                 yield f"{name}, {place_label(table)}, {setting}: {_in_words(part)}"
-        yield f"{name}: {_in_words(of_paper)}"
+        rest = len(of_paper) - len(judged(of_paper))
+        yield f"{name}: {_in_words(of_paper)}" + (f"; {rest} more are not judged (times, figures)" if rest else "")
         if effects := Counter(one.effect for one in of_paper if one.effect):
             yield f"{name}, effects: " + ", ".join(f"{effects[one]} {one}" for one in EFFECTS)
         if unknown := len(unexplained(of_paper)):
@@ -110,6 +113,7 @@ def comparison_html(comparisons: list[Comparison]) -> str:
         paper=paper_label,
         metrics=METRIC_TITLES,
         place=place_label,
+        interval=interval_text,
     )
 
 
@@ -140,3 +144,11 @@ def _value(name: str, word: str) -> Any:
     if name in ("effect", "converged_effect"):
         return Effect(word)
     return Verdict(word) if name == "verdict" else word
+
+
+def interval_text(one: Comparison) -> str:
+    """Return the confidence interval in the unit in which the number is printed, or nothing where there is none."""
+    if one.low is None or one.high is None:
+        return ""
+    shown = FORMATS.get(one.metric, quantity)
+    return f"{shown(one.low, None)} to {shown(one.high, None)}"

@@ -86,7 +86,7 @@ def _iterations(axes: Axes, runs: pd.DataFrame, config: Config) -> tuple[str, fl
     ended = runs[runs["experiment"].isin(names) & (runs["method"] == axes["method"])]
     counts = ended.loc[ended["status"] == str(Status.CONVERGED), "iterations"].dropna()
     if counts.empty or number is None:
-        return "", None, 0, Verdict.NOT_RUN, ", ".join(names)
+        return "", None, 0, Verdict.NOT_RUN, ""
     inside = int(counts.between(*_ends(number)).sum())
     share = inside / len(counts)
     verdict = Verdict.REPRODUCED if share >= _NEARLY_ALL else Verdict.CLOSE if share >= _HALF else Verdict.DIFFERS

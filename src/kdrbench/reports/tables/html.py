@@ -17,6 +17,12 @@ from kdrbench.reports.tables.cells import n_drifted, n_untimed
 from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.table import Entry, Table, entries
 
+_BY_RULE = "Converged means that the method's own rule was met."
+_OPTIMALITY = (
+    "Of the final projections, evaluated exactly: whether they are stationary to 1e-6, and, where it is known, whether "
+    "a direction of ascent is left (a saddle)."
+)
+
 
 @dataclass(frozen=True)
 class Section:
@@ -54,22 +60,28 @@ def sections_of_runs(runs: pd.DataFrame) -> list[Section]:
     registry = load_registry()
     registered = [registry[name] for name in dict.fromkeys(runs["dataset"]) if name in registry]
     cards = [(entry.title, facts_of(entry)) for entry in registered]
-    return [
+    sections = [
         Section("The data", cards=cards),
-        Section("How the runs ended", _endings(runs), paragraphs=[provenance(runs)]),
+        Section("How the runs ended", _counted(runs, "status"), paragraphs=[_BY_RULE, provenance(runs)]),
     ]
+    if "optimality" in runs and len(
+        judged := runs[runs["optimality"].notna() & (runs["optimality"].astype(str) != "")]
+    ):
+        sections.append(Section("What the referee found", _counted(judged, "optimality"), paragraphs=[_OPTIMALITY]))
+    return sections
 
 
-def _endings(runs: pd.DataFrame) -> Table:
+def _counted(runs: pd.DataFrame, column: str) -> Table:
+    """Return how many runs of each method have each word of a column."""
     # A system without methods or learners is divided by its data sets.
     axis = next(column for column in ("method", "learner", "dataset") if column in runs)
-    statuses = sorted(map(str, runs["status"].unique()))
+    statuses = sorted(map(str, runs[column].unique()))
     rows = [
-        [Entry(method_label(str(method))), *entries(int((group["status"] == status).sum()) for status in statuses)]
+        [Entry(method_label(str(method))), *entries(int((group[column] == status).sum()) for status in statuses)]
         for method, group in runs.groupby(axis, sort=False)
     ]
     titles = [status.replace("_", " ") for status in statuses]
-    return Table("endings", "How the runs ended", [axis.capitalize(), *titles], [rows])
+    return Table(column, "How the runs ended", [axis.capitalize(), *titles], [rows])
 
 
 def provenance(runs: pd.DataFrame) -> str:

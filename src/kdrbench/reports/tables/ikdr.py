@@ -119,12 +119,12 @@ def _place(cell: IkdrCell) -> str:
 
 def _warnings(cells: list[IkdrCell]) -> list[str]:
     """Return why times of the table need care."""
-    marked = [cell.ours for cell in cells if cell.ours.warning]
+    times = [cell.ours for cell in cells if cell.metric == "time_s"]
+    marked = [cell for cell in times if cell.warning]
     untimed = sum(cell.warning == UNTIMED for cell in marked)
     reasons = [UNTIMED] if untimed else []
     if drifted := len(marked) - untimed:
-        times = sum(cell.metric == "time_s" for cell in cells)
-        reasons.append(f"in {drifted} of {times} times the speed of the cores drifted by more than 10 %")
+        reasons.append(f"in {drifted} of {len(times)} times the speed of the cores drifted by more than 10 %")
     return [f"{WARNED} Times to be taken with care: {'; '.join(reasons)}."] if reasons else []
 
 

@@ -6,7 +6,8 @@ from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.records import NO_KERNEL
 
 CONVERGED = "converged"
-_SUFFIX = f"_{CONVERGED}"
+# Suffixes of names: how a method is run that has a published variant too.
+_VARIANTS = (CONVERGED, "escaping")
 # What a cell shows that no run could fill.
 NO_CELL = "-"
 METRIC_TITLES = {
@@ -30,6 +31,7 @@ _METHODS = {
     "kernel_pca_svm": "KPCA + SVM",
     "spectral_clustering": "SC",
     "pca_spectral_clustering": "PCA + SC",
+    "label_spreading": "Label spreading",
 }
 _KERNELS = {
     NO_KERNEL: "Baselines",
@@ -64,14 +66,19 @@ def kernel_label(name: str) -> str:
 
 def method_label(name: str) -> str:
     """Return a solver's or baseline's name as tables and figures print it: ``dg_converged`` is "DG, converged"."""
-    label = method_alone(name)
-    return f"{label}, {CONVERGED}" if is_converged(name) else label
+    label, stem = method_alone(name), stem_of(name)
+    return label if stem == name else f"{label}, {name.removeprefix(stem)[1:]}"
 
 
 def method_alone(name: str) -> str:
     """Return the name of the method without its variant."""
-    method = name.removesuffix(_SUFFIX)
+    method = stem_of(name)
     return _METHODS.get(method, method.upper().replace("_", " "))
+
+
+def stem_of(name: str) -> str:
+    """Return the name without its variant: ``dg`` of ``dg_converged`` and of ``dg_escaping``."""
+    return next((name.removesuffix(f"_{one}") for one in _VARIANTS if name.endswith(f"_{one}")), name)
 
 
 def low_rank_label(method: str) -> str:
@@ -85,8 +92,8 @@ def learner_name(learner: str, variant: str) -> str:
 
 
 def is_converged(name: str) -> bool:
-    """Return whether the name is that of a converged variant."""
-    return name.endswith(_SUFFIX)
+    """Return whether the name is that of a converged variant, one that leaves saddles included."""
+    return stem_of(name) != name
 
 
 def by_method(methods: list[str]) -> list[str]:

@@ -17,6 +17,7 @@ from kdrbench.reports.records import (
     LOW_RANK,
     Config,
     controls_of,
+    is_redrawn,
     read_runs,
     stage_table,
     system_of,
@@ -28,7 +29,8 @@ from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
 from kdrbench.reports.tables.low_rank import low_rank_table, measured_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
-from kdrbench.reports.tables.partitions import Partitions
+from kdrbench.reports.tables.partitions import Partitions, spread_table
+from kdrbench.reports.tables.published_numbers import printed_table
 from kdrbench.reports.tables.size_series import complexity_table, size_series
 from kdrbench.reports.tables.table import Entry, Table, entries
 
@@ -70,7 +72,11 @@ def make_table(report: Report, config: Config, results: Path) -> Page:
 def _ikdr(report: Report, runs: pd.DataFrame, config: Config) -> Page:
     experiment, own = config["experiments"][report.name], runs[runs["experiment"] == report.name]
     cells = compared_cells(own, experiment, controls_of(report.name, config), Partitions(runs, config))
-    return ikdr_table(report.name, cells, experiment), [beside_published(cells), *sections_of_runs(own)]
+    sections = [beside_published(cells)] if printed_table(experiment) else []
+    if is_redrawn(experiment):
+        alone = Partitions(own, {**config, "run": [report.name]})
+        sections.append(Section("How the means vary", spread_table(alone)))
+    return ikdr_table(report.name, cells, experiment), [*sections, *sections_of_runs(own)]
 
 
 def _kpca_trick(report: Report, runs: pd.DataFrame, config: Config) -> Page:

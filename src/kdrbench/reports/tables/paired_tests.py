@@ -169,7 +169,7 @@ def paired_table(tests: list[PairedTest]) -> Table:
             "that allows for overlapping training sets, and its interval: of the gap between objectives relative to "
             "the second one's, else of the mean difference.",
             f"Costs within {SAME_COST:g} of each other, relatively, are tied. Times are those of first solves, of runs "
-            "on cores of their own whose speed did not drift.",
+            "on cores of their own whose speed did not drift; cells with fewer of them than that have no test of time.",
         ],
         n_labels=6,
     )

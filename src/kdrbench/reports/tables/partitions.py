@@ -7,18 +7,20 @@ validation on partitions drawn again; the standard deviation of the means is the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from kdrbench.reports.records import IKDR, Config, experiments_of, is_redrawn
+from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
+from kdrbench.reports.tables.table import Table, entries
 from kdrbench.status import Status
 
 # Two means have a standard deviation, but say next to nothing.
 FEWEST_PARTITIONS = 5
-_NUMBERS = ("cost", "quality", "train_accuracy")
+_TITLES = {"cost": "cost", "quality": "accuracy", "train_accuracy": "training accuracy"}
 # Of whose partitions a rival's mean varies as well, where its own were not drawn again: the same problems on the same
 # rows.
 _INSTEAD = "ism"
@@ -51,12 +53,16 @@ class Partitions:
         for (dataset, kernel, method), cell in runs.groupby(["dataset", "kernel", "method"], sort=False):
             if (cell["status"] == str(Status.FAILED)).any():
                 continue
-            for number in (name for name in _NUMBERS if name in cell):
+            for number in (name for name in _TITLES if name in cell):
                 whole = cell.dropna(subset=[number]).groupby("partition")[number]
                 means = whole.mean()[whole.count() == int(experiment["folds"])]
                 if len(means) >= FEWEST_PARTITIONS:
                     place = _place(experiment, str(dataset), str(kernel), str(method), number)
                     self._spreads.setdefault(place, Spread(float(means.std(ddof=1)), len(means), str(method)))
+
+    def rows(self) -> Iterator[tuple[Place, Spread]]:
+        """Yield every spread that is known with its place."""
+        yield from self._spreads.items()
 
     def of(self, experiment: Mapping[str, Any], dataset: str, kernel: str, method: str, number: str) -> Spread | None:
         """Return how the mean of ``number`` ("cost", "quality") over the folds of an experiment varies.
@@ -76,3 +82,23 @@ def _place(experiment: Mapping[str, Any], dataset: str, kernel: str, method: str
         str(experiment.get("folds")),
         str(experiment.get("components", {}).get(dataset)),
     )
+
+
+def spread_table(partitions: Partitions) -> Table:
+    """Return how each mean varies, as a table."""
+    rows = [
+        entries(
+            (
+                dataset_label(dataset),
+                kernel_label(kernel),
+                method_label(method),
+                _TITLES[number],
+                spread.partitions,
+                f"{spread.error:.3g}",
+            )
+        )
+        for (dataset, kernel, method, number, *_), spread in partitions.rows()
+    ]
+    note = "Standard deviation of the means over partitions drawn again: the standard error of one of them."
+    columns = ["Data", "Kernel", "Method", "Mean of", "Partitions", "Standard deviation"]
+    return Table("spread", "How the means vary", columns, [rows], [note], n_labels=4)

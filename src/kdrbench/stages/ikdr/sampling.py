@@ -45,8 +45,8 @@ def check_split(place: str, experiment: Config) -> None:
     split, folds = split_of(experiment), experiment.get("folds")
     if split is Split.FOLDS and experiment["paradigm"] != SUPERVISED:
         raise ConfigError(
-            f"config: {place}.split is 'folds'; clusters of training rows say nothing of test rows, so an "
-            f"{experiment['paradigm']} experiment needs split: none (all rows, once) or subsets"
+            f"config: {place}.split is 'folds'; clusters of training rows say nothing of test rows, so "
+            f"{experiment['paradigm']} experiments need split: none (all rows, once) or subsets"
         )
     if split is Split.NONE and folds not in (None, 1) and experiment["paradigm"] != SEMI_SUPERVISED:
         raise ConfigError(f"config: {place}.folds is {folds}; with split: none all rows are used once, so leave it out")
