@@ -63,6 +63,9 @@ def test_ratios_of_times_are_judged_as_factors_and_bounds_as_bounds():
 def test_costs_are_relative_to_the_references():
     found = effect_of(printed(-1201.0), printed(-1311.0), Difference(0.08, 0.07, 0.09), "cost")
     assert (found.effect, found.words) == (Effect.YES, "printed +8.39 %, ours +8 % (+7 % to +9 %)")
+    # Printed 3.9 % higher, ours lower by what no digit of the print would show: gone, not reversed.
+    assert judged(-30998.0, -32249.0, Difference(-2e-6, -3e-6, -1e-6), "cost") is Effect.GONE
+    assert judged(-30998.0, -32249.0, Difference(-2e-3, -3e-3, -1e-3), "cost") is Effect.REVERSED
     # Rounding decides nothing.
     assert judged(-1310.0, -1310.0, Difference(1e-9, 0.9e-9, 1.1e-9), "cost") is Effect.IN_NEITHER
 

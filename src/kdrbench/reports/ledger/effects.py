@@ -151,7 +151,8 @@ def effect_of(
 def _judged(printed: float, slack: float, ours: Difference, metric: str, *, at_least: bool) -> Effect:
     half = 0.5 * (ours.high - ours.low)
     seen_in_print = abs(printed) > slack + half
-    seen_in_ours = (ours.low > 0.0 or ours.high < 0.0) and abs(ours.mean) > TIE
+    # What rounding would hide in print is no effect of ours either.
+    seen_in_ours = (ours.low > 0.0 or ours.high < 0.0) and abs(ours.mean) > max(TIE, slack)
     if not seen_in_print:
         return Effect.ONLY_HERE if seen_in_ours and not _same_size(printed, slack, ours, metric) else Effect.IN_NEITHER
     if not seen_in_ours:
