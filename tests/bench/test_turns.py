@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import stat
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -97,7 +98,35 @@ def outlives_b(note):
         time.sleep(0.01)
 
 
+def sockets():
+    """Yield the descriptors of this process's sockets: a method that looks for its line finds it."""
+    for number in range(64):
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(number).st_mode):
+                yield number
+
+
+def floods(note):
+    """Fill the line with questions."""
+    for number in sockets():
+        os.set_blocking(number, False)
+        with suppress(BlockingIOError):
+            while True:
+                os.write(number, b"?" * 4096)
+        os.set_blocking(number, True)
+
+
+def steals(note):
+    """Let a child read the answer to the question."""
+    if os.fork() == 0:
+        for number in sockets():
+            os.read(number, 1)
+        os._exit(0)
+
+
 ACTS = {
+    "floods": floods,
+    "steals": steals,
     "raises": raises,
     "hangs": lambda note: time.sleep(600),
     "leaves": lambda note: os._exit(3),
@@ -185,6 +214,15 @@ def test_a_repeat_that_goes_wrong_leaves_the_first_result_and_the_others_whole(n
     assert log_of(note) == ["a0", "b0", "c0"] * 2 + ["a0", "c0"] * (REPEATS - 1)
     whole = (REPEATS, True)
     assert what_came_out(rows) == [("a", "converged", *whole), ("b", "converged", 0, False), ("c", "converged", *whole)]
+
+
+@pytest.mark.parametrize("act", ["floods", "steals"])
+def test_a_method_that_meddles_with_its_line_stops_nobody(note, tmp_path, monkeypatch, act):
+    # A lost answer is a run that hangs: after so long it is ended.
+    monkeypatch.setattr(guardian, "_LONGEST_EXTRA_S", 0.0)
+    rows = what_came_out(run(batches_of(note, a={"first": act}, b={}, c={}), tmp_path))
+    assert [(method, status) for method, status, *_ in rows] == [(name, "converged") for name in "abc"]
+    assert [repeats for _, _, repeats, _ in rows[1:]] == [REPEATS, REPEATS]
 
 
 def test_a_run_that_is_killed_while_it_waits_keeps_its_first_result(note, tmp_path):

@@ -91,7 +91,8 @@ def test_times_of_disturbed_runs_do_not_count():
     coverage = timed_cells(records(*ours), (TABLE_4,), ("ism",))
     assert coverage.missing == ()
     assert {len(cell.numbers("time_s")) for cell in coverage.cells} == {8}
-    alone = cells("four", "ism", drifted=lambda data, kernel, fold: data == "wine")
+    # One clean fold of ten, or none, is no time of a cell.
+    alone = cells("four", "ism", drifted=lambda data, kernel, fold: data == "wine" and fold > 0)
     (missing,) = timed_cells(records(*alone), (TABLE_4,), ("ism",)).missing
     assert missing.startswith("undisturbed times of NeurIPS 2019, Table 4, supervised: Wine, Gaussian, ISM")
 

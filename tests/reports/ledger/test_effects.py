@@ -53,6 +53,7 @@ def test_ratios_of_times_are_judged_as_factors_and_bounds_as_bounds():
     assert judged(100.0, 1.0, ratio(1.1, 0.8, 1.5), "time_s") is Effect.GONE
     # A rival that was stopped is at least this much slower: nothing is known of the rest.
     assert judged(100.0, 1.0, ratio(20, 20, 20, bound=True), "time_s") is Effect.UNKNOWN
+    assert judged(50400.0, 1.0, ratio(1.0, 1.0, 1.0, bound=True), "time_s") is Effect.UNKNOWN
     assert judged(100.0, 1.0, ratio(20, 20, 20), "time_s") is Effect.SIGN_ONLY
     # "> 3d" against 10 s is at least 25920 times; any larger ratio is as printed.
     bound = effect_of(printed(259200.0, "time_limit"), printed(10.0), ratio(1e6, 9e5, 2e6), "time_s")
@@ -77,26 +78,35 @@ def rows(method, values, column="cost", **columns):
 
 
 def test_ours_is_the_mean_over_the_runs_of_both_with_the_corrected_interval():
-    ism, dg = rows("ism", [(0, -100.0), (1, -110.0), (2, -90.0)]), rows("dg", [(0, -99.0), (1, -107.0), (3, -1.0)])
+    ism, dg = rows("ism", [(0, -100.0), (1, -110.0), (2, -90.0)]), rows("dg", [(0, -99.0), (1, -107.0)])
     found = our_difference(dg, ism, "cost", "cost")
     # Gaps of 1 and 3, relative to 105.
     assert found.mean == pytest.approx(2.0 / 105)
     half = 12.706 * (math.sqrt(2.0) / 105) * math.sqrt(1 / 2 + 18 / 160)
     assert (found.low, found.high) == pytest.approx((found.mean - half, found.mean + half), rel=1e-3)
-    assert our_difference(dg, ism[ism["run"] == 2], "cost", "cost") is None
+    # A fold that one of them lacks leaves nothing to compare.
+    assert our_difference(dg, ism[ism["run"] != 1], "cost", "cost") is None
+    # The last iterate of a run that was stopped is no result.
+    stopped = rows("dg", [(0, -99.0), (1, -107.0)], status="time_limit")
+    assert our_difference(stopped, ism, "cost", "cost") is None
+    assert our_difference(dg, rows("ism", [(0, 0.0), (1, 0.0)]), "cost", "cost") is None
 
 
 def test_only_clean_times_count_and_a_stopped_run_is_a_bound():
     ism = rows("ism", [(0, 0.1), (1, 0.1)], "time_s")
     slow = rows("dg", [(0, 10.0), (1, 10.0)], "time_s")
     assert our_difference(slow, ism, "time_s", "time_s").mean == pytest.approx(math.log(100))
-    for doubt in ({"drifted": True}, {"timed": False}):
+    for doubt in ({"drifted": True}, {"timed": False}, {"contaminated": True}):
         doubtful = rows("dg", [(0, 10.0), (1, 10.0)], "time_s", **doubt)
         assert our_difference(doubtful, ism, "time_s", "time_s") is None
         assert our_difference(slow, doubtful, "time_s", "time_s") is None
     stopped = rows("dg", [(0, 2.0), (1, 2.0)], "time_s", status="time_limit")
     assert our_difference(stopped, ism, "time_s", "time_s").bound
     assert our_difference(slow, stopped, "time_s", "time_s") is None
+    assert our_difference(rows("dg", [(0, 2.0)], "time_s", status="memory_limit"), ism, "time_s", "time_s").bound
+    # Of one run no time is known to better than a fifth.
+    one = our_difference(slow[:1], ism, "time_s", "time_s")
+    assert (one.low, one.high) == pytest.approx((math.log(100 / 1.2), math.log(120)))
 
 
 def test_means_over_independent_draws():

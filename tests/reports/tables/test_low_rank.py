@@ -106,7 +106,9 @@ def test_every_number_of_the_text_is_beside_ours_with_a_verdict(comparisons):
     assert (most.mean, most.verdict) == (500.5, Verdict.DIFFERS)
     (differing,) = found(comparisons, "digits", "von_neumann", "sweeps_least")
     assert (differing.mean, differing.verdict) == (100, Verdict.DIFFERS)
-    assert "the paper does not say which" in none.why
+    # What is reproduced needs no reason, and what differs has one.
+    assert none.why == ""
+    assert "the norm of the stopping rule is not stated" in differing.why
 
 
 def test_sweeps_that_were_used_up_are_a_bound(comparisons):

@@ -9,6 +9,7 @@ from contextlib import suppress
 from kdrbench.bench.isolation.limits import Pauses
 
 _ASK, _GRANT = b"?", b"!"
+_MOST_BYTES = 2**20
 
 
 class Turn:
@@ -28,7 +29,6 @@ class Turn:
         self._waits.begin()
         self._run.send(_ASK)
         self._run.recv(1)
-        self._waits.end()
         # The batch comes to rest before the clock starts.
         os.sched_yield()
 
@@ -42,14 +42,19 @@ class Turn:
 
     def asked(self) -> None:
         """Take note of the run's question; called by the batch."""
-        # Where the other end has gone, the guardian's report says so next.
-        with suppress(ConnectionError):
-            self._batch.recv(1)
+        # Where the other end has gone, the guardian's report says so next. All that is there is read, so that a method
+        # that writes here cannot fill the line.
+        with suppress(ConnectionError, BlockingIOError):
+            self._batch.recv(_MOST_BYTES, socket.MSG_DONTWAIT)
 
     def grant(self) -> None:
-        """Let the run go on, if it still waits; called by the batch."""
-        with suppress(ConnectionError):
-            self._batch.send(_GRANT)
+        """Let the run go on, if it still waits; called by the batch, which never waits itself.
+
+        From here on the guardian counts no more waiting: a run whose grant is lost hangs, and is ended as one.
+        """
+        self._waits.end()
+        with suppress(ConnectionError, BlockingIOError):
+            self._batch.send(_GRANT, socket.MSG_DONTWAIT)
 
     def close_run_end(self) -> None:
         """Leave the run's end to the run."""

@@ -167,7 +167,8 @@ def _judge(pairs: list[PairOfCells]) -> Found:
 
 
 def _holds(pair: PairOfCells) -> bool:
-    return pair.complete and pair.gap <= TIE
+    # A cost at which a run was stopped is not where its method ends.
+    return bool(pair.complete and pair.ended.all() and pair.gap <= TIE)
 
 
 def _intervals(pairs: list[PairOfCells]) -> str:

@@ -143,7 +143,8 @@ def eigenvalue_stopping(records: Records) -> Found:
 
 def _stopped(ours: OwnCell, converged: OwnCell) -> tuple[np.ndarray, np.ndarray]:
     """Return stationarity and relative cost above the converged run, of the runs that have both."""
-    columns = [ours.numbers("stationarity"), ours.numbers("cost"), converged.numbers("cost")]
+    ended = converged.runs[converged.runs["status"] == str(Status.CONVERGED)].set_index("run")["cost"]
+    columns = [ours.numbers("stationarity"), ours.numbers("cost"), ended.dropna()]
     numbers = pd.concat(columns, axis=1, join="inner").to_numpy(float)
     return numbers[:, 0], relative_gaps(numbers[:, 1], numbers[:, 2])
 

@@ -121,6 +121,12 @@ def in_unit(compared: Compared, unit: float) -> str:
 
 
 def _why(compared: Compared) -> str:
-    unlike = compared.verdict in (Verdict.DIFFERS, Verdict.CLOSE)
-    unknown = NO_SPREAD if unlike and compared.error is None and compared.ours.counted > 1 else ""
-    return "; ".join(filter(None, (compared.why or (UNEXPLAINED if unlike else ""), unknown)))
+    """Return the reason of what differs or is only close, and what is to be known of our runs."""
+    ours, number = compared.ours, compared.published
+    notes = [ours.note, ours.warning]
+    if compared.verdict in (Verdict.DIFFERS, Verdict.CLOSE):
+        notes.insert(0, number.why if number and number.why else UNEXPLAINED)
+        notes.append(NO_SPREAD if compared.error is None and ours.counted > 1 else "")
+    elif compared.verdict is not Verdict.REPRODUCED:
+        notes.append(number.why if number else "")
+    return "; ".join(filter(None, notes))

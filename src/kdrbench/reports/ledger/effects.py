@@ -26,7 +26,7 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from kdrbench.reports.tables.cells import Cell, clean_times
+from kdrbench.reports.tables.cells import COMPLETED, Cell, clean_times
 from kdrbench.reports.tables.published_numbers import PublishedNumber
 from kdrbench.reports.tables.significance import corrected_t_interval, share_tested
 from kdrbench.status import Status
@@ -39,6 +39,7 @@ EFFECT_RULES = (
 )
 _RATIOS = frozenset({"time_s", "sweeps", "sweeps_least", "sweeps_most"})
 _SAME_SIZE, _SAME_RATIO = 2.0, math.log(3.0)
+_ONE_TIME = math.log(1.2)
 # Relative differences of costs below this are rounding.
 TIE = 1e-6
 
@@ -83,6 +84,8 @@ def printed_difference(number: PublishedNumber, reference: PublishedNumber, metr
         slack = sum(math.log1p(min(0.99, one.rounding / (one.value or 1.0))) for one in (number, reference))
         return math.log(number.value / reference.value), slack
     size = abs(reference.value) if metric == "cost" else 1.0
+    if size == 0.0:
+        return None
     return (number.value - reference.value) / size, (number.rounding + reference.rounding) / size
 
 
@@ -91,23 +94,33 @@ def our_difference(ours: pd.DataFrame, reference: pd.DataFrame, column: str, met
 
     A reference that was stopped has no time that another could be compared with.
     """
+    all_ours, ended = ours, [*map(str, COMPLETED)]
     if metric == "time_s":
-        ours, reference = clean_times(ours), clean_times(reference)
-        reference = reference[reference["status"] != str(Status.TIME_LIMIT)]
+        ours = clean_times(ours)
+        reference = clean_times(reference)
+        reference = reference[reference["status"].isin(ended)]
+    else:
+        # The last iterate of a run that was stopped is no result.
+        ours, reference = ours[ours["status"].isin(ended)], reference[reference["status"].isin(ended)]
     columns = {"value": _numbers(ours, column), "reference": _numbers(reference, column)}
     both = pd.DataFrame(columns).dropna()
-    if both.empty:
+    if both.empty or (metric != "time_s" and len(both) < len(all_ours)):
         return None
     value, base = both["value"].to_numpy(float), both["reference"].to_numpy(float)
     if metric in _RATIOS:
         if min(value.min(), base.min()) <= 0.0:
             return None
         differences = np.log(value / base)
+    elif metric == "cost" and base.mean() == 0.0:
+        return None
     else:
         differences = (value - base) / (abs(base.mean()) if metric == "cost" else 1.0)
     low, high = corrected_t_interval(differences, share_tested(ours))
-    stopped = ours.loc[ours["run"].isin(both.index), "status"].astype(str).isin([Status.TIME_LIMIT]).any()
-    return Difference(float(differences.mean()), low, high, bound=bool(stopped and metric == "time_s"))
+    if metric == "time_s" and len(both) == 1:
+        # Of one run the spread is not known; no time is known better than this.
+        low, high = low - _ONE_TIME, high + _ONE_TIME
+    stopped = ~ours.loc[ours["run"].isin(both.index), "status"].isin(ended).all()
+    return Difference(float(differences.mean()), low, high, bound=bool(stopped))
 
 
 def _numbers(runs: pd.DataFrame, column: str) -> pd.Series:
@@ -149,20 +162,22 @@ def effect_of(
 
 
 def _judged(printed: float, slack: float, ours: Difference, metric: str, *, at_least: bool) -> Effect:
+    if ours.bound and ours.mean < printed:
+        # Nothing is known of how much larger it is.
+        return Effect.YES if _same_size(printed, slack, ours, metric) else Effect.UNKNOWN
     half = 0.5 * (ours.high - ours.low)
     seen_in_print = abs(printed) > slack + half
-    # What rounding would hide in print is no effect of ours either.
-    seen_in_ours = (ours.low > 0.0 or ours.high < 0.0) and abs(ours.mean) > max(TIE, slack)
+    # What no digit of the print would show is no effect of ours either.
+    hidden = max(TIE, slack) if metric == "cost" else TIE
+    seen_in_ours = (ours.low > 0.0 or ours.high < 0.0) and abs(ours.mean) > hidden
     if not seen_in_print:
         return Effect.ONLY_HERE if seen_in_ours and not _same_size(printed, slack, ours, metric) else Effect.IN_NEITHER
     if not seen_in_ours:
         return Effect.GONE
     if (printed > 0) != (ours.mean > 0):
         return Effect.REVERSED
-    larger_is_fine, smaller_is_open = at_least and ours.mean > printed, ours.bound and ours.mean < printed
-    if larger_is_fine or _same_size(printed, slack, ours, metric):
-        return Effect.YES
-    return Effect.UNKNOWN if smaller_is_open else Effect.SIGN_ONLY
+    larger_is_fine = at_least and ours.mean > printed
+    return Effect.YES if larger_is_fine or _same_size(printed, slack, ours, metric) else Effect.SIGN_ONLY
 
 
 def _same_size(printed: float, slack: float, ours: Difference, metric: str) -> bool:

@@ -18,7 +18,7 @@ from kdrbench.reports.tables.verdicts import Verdict
 from kdrbench.status import Status
 
 # Of an exponent: what an interval may miss the printed one by, and what is called close.
-_NEAR, _CLOSE = 0.1, 0.5
+_NEAR, _CLOSE, _WIDEST = 0.1, 0.25, 1.0
 # Shares of runs within a range of iterations.
 _NEARLY_ALL, _HALF = 0.9, 0.5
 _AXES = {"exponent_n": "n_train", "exponent_d": "n_features", "exponent_q": "n_components"}
@@ -84,10 +84,12 @@ def _printed_experiments(config: Config) -> list[str]:
 def _iterations(axes: Axes, runs: pd.DataFrame, config: Config) -> tuple[str, float | None, int, Verdict, str]:
     names, number = _printed_experiments(config), find_published(**axes)
     ended = runs[runs["experiment"].isin(names) & (runs["method"] == axes["method"])]
-    counts = ended.loc[ended["status"] == str(Status.CONVERGED), "iterations"].dropna()
+    counts = ended.loc[ended["status"] != str(Status.FAILED), "iterations"].dropna()
+    # What was stopped took at least as many, and ends nowhere within.
+    own_end = ended.loc[counts.index, "status"] == str(Status.CONVERGED)
     if counts.empty or number is None:
         return "", None, 0, Verdict.NOT_RUN, ""
-    inside = int(counts.between(*_ends(number)).sum())
+    inside = int((counts.between(*_ends(number)) & own_end).sum())
     share = inside / len(counts)
     verdict = Verdict.REPRODUCED if share >= _NEARLY_ALL else Verdict.CLOSE if share >= _HALF else Verdict.DIFFERS
     words = f"median {counts.median():g} ({counts.min():g} to {counts.max():g}), {inside} of {len(counts)} within"
@@ -115,9 +117,11 @@ def _exponent(axes: Axes, runs: pd.DataFrame, config: Config) -> tuple[str, floa
 
 def _of_exponent(printed: float, law: PowerLaw) -> Verdict:
     # An interval that holds every exponent shows none.
-    if law.high - law.low <= 1.0 and law.low - _NEAR <= printed <= law.high + _NEAR:
+    if law.high - law.low > _WIDEST:
+        return Verdict.NOT_JUDGED
+    if law.low - _NEAR <= printed <= law.high + _NEAR:
         return Verdict.REPRODUCED
-    return Verdict.CLOSE if abs(law.exponent - printed) <= _CLOSE else Verdict.DIFFERS
+    return Verdict.CLOSE if law.low - _CLOSE <= printed <= law.high + _CLOSE else Verdict.DIFFERS
 
 
 def _drawn(config: Config) -> list[str]:

@@ -158,8 +158,8 @@ def flag_of(runs: pd.DataFrame, *, called_converged: bool) -> str:
 
 
 def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs whose times count: those that owned their cores, on cores whose speed did not drift."""
-    for column, disturbed in (("timed", "False"), ("drifted", "True")):
+    """Return the runs whose times count: they owned their cores, did not wait for them, and these did not drift."""
+    for column, disturbed in (("timed", "False"), ("drifted", "True"), ("contaminated", "True")):
         if column in runs:
             runs = runs[runs[column].astype(str) != disturbed]
     return runs
@@ -184,7 +184,10 @@ def warning_of(runs: pd.DataFrame) -> str:
     """Return why the times of these runs need care; empty if there is no reason."""
     if is_untimed(runs):
         return UNTIMED
-    if not (drifted := n_drifted(runs)):
-        return ""
-    largest = runs["drift"].astype(float).abs().max()
-    return f"the speed of the cores drifted in {drifted} of {len(runs)} run(s), by up to {largest:.0%}"
+    reasons = []
+    if drifted := n_drifted(runs):
+        largest = runs["drift"].astype(float).abs().max()
+        reasons.append(f"the speed of the cores drifted in {drifted} of {len(runs)} run(s), by up to {largest:.0%}")
+    if waited := int((runs["contaminated"].astype(str) == "True").sum()):
+        reasons.append(f"{waited} of {len(runs)} run(s) waited for their core")
+    return "; ".join(reasons)

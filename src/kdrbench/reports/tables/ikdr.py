@@ -124,7 +124,8 @@ def _warnings(cells: list[IkdrCell]) -> list[str]:
     untimed = sum(cell.warning == UNTIMED for cell in marked)
     reasons = [UNTIMED] if untimed else []
     if drifted := len(marked) - untimed:
-        reasons.append(f"in {drifted} of {len(times)} times the speed of the cores drifted by more than 10 %")
+        doubt = "the speed of the cores drifted by more than 10 %, or a run waited for its core"
+        reasons.append(f"in {drifted} of {len(times)} times {doubt}")
     return [f"{WARNED} Times to be taken with care: {'; '.join(reasons)}."] if reasons else []
 
 

@@ -24,6 +24,9 @@ _TITLES = {"cost": "cost", "quality": "accuracy", "train_accuracy": "training ac
 # Of whose partitions a rival's mean varies as well, where its own were not drawn again: the same problems on the same
 # rows.
 _INSTEAD = "ism"
+# What makes the mean of another protocol another number, and what it is where nothing is said.
+_DRAWN: dict[str, Any] = {"folds": None, "stratified": True, "scaling": "training"}
+_DRAWN |= {"paradigm_params": {}, "evaluation": {}}
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Spread:
     method: str
 
 
-# Data set, kernel, method, number, folds and q.
+# Data set, kernel, method, number, q, and how the samples are drawn and used.
 Place = tuple[str, str, str, str, str, str]
 
 
