@@ -33,9 +33,9 @@ def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[C
     if IKDR not in tables:
         return
     runs = tables[IKDR]
-    for axes in numbers_of("neurips2019", _TEXT):
-        if _printed_experiments(config):
-            yield _line(axes, *_iterations(axes, runs, config))
+    for axes in (*numbers_of("neurips2019", _TEXT), *numbers_of("ismplus", _TEXT)):
+        if names := _printed_experiments(axes["paper"], config):
+            yield _line(axes, *_iterations(axes, runs, names))
     for axes in numbers_of("ismplus", "4"):
         if any(is_scaling(name) for name in experiments_of(config, IKDR)):
             yield _line(axes, *_exponent(axes, runs, config))
@@ -70,19 +70,19 @@ def _line(axes: Axes, words: str, mean: float | None, runs: int, verdict: Verdic
     return replace(empty, ours=words, mean=mean, runs=runs, verdict=verdict, why=why, experiment=experiment)
 
 
-def _printed_experiments(config: Config) -> list[str]:
-    """Return the supervised experiments that make a printed table of the paper."""
+def _printed_experiments(paper: str, config: Config) -> list[str]:
+    """Return the supervised experiments that make a printed table of a paper."""
     chosen = []
     for name in experiments_of(config, IKDR):
         experiment = config["experiments"][name]
         table = printed_table(experiment)
-        if table and table["paper"] == "neurips2019" and not experiment["published"].get("protocol"):
+        if table and table["paper"] == paper and not experiment["published"].get("protocol"):
             chosen.append(name)
     return [name for name in chosen if config["experiments"][name]["paradigm"] == "supervised"]
 
 
-def _iterations(axes: Axes, runs: pd.DataFrame, config: Config) -> tuple[str, float | None, int, Verdict, str]:
-    names, number = _printed_experiments(config), find_published(**axes)
+def _iterations(axes: Axes, runs: pd.DataFrame, names: list[str]) -> tuple[str, float | None, int, Verdict, str]:
+    number = find_published(**axes)
     ended = runs[runs["experiment"].isin(names) & (runs["method"] == axes["method"])]
     counts = ended.loc[ended["status"] != str(Status.FAILED), "iterations"].dropna()
     # What was stopped took at least as many, and ends nowhere within.
