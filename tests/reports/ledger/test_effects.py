@@ -100,6 +100,9 @@ def test_only_clean_times_count_and_a_stopped_run_is_a_bound():
         doubtful = rows("dg", [(0, 10.0), (1, 10.0)], "time_s", **doubt)
         assert our_difference(doubtful, ism, "time_s", "time_s") is None
         assert our_difference(slow, doubtful, "time_s", "time_s") is None
+    # Two undisturbed folds of five do not speak for the cell.
+    few = pd.concat([slow, rows("dg", [(2, 10.0), (3, 10.0), (4, 10.0)], "time_s", drifted=True)])
+    assert our_difference(few, ism, "time_s", "time_s") is None
     stopped = rows("dg", [(0, 2.0), (1, 2.0)], "time_s", status="time_limit")
     assert our_difference(stopped, ism, "time_s", "time_s").bound
     assert our_difference(slow, stopped, "time_s", "time_s") is None

@@ -104,7 +104,9 @@ def our_difference(ours: pd.DataFrame, reference: pd.DataFrame, column: str, met
         ours, reference = ours[ours["status"].isin(ended)], reference[reference["status"].isin(ended)]
     columns = {"value": _numbers(ours, column), "reference": _numbers(reference, column)}
     both = pd.DataFrame(columns).dropna()
-    if both.empty or (metric != "time_s" and len(both) < len(all_ours)):
+    # Of times half of the folds must be undisturbed; of results none may lack.
+    asked = len(all_ours) / 2 if metric == "time_s" else len(all_ours)
+    if both.empty or len(both) < asked:
         return None
     value, base = both["value"].to_numpy(float), both["reference"].to_numpy(float)
     if metric in _RATIOS:
