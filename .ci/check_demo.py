@@ -37,7 +37,11 @@ def faults_of_rows(grid):
         if len(rows) != expected:
             yield f"{len(rows)} of {expected} rows of {system}"
         yield from (f"failed run: {row}" for row in rows if row["status"] == "failed")
-        yield from (f"no {name}: {row}" for row in rows for name in ("calibration_before_s", "wall_s") if not row[name])
+        yield from (f"no wall_s: {row}" for row in rows if not row["wall_s"])
+        # Runs that are not timed need no calibration.
+        yield from (
+            f"no calibration: {row}" for row in rows if row["timed"] == "True" and not row["calibration_before_s"]
+        )
         for trace_file in {row["trace_file"] for row in rows}:
             if not Path("results/findings", trace_file).with_suffix(".npz").exists():
                 yield f"no findings of {trace_file}"
@@ -53,7 +57,7 @@ def faults_of_rows(grid):
 
 def faults_of_table(name, experiment):
     """Yield the cells of an IKDR table that are missing, empty, or made of too few runs."""
-    runs = experiment.get("folds", 1)
+    runs = experiment.get("folds", 1) * experiment.get("partitions", 1)
     supervised, alternative = (experiment["paradigm"] == one for one in ("supervised", "alternative"))
     # Without a test part there is the training error only.
     accuracy = "accuracy" if experiment.get("split", "folds") == "folds" else "error"
