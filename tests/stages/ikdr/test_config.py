@@ -130,6 +130,7 @@ def labelled(**names):
         ({"shown": 3}, "e.shown: a semi-supervised experiment .*; this one is unsupervised and says so"),
         ({"paradigm": "semi_supervised", "shown": 1.5}, "e.shown is 1.5; it must be"),
         ({"paradigm": "semi_supervised", "shown": 0}, "e.shown is 0; it must be"),
+        ({"paradigm": "semi_supervised", "shown": 500}, "e.shown is 500; the largest class of .* no label would"),
         (
             {"paradigm": "semi_supervised", "shown": 3, "baselines": ["svm"]},
             "'svm' is a baseline of classification; this experiment is semi_supervised, where these fit: label_spr",

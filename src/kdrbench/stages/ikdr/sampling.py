@@ -62,8 +62,13 @@ def check_split(place: str, experiment: Config) -> None:
 
 
 def check_samples(place: str, experiment: Config, entry: DatasetEntry) -> None:
-    """Check that a data set has the samples that folds or subsets need."""
+    """Check that a data set has the samples that folds or subsets need, and labels that stay hidden."""
     dataset, split = entry.name, split_of(experiment)
+    if experiment.get("shown", 0) >= max(entry.class_counts, default=0) > 0:
+        raise ConfigError(
+            f"config: {place}.shown is {experiment['shown']}; the largest class of data set {dataset!r} has "
+            f"{max(entry.class_counts)} samples, so no label would be hidden: it must be below that, or a share below 1"
+        )
     if split is Split.FOLDS and experiment["folds"] > max(entry.class_counts):
         raise ConfigError(
             f"config: {place}.folds is {experiment['folds']}; the largest class of data set {dataset!r} has "
