@@ -1,4 +1,4 @@
-"""Saddles that rivals leave when told to, and the polish of Dimension Growth: what ``converged`` means of them."""
+"""Saddles that rivals leave when asked to, and the polish of Dimension Growth: what ``converged`` means of them."""
 
 import dataclasses
 from functools import cache

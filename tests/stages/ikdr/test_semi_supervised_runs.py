@@ -76,7 +76,7 @@ def test_each_run_is_a_draw_and_all_methods_have_the_same():
 
 
 def with_other_hidden_labels(fold):
-    """The same fold, but that the hidden labels are dealt out anew."""
+    """The same fold, but that the hidden labels are dealt out again."""
     labels = fold.train_labels.copy()
     labels[fold.judged] = np.random.default_rng(1).permutation(labels[fold.judged])
     assert (labels != fold.train_labels).any()

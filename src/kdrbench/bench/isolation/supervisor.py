@@ -81,7 +81,7 @@ class Supervised:
     def __init__(self, supervisor: Supervisor, guardian: int, reading: int, turn: Turn | None) -> None:
         self._supervisor, self._guardian, self._turn = supervisor, guardian, turn
         self._report = os.fdopen(reading, encoding="ascii")
-        self._told = ""
+        self._text = ""
 
     def wait(self) -> ProcessExit | None:
         """Wait until the run asks for its turn, or until it and all its descendants are gone; return how it ended.
@@ -93,13 +93,13 @@ class Supervised:
         if self._turn and report not in ready:
             self._turn.asked()
             return None
-        self._told = self._report.read()
+        self._text = self._report.read()
         self.close()
-        if not self._told:
+        if not self._text:
             raise SupervisionError(
                 "the guardian of a run was killed, or the scheduler is gone; start the workflow again"
             )
-        values = json.loads(self._told)
+        values = json.loads(self._text)
         return ProcessExit(**{**values, "end": Exit(values["end"])})
 
     def grant_turn(self) -> None:
@@ -114,7 +114,7 @@ class Supervised:
         self._report.close()
         if self._turn:
             self._turn.close()
-        self._supervisor.end(self._guardian, reported=bool(self._told))
+        self._supervisor.end(self._guardian, reported=bool(self._text))
 
 
 def supervise(

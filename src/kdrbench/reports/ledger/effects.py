@@ -13,8 +13,8 @@ of :class:`Effect`. A printed difference can be distinguished from none if it ex
 half the width of our interval. Sizes agree if the printed one lies in our interval or within a factor of two of ours;
 ratios within a factor of three.
 
-Only runs that owned their cores, on cores whose speed did not drift, count for times. A method that was stopped gives a
-lower bound of its ratio.
+Only runs that owned their cores, did not wait for them, and whose cores' speed did not drift count for times: half of
+the runs at least. A method that was stopped gives a lower bound of its ratio; of costs and shares it gives nothing.
 """
 
 from __future__ import annotations
