@@ -1,8 +1,10 @@
 import os
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 # Shared helpers are importable from every test folder.
@@ -28,6 +30,49 @@ _RANKS = {Path(__file__).parent / "workflow" / f"test_{name}.py": rank for rank,
 def pytest_collection_modifyitems(items):
     """Put the slowest modules first; pytest-xdist keeps this order with ``--no-loadscope-reorder``."""
     items.sort(key=lambda item: _RANKS.get(item.path, len(_RANKS)))
+
+
+def pytest_addoption(parser):
+    """Options of ``make attack``: how often each attack is made, and the seed of the first."""
+    parser.addoption("--attack-rounds", type=int, default=1, help="seeds that each attack is made with")
+    parser.addoption("--attack-seed", type=int, default=0, help="the first of them; the tests of every day use 0")
+
+
+def pytest_generate_tests(metafunc):
+    """Make each attack that draws with every seed; those that draw nothing are made once."""
+    if "attack_rng" in metafunc.fixturenames:
+        first = metafunc.config.getoption("attack_seed")
+        seeds = range(first, first + metafunc.config.getoption("attack_rounds"))
+        metafunc.parametrize("attack_rng", seeds, indirect=True, ids=lambda seed: f"seed{seed}")
+
+
+@pytest.fixture
+def attack_rng(request):
+    """What an attack draws from: where it strikes, and with what."""
+    return np.random.default_rng(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _attacked(request, record_property):
+    """Note what an attack is aimed at, for the table."""
+    if marker := request.node.get_closest_marker("attack"):
+        record_property("attack", marker.args[0])
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Print what was attacked, how often, and how often it held."""
+    if config.getoption("markexpr") != "attack":
+        return
+    tried, held = Counter(), Counter()
+    for outcome in ("passed", "failed", "error"):
+        for report in terminalreporter.stats.get(outcome, []):
+            name = dict(getattr(report, "user_properties", [])).get("attack", "?")
+            tried[name] += 1
+            held[name] += outcome == "passed"
+    terminalreporter.section(f"attacks, seeds from {config.getoption('attack_seed')}")
+    for name in sorted(tried):
+        terminalreporter.write_line(f"{name:<50} tried {tried[name]:>5}   held {held[name]:>5}")
+    terminalreporter.write_line(f"{'all':<50} tried {tried.total():>5}   held {held.total():>5}")
 
 
 @pytest.fixture(params=range(5), ids=lambda number: f"permutation{number}")

@@ -181,10 +181,12 @@ def few_repeats(monkeypatch):
 
 @pytest.fixture
 def note(tmp_path):
-    """Where methods write, of whom no process may be left."""
+    """Where methods write, of whom no process may be left; what earlier tests left is none of theirs."""
     (tmp_path / "note").mkdir()
+    before = psutil.Process().children(recursive=True)
     yield tmp_path / "note"
-    assert [process.pid for process in psutil.Process().children(recursive=True) if is_alive(process.pid)] == []
+    after = [process for process in psutil.Process().children(recursive=True) if process not in before]
+    assert [process.cmdline() for process in after if is_alive(process.pid)] == []
 
 
 def test_methods_of_a_cell_repeat_their_work_in_turns_run_by_run(note, tmp_path):
