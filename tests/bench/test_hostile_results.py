@@ -45,7 +45,7 @@ class Yields(TinyStage):
         ({"message": os.fsdecode(b"caf\xe9.csv")}, "converged", "caf\\udce9.csv"),
         ({"columns": {"answer": math.nan}}, "failed", "ValueError: "),
         ({"status": "well"}, "failed", "ValueError: 'well' is not a valid Status"),
-        ({"columns": {"half": "third"}}, "converged", "well"),
+        ({"columns": {"half": "third"}}, "failed", "a run leaves no column 'half' of TinyRecord; it said converged: well"),
     ],
 )
 def test_odd_results_are_rows_that_can_be_read_again(tmp_path, values, status, message):

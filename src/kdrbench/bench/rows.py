@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.gate import row_message
 from kdrbench.bench.isolation.guardian import Exit, ProcessExit
 from kdrbench.bench.provenance import Provenance
 from kdrbench.bench.record import Record
@@ -68,14 +69,15 @@ class RowMaker:
             run=number,
             seed=batch.seed,
             status=str(result.status),
-            message=result.message,
+            message=row_message(result.message),
             time_s=result.time_s,
             cpu_s=result.cpu_s,
             provenance=self._provenance(result, process, started_at),
             **{
+                # What the batch knows overrides what a run claims.
+                **result.columns,
                 **self.stage.columns(batch),
                 **scores,
-                **result.columns,
                 **cross(kind.CELL, batch.cell),
                 **cross(kind.KEYS, key),
             },

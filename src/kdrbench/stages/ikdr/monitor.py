@@ -9,8 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from kdrbench.bench.referee import BenchFaultError, Referee
-from kdrbench.bench.run_files import Checkpoint, TraceLine, read_checkpoint, read_trace, write_checkpoint
+from kdrbench.bench.run_files import (
+    Checkpoint,
+    RunFiles,
+    TraceLine,
+    read_array,
+    read_checkpoint,
+    read_trace,
+    write_checkpoint,
+)
 from kdrbench.errors import InputError
 from kdrbench.files import write_text
 from kdrbench.kernels.family import FloatArray
@@ -25,6 +35,23 @@ REFEREE_SHARE = 0.1
 # Solver seconds between checkpoints: what an interruption loses at most.
 CHECKPOINT_EVERY_S = 60.0
 PROJECTION = "projection"
+
+
+def read_projection(files: RunFiles, n_features: int, n_components: int) -> FloatArray | None:
+    """Read the projection that a run has left, ``None`` if it left none.
+
+    The bound is that of the referee within the run, so that no sound result is refused: F changes relatively by about
+    as much as W'W, and costs are compared to 1e-9.
+
+    Raises ``InputError`` unless it is an orthonormal d x q array of floats.
+    """
+    projection = read_array(files.array(PROJECTION))
+    if projection is None:
+        return None
+    if projection.dtype != float:
+        raise InputError(f"the projection holds {projection.dtype}; it must be an array of {np.dtype(float)}")
+    check_projection("projection", projection, n_features, n_components)
+    return projection
 
 
 class TimedMonitor:
@@ -191,6 +218,10 @@ class ProjectionMonitor(TimedMonitor):
 
     def _evaluate(self, projection: FloatArray) -> None:
         began = time.perf_counter()
+        # A subclass of an array may show one thing and hold another: what is checked is what is evaluated and kept.
+        projection = np.asarray(projection)
+        if projection.dtype != float:
+            raise InputError(f"the iterate holds {projection.dtype}; it must be an array of {np.dtype(float)}")
         check_projection("iterate", projection, self._objective.n_features, self._n_components)
         cost = -self._objective.value(projection)
         stationarity = relative_stationarity(projection, self._objective.gradient(projection))

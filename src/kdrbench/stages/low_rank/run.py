@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,6 +176,7 @@ class LowRankRun:
     seed: int
     compiled: bool
     labels: Mapping[str, Any]
+    arrays: ClassVar[tuple[str, ...]] = ()
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
         """Yield the result of each number of constraints; drawing them and scoring the kernel is off the clock."""
