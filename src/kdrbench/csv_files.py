@@ -12,7 +12,7 @@ from typing import Any
 # With these a spreadsheet takes a cell for a formula, or skips to what comes next.
 _ACTIVE = ("=", "+", "-", "@", "\t", "\r", "\n")
 # In front of a text a spreadsheet shows it as it is.
-QUOTE = "'"
+_GUARD = "'"
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+|inf|nan)(e[+-]?\d+)?"
 _NUMBERS = re.compile(rf"{_NUMBER}( ± {_NUMBER})?", re.IGNORECASE)
 
@@ -41,12 +41,12 @@ def guarded(text: str) -> str:
 
     One that begins with an apostrophe gets another, so that :func:`restored` gives every text again.
     """
-    return f"{QUOTE}{text}" if text.startswith((QUOTE, *_ACTIVE)) and not _NUMBERS.fullmatch(text) else text
+    return f"{_GUARD}{text}" if text.startswith((_GUARD, *_ACTIVE)) and not _NUMBERS.fullmatch(text) else text
 
 
 def restored(text: str) -> str:
     """Return the text of which :func:`guarded` made this."""
-    return text.removeprefix(QUOTE)
+    return text.removeprefix(_GUARD)
 
 
 def _cell(value: Any) -> str:

@@ -20,8 +20,7 @@ class Lying(np.ndarray):
     def __matmul__(self, other):
         return np.eye(self.shape[1])
 
-    @property
-    def T(self):
+    def transpose(self, *axes):
         return self
 
     def copy(self, order="C"):
@@ -34,7 +33,7 @@ class Lying(np.ndarray):
         return np.zeros(self.shape)
 
 
-class Silent(Exception):
+class SilentError(Exception):
     def __str__(self):
         raise ValueError("not for you")
 
@@ -66,7 +65,7 @@ class Hostile:
         if self.attack == "bytes":
             return SolverOutcome(start, Status.CONVERGED, b"\x00 is no text\r")
         if self.attack == "silent":
-            raise Silent
+            raise SilentError
         if self.attack:
             getattr(self, self.attack)(folder_of(monitor), start)
         return SolverOutcome(start, Status.CONVERGED, "converged")

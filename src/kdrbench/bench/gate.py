@@ -22,6 +22,7 @@ from kdrbench.bench.untrusted import (
     MOST_MESSAGE,
     UnreadableError,
     claim_folder,
+    error_text,
     is_number,
     lines_of,
     opened,
@@ -193,5 +194,5 @@ def _believed(result: RunResult, files: RunFiles, asked: Asked, used_s: float, l
 
 def failed_to_score(results: Mapping[Key, RunResult], error: Exception) -> Results:
     """Return the results of a run whose files the bench could read, but not evaluate."""
-    why = f"what the run left cannot be evaluated: {type(error).__name__}: {text_of(error)}"
+    why = f"what the run left cannot be evaluated: {error_text(error)}"
     return {key: _refused(result, why) for key, result in results.items()}

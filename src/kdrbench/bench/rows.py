@@ -11,7 +11,7 @@ from kdrbench.bench.batch import Batch
 from kdrbench.bench.gate import row_message
 from kdrbench.bench.isolation.guardian import Exit, ProcessExit
 from kdrbench.bench.provenance import Provenance
-from kdrbench.bench.record import Record
+from kdrbench.bench.record import Record, RecordError, own_column_types
 from kdrbench.bench.run import RunResult, load_average
 from kdrbench.bench.stage import RunContext, Stage, cross
 from kdrbench.datasets import Dataset
@@ -62,6 +62,9 @@ class RowMaker:
         scores: Mapping[str, Any],
     ) -> Record:
         kind, batch = self.stage.record, self.batch
+        known = {**self.stage.columns(batch), **scores}
+        if foreign := set(known) - {*own_column_types(kind), *kind.CELL, *kind.KEYS}:  # type: ignore[arg-type]
+            raise RecordError(f"{type(self.stage).__name__} gives the column {min(foreign)!r}, which is not its own")
         return kind(
             schema_version=kind.SCHEMA_VERSION,
             experiment=batch.experiment,
@@ -76,8 +79,7 @@ class RowMaker:
             **{
                 # What the batch knows overrides what a run claims.
                 **result.columns,
-                **self.stage.columns(batch),
-                **scores,
+                **known,
                 **cross(kind.CELL, batch.cell),
                 **cross(kind.KEYS, key),
             },

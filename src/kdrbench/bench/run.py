@@ -21,7 +21,7 @@ from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.referee import BenchFaultError, Referee, Seconds, columns_of
 from kdrbench.bench.run_files import RunFiles, read_trace, save_array
-from kdrbench.bench.untrusted import text_of
+from kdrbench.bench.untrusted import error_text, text_of
 from kdrbench.status import Status
 
 MOST_REPEATS = 100
@@ -115,7 +115,7 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
     except (BenchFaultError, ImportError):
         raise
     except (Exception, SystemExit) as error:
-        ending = RunResult(Status.FAILED, f"{type(error).__name__}: {text_of(error)}")
+        ending = RunResult(Status.FAILED, error_text(error))
     for key in missing:
         hand_over(referee.files, replace(ending, key=key))
 

@@ -166,6 +166,11 @@ def text_of(message: object) -> str:
         return f"a message of type {type(message).__name__} that is no text"
 
 
+def error_text(error: BaseException) -> str:
+    """Return the kind of an error and what it says, whatever its text raises."""
+    return f"{type(error).__name__}: {text_of(error)}"
+
+
 def visible(text: str) -> str:
     """Return the text with control characters, line ends, invisible characters and lone surrogates escaped."""
     if text.isprintable():

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kdrbench.bench.publish import array_name, read_points
 from kdrbench.bench.stage import Config
-from kdrbench.csv_files import QUOTE, restored
+from kdrbench.csv_files import restored
 from kdrbench.errors import InputError
 from kdrbench.stages import build_stage, system_of, table_of
 from kdrbench.stages.ikdr.config import is_scaling
@@ -88,10 +88,10 @@ def read_runs(path: Path) -> pd.DataFrame:
         raise InputError(f"{path} is not there: run the workflow first, or name the folder of merged tables")
     # Only an empty cell is no value: a message may be "NA".
     runs = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(_TEXT, str))
-    for name in runs.columns[runs.dtypes.map(pd.api.types.is_string_dtype)]:
-        guarded = runs[name].str.startswith(QUOTE, na=False)
-        if guarded.any():
-            runs.loc[guarded, name] = runs.loc[guarded, name].map(restored)
+    for name in runs.select_dtypes(exclude=["number", "bool"]):
+        texts = {text: restored(text) for text in runs[name].unique() if isinstance(text, str)}
+        if any(text != shown for text, shown in texts.items()):
+            runs[name] = runs[name].map(lambda value, texts=texts: texts.get(value, value))
     return runs
 
 

@@ -21,7 +21,7 @@ ATTACKS = {
     "formula": ("failed", "ValueError: =cmd|' /C calc'!A0"),
     "controls": ("failed", "ValueError: \\x00\\t\\n\\x1b[31m\\x9b\\u2028\\u202e"),
     "long": ("failed", "ValueError: xxx"),
-    "silent": ("failed", "Silent: a message of type Silent that is no text"),
+    "silent": ("failed", "SilentError: a message of type SilentError that is no text"),
     "bytes": ("converged", "b'\\x00 is no text\\r'"),
     "skipped": ("failed", f"InputError: Hostile ended with status 'skipped'; {SAID}"),
     "memory_limit": ("failed", f"InputError: Hostile ended with status 'memory_limit'; {SAID}"),
