@@ -10,7 +10,8 @@ from kdrbench.datasets import load_dataset
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 from kdrbench.stages.ikdr.baseline_run import LABELS, make_baseline_run
 from kdrbench.stages.ikdr.definition import CellDefinition
-from kdrbench.stages.ikdr.monitor import PROJECTION, read_projection
+from kdrbench.stages.ikdr.monitor import PROJECTION
+from kdrbench.stages.ikdr.scores import read_projection
 from support.one_batch import arrays_in, batch_of, context_of, files_in, grid_of, run_batch
 
 LIMITS = Limits(time_s=20.0, memory_mib=256)

@@ -30,9 +30,9 @@ from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 from kdrbench.stages.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
 from kdrbench.stages.ikdr.folds import Fold
-from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor, read_projection
+from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
-from kdrbench.stages.ikdr.scores import Metric, Scores, normalised_mutual_information, optimality_of
+from kdrbench.stages.ikdr.scores import Metric, Scores, normalised_mutual_information, optimality_of, read_projection
 from kdrbench.stages.ikdr.solver_run import components_before, components_of, is_control, starts_of, weights_in_words
 
 

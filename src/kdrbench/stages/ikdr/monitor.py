@@ -14,9 +14,7 @@ import numpy as np
 from kdrbench.bench.referee import BenchFaultError, Referee
 from kdrbench.bench.run_files import (
     Checkpoint,
-    RunFiles,
     TraceLine,
-    read_array,
     read_checkpoint,
     read_trace,
     write_checkpoint,
@@ -35,23 +33,6 @@ REFEREE_SHARE = 0.1
 # Solver seconds between checkpoints: what an interruption loses at most.
 CHECKPOINT_EVERY_S = 60.0
 PROJECTION = "projection"
-
-
-def read_projection(files: RunFiles, n_features: int, n_components: int) -> FloatArray | None:
-    """Read the projection that a run has left, ``None`` if it left none.
-
-    The bound is that of the referee within the run, so that no sound result is refused: F changes relatively by about
-    as much as W'W, and costs are compared to 1e-9.
-
-    Raises ``InputError`` unless it is an orthonormal d x q array of floats.
-    """
-    projection = read_array(files.array(PROJECTION))
-    if projection is None:
-        return None
-    if projection.dtype != float:
-        raise InputError(f"the projection holds {projection.dtype}; it must be an array of {np.dtype(float)}")
-    check_projection("projection", projection, n_features, n_components)
-    return projection
 
 
 class TimedMonitor:
