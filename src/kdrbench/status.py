@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """The end of a run; a solver returns one of the first three or what its monitor says."""
+    """The end of a run; a method says one of the first three (``BY_METHODS``), the others are the bench's words."""
 
     CONVERGED = "converged"
     STALLED = "stalled"
@@ -15,3 +15,6 @@ class Status(StrEnum):
     MEMORY_LIMIT = "memory_limit"
     FAILED = "failed"
     SKIPPED = "skipped"
+
+
+BY_METHODS = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)

@@ -12,6 +12,7 @@ from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
 from kdrbench.bench.publish import JobFiles
+from kdrbench.bench.record import RecordError
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.run_files import Checkpoint, write_checkpoint
 from kdrbench.bench.sources import sources_of
@@ -45,7 +46,11 @@ class Yields(TinyStage):
         ({"message": os.fsdecode(b"caf\xe9.csv")}, "converged", "caf\\udce9.csv"),
         ({"columns": {"answer": math.nan}}, "failed", "ValueError: "),
         ({"status": "well"}, "failed", "ValueError: 'well' is not a valid Status"),
-        ({"columns": {"half": "third"}}, "converged", "well"),
+        (
+            {"columns": {"half": "third"}},
+            "failed",
+            "a run leaves no column 'half' of TinyRecord; it said converged: well",
+        ),
     ],
 )
 def test_odd_results_are_rows_that_can_be_read_again(tmp_path, values, status, message):
@@ -69,6 +74,16 @@ def test_a_column_of_the_wrong_type_is_a_red_job_that_blocks_no_other_cell(tmp_p
     assert len(files.workspace(batches[1], TinyRecord).records()) == 2
     # Once the stage is corrected nothing of the odd rows is in the way.
     assert len(run(TinyStage(), batches, tmp_path)) == 4
+
+
+@pytest.mark.parametrize("column", ["status", "wall_s", "anwser"])
+def test_a_stage_gives_no_column_that_is_the_engines(tmp_path, column):
+    class Odd(TinyStage):
+        def describe(self, batch, dataset, number):
+            return {"n_samples": 3, column: "converged"}
+
+    with pytest.raises(RecordError, match=f"Odd gives the column '{column}', which is not its own"):
+        run(Odd(), [tiny_batch(runs=[0])], tmp_path)
 
 
 @pytest.mark.parametrize("memory_mib", [1e13])

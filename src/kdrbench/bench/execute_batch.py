@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import click
+
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.gate import Asked, Results, collect, failed_to_score, read_module
 from kdrbench.bench.isolation.guardian import GRACE_S, ProcessExit
 from kdrbench.bench.isolation.limits import Pauses
-from kdrbench.bench.isolation.supervisor import Supervised, Supervisor
+from kdrbench.bench.isolation.supervisor import Supervised, SupervisionError, Supervisor
 from kdrbench.bench.isolation.turn import Turn
 from kdrbench.bench.referee import Referee
 from kdrbench.bench.rows import RowMaker, now
-from kdrbench.bench.run import Run, RunResult, classify_exit, execute, read_results, time_of, was_killed
+from kdrbench.bench.run import Run, blames_bench, classify_exit, execute, probe, time_of, was_killed
 from kdrbench.bench.run_files import RunFiles, read_checkpoint
 from kdrbench.bench.stage import RunContext
 from kdrbench.bench.turns import Turns
+from kdrbench.bench.untrusted import remove
 from kdrbench.bench.workspace import Workspace
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
-
-Results = dict[tuple[Any, ...], RunResult]
 
 
 @dataclass
@@ -50,13 +53,26 @@ class BatchAtWork:
         context.check_scheduler()
         run, keys, started_at = self.prepared(number), make_rows.batch.rows, now()
         files = self.workspace.run(number)
-        process, results = yield from _supervised(run, keys, context, files, self.supervisor)
+        asked = Asked(keys, make_rows.stage.record, run.arrays)
+        process, results = yield from _supervised(run, asked, context, files, self.supervisor)
         if len(keys) == 1:
             results = {key: replace(one, time_s=time_of(one, files, context.limits)) for key, one in results.items()}
-        scores = run.score(files)
-        files.checkpoint.unlink(missing_ok=True)
+        results, scores = self._scored(run, number, files, results)
+        remove(files.checkpoint)
         self.workspace.append(make_rows.rows(number, results, process, started_at, scores))
         return True
+
+    def _scored(self, run: Run, number: int, files: RunFiles, results: Results) -> tuple[Results, Mapping[str, Any]]:
+        """Return the results of a run with what its files say; what cannot be evaluated is the run's fault."""
+        try:
+            return results, run.score(files)
+        except (ImportError, OSError):
+            raise
+        except Exception as error:
+            click.echo(traceback.format_exc(), err=True)
+            make_rows = self.make_rows
+            columns = make_rows.stage.describe(make_rows.batch, self.dataset, number)
+            return failed_to_score(results, error), columns
 
 
 @contextmanager
@@ -86,27 +102,45 @@ def check_data(batch: Batch, dataset: Dataset) -> None:
 
 
 def _supervised(
-    run: Run, keys: tuple[tuple[Any, ...], ...], context: RunContext, files: RunFiles, supervisor: Supervisor
+    run: Run, asked: Asked, context: RunContext, files: RunFiles, supervisor: Supervisor
 ) -> Turns[tuple[ProcessExit, Results]]:
-    """Do the work under supervision. Retry once after SIGKILL; a second kill is attributed to the run."""
+    """Do the work under supervision and return what is believed of its results.
+
+    Retry once after SIGKILL, or where the run blames a bench that works; the second time is attributed to the run.
+    """
     for tries_left in (1, 0):
         files.clear()
         kept, pauses, turn = read_checkpoint(files.checkpoint), Pauses(), Turn()
         # The seconds before an interruption count, also for a run that does not use them.
-        left_s = max(context.limits.time_s - (kept.wall_s if kept else 0.0), GRACE_S)
-        target = partial(execute, run, Referee(context.limits, context.repeat_for_s, pauses, files, turn), keys)
+        used_s = kept.wall_s if kept else 0.0
+        left_s = max(context.limits.time_s - used_s, GRACE_S)
+        target = partial(execute, run, Referee(context.limits, context.repeat_for_s, pauses, files, turn), asked.keys)
         limits = replace(context.limits, time_s=left_s)
         process = yield from _in_turns(partial(supervisor.start, target, limits, pauses, turn), turn, context)
-        killed = was_killed(process, files)
-        if not (killed and tries_left):
+        module = read_module(files)
+        results = collect(files, asked, used_s + process.wall_s, context.limits.time_s)
+        killed = was_killed(process) and not results
+        blaming = blames_bench(process) and len(results) < len(asked.keys)
+        if blaming:
+            yield from _check_bench(module, context, files, supervisor)
+        if not ((killed or blaming) and tries_left):
             break
-    results = read_results(files)
-    if all(key in results for key in keys):
+    if len(results) == len(asked.keys):
         return process, results
     missing = classify_exit(process, files, context.limits)
-    if killed:
+    if killed or blaming:
         missing = replace(missing, message=f"{missing.message}, twice")
-    return process, {key: results.get(key, missing) for key in keys}
+    return process, {key: results.get(key, missing) for key in asked.keys}
+
+
+def _check_bench(module: str, context: RunContext, files: RunFiles, supervisor: Supervisor) -> Turns[None]:
+    """Raise ``SupervisionError`` where a process without a method cannot do either what a run could not do."""
+    turn, pauses = Turn(), Pauses()
+    target = partial(probe, files, module)
+    if blames_bench(
+        (yield from _in_turns(partial(supervisor.start, target, context.limits, pauses, turn), turn, context))
+    ):
+        raise SupervisionError("the bench failed within the run; correct what the lines above say and start again")
 
 
 def _in_turns(start: Callable[[], Supervised], turn: Turn, context: RunContext) -> Turns[ProcessExit]:

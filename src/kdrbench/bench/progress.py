@@ -15,6 +15,7 @@ from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import AnyRecord, Record, RecordError, read_records
 from kdrbench.bench.run_files import read_trace
 from kdrbench.bench.sources import packages_of_environment
+from kdrbench.bench.untrusted import UnreadableError
 from kdrbench.bench.workspace import Workspace
 from kdrbench.status import Status
 
@@ -122,7 +123,8 @@ def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:
 def _running(workspace: Workspace[Any], run: int, job: int) -> Running:
     try:
         trace = read_trace(workspace.run(run).trace)
-    except FileNotFoundError:
+    except UnreadableError:
+        # Of a run under way, which is not judged yet.
         trace = []
     costs = [line.cost for line in trace]
     return Running(run, trace[-1].time_s if trace else 0.0, min(costs) if costs else None, job)

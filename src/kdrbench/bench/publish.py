@@ -6,8 +6,6 @@ A line of a trace holds the cell and the number of its run; the name of an array
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +23,7 @@ from kdrbench.bench.provenance import drift_columns
 from kdrbench.bench.record import AnyRecord, RecordError, flat, read_records, write_records
 from kdrbench.bench.run_files import read_trace
 from kdrbench.bench.workspace import Workspace, workspace_lock
+from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.errors import InputError
 from kdrbench.files import drop_unfinished, replacing, write_text
 from kdrbench.status import Status
@@ -192,15 +191,9 @@ def rows_lost(table: Path, n_rows: int) -> int:
     """Return how many rows fewer ``n_rows`` are than an existing table has."""
     if not table.exists():
         return 0
-    with table.open(encoding="utf-8", newline="") as stream:
-        return max(0, sum(1 for _ in csv.DictReader(stream)) - n_rows)
+    return max(0, len(read_csv(table)) - n_rows)
 
 
 def write_table(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
     """Write lines with the same columns as CSV with a header; no lines make an empty file."""
-    buffer = io.StringIO()
-    if lines:
-        writer = csv.DictWriter(buffer, list(lines[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
-    write_text(path, buffer.getvalue())
+    write_text(path, csv_text(lines[0], (line.values() for line in lines)) if lines else "")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import Any, ClassVar, NoReturn, TypeVar, get_args, get_type_hints
 
 from kdrbench.bench.provenance import Provenance
 from kdrbench.errors import KdrbenchError
@@ -72,12 +73,12 @@ def record_json(record: Record) -> str:
 def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
     """Read one line; raises ``RecordError`` when a column is missing, unknown or of the wrong type."""
     try:
-        values = json.loads(line)
-    except json.JSONDecodeError as error:
+        values = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"not a line of JSON: {line[:80]!r}") from error
     if not isinstance(values, dict):
         raise RecordError(f"a record must be a JSON object, got {line[:80]!r}")
-    if values.get("schema_version") != kind.SCHEMA_VERSION:
+    if not _is_of(values.get("schema_version"), int) or values["schema_version"] != kind.SCHEMA_VERSION:
         raise RecordError(
             f"a {kind.__name__} must have schema version {kind.SCHEMA_VERSION}, got "
             f"{values.get('schema_version')!r}; delete the results folder it lies in and run again"
@@ -96,6 +97,13 @@ def column_types(kind: type[Record]) -> dict[str, Any]:
 
 
 @cache
+def own_column_types(kind: type[Record]) -> dict[str, Any]:
+    """Return the columns with their types that a record class adds, but for those that name its rows."""
+    shared = {*_types_of(Record), *kind.CELL, *kind.KEYS}
+    return {name: allowed for name, allowed in _types_of(kind).items() if name not in shared}  # type: ignore[arg-type]
+
+
+@cache
 def _types_of(kind: type[Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
@@ -105,11 +113,32 @@ def _check_columns(values: Mapping[str, Any], types: Mapping[str, Any]) -> None:
     if differing := set(types) ^ set(values):
         raise RecordError(f"the record's columns differ from the schema in: {', '.join(sorted(differing))}")
     for name, value in values.items():
-        allowed = types[name] | int if types[name] in (float, float | None) else types[name]
-        if not isinstance(value, allowed):
-            raise RecordError(f"column {name} holds {value!r}, which is not of type {types[name]}")
+        check_value(name, value, types[name])
     if values["status"] not in set(Status):
         raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
+
+
+def check_value(name: str, value: object, allowed: Any) -> None:
+    """Raise ``RecordError`` unless a column of this type may hold the value; numbers are finite and of 64 bits."""
+    if not _is_of(value, allowed):
+        raise RecordError(
+            f"column {name} holds {value!r:.80}, which is not of type {getattr(allowed, '__name__', allowed)}"
+        )
+
+
+def _is_of(value: object, allowed: Any) -> bool:
+    kinds = get_args(allowed) or (allowed,)
+    if isinstance(value, bool):
+        return bool in kinds
+    if isinstance(value, int):
+        return (int in kinds or float in kinds) and -(2**63) <= value < 2**63
+    if isinstance(value, float):
+        return float in kinds and math.isfinite(value)
+    return isinstance(value, kinds)
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(word)
 
 
 def read_records(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.gate import row_message
 from kdrbench.bench.isolation.guardian import Exit, ProcessExit
 from kdrbench.bench.provenance import Provenance
-from kdrbench.bench.record import Record
+from kdrbench.bench.record import Record, RecordError, own_column_types
 from kdrbench.bench.run import RunResult, load_average
 from kdrbench.bench.stage import RunContext, Stage, cross
 from kdrbench.datasets import Dataset
@@ -61,6 +62,9 @@ class RowMaker:
         scores: Mapping[str, Any],
     ) -> Record:
         kind, batch = self.stage.record, self.batch
+        known = {**self.stage.columns(batch), **scores}
+        if foreign := set(known) - {*own_column_types(kind), *kind.CELL, *kind.KEYS}:  # type: ignore[arg-type]
+            raise RecordError(f"{type(self.stage).__name__} gives the column {min(foreign)!r}, which is not its own")
         return kind(
             schema_version=kind.SCHEMA_VERSION,
             experiment=batch.experiment,
@@ -68,14 +72,14 @@ class RowMaker:
             run=number,
             seed=batch.seed,
             status=str(result.status),
-            message=result.message,
+            message=row_message(result.message),
             time_s=result.time_s,
             cpu_s=result.cpu_s,
             provenance=self._provenance(result, process, started_at),
             **{
-                **self.stage.columns(batch),
-                **scores,
+                # What the batch knows overrides what a run claims.
                 **result.columns,
+                **known,
                 **cross(kind.CELL, batch.cell),
                 **cross(kind.KEYS, key),
             },

@@ -9,7 +9,9 @@ import statistics
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +20,8 @@ from kdrbench.bench.isolation.guardian import BENCH_FAULT, Exit, ProcessExit
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.referee import BenchFaultError, Referee, Seconds, columns_of
-from kdrbench.bench.run_files import RunFiles, read_trace
+from kdrbench.bench.run_files import RunFiles, read_trace, save_array
+from kdrbench.bench.untrusted import error_text, text_of
 from kdrbench.status import Status
 
 MOST_REPEATS = 100
@@ -43,24 +46,50 @@ class RunResult:
 class Run(Protocol):
     """The work of one run, prepared in the batch's process and done in a process of its own."""
 
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """The names of the arrays without which a run that ended by itself has no result."""
+        ...
+
     def run(self, referee: Referee) -> Iterator[RunResult]:
         """Do the work and yield a result for each row as it is known; a later one of the same key replaces it."""
         ...
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
-        """Return further columns of every row from what the run left, in the batch's process after the run."""
+        """Return further columns of every row from what the run left, in the batch's process after the run.
+
+        Raises an error for what cannot be evaluated: the rows of the run are then ``failed``.
+        """
         ...
 
 
 def execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> None:
     """Do the work of a run and write each of its results down as it comes.
 
-    What a method raises becomes the status of the rows that are missing. A fault of the bench or a missing package
-    ends the process with exit code ``BENCH_FAULT``.
+    What a method raises becomes the status of the rows that are missing. A file that cannot be written or a missing
+    package ends the process with exit code ``BENCH_FAULT``: the batch then tries the same (:func:`probe`).
     """
     try:
         _execute(run, referee, keys)
-    except (BenchFaultError, ImportError):
+    except (BenchFaultError, ImportError) as error:
+        traceback.print_exc()
+        if isinstance(error, ImportError) and error.name:
+            with suppress(OSError):
+                referee.files.missing_module.write_text(error.name, encoding="utf-8")
+        sys.exit(BENCH_FAULT)
+
+
+def probe(files: RunFiles, module: str) -> None:
+    """Do what a run said that it could not, in a process without a method: write a file and import a ``module``.
+
+    Ends with exit code ``BENCH_FAULT`` where that fails too: it is the bench or the machine, not the method.
+    """
+    try:
+        save_array(files.array("probe"), np.zeros(1))
+        files.array("probe").unlink()
+        if module:
+            import_module(module)
+    except (OSError, ImportError):
         traceback.print_exc()
         sys.exit(BENCH_FAULT)
 
@@ -69,6 +98,9 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
     missing = list(keys)
     try:
         for result in run.run(referee):
+            if result.status is Status.TIME_LIMIT and referee.charged_s < referee.limits.time_s:
+                early = f"said time_limit after {referee.charged_s:.3g} s of {referee.limits.time_s:g} s"
+                result = replace(result, status=Status.FAILED, message=early)
             late = referee.charged_s > referee.limits.time_s and result.key in missing
             # Also for a method that ended well without asking: only its time above the limit is reported.
             hand_over(referee.files, replace(result, **_at_limit(referee)) if late else result)
@@ -79,11 +111,11 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
             return
         ending = RunResult(Status.TIME_LIMIT, referee.limit_message)
     except MemoryError as error:
-        ending = RunResult(Status.MEMORY_LIMIT, f"out of memory: {error}")
+        ending = RunResult(Status.MEMORY_LIMIT, f"out of memory: {text_of(error)}")
     except (BenchFaultError, ImportError):
         raise
     except (Exception, SystemExit) as error:
-        ending = RunResult(Status.FAILED, f"{type(error).__name__}: {error}")
+        ending = RunResult(Status.FAILED, error_text(error))
     for key in missing:
         hand_over(referee.files, replace(ending, key=key))
 
@@ -94,18 +126,15 @@ def _at_limit(referee: Referee) -> dict[str, Any]:
 
 def hand_over(files: RunFiles, result: RunResult) -> None:
     """Write one result in a single write; raises ``BenchFaultError`` when it cannot be written."""
-    words = {"status": Status(result.status), "message": _printable(result.message)}
-    line = json.dumps({**asdict(result), **words, "columns": columns_of(result.columns)}, allow_nan=False)
+    words = {"status": Status(result.status), "message": text_of(result.message)}
+    values = {**asdict(replace(result, message="")), **words, "columns": columns_of(result.columns)}
+    line = f"{json.dumps(values, allow_nan=False)}\n".encode()
     try:
         with files.results.open("ab", buffering=0) as stream:
-            stream.write((line + "\n").encode())
+            if stream.write(line) != len(line):
+                raise OSError("only a part was written")
     except OSError as error:
         raise BenchFaultError(f"the result cannot be written: {error}") from error
-
-
-def _printable(message: object) -> str:
-    """Return the message as text that every encoding can hold: file names may bring lone surrogates."""
-    return str(message).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def repeated(result: RunResult, repeat: Callable[[], Seconds], first: Seconds, referee: Referee) -> Iterator[RunResult]:
@@ -140,23 +169,10 @@ def _warm(times: list[Seconds]) -> dict[str, Any]:
     }
 
 
-def read_results(files: RunFiles) -> dict[tuple[Any, ...], RunResult]:
-    """Return by key the results that the run has handed over; an unfinished last line is left out."""
-    if not files.results.exists():
-        return {}
-    results = {}
-    for line in files.results.read_bytes().split(b"\n")[:-1]:
-        values = json.loads(line)
-        key = tuple(values["key"])
-        results[key] = RunResult(**{**values, "status": Status(values["status"]), "key": key})
-    return results
-
-
 def classify_exit(process: ProcessExit, files: RunFiles, limits: Limits) -> RunResult:
     """Return the result of the rows for which the run handed none over, from how its process ended.
 
-    Raises ``SupervisionError`` when the run was ended by INT, TERM or HUP (somebody stops the work), or by a fault of
-    the bench.
+    Raises ``SupervisionError`` when the run was ended by INT, TERM or HUP: somebody stops the work.
     """
     if process.end is Exit.TIME_LIMIT:
         return RunResult(Status.TIME_LIMIT, f"killed at the time limit of {limits.time_s:g} s")
@@ -167,8 +183,8 @@ def classify_exit(process: ProcessExit, files: RunFiles, limits: Limits) -> RunR
         if process.code in _INTERRUPTIONS:
             raise SupervisionError(f"the run was ended by {name}; start the workflow again")
         return RunResult(Status.FAILED, f"ended by {name}")
-    if process.code == BENCH_FAULT:
-        raise SupervisionError("the bench failed within the run; correct what the lines above say and start again")
+    if blames_bench(process):
+        return RunResult(Status.FAILED, "could not write its result, or lacks a package; the batch lacks neither")
     return RunResult(Status.FAILED, f"ended with exit code {process.code} and no result")
 
 
@@ -182,9 +198,14 @@ def time_of(result: RunResult, files: RunFiles, limits: Limits) -> float | None:
     return trace[-1].time_s if trace else None
 
 
-def was_killed(process: ProcessExit, files: RunFiles) -> bool:
-    """Return whether something outside killed the run before it handed any result over."""
-    return process.end is Exit.SIGNALLED and process.code == signal.SIGKILL and not files.results.exists()
+def was_killed(process: ProcessExit) -> bool:
+    """Return whether the run was ended by SIGKILL, which may have come from outside."""
+    return process.end is Exit.SIGNALLED and process.code == signal.SIGKILL
+
+
+def blames_bench(process: ProcessExit) -> bool:
+    """Return whether the run said that the bench is at fault: any method can say so."""
+    return process.end is Exit.EXITED and process.code == BENCH_FAULT
 
 
 def _signal_name(number: int) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
-import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,12 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.bench.untrusted import UnreadableError, array_in, arrays_in, claim_folder, is_number, lines_of, remove
 from kdrbench.files import write_bytes
 
 if TYPE_CHECKING:
     from kdrbench.solvers.monitor import State
 
 _CLOCK = "clock"
+# Some ten million iterates: those of a day of the shortest ones.
+_MOST_TRACE = 2**30
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class RunFiles:
         """The state from which an interrupted run goes on."""
         return self.folder / "checkpoint.npz"
 
+    @property
+    def missing_module(self) -> Path:
+        """The name of the module that the run could not import."""
+        return self.folder / "missing_module.txt"
+
     def array(self, name: str) -> Path:
         """Return the place of an array that the run leaves, for instance its projection."""
         return self.folder / f"{name}.npy"
@@ -52,10 +59,12 @@ class RunFiles:
 
     def clear(self) -> None:
         """Make room for a run: one that has a checkpoint keeps that, its trace and its last iterate."""
-        if not self.checkpoint.exists():
-            shutil.rmtree(self.folder, ignore_errors=True)
+        claim_folder(self.folder)
+        if kept_checkpoint(self.checkpoint) is None:
+            remove(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.results.unlink(missing_ok=True)
+        for path in (self.results, self.missing_module):
+            remove(path)
 
 
 class TraceLine(NamedTuple):
@@ -75,19 +84,29 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
 
 
 def read_array(path: Path) -> NDArray[Any] | None:
-    """Read what :func:`save_array` wrote, or ``None`` if nothing was."""
-    if not path.exists():
-        return None
-    array: NDArray[Any] = np.load(path, allow_pickle=False)
-    return array
+    """Read what :func:`save_array` wrote, or ``None`` if nothing was; ``UnreadableError`` for anything else."""
+    return array_in(path)
 
 
 def read_trace(path: Path) -> list[TraceLine]:
-    """Read the whole lines of a trace."""
-    if not path.exists():
-        return []
-    lines = path.read_bytes().split(b"\n")[:-1]
-    return [TraceLine(*json.loads(line)) for line in lines]
+    """Read the whole lines of a trace; raises ``UnreadableError`` for anything else."""
+    return list(trace_lines(path))
+
+
+def trace_lines(path: Path) -> Iterator[TraceLine]:
+    """Yield the whole lines of a trace, one at a time; see :func:`read_trace`."""
+    for number, values in enumerate(lines_of(path, _MOST_TRACE), 1):
+        if not _is_trace_line(values):
+            raise UnreadableError(f"line {number} of {path.name} is none of a trace: {str(values)[:60]}")
+        yield TraceLine(*values)
+
+
+def _is_trace_line(values: object) -> bool:
+    """Return whether these are three numbers and, if counted, the calls."""
+    if not isinstance(values, list) or not 3 <= len(values) <= 4 or not all(map(is_number, values[:3])):
+        return False
+    calls = values[3] if len(values) == 4 else None
+    return values[0] >= 0 and (calls is None or (is_number(calls) and isinstance(calls, int)))
 
 
 @dataclass(frozen=True)
@@ -109,10 +128,23 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read_checkpoint(path: Path) -> Checkpoint | None:
-    """Read what :func:`write_checkpoint` wrote, or ``None`` if nothing was."""
-    if not path.exists():
+    """Read what :func:`write_checkpoint` wrote, or ``None`` if nothing was; ``UnreadableError`` for anything else."""
+    arrays = arrays_in(path)
+    if arrays is None:
         return None
-    with np.load(path, allow_pickle=False) as archive:
-        arrays = dict(archive)
-    wall_s, cpu_s, iterations = arrays.pop(_CLOCK)
-    return Checkpoint(float(wall_s), float(cpu_s), int(iterations), arrays)
+    clock = arrays.pop(_CLOCK, None)
+    if clock is None or clock.shape != (3,) or clock.dtype != float or not (clock >= 0).all():
+        raise UnreadableError(f"{path.name} has no clock")
+    wall_s, cpu_s, iterations = clock.tolist()
+    if not all(map(is_number, (wall_s, cpu_s, iterations))):
+        raise UnreadableError(f"{path.name} has a clock of {wall_s}, {cpu_s} s and {iterations} iterations")
+    return Checkpoint(wall_s, cpu_s, int(iterations), arrays)
+
+
+def kept_checkpoint(path: Path) -> Checkpoint | None:
+    """Read a checkpoint as :func:`read_checkpoint` does, and remove one that cannot be read: the run begins again."""
+    try:
+        return read_checkpoint(path)
+    except UnreadableError:
+        remove(path)
+        return None

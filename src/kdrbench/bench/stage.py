@@ -113,6 +113,7 @@ class _Unscored:
     batch: Batch
     dataset: Dataset
     number: int
+    arrays: ClassVar[tuple[str, ...]] = ()
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
         return self.stage.run(self.batch, self.dataset, self.number, referee)

@@ -20,7 +20,7 @@ from kdrbench.bench.batch import Batch
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.record import AnyRecord, append_records, read_records, write_records
-from kdrbench.bench.run_files import RunFiles, read_checkpoint
+from kdrbench.bench.run_files import RunFiles, kept_checkpoint
 from kdrbench.files import write_text
 from kdrbench.status import Status
 
@@ -99,9 +99,9 @@ class Workspace(Generic[AnyRecord]):
         """Remove checkpoints beyond today's time limit, and those of untimed runs where times are asked for."""
         mark = self.folder / "untimed"
         for path in self.folder.glob("run-*/checkpoint.npz"):
-            kept = read_checkpoint(path)
+            kept = kept_checkpoint(path)
             if (timed and mark.exists()) or (kept and kept.wall_s >= limits.time_s):
-                path.unlink()
+                path.unlink(missing_ok=True)
         mark.unlink(missing_ok=True) if timed else mark.touch()
 
     def _keep_only_for(self, key: Sequence[Any]) -> None:

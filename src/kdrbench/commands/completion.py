@@ -55,9 +55,6 @@ def _runs(results: Path) -> set[str]:
 
 
 def _rows(table: Path) -> list[dict[str, str]]:
-    import csv
+    from kdrbench.csv_files import read_csv
 
-    if not table.is_file():
-        return []
-    with table.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    return read_csv(table) if table.is_file() else []

@@ -171,15 +171,15 @@ def dashboard(parts: tuple[Path, ...], config: Config, results: Path, store: Pat
 @click.option("--reports", type=FILE, default=Path("reports"), show_default=True, help="Folder of the reports.")
 def where(tables: tuple[Path, ...], reports: Path) -> None:
     """Say how the runs of the merged TABLES ended, and where tables and figures are."""
-    import csv
     from collections import Counter
+
+    from kdrbench.csv_files import read_csv
 
     rows = []
     for path in tables:
         if not path.is_file():
             raise InputError(f"{path} is not there: run the workflow first; tables of experiments are in merged/")
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows += list(csv.DictReader(stream))
+        rows += read_csv(path)
     endings = Counter(row["status"] for row in rows)
     click.echo(f"{endings.total()} runs: " + ", ".join(f"{count} {name}" for name, count in sorted(endings.items())))
     if drifted := sum(row["drifted"] == "True" for row in rows):

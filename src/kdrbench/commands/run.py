@@ -190,9 +190,14 @@ def _watch(
 def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> str:
     """Return what the trace of the last run that has begun says."""
     from kdrbench.bench.run_files import read_trace
+    from kdrbench.bench.untrusted import UnreadableError
 
     begun = [number for number in batch.runs if workspace.run(number).trace.exists()]
-    trace = read_trace(workspace.run(begun[-1]).trace) if begun else []
+    try:
+        trace = read_trace(workspace.run(begun[-1]).trace) if begun else []
+    except UnreadableError:
+        # Of a run under way, which is not judged yet.
+        trace = []
     if not trace:
         return "starting"
     last = trace[-1]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kdrbench.bench.publish import array_name, read_points
 from kdrbench.bench.stage import Config
+from kdrbench.csv_files import restored
 from kdrbench.errors import InputError
 from kdrbench.stages import build_stage, system_of, table_of
 from kdrbench.stages.ikdr.config import is_scaling
@@ -85,7 +86,13 @@ def read_runs(path: Path) -> pd.DataFrame:
     """
     if not path.is_file():
         raise InputError(f"{path} is not there: run the workflow first, or name the folder of merged tables")
-    return pd.read_csv(path, keep_default_na=True, dtype=dict.fromkeys(_TEXT, str))
+    # Only an empty cell is no value: a message may be "NA".
+    runs = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(_TEXT, str))
+    for name in runs.select_dtypes(exclude=["number", "bool"]):
+        texts = {text: restored(text) for text in runs[name].unique() if isinstance(text, str)}
+        if any(text != shown for text, shown in texts.items()):
+            runs[name] = runs[name].map(lambda value, texts=texts: texts.get(value, value))
+    return runs
 
 
 def n_runs(rows: pd.DataFrame) -> int:

@@ -14,7 +14,7 @@ from kdrbench.parameters import OneOf
 from kdrbench.problems import PassStoppedError, Problem, explanation_of, in_row_space, is_approximable
 from kdrbench.solvers.geometry.stiefel import feasibility_error
 from kdrbench.solvers.monitor import Iterate, Monitor, MonitorProxy, SolveMonitor
-from kdrbench.status import Status
+from kdrbench.status import BY_METHODS, Status
 
 __all__ = ["Solver", "SolverOutcome", "SolverResult", "Status", "TracePoint", "solve"]
 
@@ -100,8 +100,11 @@ def solve(
         if is_approximable(problem):
             problem.report = None
     monitor.end()
-    if not isinstance(outcome.status, Status):
-        raise InputError(f"{type(solver).__name__} ended with status {outcome.status!r}; allowed: {', '.join(Status)}")
+    allowed = dict.fromkeys((*BY_METHODS, monitor.stop_status))
+    if not isinstance(outcome.status, Status) or outcome.status not in allowed:
+        raise InputError(
+            f"{type(solver).__name__} ended with status {str(outcome.status)!r}; allowed: {', '.join(allowed)}"
+        )
     check_projection("result", outcome.projection, problem.n_features, first.shape[1])
     monitor.accept(outcome.projection)
     return SolverResult(

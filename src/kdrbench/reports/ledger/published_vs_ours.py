@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, fields
@@ -11,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from kdrbench.csv_files import csv_text, parse_csv
 from kdrbench.errors import InputError
 from kdrbench.reports.ledger.comparison import UNEXPLAINED, Comparison, comparison
 from kdrbench.reports.ledger.effects import EFFECT_RULES, Effect
@@ -24,7 +23,6 @@ from kdrbench.reports.tables.html import render
 from kdrbench.reports.tables.labels import METRIC_TITLES, dataset_label, kernel_label, low_rank_label, method_label
 from kdrbench.reports.tables.numbers import quantity
 from kdrbench.reports.tables.published_numbers import paper_label
-from kdrbench.reports.tables.table import csv_text
 from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict
 
 # What shares are counted of, in the order in which they are printed.
@@ -127,11 +125,11 @@ def comparisons_from_csv(text: str) -> list[Comparison]:
 
     Raises ``InputError`` when the columns are not those of a comparison.
     """
-    reader = csv.DictReader(io.StringIO(text))
-    if reader.fieldnames != _COLUMNS:
-        columns = ", ".join(reader.fieldnames or ["none"])
+    names, rows = parse_csv(text)
+    if names != _COLUMNS:
+        columns = ", ".join(names or ["none"])
         raise InputError(f"a list of published numbers has the columns {', '.join(_COLUMNS)}; got {columns}")
-    return [Comparison(**{name: _value(name, word) for name, word in row.items()}) for row in reader]
+    return [Comparison(**{name: _value(name, word) for name, word in row.items()}) for row in rows]
 
 
 def _value(name: str, word: str) -> Any:

@@ -5,13 +5,12 @@ Each table is also written in LaTeX (:mod:`.latex`) and as a page (:mod:`.html`)
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from kdrbench.csv_files import csv_text
 from kdrbench.errors import InputError
 
 UNCONVERGED, WARNED, FLAGGED = "\u2020", "\u2021", "\u00a7"
@@ -113,12 +112,3 @@ def blocks_by(rows: Iterable[tuple[object, list[Entry]]]) -> Iterator[list[list[
     for key, row in rows:
         blocks.setdefault(key, []).append(row)
     yield from blocks.values()
-
-
-def csv_text(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Return a CSV file with a line of names."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(list(row) for row in rows)
-    return buffer.getvalue()

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,18 +38,29 @@ class BaselineRun(ABC):
     n_components: int
     rng: Callable[[], np.random.Generator]
     fold: Fold
+    arrays: ClassVar[tuple[str, ...]] = (LABELS,)
 
     @abstractmethod
     def run(self, referee: Referee) -> Iterator[RunResult]:
         """Fit once, hand in the labels, and repeat a short fit."""
+
+    @property
+    @abstractmethod
+    def n_scored(self) -> int:
+        """The number of samples that get a label."""
 
     @abstractmethod
     def scores(self, labels: NDArray[Any] | None) -> Scores:
         """Return what the labels say of the result; a baseline has no cost."""
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
-        """Return the sizes of the fold, q and the scores of the labels that the run left."""
+        """Return the sizes of the fold, q and the scores of the labels that the run left.
+
+        Raises ``InputError`` unless there is one label for each sample.
+        """
         labels = read_array(files.array(LABELS))
+        if labels is not None:
+            _check_labels(labels, self.n_scored)
         return {**self.fold.columns, "n_components": self.n_components, **asdict(self.scores(labels))}
 
 
@@ -66,9 +77,14 @@ class ClassificationRun(BaselineRun):
         """
         classifier, first = self._fit(referee)
         labels = classifier.predict(self.fold.scored_features)
-        _hand_in(labels, len(self.fold.scored_labels), referee)
+        _hand_in(labels, self.n_scored, referee)
         row = RunResult(Status.CONVERGED, "fitted")
         yield from repeated(row, lambda: self._fit(referee)[1], first, referee)
+
+    @property
+    def n_scored(self) -> int:
+        """The number of test samples, of training samples where there is no test part."""
+        return len(self.fold.scored_labels)
 
     def scores(self, labels: NDArray[Any] | None) -> Scores:
         """Return accuracy or error of the labels."""
@@ -93,9 +109,14 @@ class ClusteringBaselineRun(BaselineRun):
         Raises ``InputError`` unless there is one cluster for each sample.
         """
         clusters, first = self._cluster(referee)
-        _hand_in(clusters, len(self.fold.train_labels), referee)
+        _hand_in(clusters, self.n_scored, referee)
         row = RunResult(Status.CONVERGED, "clustered")
         yield from repeated(row, lambda: self._cluster(referee)[1], first, referee)
+
+    @property
+    def n_scored(self) -> int:
+        """The number of samples that are clustered."""
+        return len(self.fold.train_labels)
 
     def scores(self, labels: NDArray[Any] | None) -> Scores:
         """Return the agreement of clusters and classes."""
@@ -141,8 +162,12 @@ def make_baseline_run(
 def _hand_in(labels: NDArray[Any], n_samples: int, referee: Referee) -> None:
     """Keep the labels by which a baseline is scored; ``InputError`` unless there is one for each sample."""
     handed = np.asarray(labels)
-    if handed.shape != (n_samples,):
-        raise InputError(f"the baseline predicted labels of shape {handed.shape} for {n_samples} samples")
-    if handed.dtype.kind not in "biufUS" or (handed.dtype.kind == "f" and not np.isfinite(handed).all()):
-        raise InputError(f"the baseline predicted labels of type {handed.dtype}; they must be finite numbers or words")
+    _check_labels(handed, n_samples)
     referee.save(LABELS, handed)
+
+
+def _check_labels(labels: NDArray[Any], n_samples: int) -> None:
+    if labels.shape != (n_samples,):
+        raise InputError(f"the baseline predicted labels of shape {labels.shape} for {n_samples} samples")
+    if labels.dtype.kind not in "biufUS" or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
+        raise InputError(f"the baseline predicted labels of type {labels.dtype}; they must be finite numbers or words")

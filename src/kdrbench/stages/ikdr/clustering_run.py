@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.bench.gate import read_results
 from kdrbench.bench.referee import Referee, Seconds
-from kdrbench.bench.run import RunResult, read_results, repeated
-from kdrbench.bench.run_files import RunFiles, read_array, save_array
+from kdrbench.bench.run import RunResult, repeated
+from kdrbench.bench.run_files import RunFiles, save_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
@@ -31,7 +32,7 @@ from kdrbench.stages.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVIS
 from kdrbench.stages.ikdr.folds import Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
-from kdrbench.stages.ikdr.scores import Metric, Scores, normalised_mutual_information, optimality_of
+from kdrbench.stages.ikdr.scores import Metric, Scores, normalised_mutual_information, optimality_of, read_projection
 from kdrbench.stages.ikdr.solver_run import components_before, components_of, is_control, starts_of, weights_in_words
 
 
@@ -51,6 +52,7 @@ class ClusteringRun:
     number: int
     n_components: int
     known: NDArray[Any] | None = None
+    arrays: ClassVar[tuple[str, ...]] = (PROJECTION,)
 
     @property
     def given(self) -> NDArray[Any] | None:
@@ -82,7 +84,8 @@ class ClusteringRun:
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Evaluate the last projection that the referee passed, if there is one: its objective and its clusters.
 
-        The clusters, and what they should differ from, are left in ``files``.
+        The clusters, and what they should differ from, are left in ``files``. Raises ``InputError`` for a projection
+        that is not orthonormal: the run may have written the file itself.
         """
         columns = {"n_components": self.n_components, "kernel_weights": weights_in_words(self.kernel)}
         return {**self.fold.columns, **columns, **asdict(self._scores(files))}
@@ -100,7 +103,7 @@ class ClusteringRun:
         return RunResult(learned.status, learned.message, columns=columns)
 
     def _scores(self, files: RunFiles) -> Scores:
-        projection = read_array(files.array(PROJECTION))
+        projection = read_projection(files, self.fold.train_features.shape[1], self.n_components)
         if projection is None:
             return Scores(Metric.NMI)
         objective = self.objective(uses_degrees=_used_degrees(files))

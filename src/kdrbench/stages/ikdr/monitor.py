@@ -9,8 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from kdrbench.bench.referee import BenchFaultError, Referee
-from kdrbench.bench.run_files import Checkpoint, TraceLine, read_checkpoint, read_trace, write_checkpoint
+from kdrbench.bench.run_files import (
+    Checkpoint,
+    TraceLine,
+    read_checkpoint,
+    read_trace,
+    write_checkpoint,
+)
 from kdrbench.errors import InputError
 from kdrbench.files import write_text
 from kdrbench.kernels.family import FloatArray
@@ -191,6 +199,10 @@ class ProjectionMonitor(TimedMonitor):
 
     def _evaluate(self, projection: FloatArray) -> None:
         began = time.perf_counter()
+        # A subclass of an array may show one thing and hold another: what is checked is what is evaluated and kept.
+        projection = np.asarray(projection)
+        if projection.dtype != float:
+            raise InputError(f"the iterate holds {projection.dtype}; it must be an array of {np.dtype(float)}")
         check_projection("iterate", projection, self._objective.n_features, self._n_components)
         cost = -self._objective.value(projection)
         stationarity = relative_stationarity(projection, self._objective.gradient(projection))

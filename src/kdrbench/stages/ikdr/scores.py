@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.baselines.classification import support_vector_machine
+from kdrbench.bench.run_files import RunFiles, read_array
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.solvers.base import check_projection
 from kdrbench.stages.ikdr.folds import Fold
+from kdrbench.stages.ikdr.monitor import PROJECTION
 
 
 class Metric(StrEnum):
@@ -74,6 +79,23 @@ class Scores:
     nmi_given: float | None = None
     train_accuracy: float | None = None
     optimality: str = ""
+
+
+def read_projection(files: RunFiles, n_features: int, n_components: int) -> FloatArray | None:
+    """Read the projection that a run has left, ``None`` if it left none.
+
+    The bound is that of the referee within the run, so that no sound result is refused: F changes relatively by about
+    as much as W'W, and costs are compared to 1e-9.
+
+    Raises ``InputError`` unless it is an orthonormal d x q array of floats.
+    """
+    projection = read_array(files.array(PROJECTION))
+    if projection is None:
+        return None
+    if projection.dtype != float:
+        raise InputError(f"the projection holds {projection.dtype}; it must be an array of {np.dtype(float)}")
+    check_projection("projection", projection, n_features, n_components)
+    return projection
 
 
 def classification_metric(fold: Fold) -> Metric:

@@ -7,13 +7,13 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult, repeated
-from kdrbench.bench.run_files import RunFiles, read_array
+from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.seeds import rng_of
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
@@ -29,7 +29,7 @@ from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_statio
 from kdrbench.stages.ikdr.definition import EIGENGAP, INTEGERS, LABELS, CellDefinition
 from kdrbench.stages.ikdr.folds import Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
-from kdrbench.stages.ikdr.scores import Scores, classification_metric, optimality_of, projected_quality
+from kdrbench.stages.ikdr.scores import Scores, classification_metric, optimality_of, projected_quality, read_projection
 
 _COUNTED = ("value", "gradient", "value_gradient", "hessian_vector", "hessian", "surrogate")
 
@@ -52,6 +52,7 @@ class SolverRun:
     starts: Callable[[], MakeStart]
     fold: Fold
     n_starts: int = 1
+    arrays: ClassVar[tuple[str, ...]] = (PROJECTION,)
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
         """Solve under the referee from each start, then repeat all of that without it, if it was short.
@@ -105,13 +106,14 @@ class SolverRun:
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Evaluate the last projection that the referee passed, if there is one, with the bench's own oracles.
 
-        The referee passes only orthonormal projections of finite cost.
+        Raises ``InputError`` for one that is not orthonormal: the run may have written the file itself.
         """
         columns = {"n_components": self.n_components, "kernel_weights": weights_in_words(self.kernel)}
         return {**self.fold.columns, **columns, **asdict(self._scores(files))}
 
     def _scores(self, files: RunFiles) -> Scores:
-        projection, problem = read_array(files.array(PROJECTION)), self.exact.fresh()
+        problem = self.exact.fresh()
+        projection = read_projection(files, problem.n_features, self.n_components)
         if projection is None:
             return Scores(classification_metric(self.fold))
         stationarity = relative_stationarity(projection, problem.gradient(projection))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.referee import Referee, finite
 from kdrbench.bench.run import RunResult
+from kdrbench.bench.untrusted import error_text
 from kdrbench.datasets import Dataset
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray
@@ -142,4 +143,4 @@ def _converged(key: Key, columns: dict[str, Any]) -> RunResult:
 
 def _failed(keys: Sequence[Key], error: Exception) -> Iterator[RunResult]:
     for key in keys:
-        yield RunResult(Status.FAILED, f"{type(error).__name__}: {error}", key=key)
+        yield RunResult(Status.FAILED, error_text(error), key=key)

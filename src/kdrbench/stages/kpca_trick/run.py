@@ -20,6 +20,7 @@ from kdrbench.bench.batch import Batch
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.seeds import rng_of
+from kdrbench.bench.untrusted import error_text
 from kdrbench.datasets import Dataset
 from kdrbench.metric_learning import (
     AnyKernel,
@@ -227,4 +228,4 @@ def _failed(row: MethodRow, error: Exception) -> MethodRow:
     # A package that is missing is no result of a method.
     if isinstance(error, ImportError | MemoryError):
         raise error
-    return replace(row, accuracy=None, message=f"{type(error).__name__}: {error}")
+    return replace(row, accuracy=None, message=error_text(error))

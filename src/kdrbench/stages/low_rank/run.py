@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from kdrbench.bench.referee import Referee, finite
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.seeds import rng_of
+from kdrbench.bench.untrusted import error_text
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
@@ -176,6 +177,7 @@ class LowRankRun:
     seed: int
     compiled: bool
     labels: Mapping[str, Any]
+    arrays: ClassVar[tuple[str, ...]] = ()
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
         """Yield the result of each number of constraints; drawing them and scoring the kernel is off the clock."""
@@ -198,7 +200,7 @@ class LowRankRun:
         except (MemoryError, ImportError):
             raise
         except Exception as error:
-            return RunResult(Status.FAILED, f"{type(error).__name__}: {error}", key=(count,))
+            return RunResult(Status.FAILED, error_text(error), key=(count,))
         columns = {
             "outcome": str(learned.status),
             **quality,

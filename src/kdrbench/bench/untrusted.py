@@ -1,0 +1,217 @@
+"""Reading what a run has left: its process is the method's, which may have put anything in place of a file."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import math
+import os
+import shutil
+import stat
+import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+from zipfile import ZIP_STORED, ZipFile
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from kdrbench.errors import KdrbenchError
+
+MOST_LINE = 2**20
+# An array of a run is d x q, or a number for each sample; a state is some of them.
+MOST_ARRAY, MOST_STATE = 2**28, 2**30
+# Of a message in a row, and of its rest in the job's log.
+MOST_MESSAGE, MOST_LOGGED = 1_000, 2**16
+_KINDS = "biufcUS"
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+# What a run can do to a path; anything else that opening reports is a fault of the machine's.
+_NOT_TO_BE_OPENED = {errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENXIO, errno.EISDIR}
+
+
+class UnreadableError(KdrbenchError):
+    """A file of a run that holds something else than the bench writes; the message says what."""
+
+
+def opened(path: Path, most: int) -> BinaryIO | None:
+    """Open a plain file of at most ``most`` bytes; ``None`` if there is none. Links are not followed.
+
+    Raises ``UnreadableError`` for anything else that may lie there: a folder, a link, a pipe, a larger file.
+    """
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise UnreadableError(f"{path.name} is no plain file")
+        stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno in _NOT_TO_BE_OPENED:
+            raise UnreadableError(f"{path.name} cannot be opened: {error.strerror}") from error
+        raise
+    size = os.fstat(stream.fileno()).st_size
+    if size > most:
+        stream.close()
+        raise UnreadableError(f"{path.name} holds {size} bytes; at most {most} are read")
+    return stream
+
+
+def lines_of(path: Path, most: int) -> Iterator[Any]:
+    """Yield the values of a file of JSON lines of at most ``most`` bytes; an unfinished last line is left out.
+
+    Raises ``UnreadableError`` for a line that is none, or longer than ``MOST_LINE``.
+    """
+    stream = opened(path, most)
+    if stream is None:
+        return
+    with stream:
+        number = 0
+        while line := stream.readline(MOST_LINE):
+            number += 1
+            if line.endswith(b"\n"):
+                yield _json(line, f"line {number} of {path.name}")
+            elif len(line) == MOST_LINE:
+                raise UnreadableError(f"line {number} of {path.name} is longer than {MOST_LINE} bytes")
+
+
+def _json(line: bytes, place: str) -> Any:
+    try:
+        return json.loads(line.decode("utf-8"), parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise UnreadableError(f"{place} is not JSON: {line[:60]!r}") from None
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(word)
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value of JSON is a finite number that a float of 64 bits can hold."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def array_in(path: Path) -> NDArray[Any] | None:
+    """Read an array of numbers or words in NumPy's format, ``None`` if there is no file. Nothing is unpickled.
+
+    Raises ``UnreadableError`` unless the file is plain and holds exactly what its header says.
+    """
+    stream = opened(path, MOST_ARRAY)
+    if stream is None:
+        return None
+    with stream:
+        return _array(stream.read(MOST_ARRAY), path.name)
+
+
+def _array(content: bytes, name: str) -> NDArray[Any]:
+    stream = io.BytesIO(content)
+    try:
+        shape, in_columns, dtype = _HEADERS[npy.read_magic(stream)](stream)
+        claimed = math.prod(shape) * dtype.itemsize
+    except Exception:
+        # Bytes of a stranger's: whatever reading their header raises, it is no header.
+        raise UnreadableError(f"{name} is no array of NumPy's: it begins with {content[:16]!r}") from None
+    if dtype.kind not in _KINDS or not dtype.isnative:
+        raise UnreadableError(f"{name} holds {visible(str(dtype)[:60])}; only plain numbers and words are read")
+    data = content[stream.tell() :]
+    if min(shape, default=0) < 0 or len(data) != claimed:
+        raise UnreadableError(f"{name} holds {len(data)} bytes of data; its header says {claimed}")
+    if not data:
+        return _empty(shape, dtype, name)
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if in_columns else "C").copy(order="K")
+
+
+def _empty(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> NDArray[Any]:
+    try:
+        return np.empty(shape, dtype)
+    except (ValueError, MemoryError, OverflowError):
+        raise UnreadableError(f"{name} has the impossible shape {shape}") from None
+
+
+def arrays_in(path: Path) -> dict[str, NDArray[Any]] | None:
+    """Read the arrays of an uncompressed archive by name; ``None`` if there is no file.
+
+    Raises ``UnreadableError`` as :func:`array_in` does, and where a checksum differs.
+    """
+    stream = opened(path, MOST_STATE)
+    if stream is None:
+        return None
+    with stream:
+        try:
+            with ZipFile(stream) as archive:
+                members = {info.filename: info for info in archive.infolist()}
+                # Stored members are as large as they are in the file: nothing can unfold to terabytes.
+                if any(info.compress_type != ZIP_STORED for info in members.values()):
+                    raise UnreadableError(f"{path.name} is compressed")
+                return {
+                    name.removesuffix(".npy"): _array(archive.read(info), f"{visible(name)} of {path.name}")
+                    for name, info in members.items()
+                }
+        except UnreadableError:
+            raise
+        except Exception as error:
+            raise UnreadableError(f"{path.name} is no archive of arrays: {text_of(error)}") from error
+
+
+def text_of(message: object) -> str:
+    """Return a message as a string, whatever it is, of at most ``MOST_LOGGED`` characters."""
+    try:
+        return str(message)[:MOST_LOGGED]
+    except Exception:
+        return f"a message of type {type(message).__name__} that is no text"
+
+
+def error_text(error: BaseException) -> str:
+    """Return the kind of an error and what it says, whatever its text raises."""
+    return f"{type(error).__name__}: {text_of(error)}"
+
+
+def visible(text: str) -> str:
+    """Return the text with control characters, line ends, invisible characters and lone surrogates escaped."""
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() or unicodedata.category(one) == "Zs" else one.encode("unicode_escape").decode("ascii")
+        for one in text
+    )
+
+
+def claim_folder(path: Path) -> None:
+    """Let this user into the folder at a path, and remove anything else that lies there, if there is anything."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(mode):
+        path.unlink()
+    elif mode & stat.S_IRWXU != stat.S_IRWXU:
+        path.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
+
+
+def remove(path: Path) -> None:
+    """Remove whatever lies at a path, a folder with all it holds; links are not followed.
+
+    A folder that cannot be removed is moved aside, so that another can be made in its place.
+    """
+    if not path.is_symlink() and path.is_dir():
+        with suppress(OSError, RecursionError):
+            _open_folders(path)
+            shutil.rmtree(path)
+        if path.exists():
+            path.rename(path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}"))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _open_folders(path: Path) -> None:
+    """Let this user into a folder and all below it; links are not followed."""
+    claim_folder(path)
+    for folder, below, _ in os.walk(path):
+        for one in (Path(folder, name) for name in below):
+            if not one.is_symlink():
+                claim_folder(one)

@@ -1,0 +1,55 @@
+"""Tables as CSV that spreadsheets can open: no text of a run is a formula, and reading gives the exact text again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+# With these a spreadsheet takes a cell for a formula, or skips to what comes next.
+_ACTIVE = ("=", "+", "-", "@", "\t", "\r", "\n")
+# In front of a text a spreadsheet shows it as it is.
+_GUARD = "'"
+_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+|inf|nan)(e[+-]?\d+)?"
+_NUMBERS = re.compile(rf"{_NUMBER}( ± {_NUMBER})?", re.IGNORECASE)
+
+
+def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Return a CSV file with a line of names; ``None`` is an empty cell. Texts are guarded (:func:`guarded`)."""
+    # An empty line is none: a row of one empty cell is quoted.
+    return "".join((",".join(map(_cell, row)) or '""') + "\n" for row in (columns, *rows))
+
+
+def parse_csv(text: str) -> tuple[list[str], list[dict[str, str]]]:
+    """Return the columns and the rows that :func:`csv_text` has written."""
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    rows = [{name: restored(word or "") for name, word in row.items()} for row in reader]
+    return list(reader.fieldnames or []), rows
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a file that holds what :func:`csv_text` has written."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return parse_csv(stream.read())[1]
+
+
+def guarded(text: str) -> str:
+    """Return a text with an apostrophe before it if a spreadsheet would take it for a formula; numbers stay.
+
+    One that begins with an apostrophe gets another, so that :func:`restored` gives every text again.
+    """
+    return f"{_GUARD}{text}" if text.startswith((_GUARD, *_ACTIVE)) and not _NUMBERS.fullmatch(text) else text
+
+
+def restored(text: str) -> str:
+    """Return the text of which :func:`guarded` made this."""
+    return text.removeprefix(_GUARD)
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else guarded(value) if isinstance(value, str) else str(value)
+    # The writer of the standard library leaves a carriage return bare, which readers take for the end of a line.
+    return '"{}"'.format(text.replace('"', '""')) if any(one in text for one in ',"\r\n') else text

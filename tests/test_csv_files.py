@@ -1,0 +1,51 @@
+"""CSV that spreadsheets can open: every text comes back as it was, and none is a formula."""
+
+import csv
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdrbench.csv_files import csv_text, guarded, parse_csv, read_csv, restored
+from kdrbench.reports.records import read_runs
+
+# Characters by which cells, lines, quotes and formulas begin or end.
+ALPHABET = list("=+-@\t\r\n'\",;| aZ09.e\u2028\u00e9")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-2+3", "@SUM(1)", "\tx", "\rx", "'x", "-E1", "'"])
+def test_what_spreadsheets_take_for_a_formula_is_text_with_an_apostrophe(text):
+    assert guarded(text) == f"'{text}"
+    assert restored(guarded(text)) == text
+
+
+@pytest.mark.parametrize("text", ["-1.5", "+2", "-1e-5", "-12.3 ± 0.1", "-inf", "", "a=b", "1-2", "\u2212 3"])
+def test_numbers_and_other_words_stay(text):
+    assert guarded(text) == restored(guarded(text)) == text
+
+
+def test_cells_are_quoted_as_the_standard_library_does_and_returns_as_well():
+    rows = [["a,b", 'say "x"', "two\nlines", None], ["", 1.5, True, np.float64(0.1)], [" b ", -3, "c", "-4"]]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerows([["w", "x", "y", "z"], *rows])
+    assert csv_text(["w", "x", "y", "z"], rows) == buffer.getvalue()
+    assert csv_text(["a", "b"], [["gone\r", 1]]) == 'a,b\n"gone\r",1\n'
+    assert csv_text(["a"], [[""]]) == 'a\n""\n'
+
+
+@pytest.mark.attack("gate: tables")
+def test_random_texts_come_back_from_tables_and_to_reports(tmp_path, attack_rng):
+    texts = ["".join(attack_rng.choice(ALPHABET, attack_rng.integers(0, 8))) for _ in range(300)]
+    texts += ["NA", "nan", "None", "null", "=1", "gone\r"]
+    path = tmp_path / "table.csv"
+    path.write_text(csv_text(["message", "number"], [[text, -1.5] for text in texts]), encoding="utf-8", newline="")
+    assert [row["message"] for row in read_csv(path)] == texts
+    assert parse_csv(csv_text(["message"], [[text] for text in texts]))[1] == [{"message": text} for text in texts]
+    runs = read_runs(path)
+    assert [text for text in runs["message"].fillna("")] == texts
+    assert runs["number"].tolist() == [-1.5] * len(texts)
+    for cell in pd.read_csv(path, keep_default_na=False, dtype=str)["message"]:
+        assert cell[:1] not in tuple("=@\t\r\n")
+        assert cell[:1] not in tuple("+-") or float(cell) is not None
