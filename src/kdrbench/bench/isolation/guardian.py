@@ -112,7 +112,7 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
     try:
         end, tree_memory = _watch(run, began, watched, meter, output)
     finally:
-        processes.end_tree(run)
+        processes.end_run(run)
         _, status, usage = os.wait4(run, 0)
         processes.kill_descendants(set())
         shm.clear()
@@ -172,7 +172,8 @@ def _become_run(watched: Watched, guardian: int, meter: Meter, output: Output) -
     kept = [2, *([watched.turn.run_end] if watched.turn else []), os.sysconf("SC_OPEN_MAX")]
     for below, above in pairwise(kept):
         os.closerange(below + 1, above)
-    sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
+    # Lines of stderr are not lost in a buffer when the run is killed.
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering, closefd=False) for number, buffering in ((1, -1), (2, 1)))
     if watched.turn:
         watched.turn.begin_run()
     try:

@@ -65,19 +65,20 @@ def resume(root: int) -> None:
         _send(pid, signal.SIGCONT)
 
 
-def end_tree(run: int) -> None:
-    """Kill a process, which the caller has not reaped, and all that it started.
+def end_run(run: int) -> None:
+    """Kill a process, which the caller has not reaped, and its group, or where it has a tracker all but that.
 
-    A resource tracker of :mod:`multiprocessing` is given half a second more, to remove what the others have left.
+    A resource tracker of :mod:`multiprocessing` is given half a second, to remove what the others have left.
     """
-    trackers = [pid for pid in tree(run)[1:] if _is_tracker(pid)]
+    family = descendants()
+    trackers = [pid for pid in family if _is_tracker(pid)]
     if not trackers:
         for kill in (os.kill, os.killpg):
             with suppress(ProcessLookupError):
                 kill(run, signal.SIGKILL)
         return
     # A tracker goes to work when nobody is left who could use what it tracks.
-    for pid in tree(run):
+    for pid in family:
         if pid not in trackers:
             _send(pid, signal.SIGKILL)
     deadline = time.monotonic() + _TRACKER_S
