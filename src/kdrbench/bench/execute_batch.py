@@ -16,7 +16,7 @@ from kdrbench.bench.isolation.turn import Turn
 from kdrbench.bench.referee import Referee
 from kdrbench.bench.rows import RowMaker, now
 from kdrbench.bench.run import Run, RunResult, classify_exit, execute, read_results, time_of, was_killed
-from kdrbench.bench.run_files import RunFiles, read_checkpoint
+from kdrbench.bench.run_files import Checkpoint, RunFiles, read_checkpoint
 from kdrbench.bench.stage import RunContext
 from kdrbench.bench.turns import Turns
 from kdrbench.bench.workspace import Workspace
@@ -101,12 +101,22 @@ def _supervised(
         if not (killed and tries_left):
             break
     results = read_results(files)
+    if kept:
+        # Of a run that went on from a checkpoint, the process is that of its last part.
+        results = {key: _since(kept, one) for key, one in results.items()}
     if all(key in results for key in keys):
         return process, results
     missing = classify_exit(process, files, context.limits)
     if killed:
         missing = replace(missing, message=f"{missing.message}, twice")
     return process, {key: results.get(key, missing) for key in keys}
+
+
+def _since(kept: Checkpoint, result: RunResult) -> RunResult:
+    if result.clocked_s is None or result.clocked_cpu_s is None:
+        return result
+    cpu_s = result.clocked_cpu_s - kept.cpu_s
+    return replace(result, clocked_s=result.clocked_s - kept.wall_s, clocked_cpu_s=cpu_s)
 
 
 def _in_turns(start: Callable[[], Supervised], turn: Turn, context: RunContext) -> Turns[ProcessExit]:

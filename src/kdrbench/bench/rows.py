@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,10 +13,13 @@ from kdrbench.bench.provenance import Provenance
 from kdrbench.bench.record import Record
 from kdrbench.bench.run import RunResult, load_average
 from kdrbench.bench.stage import RunContext, Stage, cross
+from kdrbench.bench.unclocked import Unclocked, unclocked
 from kdrbench.datasets import Dataset
 from kdrbench.status import Status
 
 CONTAMINATED_RATIO = 1.1
+# What a stage's scores say of the referee, beside the columns of its record.
+EVALUATION = "evaluation_s"
 _NO_PROCESS = ProcessExit(Exit.EXITED, 0, wall_s=0.0, memory_mib=0.0, involuntary_switches=0)
 
 
@@ -43,7 +46,9 @@ class RowMaker:
         scores: Mapping[str, Any],
     ) -> list[Record]:
         """Return a row for each key of the batch, from what run ``number`` handed over."""
-        return [self._row(number, key, results[key], process, started_at, scores) for key in self.batch.rows]
+        clocks = unclocked(process, results.values(), scores.get(EVALUATION))
+        own = {name: value for name, value in scores.items() if name != EVALUATION}
+        return [self._row(number, key, results[key], (process, clocks), started_at, own) for key in self.batch.rows]
 
     def skipped(self, number: int, dataset: Dataset) -> list[Record]:
         """Return the rows of a run that was left out because the grid's budget is used up."""
@@ -56,7 +61,7 @@ class RowMaker:
         number: int,
         key: tuple[Any, ...],
         result: RunResult,
-        process: ProcessExit,
+        seen: tuple[ProcessExit, Unclocked],
         started_at: str,
         scores: Mapping[str, Any],
     ) -> Record:
@@ -71,7 +76,7 @@ class RowMaker:
             message=result.message,
             time_s=result.time_s,
             cpu_s=result.cpu_s,
-            provenance=self._provenance(result, process, started_at),
+            provenance=self._provenance(result, *seen, started_at),
             **{
                 **self.stage.columns(batch),
                 **scores,
@@ -81,12 +86,16 @@ class RowMaker:
             },
         )
 
-    def _provenance(self, result: RunResult, process: ProcessExit, started_at: str) -> Provenance:
+    def _provenance(
+        self, result: RunResult, process: ProcessExit, clocks: Unclocked, started_at: str
+    ) -> Provenance:
         context, batch = self.context, self.batch
         return Provenance(
             wall_s=process.wall_s,
             memory_mib=process.memory_mib,
+            memory_meter=process.memory_meter,
             involuntary_switches=process.involuntary_switches,
+            **asdict(clocks),
             contaminated=self._contaminated(result),
             time_limit_s=context.limits.time_s,
             memory_limit_mib=context.limits.memory_mib,

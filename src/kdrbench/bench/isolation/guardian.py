@@ -32,6 +32,8 @@ from kdrbench.bench.isolation.turn import Turn
 # A run that watches its own clock ends at the limit by itself; this long after it, it is killed.
 GRACE_S = 0.25
 _POLL_S = 0.25
+# The log of the batch: stderr, whatever has been put in the place of its stream.
+_LOG = 2
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The exit code by which a run says that the bench, not the method, is at fault (EX_SOFTWARE of sysexits.h).
 BENCH_FAULT = 70
@@ -116,7 +118,7 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
         _, status, usage = os.wait4(run, 0)
         processes.kill_descendants(set())
         shm.clear()
-        output.write_to(sys.stderr.fileno())
+        output.write_to(_LOG)
         oom = meter.exceeded()
         meter.close()
     if end is Exit.EXITED and os.WIFSIGNALED(status):

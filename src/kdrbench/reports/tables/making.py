@@ -36,6 +36,7 @@ from kdrbench.reports.tables.table import Entry, Table, entries
 
 # Numbers of the provenance, which a plain table leaves out.
 _NO_RESULTS = ("schema_version", "run", "seed", "wall_s", "memory_mib", "cores", "load", "drift", "blas_threads")
+_NO_RESULTS += ("unclocked_s", "evaluation_s")
 Page = tuple[Table, list[Section]]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kdrbench.baselines import BaselineTask, Classification, Classifier, Clustering, Completion
 from kdrbench.bench.referee import Referee, Seconds
-from kdrbench.bench.run import RunResult, repeated
+from kdrbench.bench.run import RunResult, read_results, repeated
 from kdrbench.bench.run_files import RunFiles, read_array
 from kdrbench.bench.seeds import rng_of
 from kdrbench.errors import InputError
@@ -49,8 +49,12 @@ class BaselineRun(ABC):
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Return the sizes of the fold, q and the scores of the labels that the run left."""
-        labels = read_array(files.array(LABELS))
-        return {**self.fold.columns, "n_components": self.n_components, **asdict(self.scores(labels))}
+        scores = replace(self.scores(read_array(files.array(LABELS))), evaluation_s=self.evaluation_s(files))
+        return {**self.fold.columns, "n_components": self.n_components, **asdict(scores)}
+
+    def evaluation_s(self, files: RunFiles) -> float:
+        """Return the CPU seconds that the run may work off the clock: none."""
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,11 @@ class ClassificationRun(BaselineRun):
         """Return accuracy or error of the labels."""
         quality = None if labels is None else quality_of_labels(labels, self.fold)
         return Scores(classification_metric(self.fold), quality=quality)
+
+    def evaluation_s(self, files: RunFiles) -> float:
+        """Return the CPU seconds of the fit: to predict takes no longer, unless it does the work of the fit."""
+        result = read_results(files).get(())
+        return (result.cpu_s or 0.0) if result else 0.0
 
     def _fit(self, referee: Referee) -> tuple[Classifier, Seconds]:
         rng, fold = self.rng(), self.fold

@@ -7,6 +7,7 @@ does not cover k-means, which belongs to scoring, as the SVM of supervised runs 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult, read_results, repeated
-from kdrbench.bench.run_files import RunFiles, read_array, save_array
+from kdrbench.bench.run_files import RunFiles, read_array, read_trace, save_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
@@ -103,21 +104,25 @@ class ClusteringRun:
         projection = read_array(files.array(PROJECTION))
         if projection is None:
             return Scores(Metric.NMI)
+        began = time.process_time()
         objective = self.objective(uses_degrees=_used_degrees(files))
-        clusters = cluster_rows(objective.embedding(projection))
+        embedding, cost = objective.embedding(projection), -objective.value(projection)
+        stationarity = relative_stationarity(projection, objective.gradient(projection))
+        evaluation_s = time.process_time() - began
+        clusters = cluster_rows(embedding)
         save_array(files.array("labels"), clusters)
         if self.given is not None:
             save_array(files.array("given"), self.given)
         sought, judged = self._sought(), self.fold.judged
-        stationarity = relative_stationarity(projection, objective.gradient(projection))
         return Scores(
             Metric.NMI,
             quality=None if sought is None else normalised_mutual_information(sought[judged], clusters[judged]),
-            cost=-objective.value(projection),
+            cost=cost,
             feasibility=feasibility_error(projection),
             stationarity=stationarity,
             optimality="" if is_control(self.solver) else optimality_of(stationarity, None),
             nmi_given=None if self.given is None else normalised_mutual_information(self.given, clusters),
+            evaluation_s=evaluation_s * len(read_trace(files.trace)),
         )
 
     def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:

@@ -60,7 +60,8 @@ class Scores:
     ``eigengap`` and ``eigengap_needed`` are those of :class:`.Certificate`, of supervised runs whose tangent space is
     small enough for the whole Hessian. ``train_accuracy`` is that of the classifier which gave the quality, on the
     training samples, where there is a test part. ``optimality`` is an :class:`Optimality`, or empty where there is no
-    projection, and of controls, which are no solutions.
+    projection, and of controls, which are no solutions. ``evaluation_s`` is no column of the record: it says what the
+    evaluations in the trace take by the batch's clock, for :mod:`.unclocked`.
     """
 
     quality_metric: str
@@ -74,6 +75,7 @@ class Scores:
     nmi_given: float | None = None
     train_accuracy: float | None = None
     optimality: str = ""
+    evaluation_s: float | None = None
 
 
 def classification_metric(fold: Fold) -> Metric:

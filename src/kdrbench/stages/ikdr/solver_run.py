@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ import numpy as np
 
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult, repeated
-from kdrbench.bench.run_files import RunFiles, read_array
+from kdrbench.bench.run_files import RunFiles, read_array, read_trace
 from kdrbench.bench.seeds import rng_of
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
@@ -114,17 +115,21 @@ class SolverRun:
         projection, problem = read_array(files.array(PROJECTION)), self.exact.fresh()
         if projection is None:
             return Scores(classification_metric(self.fold))
+        began = time.process_time()
         stationarity = relative_stationarity(projection, problem.gradient(projection))
+        cost = -problem.value(projection)
+        evaluation_s = time.process_time() - began
         second_order = _second_order(problem, projection)
         quality, train_accuracy = projected_quality(projection, self.fold)
         return Scores(
             classification_metric(self.fold),
             quality=quality,
             train_accuracy=train_accuracy,
-            cost=-problem.value(projection),
+            cost=cost,
             feasibility=feasibility_error(projection),
             stationarity=stationarity,
             optimality="" if is_control(self.solver) else optimality_of(stationarity, second_order.get("curvature")),
+            evaluation_s=evaluation_s * len(read_trace(files.trace)),
             **second_order,
         )
 

@@ -74,7 +74,7 @@ class IKDRRecord(Record):
     ``none``) only the quality is known.
     """
 
-    SCHEMA_VERSION: ClassVar[int] = 7
+    SCHEMA_VERSION: ClassVar[int] = 8
     CELL: ClassVar[tuple[str, ...]] = ("kernel", "method")
 
     kernel: str
