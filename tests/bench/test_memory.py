@@ -75,9 +75,9 @@ def shm(request, monkeypatch):
     """Runs with a ``/dev/shm`` of their own, and on machines that lend none; nothing of theirs may be left there."""
     if not request.param:
         monkeypatch.setattr(private_shm, "_enter_namespace", lambda: False)
-    before = set(os.listdir(SHM))
+    before = set(SHM.iterdir())
     yield request.param
-    assert set(os.listdir(SHM)) == before
+    assert set(SHM.iterdir()) == before
 
 
 @pytest.mark.attack("memory: shared")

@@ -273,7 +273,9 @@ def test_a_method_that_meddles_with_its_line_stops_nobody(note, tmp_path, monkey
 
 @pytest.mark.attack("time: turns")
 def test_what_a_method_leaves_at_work_is_stopped_while_it_waits(note, tmp_path):
-    rows = run(batches_of(note, a={"first": "spins", "then": 0.02}, b={"first": "watches", "then": "watches"}), tmp_path)
+    rows = run(
+        batches_of(note, a={"first": "spins", "then": 0.02}, b={"first": "watches", "then": "watches"}), tmp_path
+    )
     assert [row.repeats for row in rows] == [REPEATS, REPEATS]
     # It was at work while it had its turn, and not a moment else.
     assert min((note / name).stat().st_size for name in ("child", "thread")) > 0

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -207,7 +207,6 @@ def test_the_rule(clocked_s, cpu_s, evaluation_s, unaccounted):
 def test_what_is_not_known_is_not_judged():
     assert unclocked(PROCESS, [], 0.0).unclocked_s is None
     assert unclocked(PROCESS, [RunResult(Status.FAILED, "")], 0.0).unclocked_s is None
-    assert unclocked(replace(PROCESS, end=Exit.TIME_LIMIT), [result(1.0, 1.0)], 0.0).unaccounted is None
     found = unclocked(PROCESS, [result(1.0, 1.0), result(4.0, 4.0)], None)
     assert (found.unclocked_s, found.unaccounted) == (6.0, None)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.isolation.guardian import Exit, ProcessExit
+from kdrbench.bench.isolation.keeper import Keeper
 from kdrbench.bench.provenance import Provenance
 from kdrbench.bench.record import Record
 from kdrbench.bench.run import RunResult, load_average
@@ -50,7 +51,7 @@ class RowMaker:
         own = {name: value for name, value in scores.items() if name != EVALUATION}
         return [self._row(number, key, results[key], (process, clocks), started_at, own) for key in self.batch.rows]
 
-    def skipped(self, number: int, dataset: Dataset) -> list[Record]:
+    def skipped(self, number: int, dataset: Dataset | Keeper[Dataset]) -> list[Record]:
         """Return the rows of a run that was left out because the grid's budget is used up."""
         message = f"not run: the grid's budget of {self.context.budget_s:g} s is used up"
         results = dict.fromkeys(self.batch.rows, RunResult(Status.SKIPPED, message))
@@ -86,9 +87,7 @@ class RowMaker:
             },
         )
 
-    def _provenance(
-        self, result: RunResult, process: ProcessExit, clocks: Unclocked, started_at: str
-    ) -> Provenance:
+    def _provenance(self, result: RunResult, process: ProcessExit, clocks: Unclocked, started_at: str) -> Provenance:
         context, batch = self.context, self.batch
         return Provenance(
             wall_s=process.wall_s,

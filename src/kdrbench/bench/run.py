@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -41,6 +41,15 @@ class RunResult:
     key: tuple[Any, ...] = ()
     clocked_s: float | None = None
     clocked_cpu_s: float | None = None
+
+
+@runtime_checkable
+class TakesFiles(Protocol):
+    """A run that finds something in its files which is not in its memory."""
+
+    def hand_in(self, files: RunFiles) -> None:
+        """Leave it there; called in the batch's process before the run."""
+        ...
 
 
 class Run(Protocol):

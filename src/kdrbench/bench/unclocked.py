@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kdrbench.bench.isolation.guardian import Exit, ProcessExit
+from kdrbench.bench.isolation.guardian import ProcessExit
 from kdrbench.bench.run import RunResult
 
 # Seconds beyond clock and referee: a fork, checks of what is returned (.01 to .06 s), and a fifth of what is claimed.
@@ -30,11 +30,11 @@ class Unclocked:
 def unclocked(process: ProcessExit, results: Iterable[RunResult], evaluation_s: float | None) -> Unclocked:
     """Return what the clocks of a run do not cover.
 
-    Nothing is known of a run that was ended from outside, or left no result. It is not judged where the stage does not
-    say what the bench's own work took (``evaluation_s``).
+    Nothing is known of a run that left no result. It is not judged where the stage does not say what the bench's own
+    work took (``evaluation_s``). Of one that was ended in its repeats, these are not accounted for.
     """
     clocked = [(one.clocked_s, one.clocked_cpu_s) for one in results if one.clocked_s is not None]
-    if process.end is not Exit.EXITED or not clocked:
+    if not clocked:
         return Unclocked()
     wall_s, cpu_s = max(clocked)
     outside_s = process.wall_s - wall_s

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import resource
+import select
 import signal
 import sys
 import time
@@ -144,7 +144,7 @@ def _watch(run: int, began: float, watched: Watched, meter: Meter, output: Outpu
     while True:
         now = time.monotonic()
         wait_s = max(0.0, min(look_at, watched.limit_at(began)) - now)
-        ready, _, _ = select.select([handle, *([output] if prints else [])], [], [], wait_s)
+        ready, _, _ = select.select([handle, *([output.fileno()] if prints else [])], [], [], wait_s)
         if handle in ready:
             return Exit.EXITED, most
         # A run that prints without end must not keep its guardian from looking at the clock.
@@ -175,7 +175,7 @@ def _become_run(watched: Watched, guardian: int, meter: Meter, output: Output) -
     for below, above in pairwise(kept):
         os.closerange(below + 1, above)
     # Lines of stderr are not lost in a buffer when the run is killed.
-    sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering, closefd=False) for number, buffering in ((1, -1), (2, 1)))
+    sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", 1, closefd=False)
     if watched.turn:
         watched.turn.begin_run()
     try:

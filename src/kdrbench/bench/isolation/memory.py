@@ -97,13 +97,12 @@ class Sampled:
         """Return the bytes of files in memory that a process has open, and note those in ``/dev/shm``."""
         found = {}
         with suppress(OSError):  # the process has gone
-            for number in os.listdir(f"/proc/{pid}/fd"):
-                place = f"/proc/{pid}/fd/{number}"
+            for place in Path(f"/proc/{pid}/fd").iterdir():
                 with suppress(OSError):
-                    status = os.stat(place)
+                    status = place.stat()
                     if status.st_dev in self._devices and status.st_blocks:
                         found[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK
-                        self._shm.note(Path(os.readlink(place)), status)
+                        self._shm.note(place.readlink(), status)
         return found
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-SHM = Path("/dev/shm")
+SHM = Path("/dev/shm")  # noqa: S108
 _NEW_MOUNTS, _NEW_IPC, _NEW_USER = 0x00020000, 0x08000000, 0x10000000
 _MS_REC_PRIVATE = (1 << 14) | (1 << 18)
 _BLOCK = 512
@@ -26,7 +26,7 @@ class PrivateShm:
 
     def __init__(self) -> None:
         self.private = SHM.is_dir() and _enter_namespace()
-        self._before = set() if self.private or not SHM.is_dir() else set(os.listdir(SHM))
+        self._before = set() if self.private or not SHM.is_dir() else {path.name for path in SHM.iterdir()}
         self._noted: dict[Path, tuple[int, int]] = {}
 
     def files(self) -> dict[tuple[int, int], int]:

@@ -13,7 +13,7 @@ from pathlib import Path
 MIB = 1024 * 1024
 _MOST_KILLING_S = 10.0
 _TRACKER, _TRACKER_S = b"resource_tracker", 0.5
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 
 
 def adopt_orphans() -> None:
@@ -26,6 +26,11 @@ def follow_parent_in_death(parent: int, number: signal.Signals) -> None:
     _prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def hide_memory() -> None:
+    """Keep this process's memory from others of the same user, but not from the superuser."""
+    _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def limit_memory(memory_mib: float) -> None:

@@ -6,24 +6,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.baselines import BaselineTask, Classification, Classifier, Clustering, Completion
-from kdrbench.bench.referee import Referee, Seconds
+from kdrbench.bench.referee import BenchFaultError, Referee, Seconds
 from kdrbench.bench.run import RunResult, read_results, repeated
-from kdrbench.bench.run_files import RunFiles, read_array
+from kdrbench.bench.run_files import RunFiles, read_array, save_array
 from kdrbench.bench.seeds import rng_of
 from kdrbench.errors import InputError
+from kdrbench.kernels.family import FloatArray
 from kdrbench.stages.ikdr.definition import CellDefinition
-from kdrbench.stages.ikdr.folds import Fold
+from kdrbench.stages.ikdr.folds import CLASSES, Fold
 from kdrbench.stages.ikdr.scores import (
     Metric,
     Scores,
     classification_metric,
-    normalised_mutual_information,
+    clusters_quality,
     quality_of_labels,
 )
 from kdrbench.status import Status
@@ -69,14 +71,33 @@ class ClassificationRun(BaselineRun):
         Raises ``InputError`` unless there is one label for each of them.
         """
         classifier, first = self._fit(referee)
-        labels = classifier.predict(self.fold.scored_features)
-        _hand_in(labels, len(self.fold.scored_labels), referee)
+        features = self._scored_features(referee.files)
+        labels = classifier.predict(features)
+        _hand_in(labels, len(features), referee)
         row = RunResult(Status.CONVERGED, "fitted")
         yield from repeated(row, lambda: self._fit(referee)[1], first, referee)
 
+    def hand_in(self, files: RunFiles) -> None:
+        """Leave the features of withheld test samples, which the run reads when it has fitted."""
+        if self.fold.withheld and self.fold.n_test:
+            self.fold.examined(_save_features, _test_features(files))
+
+    def _scored_features(self, files: RunFiles) -> FloatArray:
+        if self.fold.withheld is None or not self.fold.n_test:
+            return self.fold.scored_features
+        features = read_array(_test_features(files))
+        if features is None:
+            raise BenchFaultError("the features of the test samples are gone; start the workflow again")
+        return features
+
+    def score(self, files: RunFiles) -> Mapping[str, Any]:
+        """Return the sizes of the fold, q and the scores, and remove the features that were left for the run."""
+        _test_features(files).unlink(missing_ok=True)
+        return super().score(files)
+
     def scores(self, labels: NDArray[Any] | None) -> Scores:
         """Return accuracy or error of the labels."""
-        quality = None if labels is None else quality_of_labels(labels, self.fold)
+        quality = None if labels is None else self.fold.examined(quality_of_labels, labels)
         return Scores(classification_metric(self.fold), quality=quality)
 
     def evaluation_s(self, files: RunFiles) -> float:
@@ -110,9 +131,7 @@ class ClusteringBaselineRun(BaselineRun):
         """Return the agreement of clusters and classes."""
         if labels is None:
             return Scores(Metric.NMI)
-        judged = self.fold.judged
-        quality = normalised_mutual_information(self.fold.train_labels[judged], labels[judged])
-        return Scores(Metric.NMI, quality=quality)
+        return Scores(Metric.NMI, quality=self.fold.examined(clusters_quality, labels, CLASSES))
 
     def _cluster(self, referee: Referee) -> tuple[NDArray[Any], Seconds]:
         rng, features = self.rng(), self.fold.train_features
@@ -128,6 +147,15 @@ class CompletionRun(ClusteringBaselineRun):
     def _cluster(self, referee: Referee) -> tuple[NDArray[Any], Seconds]:
         rng, features, labels = self.rng(), self.fold.train_features, self.fold.partial_labels
         return referee.timed(lambda: self.baseline.complete(features, labels, self.n_components, rng))
+
+
+def _test_features(files: RunFiles) -> Path:
+    # No name of an array that is published.
+    return files.folder / "test_features"
+
+
+def _save_features(path: Path, fold: Fold) -> None:
+    save_array(path, fold.test_features)
 
 
 def make_baseline_run(

@@ -29,10 +29,10 @@ from kdrbench.solvers import Solver, Status, build_solver
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 from kdrbench.stages.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
-from kdrbench.stages.ikdr.folds import Fold
+from kdrbench.stages.ikdr.folds import CLASSES, Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
-from kdrbench.stages.ikdr.scores import Metric, Scores, normalised_mutual_information, optimality_of
+from kdrbench.stages.ikdr.scores import Metric, Scores, clusters_quality, normalised_mutual_information, optimality_of
 from kdrbench.stages.ikdr.solver_run import components_before, components_of, is_control, starts_of, weights_in_words
 
 
@@ -113,10 +113,10 @@ class ClusteringRun:
         save_array(files.array("labels"), clusters)
         if self.given is not None:
             save_array(files.array("given"), self.given)
-        sought, judged = self._sought(), self.fold.judged
+        sought = self._sought()
         return Scores(
             Metric.NMI,
-            quality=None if sought is None else normalised_mutual_information(sought[judged], clusters[judged]),
+            quality=None if sought is None else self.fold.examined(clusters_quality, clusters, sought),
             cost=cost,
             feasibility=feasibility_error(projection),
             stationarity=stationarity,
@@ -149,12 +149,9 @@ class ClusteringRun:
         finally:
             monitor.end()
 
-    def _sought(self) -> NDArray[Any] | None:
-        """Return what the clusters are compared with: the classes, if no labelling is named; ``None`` without any."""
-        if self.given is None:
-            return self.fold.train_labels
-        sought = self.cell.labellings.get("sought")
-        return None if sought is None else self.fold.labelling(sought)
+    def _sought(self) -> str | None:
+        """Return the labelling that clusters are compared with: the classes, or one named; ``None`` without any."""
+        return CLASSES if self.given is None else self.cell.labellings.get("sought")
 
     def _task(self) -> ClusteringTask:
         cell, features = self.cell, self.fold.train_features

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
-from typing import cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from kdrbench.kernels.family import FloatArray
 
 # What the labelling is called that is the data set's classes.
 CLASSES = "classes"
+_Answer = TypeVar("_Answer")
 _Rows = NDArray[np.int64]
 
 
@@ -45,12 +46,24 @@ class Scaling(StrEnum):
 
 
 @dataclass(frozen=True)
+class Withheld:
+    """Test rows, and labels by which clusters are scored, that are held by another process (:mod:`.keeper`).
+
+    ``ask(work, *arguments)`` returns ``work(*arguments, fold)`` as computed there, on the whole fold.
+    """
+
+    n_test: int
+    ask: Callable[..., Any]
+
+
+@dataclass(frozen=True)
 class Fold:
     """Standardised training and test samples with their class codes; the test part may be empty.
 
     Where a data set has no classes, the codes are empty. ``labellings`` are other classes of the training samples.
     ``partition`` is the number of the partition that a fold is of. ``shown``, of semi-supervised runs, says whose
-    training labels may be learned from; the others are for scoring.
+    training labels may be learned from; the others are for scoring. Where rows are ``withheld``, the test part is
+    empty, and training labels that a method is not given are -1.
     """
 
     train_features: FloatArray
@@ -61,6 +74,31 @@ class Fold:
     labellings: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     partition: int = 0
     shown: NDArray[np.bool_] | None = None
+    withheld: Withheld | None = None
+
+    @property
+    def n_test(self) -> int:
+        """Number of test samples."""
+        return len(self.test_labels) if self.withheld is None else self.withheld.n_test
+
+    def examined(self, work: Callable[..., _Answer], *arguments: Any) -> _Answer:
+        """Return ``work(*arguments, fold)``, where the fold has all rows and labels."""
+        if self.withheld is None:
+            return work(*arguments, self)
+        answer: _Answer = self.withheld.ask(work, *arguments)
+        return answer
+
+    def given(self, *, labels: bool, labelling: str | None = None) -> Fold:
+        """Return what a method is given: no test part, one of the labellings, and all ``labels`` or those shown."""
+        hidden = self.partial_labels if self.shown is not None else np.full_like(self.train_labels, -1)
+        kept = {name: codes for name, codes in self.labellings.items() if name == labelling}
+        return replace(
+            self,
+            train_labels=self.train_labels if labels else hidden,
+            labellings=kept,
+            test_features=self.test_features[:0].copy(),
+            test_labels=self.test_labels[:0].copy(),
+        )
 
     def labelling(self, name: str) -> NDArray[np.int64]:
         """Return the training samples' codes in a labelling, ``classes`` being one.
@@ -98,7 +136,7 @@ class Fold:
         return {
             "partition": self.partition,
             "n_train": len(self.train_labels),
-            "n_test": len(self.test_labels) if self.shown is None else int(self.judged.sum()),
+            "n_test": self.n_test if self.shown is None else int(self.judged.sum()),
             "n_features": self.train_features.shape[1],
             "n_constant_features": self.n_constant_features,
         }

@@ -84,7 +84,7 @@ def classification_metric(fold: Fold) -> Metric:
     Without a test part that is the error on the rows they were fitted to: the protocol of ISM+, Table 5, and no
     estimate of what they do on others.
     """
-    return Metric.ACCURACY if len(fold.test_labels) else Metric.ERROR
+    return Metric.ACCURACY if fold.n_test else Metric.ERROR
 
 
 def quality_of_labels(labels: NDArray[Any], fold: Fold) -> float:
@@ -104,6 +104,11 @@ def projected_quality(projection: FloatArray, fold: Fold) -> tuple[float, float 
     quality = quality_of_labels(classifier.predict(fold.scored_features @ projection), fold)
     tested = len(fold.test_labels) > 0
     return quality, float((classifier.predict(train) == fold.train_labels).mean()) if tested else None
+
+
+def clusters_quality(clusters: NDArray[Any], labelling: str, fold: Fold) -> float:
+    """Return the NMI of ``clusters`` of the training samples with a labelling, over those that are judged by it."""
+    return normalised_mutual_information(fold.labelling(labelling)[fold.judged], clusters[fold.judged])
 
 
 def normalised_mutual_information(first: NDArray[Any], second: NDArray[Any]) -> float:

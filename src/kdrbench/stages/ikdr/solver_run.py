@@ -120,7 +120,7 @@ class SolverRun:
         cost = -problem.value(projection)
         evaluation_s = time.process_time() - began
         second_order = _second_order(problem, projection)
-        quality, train_accuracy = projected_quality(projection, self.fold)
+        quality, train_accuracy = self.fold.examined(projected_quality, projection)
         return Scores(
             classification_metric(self.fold),
             quality=quality,
