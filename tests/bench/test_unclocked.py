@@ -11,8 +11,8 @@ import pytest
 from kdrbench.bench.isolation.guardian import Exit, ProcessExit
 from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.referee import Clock
+from kdrbench.bench.rows import unclocked
 from kdrbench.bench.run import RunResult
-from kdrbench.bench.unclocked import unclocked
 from kdrbench.datasets import load_dataset
 from kdrbench.reports.tables.cells import clean_times
 from kdrbench.solvers import SolverOutcome, Status
@@ -43,14 +43,18 @@ class WorksInTheIterate(Misbehaving):
         return SolverOutcome(start, Status.CONVERGED, "at once")
 
 
+def _slow(clock):
+    began = clock()
+    return lambda: began + 0.001 * (clock() - began)
+
+
 @dataclass(frozen=True)
 class ChangesTheClock(Misbehaving):
     """Lets time pass slowly."""
 
     def run(self, problem, start, monitor):
         for name in ("perf_counter", "process_time", "monotonic"):
-            slow = getattr(time, name)
-            setattr(time, name, lambda slow=slow, began=slow(): began + 0.001 * (slow() - began))
+            setattr(time, name, _slow(getattr(time, name)))
         works()
         monitor.keep_going(start)
         return SolverOutcome(start, Status.CONVERGED, "at once")

@@ -31,7 +31,7 @@ class Provenance:
     ``wall_s`` to ``involuntary_switches`` are those of the run's process, from fork to end; ``memory_meter`` says how
     its memory was measured: ``cgroup`` or ``sampled``. ``unclocked_s`` are the seconds of ``wall_s`` in which no clock
     of the method ran. ``evaluation_s`` are the CPU seconds that the referee needed of them, measured apart from the
-    method, and ``unaccounted`` marks a row of which more is left (:mod:`.unclocked`). ``contaminated`` marks a row
+    method, and ``unaccounted`` marks a row of which more is left (:func:`.unclocked`). ``contaminated`` marks a row
     whose wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores;
     a fixed piece of work was timed there before and after (``calibration_before_s``, ``calibration_after_s``). The
     version of a package that is not installed is empty.

@@ -17,6 +17,7 @@ from kdrbench.bench.isolation import processes
 from kdrbench.bench.isolation.private_shm import SHM, PrivateShm
 
 _MIB = processes.MIB
+CGROUPS = Path("/sys/fs/cgroup")
 _GROUP = "kdrbench-"
 _BLOCK = 512
 # Mappings that all runs share with their batch, such as the clock's pauses, are smaller than this together.
@@ -46,7 +47,7 @@ class Meter(Protocol):
         ...
 
 
-def meter_of(memory_mib: float, shm: PrivateShm, root: Path = Path("/sys/fs/cgroup")) -> Meter:
+def meter_of(memory_mib: float, shm: PrivateShm, root: Path = CGROUPS) -> Meter:
     """Return the meter of a run: a group below ``root`` where the user may make one, else :class:`Sampled`."""
     parent = delegated(root)
     if parent is not None:

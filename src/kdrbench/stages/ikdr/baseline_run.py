@@ -20,7 +20,7 @@ from kdrbench.bench.seeds import rng_of
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.stages.ikdr.definition import CellDefinition
-from kdrbench.stages.ikdr.folds import CLASSES, Fold
+from kdrbench.stages.ikdr.fold import CLASSES, Fold
 from kdrbench.stages.ikdr.scores import (
     Metric,
     Scores,

@@ -29,7 +29,7 @@ from kdrbench.solvers import Solver, Status, build_solver
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 from kdrbench.stages.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
-from kdrbench.stages.ikdr.folds import CLASSES, Fold
+from kdrbench.stages.ikdr.fold import CLASSES, Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
 from kdrbench.stages.ikdr.scores import Metric, Scores, clusters_quality, normalised_mutual_information, optimality_of

@@ -13,7 +13,8 @@ from kdrbench.bench.isolation.keeper import Keeper, Kept
 from kdrbench.bench.seeds import rng_of
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.stages.ikdr.folds import Fold, Sampling, Scaling, Split, Withheld, with_hidden_labels
+from kdrbench.stages.ikdr.fold import Fold, Withheld
+from kdrbench.stages.ikdr.folds import Sampling, Scaling, Split, with_hidden_labels
 
 # In place of a kernel's name, where a method has none.
 NO_KERNEL = "none"

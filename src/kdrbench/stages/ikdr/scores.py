@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdrbench.baselines.classification import support_vector_machine
 from kdrbench.kernels.family import FloatArray
-from kdrbench.stages.ikdr.folds import Fold
+from kdrbench.stages.ikdr.fold import Fold
 
 
 class Metric(StrEnum):
@@ -61,7 +61,7 @@ class Scores:
     small enough for the whole Hessian. ``train_accuracy`` is that of the classifier which gave the quality, on the
     training samples, where there is a test part. ``optimality`` is an :class:`Optimality`, or empty where there is no
     projection, and of controls, which are no solutions. ``evaluation_s`` is no column of the record: it says what the
-    evaluations in the trace take by the batch's clock, for :mod:`.unclocked`.
+    evaluations in the trace take by the batch's clock, for :func:`.unclocked`.
     """
 
     quality_metric: str

@@ -28,7 +28,7 @@ from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 from kdrbench.stages.ikdr.definition import EIGENGAP, INTEGERS, LABELS, CellDefinition
-from kdrbench.stages.ikdr.folds import Fold
+from kdrbench.stages.ikdr.fold import Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.scores import Scores, classification_metric, optimality_of, projected_quality
 
