@@ -39,7 +39,7 @@ def test_columns_are_the_shared_ones_the_own_ones_and_those_of_provenance():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema_version": 99}, "a IKDRRecord must have schema version 7, got 99; delete the results folder"),
+        ({"schema_version": 99}, "a IKDRRecord must have schema version 8, got 99; delete the results folder"),
         ({"status": "fine"}, "unknown status 'fine'; allowed: converged"),
         ({"cost": "low"}, "column cost holds 'low'"),
         ({"wall_s": "long"}, "column wall_s holds 'long'"),

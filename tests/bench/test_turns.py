@@ -1,9 +1,12 @@
 """Methods of a cell that repeat their work in turns, and what goes wrong with one of them meanwhile."""
 
+import gc
 import json
+import mmap
 import os
 import signal
 import stat
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,7 +18,7 @@ import psutil
 import pytest
 
 from kdrbench.bench.batch import Bundle
-from kdrbench.bench.isolation import guardian
+from kdrbench.bench.isolation import guardian, turn
 from kdrbench.bench.isolation.core_lock import prepare_process
 from kdrbench.bench.isolation.limits import Limits, SpentLog
 from kdrbench.bench.isolation.supervisor import SupervisionError
@@ -92,23 +95,17 @@ def spreads(note):
             os._exit(int(held[0]))
 
 
-def outlives_b(note):
-    until = time.monotonic() + 20
-    while time.monotonic() < until and is_alive(pids(note, "b")[1]):
-        time.sleep(0.01)
-
-
-def sockets():
-    """Yield the descriptors of this process's sockets: a method that looks for its line finds it."""
-    for number in range(64):
+def lines():
+    """Yield the descriptors of this process's pipes but its streams: a method that looks for its line finds it."""
+    for number in range(3, 64):
         with suppress(OSError):
-            if stat.S_ISSOCK(os.fstat(number).st_mode):
+            if stat.S_ISFIFO(os.fstat(number).st_mode):
                 yield number
 
 
 def floods(note):
     """Fill the line with questions."""
-    for number in sockets():
+    for number in lines():
         os.set_blocking(number, False)
         with suppress(BlockingIOError):
             while True:
@@ -116,17 +113,65 @@ def floods(note):
         os.set_blocking(number, True)
 
 
-def steals(note):
-    """Let a child read the answer to the question."""
+def cuts(note):
+    """Close the line."""
+    for number in lines():
+        os.close(number)
+
+
+def swallows(note):
+    """Let questions go nowhere."""
+    nowhere = os.open("/dev/null", os.O_WRONLY)
+    for number in lines():
+        os.dup2(nowhere, number)
+
+
+def helps_itself(note):
+    """Change all small memory that is shared, in which the turn is counted, all the time."""
+    shared = [one for one in gc.get_objects() if isinstance(one, mmap.mmap) and not one.closed]
+
+    def meddle():
+        while True:
+            for one in shared:
+                one[:8] = os.urandom(8)
+            time.sleep(0.001)
+
+    threading.Thread(target=meddle, daemon=True).start()
+
+
+def spins(note):
+    """Leave a thread and a child at work, each of which writes all the time."""
     if os.fork() == 0:
-        for number in sockets():
-            os.read(number, 1)
-        os._exit(0)
+        _write_for_ever(note / "child")
+    threading.Thread(target=_write_for_ever, args=[note / "thread"], daemon=True).start()
+
+
+def _write_for_ever(path):
+    with path.open("ab", buffering=0) as stream:
+        while True:
+            stream.write(b".")
+            time.sleep(0.001)
+
+
+def watches(note):
+    """Note how much what others left at work has written in a while."""
+    before = _written(note)
+    time.sleep(0.05)
+    with (note / "watched").open("a") as stream:
+        stream.write(f"{_written(note) - before} ")
+
+
+def _written(note):
+    return sum(path.stat().st_size for path in (note / "child", note / "thread") if path.exists())
 
 
 ACTS = {
     "floods": floods,
-    "steals": steals,
+    "cuts": cuts,
+    "swallows": swallows,
+    "helps itself": helps_itself,
+    "spins": spins,
+    "watches": watches,
     "raises": raises,
     "hangs": lambda note: time.sleep(600),
     "leaves": lambda note: os._exit(3),
@@ -134,7 +179,6 @@ ACTS = {
     "kills b": kills_b,
     "kills the guardian of b": kills_guardian_of_b,
     "spreads": spreads,
-    "outlives b": outlives_b,
 }
 
 
@@ -218,13 +262,24 @@ def test_a_repeat_that_goes_wrong_leaves_the_first_result_and_the_others_whole(n
     assert what_came_out(rows) == [("a", "converged", *whole), ("b", "converged", 0, False), ("c", "converged", *whole)]
 
 
-@pytest.mark.parametrize("act", ["floods", "steals"])
+@pytest.mark.attack("time: turns")
+@pytest.mark.parametrize("act", ["floods", "cuts", "swallows", "helps itself"])
 def test_a_method_that_meddles_with_its_line_stops_nobody(note, tmp_path, monkeypatch, act):
-    # A lost answer is a run that hangs: after so long it is ended.
-    monkeypatch.setattr(guardian, "_LONGEST_EXTRA_S", 0.0)
+    monkeypatch.setattr(turn, "MOST_LOOKS", 100)
     rows = what_came_out(run(batches_of(note, a={"first": act}, b={}, c={}), tmp_path))
     assert [(method, status) for method, status, *_ in rows] == [(name, "converged") for name in "abc"]
     assert [repeats for _, _, repeats, _ in rows[1:]] == [REPEATS, REPEATS]
+
+
+@pytest.mark.attack("time: turns")
+def test_what_a_method_leaves_at_work_is_stopped_while_it_waits(note, tmp_path):
+    rows = run(
+        batches_of(note, a={"first": "spins", "then": 0.02}, b={"first": "watches", "then": "watches"}), tmp_path
+    )
+    assert [row.repeats for row in rows] == [REPEATS, REPEATS]
+    # It was at work while it had its turn, and not a moment else.
+    assert min((note / name).stat().st_size for name in ("child", "thread")) > 0
+    assert (note / "watched").read_text().split() == ["0"] * (1 + REPEATS)
 
 
 def test_a_run_that_is_killed_while_it_waits_keeps_its_first_result(note, tmp_path):
@@ -254,13 +309,12 @@ def test_a_run_whose_guardian_is_killed_leaves_no_row_and_the_others_theirs(note
     assert [row.repeats for row in rows] == [REPEATS] * 4
 
 
-def test_memory_is_limited_while_a_run_waits(note, tmp_path):
-    rows = run(batches_of(note, a={"then": "outlives b"}, b={"first": "spreads"}), tmp_path, Limits(30.0, 256))
+def test_memory_that_is_taken_after_the_first_result_is_limited(note, tmp_path):
+    rows = run(batches_of(note, a={"then": 0.1}, b={"first": "spreads", "then": 1.0}), tmp_path, Limits(30.0, 256), 3.0)
     assert log_of(note)[:3] == ["a0", "b0", "a0"]
-    assert "b0" not in log_of(note)[3:]
     assert [row.status for row in rows] == ["converged"] * 2
     assert rows[1].provenance.memory_mib > 256
-    assert rows[1].repeats == 0
+    assert (rows[0].repeats, rows[1].repeats) == (REPEATS, 0)
 
 
 def test_time_does_not_pass_for_a_run_that_waits(note, tmp_path, monkeypatch):

@@ -81,9 +81,9 @@ def test_files_of_finished_runs_stay_where_the_runs_left_them(files):
 def test_a_workspace_of_another_schema_is_void(files, monkeypatch):
     batch = tiny_batch(runs=[0])
     before = run(batch, files)
-    monkeypatch.setattr(TinyRecord, "SCHEMA_VERSION", 4)
+    monkeypatch.setattr(TinyRecord, "SCHEMA_VERSION", 5)
     (again, _) = run(batch, files)
-    assert (again.schema_version, before[0].schema_version) == (4, 3)
+    assert (again.schema_version, before[0].schema_version) == (5, 4)
 
 
 def test_a_removal_that_is_cut_short_leaves_nothing_in_use(files):

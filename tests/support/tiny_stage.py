@@ -24,7 +24,7 @@ DATA = Dataset("tiny", np.arange(6.0).reshape(3, 2), np.array([0, 1, 0]), ("a", 
 
 @dataclass(frozen=True, kw_only=True)
 class TinyRecord(Record):
-    SCHEMA_VERSION: ClassVar[int] = 3
+    SCHEMA_VERSION: ClassVar[int] = 4
     CELL: ClassVar[tuple[str, ...]] = ("method",)
     KEYS: ClassVar[tuple[str, ...]] = ("half",)
 

@@ -14,13 +14,24 @@ import click
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.gate import Asked, Results, collect, failed_to_score, read_module
 from kdrbench.bench.isolation.guardian import GRACE_S, ProcessExit
+from kdrbench.bench.isolation.keeper import Keeper, Kept
 from kdrbench.bench.isolation.limits import Pauses
 from kdrbench.bench.isolation.supervisor import Supervised, SupervisionError, Supervisor
 from kdrbench.bench.isolation.turn import Turn
 from kdrbench.bench.referee import Referee
 from kdrbench.bench.rows import RowMaker, now
-from kdrbench.bench.run import Run, blames_bench, classify_exit, execute, probe, time_of, was_killed
-from kdrbench.bench.run_files import RunFiles, read_checkpoint
+from kdrbench.bench.run import (
+    Run,
+    RunResult,
+    TakesFiles,
+    blames_bench,
+    classify_exit,
+    execute,
+    probe,
+    time_of,
+    was_killed,
+)
+from kdrbench.bench.run_files import Checkpoint, RunFiles, read_checkpoint
 from kdrbench.bench.stage import RunContext
 from kdrbench.bench.turns import Turns
 from kdrbench.bench.untrusted import remove
@@ -28,12 +39,15 @@ from kdrbench.bench.workspace import Workspace
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
 
+# All of a data set, or the process that keeps it from runs.
+Data = Dataset | Keeper[Dataset]
+
 
 @dataclass
 class BatchAtWork:
     """A batch whose workspace is held, prepared to make its ``missing`` runs."""
 
-    dataset: Dataset
+    dataset: Data
     prepared: Callable[[int], Run]
     workspace: Workspace[Any]
     make_rows: RowMaker
@@ -77,16 +91,22 @@ class BatchAtWork:
 
 @contextmanager
 def at_work(
-    load: Callable[[str], Dataset], workspace: Workspace[Any], make_rows: RowMaker, supervisor: Supervisor
+    load: Callable[[str], Data], workspace: Workspace[Any], make_rows: RowMaker, supervisor: Supervisor
 ) -> Iterator[BatchAtWork]:
     """Hold the workspace of a batch and prepare the runs that have no usable rows; those of an earlier job are kept."""
     batch, context = make_rows.batch, make_rows.context
     with workspace.claimed(batch, context.limits, timed=context.timed) as usable:
         missing = [number for number in batch.runs if number not in usable]
         dataset = load(batch.dataset)
-        check_data(batch, dataset)
+        dataset.ask(check_kept, batch) if isinstance(dataset, Keeper) else check_data(batch, dataset)
         prepared = make_rows.stage.prepare(batch, dataset, context)
         yield BatchAtWork(dataset, prepared, workspace, make_rows, missing, supervisor)
+
+
+def check_kept(kept: Kept[Dataset], batch: Batch) -> None:
+    """Check the data in the process that keeps them; see :func:`check_data`."""
+    digest = kept.once("sha256", lambda: kept.value.content_sha256)
+    _check_sha256(batch, kept.value.name, digest)
 
 
 def check_data(batch: Batch, dataset: Dataset) -> None:
@@ -94,9 +114,13 @@ def check_data(batch: Batch, dataset: Dataset) -> None:
 
     A file of the user's own that the registry names without a hash is used as it is.
     """
-    if batch.data_sha256 and dataset.content_sha256 != batch.data_sha256:
+    _check_sha256(batch, dataset.name, dataset.content_sha256)
+
+
+def _check_sha256(batch: Batch, name: str, digest: str) -> None:
+    if batch.data_sha256 and digest != batch.data_sha256:
         raise DataError(
-            f"data set {dataset.name!r} has SHA-256 {dataset.content_sha256}, the run wants {batch.data_sha256}; "
+            f"data set {name!r} has SHA-256 {digest}, the run wants {batch.data_sha256}; "
             "delete its file under results/data and run again"
         )
 
@@ -110,6 +134,8 @@ def _supervised(
     """
     for tries_left in (1, 0):
         files.clear()
+        if isinstance(run, TakesFiles):
+            run.hand_in(files)
         kept, pauses, turn = read_checkpoint(files.checkpoint), Pauses(), Turn()
         # The seconds before an interruption count, also for a run that does not use them.
         used_s = kept.wall_s if kept else 0.0
@@ -125,6 +151,9 @@ def _supervised(
             yield from _check_bench(module, context, files, supervisor)
         if not ((killed or blaming) and tries_left):
             break
+    if kept:
+        # Of a run that went on from a checkpoint, the process is that of its last part.
+        results = {key: _since(kept, one) for key, one in results.items()}
     if len(results) == len(asked.keys):
         return process, results
     missing = classify_exit(process, files, context.limits)
@@ -141,6 +170,13 @@ def _check_bench(module: str, context: RunContext, files: RunFiles, supervisor: 
         (yield from _in_turns(partial(supervisor.start, target, context.limits, pauses, turn), turn, context))
     ):
         raise SupervisionError("the bench failed within the run; correct what the lines above say and start again")
+
+
+def _since(kept: Checkpoint, result: RunResult) -> RunResult:
+    if result.clocked_s is None or result.clocked_cpu_s is None:
+        return result
+    cpu_s = result.clocked_cpu_s - kept.cpu_s
+    return replace(result, clocked_s=result.clocked_s - kept.wall_s, clocked_cpu_s=cpu_s)
 
 
 def _in_turns(start: Callable[[], Supervised], turn: Turn, context: RunContext) -> Turns[ProcessExit]:

@@ -37,7 +37,8 @@ Results = dict[Key, RunResult]
 # Some thousand rows with all their columns.
 _MOST_RESULTS = 2**23
 _MOST_TEXT, _MOST_NAME = 2**16, 200
-_FIELDS = {"status", "message", "time_s", "cpu_s", "columns", "key"}
+_SECONDS = ("time_s", "cpu_s", "clocked_s", "clocked_cpu_s")
+_FIELDS = {"status", "message", *_SECONDS, "columns", "key"}
 # What a stage calls its arrays; publishing adds the cell and the number of the run.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
@@ -147,7 +148,7 @@ def _result(values: object) -> RunResult | None:
     key, columns = values["key"], values["columns"]
     if not isinstance(key, list) or not isinstance(columns, dict) or any(isinstance(one, list | dict) for one in key):
         return None
-    if not all(_is_seconds(values[name]) for name in ("time_s", "cpu_s")):
+    if not all(_is_seconds(values[name]) for name in _SECONDS):
         return None
     said = values["status"]
     if said not in list(Status):

@@ -6,15 +6,16 @@ import json
 import resource
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 import click
 
 from kdrbench.bench.batch import Batch, Bundle
-from kdrbench.bench.execute_batch import BatchAtWork, at_work
+from kdrbench.bench.execute_batch import BatchAtWork, Data, at_work
+from kdrbench.bench.isolation.keeper import Keeper
 from kdrbench.bench.isolation.supervisor import Supervisor
 from kdrbench.bench.provenance import software_and_machine
 from kdrbench.bench.publish import JobFiles, publish
@@ -78,8 +79,8 @@ def run_job(
     failure is data. The first of them is raised when the other batches have been run; their rows stay in the workspace.
     """
     began = time.monotonic()
-    # Batches of a data set follow each other: runs need not inherit the data of those before.
-    n_made = _run_all(stage, bundle, lru_cache(maxsize=1)(load), context, files)
+    with closing(_Latest(load, stage.withholds)) as data:
+        n_made = _run_all(stage, bundle, data, context, files)
     records = publish(bundle, files, stage.record)
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
@@ -87,7 +88,29 @@ def run_job(
     return records
 
 
-def _run_all(stage: Stage, bundle: Bundle, load: Callable[[str], Dataset], context: RunContext, files: JobFiles) -> int:
+@dataclass
+class _Latest:
+    """The data set that was asked for last: batches of one follow each other, and runs need not inherit others."""
+
+    load: Callable[[str], Dataset]
+    withholds: bool
+    _held: tuple[str, Data] | None = None
+
+    def __call__(self, name: str) -> Data:
+        """Return the data set, or the process that keeps it."""
+        if self._held is None or self._held[0] != name:
+            self.close()
+            self._held = name, Keeper(partial(self.load, name)) if self.withholds else self.load(name)
+        return self._held[1]
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._held and isinstance(self._held[1], Keeper):
+            self._held[1].close()
+        self._held = None
+
+
+def _run_all(stage: Stage, bundle: Bundle, load: Callable[[str], Data], context: RunContext, files: JobFiles) -> int:
     """Run the groups of batches one after the other; return how many runs were made."""
     pending = [
         batch for batch in bundle.batches if not _is_complete(files.workspace(batch, stage.record), batch, context)
@@ -109,7 +132,7 @@ def _run_all(stage: Stage, bundle: Bundle, load: Callable[[str], Dataset], conte
 class _Job:
     """The work of a job: an error of the bench ends the work on its batch, and on no other."""
 
-    load: Callable[[str], Dataset]
+    load: Callable[[str], Data]
     context: RunContext
     files: JobFiles
     calibrations: _Calibrations

@@ -30,7 +30,7 @@ class Record:
     ``cell``, ``KEYS`` those that tell the rows of one run apart.
     """
 
-    SCHEMA_VERSION: ClassVar[int] = 1
+    SCHEMA_VERSION: ClassVar[int] = 2
     CELL: ClassVar[tuple[str, ...]] = ()
     KEYS: ClassVar[tuple[str, ...]] = ()
 

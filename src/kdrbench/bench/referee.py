@@ -104,8 +104,13 @@ class Referee:
 
     @property
     def charged_s(self) -> float:
-        """The seconds that all methods of the run have used so far."""
-        return sum(clock.wall_s for clock in self._clocks)
+        """The wall seconds that all methods of the run have used so far."""
+        return self.clocked.wall_s
+
+    @property
+    def clocked(self) -> Seconds:
+        """The seconds of all clocks of the run so far."""
+        return Seconds(sum(clock.wall_s for clock in self._clocks), sum(clock.cpu_s for clock in self._clocks))
 
     @property
     def limit_message(self) -> str:

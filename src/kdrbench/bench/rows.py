@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.gate import row_message
 from kdrbench.bench.isolation.guardian import Exit, ProcessExit
+from kdrbench.bench.isolation.keeper import Keeper
 from kdrbench.bench.provenance import Provenance
 from kdrbench.bench.record import Record, RecordError, own_column_types
 from kdrbench.bench.run import RunResult, load_average
@@ -18,6 +19,10 @@ from kdrbench.datasets import Dataset
 from kdrbench.status import Status
 
 CONTAMINATED_RATIO = 1.1
+# Seconds beyond clock and referee: a fork, checks of what is returned (.01 to .06 s), and a fifth of what is claimed.
+_LEAST_S, _SHARE = 0.1, 0.2
+# What a stage's scores say of the referee, beside the columns of its record.
+EVALUATION = "evaluation_s"
 _NO_PROCESS = ProcessExit(Exit.EXITED, 0, wall_s=0.0, memory_mib=0.0, involuntary_switches=0)
 
 
@@ -44,9 +49,11 @@ class RowMaker:
         scores: Mapping[str, Any],
     ) -> list[Record]:
         """Return a row for each key of the batch, from what run ``number`` handed over."""
-        return [self._row(number, key, results[key], process, started_at, scores) for key in self.batch.rows]
+        clocks = unclocked(process, results.values(), scores.get(EVALUATION))
+        own = {name: value for name, value in scores.items() if name != EVALUATION}
+        return [self._row(number, key, results[key], (process, clocks), started_at, own) for key in self.batch.rows]
 
-    def skipped(self, number: int, dataset: Dataset) -> list[Record]:
+    def skipped(self, number: int, dataset: Dataset | Keeper[Dataset]) -> list[Record]:
         """Return the rows of a run that was left out because the grid's budget is used up."""
         message = f"not run: the grid's budget of {self.context.budget_s:g} s is used up"
         results = dict.fromkeys(self.batch.rows, RunResult(Status.SKIPPED, message))
@@ -57,7 +64,7 @@ class RowMaker:
         number: int,
         key: tuple[Any, ...],
         result: RunResult,
-        process: ProcessExit,
+        seen: tuple[ProcessExit, Unclocked],
         started_at: str,
         scores: Mapping[str, Any],
     ) -> Record:
@@ -75,7 +82,7 @@ class RowMaker:
             message=row_message(result.message),
             time_s=result.time_s,
             cpu_s=result.cpu_s,
-            provenance=self._provenance(result, process, started_at),
+            provenance=self._provenance(result, *seen, started_at),
             **{
                 # What the batch knows overrides what a run claims.
                 **result.columns,
@@ -85,12 +92,14 @@ class RowMaker:
             },
         )
 
-    def _provenance(self, result: RunResult, process: ProcessExit, started_at: str) -> Provenance:
+    def _provenance(self, result: RunResult, process: ProcessExit, clocks: Unclocked, started_at: str) -> Provenance:
         context, batch = self.context, self.batch
         return Provenance(
             wall_s=process.wall_s,
             memory_mib=process.memory_mib,
+            memory_meter=process.memory_meter,
             involuntary_switches=process.involuntary_switches,
+            **asdict(clocks),
             contaminated=self._contaminated(result),
             time_limit_s=context.limits.time_s,
             memory_limit_mib=context.limits.memory_mib,
@@ -111,6 +120,40 @@ class RowMaker:
         if result.time_s is None or result.cpu_s is None or not self.context.timed or len(self.context.cores) > 1:
             return None
         return result.time_s > CONTAMINATED_RATIO * result.cpu_s
+
+
+@dataclass(frozen=True)
+class Unclocked:
+    """``unclocked_s``: wall seconds outside all clocks; ``unaccounted``: whether work is left that nobody claims."""
+
+    unclocked_s: float | None = None
+    evaluation_s: float | None = None
+    unaccounted: bool | None = None
+
+
+def unclocked(process: ProcessExit, results: Iterable[RunResult], evaluation_s: float | None) -> Unclocked:
+    """Return what the clocks of a run do not cover.
+
+    The clock runs inside the run's process, where a method can change it, stop it, or work while it is stopped. What is
+    seen from outside cannot be changed there: the guardian's seconds of the process, and the CPU seconds of all that
+    descended from it. What the referee needs while the clock is stopped is measured in the batch, which never ran the
+    method: the seconds of one evaluation, times the evaluations that the trace shows.
+
+    Nothing is known of a run that left no result. It is not judged where the stage does not say what the bench's own
+    work took (``evaluation_s``). Of one that was ended in its repeats, these are not accounted for.
+    """
+    clocked = [(one.clocked_s, one.clocked_cpu_s) for one in results if one.clocked_s is not None]
+    if not clocked:
+        return Unclocked()
+    wall_s, cpu_s = max(clocked)
+    outside_s = process.wall_s - wall_s
+    if evaluation_s is None or cpu_s is None:
+        return Unclocked(outside_s)
+    # Other work on the machine adds to wall seconds, and to no process's CPU seconds.
+    worked_s = process.cpu_s - cpu_s - evaluation_s
+    # A clock that claims more than the whole process took was changed as well.
+    unaccounted = worked_s > max(_LEAST_S, _SHARE * cpu_s) or outside_s < -_LEAST_S
+    return Unclocked(outside_s, evaluation_s, unaccounted)
 
 
 def now() -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -32,7 +32,8 @@ _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class RunResult:
     """One row's part of a run: how the method ended, its seconds, and the columns of its stage.
 
-    ``key`` tells the rows of one run apart (:attr:`.Batch.rows`).
+    ``key`` tells the rows of one run apart (:attr:`.Batch.rows`). ``clocked_s`` and ``clocked_cpu_s`` are those of all
+    clocks of the run when the result was handed over, repeats included.
     """
 
     status: Status
@@ -41,6 +42,17 @@ class RunResult:
     cpu_s: float | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
     key: tuple[Any, ...] = ()
+    clocked_s: float | None = None
+    clocked_cpu_s: float | None = None
+
+
+@runtime_checkable
+class TakesFiles(Protocol):
+    """A run that finds something in its files which is not in its memory."""
+
+    def hand_in(self, files: RunFiles) -> None:
+        """Leave it there; called in the batch's process before the run."""
+        ...
 
 
 class Run(Protocol):
@@ -58,7 +70,8 @@ class Run(Protocol):
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Return further columns of every row from what the run left, in the batch's process after the run.
 
-        Raises an error for what cannot be evaluated: the rows of the run are then ``failed``.
+        ``evaluation_s`` among them are the CPU seconds that the referee needed in the run's process, where that can be
+        measured again here. Raises an error for what cannot be evaluated: the rows of the run are then ``failed``.
         """
         ...
 
@@ -103,7 +116,7 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
                 result = replace(result, status=Status.FAILED, message=early)
             late = referee.charged_s > referee.limits.time_s and result.key in missing
             # Also for a method that ended well without asking: only its time above the limit is reported.
-            hand_over(referee.files, replace(result, **_at_limit(referee)) if late else result)
+            _hand_over(referee, replace(result, **_at_limit(referee)) if late else result)
             missing = [key for key in missing if key != result.key]
             if late:
                 break
@@ -117,7 +130,12 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
     except (Exception, SystemExit) as error:
         ending = RunResult(Status.FAILED, error_text(error))
     for key in missing:
-        hand_over(referee.files, replace(ending, key=key))
+        _hand_over(referee, replace(ending, key=key))
+
+
+def _hand_over(referee: Referee, result: RunResult) -> None:
+    clocked = referee.clocked
+    hand_over(referee.files, replace(result, clocked_s=clocked.wall_s, clocked_cpu_s=clocked.cpu_s))
 
 
 def _at_limit(referee: Referee) -> dict[str, Any]:

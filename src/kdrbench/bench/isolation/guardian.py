@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -23,11 +24,16 @@ import psutil
 
 from kdrbench.bench.isolation import processes
 from kdrbench.bench.isolation.limits import Limits, Pauses
+from kdrbench.bench.isolation.memory import Meter, meter_of
+from kdrbench.bench.isolation.output import Output
+from kdrbench.bench.isolation.private_shm import PrivateShm
 from kdrbench.bench.isolation.turn import Turn
 
 # A run that watches its own clock ends at the limit by itself; this long after it, it is killed.
 GRACE_S = 0.25
 _POLL_S = 0.25
+# The log of the batch: stderr, whatever has been put in the place of its stream.
+_LOG = 2
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The exit code by which a run says that the bench, not the method, is at fault (EX_SOFTWARE of sysexits.h).
 BENCH_FAULT = 70
@@ -49,7 +55,8 @@ class ProcessExit:
     """``code``: exit code, or number of the signal; ``memory_mib``: peak beyond the memory at the start.
 
     Pages of libraries that the run is the first to touch count as well, some tens of MiB. ``wall_s`` are the seconds of
-    the process without those in which it waited for its turn.
+    the process without those in which it waited for its turn, ``cpu_s`` the CPU seconds of it and its descendants.
+    ``memory_meter`` says how its memory was measured (:mod:`.memory`).
     """
 
     end: Exit
@@ -57,6 +64,8 @@ class ProcessExit:
     wall_s: float
     memory_mib: float
     involuntary_switches: int
+    cpu_s: float = 0.0
+    memory_meter: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,67 +100,86 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
     os.setsid()
     processes.follow_parent_in_death(parent, signal.SIGTERM)
     processes.adopt_orphans()
+    shm = PrivateShm()
+    meter, output = meter_of(watched.limits.memory_mib, shm), Output()
     baseline = processes.anonymous_memory()
     began, me = time.monotonic(), os.getpid()
     # A signal that arrives before the run has reset the handlers of its guardian waits, then ends the run.
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
     run = os.fork()
     if run == 0:
-        in_child(lambda: _become_run(watched, me))
+        in_child(lambda: _become_run(watched, me, meter, output))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+    output.leave_to_run()
     try:
-        end, tree_memory = _watch(run, began, watched)
+        end, tree_memory = _watch(run, began, watched, meter, output)
     finally:
-        processes.kill_group(run)
+        processes.end_run(run)
         _, status, usage = os.wait4(run, 0)
         processes.kill_descendants(set())
+        shm.clear()
+        output.write_to(_LOG)
+        oom = meter.exceeded()
+        meter.close()
     if end is Exit.EXITED and os.WIFSIGNALED(status):
-        end = Exit.SIGNALLED
+        end = Exit.MEMORY_LIMIT if oom else Exit.SIGNALLED
     peak = max(usage.ru_maxrss * 1024 - baseline, tree_memory, 0)
+    everybody = resource.getrusage(resource.RUSAGE_CHILDREN)
     ending = ProcessExit(
         end=end,
         code=os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status),
         wall_s=time.monotonic() - began - watched.waited_s(),
         memory_mib=peak / processes.MIB,
         involuntary_switches=usage.ru_nivcsw,
+        cpu_s=everybody.ru_utime + everybody.ru_stime,
+        memory_meter=meter.name,
     )
     os.write(writing, json.dumps(asdict(ending)).encode())
 
 
-def _watch(run: int, began: float, watched: Watched) -> tuple[Exit, int]:
+def _watch(run: int, began: float, watched: Watched, meter: Meter, output: Output) -> tuple[Exit, int]:
     """Wait until the run has ended or exceeds a limit; return that and the most memory seen."""
-    handle, most, faults = os.pidfd_open(run), 0, 0
+    handle, prints, look_at = os.pidfd_open(run), True, began + _POLL_S
+    most = 0
     while True:
-        left = watched.limit_at(began) - time.monotonic()
-        if select.select([handle], [], [], max(0.0, min(_POLL_S, left)))[0]:
+        now = time.monotonic()
+        wait_s = max(0.0, min(look_at, watched.limit_at(began)) - now)
+        ready, _, _ = select.select([handle, *([output.fileno()] if prints else [])], [], [], wait_s)
+        if handle in ready:
             return Exit.EXITED, most
+        # A run that prints without end must not keep its guardian from looking at the clock.
+        prints = output.read() if ready else prints
         # A pause may have begun while we waited, so the time left is counted again.
         now = time.monotonic()
         if now >= watched.limit_at(began) or now >= watched.hangs_at(began):
             return Exit.TIME_LIMIT, most
-        # A process gets no page without a fault; looking at them all takes twenty times as long, of a core that a run
-        # may be timed on while this one waits.
-        if (faults_now := processes.page_faults(run)) != faults:
-            faults, most = faults_now, max(most, processes.private_memory(run))
+        if now < look_at:
+            continue
+        look_at, most = now + _POLL_S, max(most, meter.most(run))
         if most > watched.limits.memory_mib * processes.MIB:
             return Exit.MEMORY_LIMIT, most
         if watched.scheduler is not None and not psutil.pid_exists(watched.scheduler):
             sys.exit(1)
 
 
-def _become_run(watched: Watched, guardian: int) -> None:
+def _become_run(watched: Watched, guardian: int, meter: Meter, output: Output) -> None:
     """Set the run's process up and run the target."""
     os.setsid()
     processes.follow_parent_in_death(guardian, signal.SIGKILL)
     for name in _STOPS:
         signal.signal(name, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+    output.become()
     # Locks, pipes and files of the batch are none of the run's business, nor of what it starts.
     kept = [2, *([watched.turn.run_end] if watched.turn else []), os.sysconf("SC_OPEN_MAX")]
     for below, above in pairwise(kept):
         os.closerange(below + 1, above)
-    sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
+    # Lines of stderr are not lost in a buffer when the run is killed.
+    sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", 1, closefd=False)
+    if watched.turn:
+        watched.turn.begin_run()
     try:
+        meter.join()
         processes.limit_memory(watched.limits.memory_mib)
     except (OSError, ValueError, OverflowError):
         traceback.print_exc()

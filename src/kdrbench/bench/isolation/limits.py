@@ -16,11 +16,16 @@ from pathlib import Path
 from kdrbench.errors import InputError
 
 _LAYOUT = struct.Struct("dd")
+# A time of thirty years, and the bytes that a signed number of 64 bits can hold beside those of the process.
+_MOST = {"time": (1e9, "s"), "memory": (2.0**42, "MiB")}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds of one run on its solver's clock, and MiB of memory beyond what it starts with; both finite and > 0."""
+    """Seconds of one run on its solver's clock, and MiB of memory beyond what it starts with.
+
+    Raises ``InputError`` unless both are finite, above 0 and such as the kernel can hold.
+    """
 
     time_s: float
     memory_mib: float
@@ -29,6 +34,9 @@ class Limits:
         for name, value in (("time", self.time_s), ("memory", self.memory_mib)):
             if not (math.isfinite(value) and value > 0):
                 raise InputError(f"the {name} limit must be a finite number > 0, got {value!r}")
+            most, unit = _MOST[name]
+            if value > most:
+                raise InputError(f"the {name} limit must be at most {most:.4g} {unit}, got {value!r}")
 
 
 class Pauses:
@@ -57,6 +65,10 @@ class Pauses:
         """Return the seconds paused up to now."""
         total, since = self._load()
         return total + (time.monotonic() - since if since else 0.0)
+
+    def close(self) -> None:
+        """Take the seconds out of this process, which can then neither read nor change them."""
+        self._memory.close()
 
     def _load(self) -> tuple[float, float]:
         total, since = _LAYOUT.unpack_from(self._memory)

@@ -10,11 +10,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
-
 MIB = 1024 * 1024
 _MOST_KILLING_S = 10.0
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_TRACKER, _TRACKER_S = b"resource_tracker", 0.5
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 
 
 def adopt_orphans() -> None:
@@ -29,6 +28,11 @@ def follow_parent_in_death(parent: int, number: signal.Signals) -> None:
         os._exit(1)
 
 
+def hide_memory() -> None:
+    """Keep this process's memory from others of the same user, but not from the superuser."""
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
 def limit_memory(memory_mib: float) -> None:
     """Let allocations beyond what is held now plus the limit fail at once (private memory only)."""
     used_kib = _status_kib("VmData")
@@ -41,64 +45,78 @@ def anonymous_memory() -> int:
     return _status_kib("RssAnon") * 1024
 
 
-def private_memory(root: int) -> int:
-    """Return the bytes that a process and its descendants hold each for itself, pages shared with others left out."""
-    return sum(_private_dirty(process) for process in _tree(root))
-
-
 def page_faults(root: int) -> int:
     """Return how many page faults a process and its descendants have had, those of threads included."""
-    return sum(_faults(process) for process in _tree(root))
+    return sum(_faults(process) for process in tree(root))
 
 
-def descendants() -> list[psutil.Process]:
-    """Return all descendants of this process, dead ones that have not been reaped included."""
-    try:
-        # Without a child there is no descendant, for orphans are adopted; to look for any reads all of /proc.
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return []
-    return list(psutil.Process().children(recursive=True))
+def descendants() -> list[int]:
+    """Return all descendants of this process, parents first, dead ones that have not been reaped included."""
+    return tree(os.getpid())[1:]
 
 
-def kill_group(leader: int) -> None:
-    """Kill a process, which the caller has not reaped, and its process group."""
-    for kill in (os.kill, os.killpg):
-        try:
-            kill(leader, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+def stop(root: int) -> None:
+    """Stop all descendants of a process, whatever they start meanwhile, until :func:`resume`."""
+    stopped: set[int] = set()
+    while left := [pid for pid in tree(root)[1:] if pid not in stopped]:
+        for pid in left:
+            _send(pid, signal.SIGSTOP)
+        stopped.update(left)
+
+
+def resume(root: int) -> None:
+    """Let all descendants of a process go on."""
+    for pid in tree(root)[1:]:
+        _send(pid, signal.SIGCONT)
+
+
+def end_run(run: int) -> None:
+    """Kill a process, which the caller has not reaped, and its group, or where it has a tracker all but that.
+
+    A resource tracker of :mod:`multiprocessing` is given half a second, to remove what the others have left.
+    """
+    family = descendants()
+    trackers = [pid for pid in family if _is_tracker(pid)]
+    if not trackers:
+        for kill in (os.kill, os.killpg):
+            with suppress(ProcessLookupError):
+                kill(run, signal.SIGKILL)
+        return
+    # A tracker goes to work when nobody is left who could use what it tracks.
+    for pid in family:
+        if pid not in trackers:
+            _send(pid, signal.SIGKILL)
+    deadline = time.monotonic() + _TRACKER_S
+    while any(_is_tracker(pid) for pid in trackers) and time.monotonic() < deadline:
+        time.sleep(0.005)
 
 
 def kill_descendants(but: set[int]) -> None:
     """Kill and reap every descendant but those numbered in ``but`` and theirs; ``RuntimeError`` if one does not die."""
     deadline = time.monotonic() + _MOST_KILLING_S
-    while left := _others(descendants(), but):
+    while left := sorted({*descendants()} - {other for pid in but for other in tree(pid)}):
         if time.monotonic() > deadline:
-            raise RuntimeError(f"processes {[process.pid for process in left]} do not die")
-        for process in left:
-            try:
-                process.kill()
-                os.waitpid(process.pid, os.WNOHANG)
-            except (psutil.NoSuchProcess, ChildProcessError):
-                continue
+            raise RuntimeError(f"processes {left} do not die")
+        for pid in left:
+            _send(pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
         time.sleep(0.001)
 
 
-def _others(family: list[psutil.Process], but: set[int]) -> list[psutil.Process]:
-    """Return those of the family, parents before children, that are neither in ``but`` nor descend from there."""
-    spared, others = set(but), []
-    for process in family:
-        # Of a process that has gone in the meantime psutil knows no parent; it is none of ours to spare or to kill.
-        with suppress(psutil.NoSuchProcess):
-            if process.pid in spared or process.ppid() in spared:
-                spared.add(process.pid)
-            else:
-                others.append(process)
-    return others
+def _send(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
 
 
-def _tree(root: int) -> list[int]:
+def _is_tracker(pid: int) -> bool:
+    """Return whether a process that lives is a resource tracker."""
+    with suppress(OSError):
+        return _TRACKER in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
+
+
+def tree(root: int) -> list[int]:
     """Return a process and its descendants; the cost grows with these alone, not with all that runs on the machine."""
     tree = [root]
     for process in tree:
@@ -108,14 +126,6 @@ def _tree(root: int) -> list[int]:
             except OSError:  # the thread has gone
                 continue
     return tree
-
-
-def _private_dirty(pid: int) -> int:
-    try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
-    except OSError:  # the process has gone, or is a zombie
-        return 0
-    return 1024 * sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Private_Dirty"))
 
 
 def _faults(pid: int) -> int:

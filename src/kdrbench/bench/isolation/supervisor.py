@@ -50,7 +50,7 @@ class Supervisor:
         """
         processes.adopt_orphans()
         if not self._guardians:
-            self._bystanders = {process.pid for process in processes.descendants()}
+            self._bystanders = set(processes.descendants())
         watched = Watched(target, limits, pauses, turn, self._scheduler)
         parent, (reading, writing) = os.getpid(), os.pipe()
         # Frozen objects are not touched by the run's collector, so their pages stay shared.
@@ -91,6 +91,8 @@ class Supervised:
         report = self._report.fileno()
         ready, _, _ = select.select([report, *([self._turn.fileno()] if self._turn else [])], [], [])
         if self._turn and report not in ready:
+            # What it left at work would slow the others, while its own clock is stopped.
+            processes.stop(self._guardian)
             self._turn.asked()
             return None
         self._text = self._report.read()
@@ -106,6 +108,7 @@ class Supervised:
         """Let a run that waits go on."""
         if self._turn:
             self._turn.grant()
+            processes.resume(self._guardian)
 
     def close(self) -> None:
         """End the run if it has not ended."""

@@ -122,6 +122,12 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
         ),
         _flagged(
             runs,
+            "unaccounted",
+            "Worked off the clock",
+            "Runs whose process took more than their clocks and the referee account for.",
+        ),
+        _flagged(
+            runs,
             "drifted",
             "Drifted timing",
             "Runs beside which a fixed piece of work took over a tenth longer or shorter than usual.",

@@ -158,8 +158,12 @@ def flag_of(runs: pd.DataFrame, *, called_converged: bool) -> str:
 
 
 def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs whose times count: they owned their cores, did not wait for them, and these did not drift."""
-    for column, disturbed in (("timed", "False"), ("drifted", "True"), ("contaminated", "True")):
+    """Return the runs whose times count.
+
+    They owned their cores, did not wait for them, these did not drift, and their clocks cover what was worked.
+    """
+    marks = (("timed", "False"), ("drifted", "True"), ("contaminated", "True"), ("unaccounted", "True"))
+    for column, disturbed in marks:
         if column in runs:
             runs = runs[runs[column].astype(str) != disturbed]
     return runs
@@ -180,6 +184,11 @@ def n_drifted(runs: pd.DataFrame) -> int:
     return int((runs["drifted"].astype(str) == "True").sum())
 
 
+def n_unaccounted(runs: pd.DataFrame) -> int:
+    """Return how many runs took longer than their clocks and the referee account for."""
+    return int((runs["unaccounted"].astype(str) == "True").sum()) if "unaccounted" in runs else 0
+
+
 def warning_of(runs: pd.DataFrame) -> str:
     """Return why the times of these runs need care; empty if there is no reason."""
     if is_untimed(runs):
@@ -190,4 +199,6 @@ def warning_of(runs: pd.DataFrame) -> str:
         reasons.append(f"the speed of the cores drifted in {drifted} of {len(runs)} run(s), by up to {largest:.0%}")
     if waited := int((runs["contaminated"].astype(str) == "True").sum()):
         reasons.append(f"{waited} of {len(runs)} run(s) waited for their core")
+    if worked := n_unaccounted(runs):
+        reasons.append(f"{worked} of {len(runs)} run(s) worked while their clock was stopped")
     return "; ".join(reasons)

@@ -13,7 +13,7 @@ import pandas as pd
 from kdrbench.datasets.card import facts_of
 from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.records import n_runs
-from kdrbench.reports.tables.cells import n_drifted, n_untimed
+from kdrbench.reports.tables.cells import n_drifted, n_unaccounted, n_untimed
 from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.table import Entry, Table, entries
 
@@ -100,5 +100,6 @@ def provenance(runs: pd.DataFrame) -> str:
         f"Limits: {each('time_limit_s')} s, "
         f"{each('memory_limit_mib')} MiB a run. {contaminated} run(s) shared their core with other work; "
         f"of {n_drifted(runs)} the speed of the cores drifted by more than 10 %; "
-        f"{n_untimed(runs)} did not own their cores."
+        f"{n_untimed(runs)} did not own their cores; "
+        f"{n_unaccounted(runs)} worked while their clock was stopped."
     )

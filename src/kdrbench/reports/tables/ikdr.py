@@ -124,7 +124,7 @@ def _warnings(cells: list[IkdrCell]) -> list[str]:
     untimed = sum(cell.warning == UNTIMED for cell in marked)
     reasons = [UNTIMED] if untimed else []
     if drifted := len(marked) - untimed:
-        doubt = "the speed of the cores drifted by more than 10 %, or a run waited for its core"
+        doubt = "the speed of the cores drifted by more than 10 %, a run waited for its core or worked off the clock"
         reasons.append(f"in {drifted} of {len(times)} times {doubt}")
     return [f"{WARNED} Times to be taken with care: {'; '.join(reasons)}."] if reasons else []
 

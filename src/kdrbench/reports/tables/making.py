@@ -35,7 +35,8 @@ from kdrbench.reports.tables.size_series import complexity_table, size_series
 from kdrbench.reports.tables.table import Entry, Table, entries
 
 # Numbers of the provenance, which a plain table leaves out.
-_NO_RESULTS = ("schema_version", "run", "seed", "wall_s", "memory_mib", "cores", "load", "drift", "blas_threads")
+_NO_RESULTS = {"schema_version", "run", "seed", "wall_s", "unclocked_s", "evaluation_s", "memory_mib", "cores", "load"}
+_NO_RESULTS |= {"drift", "blas_threads"}
 Page = tuple[Table, list[Section]]
 
 

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.baselines import BaselineTask, Classification, Classifier, Clustering, Completion
-from kdrbench.bench.referee import Referee, Seconds
+from kdrbench.bench.gate import read_results
+from kdrbench.bench.referee import BenchFaultError, Referee, Seconds
 from kdrbench.bench.run import RunResult, repeated
-from kdrbench.bench.run_files import RunFiles, read_array
+from kdrbench.bench.run_files import RunFiles, read_array, save_array
 from kdrbench.bench.seeds import rng_of
 from kdrbench.errors import InputError
+from kdrbench.kernels.family import FloatArray
 from kdrbench.stages.ikdr.definition import CellDefinition
-from kdrbench.stages.ikdr.folds import Fold
+from kdrbench.stages.ikdr.fold import CLASSES, Fold
 from kdrbench.stages.ikdr.scores import (
     Metric,
     Scores,
     classification_metric,
-    normalised_mutual_information,
+    clusters_quality,
     quality_of_labels,
 )
 from kdrbench.status import Status
@@ -61,7 +64,12 @@ class BaselineRun(ABC):
         labels = read_array(files.array(LABELS))
         if labels is not None:
             _check_labels(labels, self.n_scored)
-        return {**self.fold.columns, "n_components": self.n_components, **asdict(self.scores(labels))}
+        scores = replace(self.scores(labels), evaluation_s=self.evaluation_s(files))
+        return {**self.fold.columns, "n_components": self.n_components, **asdict(scores)}
+
+    def evaluation_s(self, files: RunFiles) -> float:
+        """Return the CPU seconds that the run may work off the clock: none."""
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ class ClassificationRun(BaselineRun):
         Raises ``InputError`` unless there is one label for each of them.
         """
         classifier, first = self._fit(referee)
-        labels = classifier.predict(self.fold.scored_features)
+        labels = classifier.predict(self._scored_features(referee.files))
         _hand_in(labels, self.n_scored, referee)
         row = RunResult(Status.CONVERGED, "fitted")
         yield from repeated(row, lambda: self._fit(referee)[1], first, referee)
@@ -84,12 +92,30 @@ class ClassificationRun(BaselineRun):
     @property
     def n_scored(self) -> int:
         """The number of test samples, of training samples where there is no test part."""
-        return len(self.fold.scored_labels)
+        return self.fold.n_test or len(self.fold.train_labels)
+
+    def hand_in(self, files: RunFiles) -> None:
+        """Leave the features of withheld test samples, which the run reads when it has fitted; they go with the run."""
+        if self.fold.withheld and self.fold.n_test:
+            self.fold.examined(_save_features, _test_features(files))
+
+    def _scored_features(self, files: RunFiles) -> FloatArray:
+        if self.fold.withheld is None or not self.fold.n_test:
+            return self.fold.scored_features
+        features = read_array(_test_features(files))
+        if features is None:
+            raise BenchFaultError("the features of the test samples are gone; start the workflow again")
+        return features
 
     def scores(self, labels: NDArray[Any] | None) -> Scores:
         """Return accuracy or error of the labels."""
-        quality = None if labels is None else quality_of_labels(labels, self.fold)
+        quality = None if labels is None else self.fold.examined(quality_of_labels, labels)
         return Scores(classification_metric(self.fold), quality=quality)
+
+    def evaluation_s(self, files: RunFiles) -> float:
+        """Return the CPU seconds of the fit: to predict takes no longer, unless it does the work of the fit."""
+        result = read_results(files).get(())
+        return (result.cpu_s or 0.0) if result else 0.0
 
     def _fit(self, referee: Referee) -> tuple[Classifier, Seconds]:
         rng, fold = self.rng(), self.fold
@@ -122,9 +148,7 @@ class ClusteringBaselineRun(BaselineRun):
         """Return the agreement of clusters and classes."""
         if labels is None:
             return Scores(Metric.NMI)
-        judged = self.fold.judged
-        quality = normalised_mutual_information(self.fold.train_labels[judged], labels[judged])
-        return Scores(Metric.NMI, quality=quality)
+        return Scores(Metric.NMI, quality=self.fold.examined(clusters_quality, labels, CLASSES))
 
     def _cluster(self, referee: Referee) -> tuple[NDArray[Any], Seconds]:
         rng, features = self.rng(), self.fold.train_features
@@ -140,6 +164,15 @@ class CompletionRun(ClusteringBaselineRun):
     def _cluster(self, referee: Referee) -> tuple[NDArray[Any], Seconds]:
         rng, features, labels = self.rng(), self.fold.train_features, self.fold.partial_labels
         return referee.timed(lambda: self.baseline.complete(features, labels, self.n_components, rng))
+
+
+def _test_features(files: RunFiles) -> Path:
+    # No name of an array that is published.
+    return files.folder / "test_features"
+
+
+def _save_features(path: Path, fold: Fold) -> None:
+    save_array(path, fold.test_features)
 
 
 def make_baseline_run(

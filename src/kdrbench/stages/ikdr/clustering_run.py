@@ -7,6 +7,7 @@ does not cover k-means, which belongs to scoring, as the SVM of supervised runs 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from kdrbench.bench.gate import read_results
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult, repeated
-from kdrbench.bench.run_files import RunFiles, save_array
+from kdrbench.bench.run_files import RunFiles, read_trace, save_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
@@ -29,10 +30,17 @@ from kdrbench.solvers import Solver, Status, build_solver
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 from kdrbench.stages.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
-from kdrbench.stages.ikdr.folds import Fold
+from kdrbench.stages.ikdr.fold import CLASSES, Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
-from kdrbench.stages.ikdr.scores import Metric, Scores, normalised_mutual_information, optimality_of, read_projection
+from kdrbench.stages.ikdr.scores import (
+    Metric,
+    Scores,
+    clusters_quality,
+    normalised_mutual_information,
+    optimality_of,
+    read_projection,
+)
 from kdrbench.stages.ikdr.solver_run import components_before, components_of, is_control, starts_of, weights_in_words
 
 
@@ -106,21 +114,25 @@ class ClusteringRun:
         projection = read_projection(files, self.fold.train_features.shape[1], self.n_components)
         if projection is None:
             return Scores(Metric.NMI)
+        began = time.process_time()
         objective = self.objective(uses_degrees=_used_degrees(files))
-        clusters = cluster_rows(objective.embedding(projection))
+        embedding, cost = objective.embedding(projection), -objective.value(projection)
+        stationarity = relative_stationarity(projection, objective.gradient(projection))
+        evaluation_s = time.process_time() - began
+        clusters = cluster_rows(embedding)
         save_array(files.array("labels"), clusters)
         if self.given is not None:
             save_array(files.array("given"), self.given)
-        sought, judged = self._sought(), self.fold.judged
-        stationarity = relative_stationarity(projection, objective.gradient(projection))
+        sought = self._sought()
         return Scores(
             Metric.NMI,
-            quality=None if sought is None else normalised_mutual_information(sought[judged], clusters[judged]),
-            cost=-objective.value(projection),
+            quality=None if sought is None else self.fold.examined(clusters_quality, clusters, sought),
+            cost=cost,
             feasibility=feasibility_error(projection),
             stationarity=stationarity,
             optimality="" if is_control(self.solver) else optimality_of(stationarity, None),
             nmi_given=None if self.given is None else normalised_mutual_information(self.given, clusters),
+            evaluation_s=evaluation_s * len(read_trace(files.trace)),
         )
 
     def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:
@@ -147,12 +159,9 @@ class ClusteringRun:
         finally:
             monitor.end()
 
-    def _sought(self) -> NDArray[Any] | None:
-        """Return what the clusters are compared with: the classes, if no labelling is named; ``None`` without any."""
-        if self.given is None:
-            return self.fold.train_labels
-        sought = self.cell.labellings.get("sought")
-        return None if sought is None else self.fold.labelling(sought)
+    def _sought(self) -> str | None:
+        """Return the labelling that clusters are compared with: the classes, or one named; ``None`` without any."""
+        return CLASSES if self.given is None else self.cell.labellings.get("sought")
 
     def _task(self) -> ClusteringTask:
         cell, features = self.cell, self.fold.train_features

@@ -26,7 +26,7 @@ from kdrbench.stages.ikdr.definition import (
     SUPERVISED,
     UNSUPERVISED,
 )
-from kdrbench.stages.ikdr.folds import CLASSES
+from kdrbench.stages.ikdr.fold import CLASSES
 from kdrbench.stages.ikdr.sampling import check_samples, check_split
 
 # What a baseline must be for to be compared with a paradigm's solvers.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.isolation.keeper import Keeper, Kept
 from kdrbench.bench.seeds import rng_of
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.stages.ikdr.folds import Fold, Sampling, Scaling, Split, with_hidden_labels
+from kdrbench.stages.ikdr.fold import Fold, Withheld
+from kdrbench.stages.ikdr.folds import Sampling, Scaling, Split, with_hidden_labels
 
 # In place of a kernel's name, where a method has none.
 NO_KERNEL = "none"
@@ -86,6 +89,28 @@ class CellDefinition:
         if self.shown is None:
             return samples
         return with_hidden_labels(samples, self.shown, rng_of("shown", dataset.name, number, self.seed))
+
+
+def fold_of(cell: CellDefinition, dataset: Dataset | Keeper[Dataset], number: int) -> Fold:
+    """Return the samples of run ``number``, of data that a keeper holds without what the method is not given."""
+    if isinstance(dataset, Dataset):
+        return cell.fold(dataset, number)
+    given, n_test = dataset.ask(_given, cell, number)
+    return replace(given, withheld=Withheld(n_test, partial(dataset.ask, _examined, cell, number)))
+
+
+def _given(kept: Kept[Dataset], cell: CellDefinition, number: int) -> tuple[Fold, int]:
+    fold = _whole(kept, cell, number)
+    return fold.given(labels=cell.paradigm == SUPERVISED, labelling=cell.labellings.get("given")), fold.n_test
+
+
+def _examined(kept: Kept[Dataset], cell: CellDefinition, number: int, work: Callable[..., Any], *arguments: Any) -> Any:
+    return work(*arguments, _whole(kept, cell, number))
+
+
+def _whole(kept: Kept[Dataset], cell: CellDefinition, number: int) -> Fold:
+    # Methods of a job share their folds.
+    return kept.once((cell.sampling, cell.seed, cell.shown, number), lambda: cell.fold(kept.value, number))
 
 
 def estimated_seconds(definition: Mapping[str, Any], entry: DatasetEntry) -> float:

@@ -14,7 +14,7 @@ from kdrbench.bench.run_files import RunFiles, read_array
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.base import check_projection
-from kdrbench.stages.ikdr.folds import Fold
+from kdrbench.stages.ikdr.fold import Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION
 
 
@@ -65,7 +65,8 @@ class Scores:
     ``eigengap`` and ``eigengap_needed`` are those of :class:`.Certificate`, of supervised runs whose tangent space is
     small enough for the whole Hessian. ``train_accuracy`` is that of the classifier which gave the quality, on the
     training samples, where there is a test part. ``optimality`` is an :class:`Optimality`, or empty where there is no
-    projection, and of controls, which are no solutions.
+    projection, and of controls, which are no solutions. ``evaluation_s`` is no column of the record: it says what the
+    evaluations in the trace take by the batch's clock, for :func:`.unclocked`.
     """
 
     quality_metric: str
@@ -79,6 +80,7 @@ class Scores:
     nmi_given: float | None = None
     train_accuracy: float | None = None
     optimality: str = ""
+    evaluation_s: float | None = None
 
 
 def read_projection(files: RunFiles, n_features: int, n_components: int) -> FloatArray | None:
@@ -104,7 +106,7 @@ def classification_metric(fold: Fold) -> Metric:
     Without a test part that is the error on the rows they were fitted to: the protocol of ISM+, Table 5, and no
     estimate of what they do on others.
     """
-    return Metric.ACCURACY if len(fold.test_labels) else Metric.ERROR
+    return Metric.ACCURACY if fold.n_test else Metric.ERROR
 
 
 def quality_of_labels(labels: NDArray[Any], fold: Fold) -> float:
@@ -124,6 +126,11 @@ def projected_quality(projection: FloatArray, fold: Fold) -> tuple[float, float 
     quality = quality_of_labels(classifier.predict(fold.scored_features @ projection), fold)
     tested = len(fold.test_labels) > 0
     return quality, float((classifier.predict(train) == fold.train_labels).mean()) if tested else None
+
+
+def clusters_quality(clusters: NDArray[Any], labelling: str, fold: Fold) -> float:
+    """Return the NMI of ``clusters`` of the training samples with a labelling, over those that are judged by it."""
+    return normalised_mutual_information(fold.labelling(labelling)[fold.judged], clusters[fold.judged])
 
 
 def normalised_mutual_information(first: NDArray[Any], second: NDArray[Any]) -> float:

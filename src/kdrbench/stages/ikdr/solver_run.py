@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ import numpy as np
 
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult, repeated
-from kdrbench.bench.run_files import RunFiles
+from kdrbench.bench.run_files import RunFiles, read_trace
 from kdrbench.bench.seeds import rng_of
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
@@ -27,7 +28,7 @@ from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 from kdrbench.stages.ikdr.definition import EIGENGAP, INTEGERS, LABELS, CellDefinition
-from kdrbench.stages.ikdr.folds import Fold
+from kdrbench.stages.ikdr.fold import Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.scores import Scores, classification_metric, optimality_of, projected_quality, read_projection
 
@@ -116,17 +117,21 @@ class SolverRun:
         projection = read_projection(files, problem.n_features, self.n_components)
         if projection is None:
             return Scores(classification_metric(self.fold))
+        began = time.process_time()
         stationarity = relative_stationarity(projection, problem.gradient(projection))
+        cost = -problem.value(projection)
+        evaluation_s = time.process_time() - began
         second_order = _second_order(problem, projection)
-        quality, train_accuracy = projected_quality(projection, self.fold)
+        quality, train_accuracy = self.fold.examined(projected_quality, projection)
         return Scores(
             classification_metric(self.fold),
             quality=quality,
             train_accuracy=train_accuracy,
-            cost=-problem.value(projection),
+            cost=cost,
             feasibility=feasibility_error(projection),
             stationarity=stationarity,
             optimality="" if is_control(self.solver) else optimality_of(stationarity, second_order.get("curvature")),
+            evaluation_s=evaluation_s * len(read_trace(files.trace)),
             **second_order,
         )
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from kdrbench.baselines import build_baseline
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.isolation.keeper import Keeper
 from kdrbench.bench.record import Record
 from kdrbench.bench.referee import Referee
 from kdrbench.bench.run import Run, RunResult
@@ -30,7 +31,7 @@ from kdrbench.stages.ikdr.config import (
     method_of,
     parameters_of,
 )
-from kdrbench.stages.ikdr.definition import NO_KERNEL, SUPERVISED, CellDefinition, Kind, estimated_seconds
+from kdrbench.stages.ikdr.definition import NO_KERNEL, SUPERVISED, CellDefinition, Kind, estimated_seconds, fold_of
 from kdrbench.stages.ikdr.sampling import sampling_of
 from kdrbench.stages.ikdr.scores import Metric, classification_metric
 from kdrbench.stages.ikdr.solver_run import make_solver_run
@@ -74,7 +75,7 @@ class IKDRRecord(Record):
     ``none``) only the quality is known.
     """
 
-    SCHEMA_VERSION: ClassVar[int] = 7
+    SCHEMA_VERSION: ClassVar[int] = 8
     CELL: ClassVar[tuple[str, ...]] = ("kernel", "method")
 
     kernel: str
@@ -121,6 +122,7 @@ class IKDRStage(Stage):
     """Solvers and baselines of a paradigm on folds, subsets or all rows of a data set."""
 
     record = IKDRRecord
+    withholds = True
 
     @property
     def schema(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -155,26 +157,26 @@ class IKDRStage(Stage):
                 part, roots = _baseline_part(config, baseline)
                 yield _cell(registry[dataset], (NO_KERNEL, baseline), {**shared, **part}, roots)
 
-    def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
+    def prepare(self, batch: Batch, dataset: Dataset | Keeper[Dataset], context: RunContext) -> Callable[[int], Run]:
         """Build the method and load what it needs; the problem of each run is built before its process."""
         cell, memory_mib = CellDefinition.of(batch), context.limits.memory_mib
         if cell.kind is Kind.BASELINE:
             baseline = build_baseline(cell.method)
             _load(baseline.imports)
-            return lambda number: make_baseline_run(cell, baseline, number, cell.fold(dataset, number))
+            return lambda number: make_baseline_run(cell, baseline, number, fold_of(cell, dataset, number))
         solver = build_solver(cell.method)
         _load(getattr(solver, "imports", ()))
         make = make_solver_run if cell.paradigm == SUPERVISED else make_clustering_run
-        return lambda number: make(cell, solver, memory_mib, number, cell.fold(dataset, number))
+        return lambda number: make(cell, solver, memory_mib, number, fold_of(cell, dataset, number))
 
     def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
         """Make one run without what :meth:`prepare` shares between runs."""
         return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
 
-    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
+    def describe(self, batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> Mapping[str, Any]:
         """Return the fold's partition and sizes, the metric, and q where it does not follow a rule."""
         cell = CellDefinition.of(batch)
-        fold = cell.fold(dataset, number)
+        fold = fold_of(cell, dataset, number)
         return {
             **fold.columns,
             "quality_metric": classification_metric(fold) if cell.paradigm == SUPERVISED else Metric.NMI,

@@ -33,7 +33,7 @@ class KPCATrickRecord(Record):
     scales it. ``test_selected`` holds the test accuracies of all candidates, as a list in JSON, or nothing.
     """
 
-    SCHEMA_VERSION: ClassVar[int] = 2
+    SCHEMA_VERSION: ClassVar[int] = 3
     KEYS: ClassVar[tuple[str, ...]] = ("learner", "variant")
 
     learner: str

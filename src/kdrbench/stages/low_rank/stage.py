@@ -84,7 +84,7 @@ class LowRankRecord(Record):
     code.
     """
 
-    SCHEMA_VERSION: ClassVar[int] = 3
+    SCHEMA_VERSION: ClassVar[int] = 4
     CELL: ClassVar[tuple[str, ...]] = ("method",)
     KEYS: ClassVar[tuple[str, ...]] = ("n_constraints",)
 

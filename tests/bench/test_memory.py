@@ -1,0 +1,240 @@
+"""Memory of a run in all its forms counts against its limit, whichever meter holds, and none of it stays behind."""
+
+import mmap
+import os
+import subprocess
+import sys
+import time
+from multiprocessing import shared_memory
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kdrbench.bench.isolation import guardian, private_shm
+from kdrbench.bench.isolation.guardian import Exit
+from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.isolation.memory import Group, delegated, meter_of
+from kdrbench.bench.isolation.supervisor import supervise
+from kdrbench.errors import InputError
+
+MIB = 2**20
+LIMITS = Limits(time_s=20, memory_mib=128)
+SHM = Path("/dev/shm")
+
+
+def _fill(descriptor, mib):
+    for _ in range(mib):
+        os.write(descriptor, b"x" * MIB)
+
+
+def anonymous(mib):
+    """Shared anonymous memory, whose allocation no limit of the process refuses."""
+    held = mmap.mmap(-1, mib * MIB)
+    np.frombuffer(held, dtype=np.uint8)[:] = 1
+    return held
+
+
+def unmapped(mib):
+    """A file in memory that no page table shows."""
+    descriptor = os.memfd_create("held")
+    _fill(descriptor, mib)
+    return descriptor
+
+
+def closed(mib):
+    """A file that no process has open; small steps, that it may be seen while it is."""
+    with (SHM / f"kdrbench-test-{os.getpid()}").open("wb", buffering=0) as stream:
+        for _ in range(8):
+            _fill(stream.fileno(), mib // 8)
+            time.sleep(0.06)
+
+
+def named(mib):
+    """What :mod:`multiprocessing` makes."""
+    segment = shared_memory.SharedMemory(create=True, size=mib * MIB)
+    np.frombuffer(segment.buf, dtype=np.uint8)[:] = 1
+    return segment
+
+
+def unnamed(mib):
+    """A mapping whose file has been closed."""
+    descriptor = os.memfd_create("gone")
+    os.ftruncate(descriptor, mib * MIB)
+    held = np.frombuffer(mmap.mmap(descriptor, mib * MIB), dtype=np.uint8)
+    os.close(descriptor)
+    held[:] = 1
+    return held
+
+
+KINDS = [anonymous, unmapped, closed, named, unnamed]
+
+
+@pytest.fixture(params=[True, False], ids=["namespace", "no namespace"])
+def shm(request, monkeypatch):
+    """Runs with a ``/dev/shm`` of their own, and on machines that lend none; nothing of theirs may be left there."""
+    if not request.param:
+        monkeypatch.setattr(private_shm, "_enter_namespace", lambda: False)
+    before = set(SHM.iterdir())
+    yield request.param
+    assert set(SHM.iterdir()) == before
+
+
+@pytest.mark.attack("memory: shared")
+def test_shared_memory_counts_against_the_limit(shm, attack_rng):
+    kind, mib = KINDS[attack_rng.integers(len(KINDS))], int(attack_rng.integers(160, 320))
+    _passes_the_limit(kind, mib)
+
+
+@pytest.mark.attack("memory: shared")
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_shared_memory_counts(shm, kind):
+    _passes_the_limit(kind, 192)
+
+
+def _passes_the_limit(kind, mib):
+    def hold():
+        held = kind(mib)
+        time.sleep(600)
+        return held
+
+    process = supervise(hold, LIMITS)
+    assert (process.end, process.memory_meter) == (Exit.MEMORY_LIMIT, "sampled")
+    assert process.memory_mib > LIMITS.memory_mib
+
+
+def test_what_several_processes_share_counts_once(shm):
+    def share():
+        held, descriptor = anonymous(48), unmapped(16)
+        both = mmap.mmap(descriptor, 16 * MIB)
+        for _ in range(4):
+            if os.fork() == 0:
+                sum(held[::4096]) + sum(both[::4096])
+                time.sleep(1.0)
+                os._exit(0)
+        time.sleep(1.0)
+
+    process = supervise(share, LIMITS)
+    assert process.end is Exit.EXITED
+    assert 64 <= process.memory_mib < 128
+
+
+@pytest.mark.attack("memory: left behind")
+@pytest.mark.parametrize("ends", ["killed", "exits"])
+def test_named_memory_of_a_run_that_ends_without_removing_it_is_freed(shm, ends, tmp_path):
+    def leave():
+        segment = named(8)
+        (tmp_path / "name").write_text(segment.name)
+        if ends == "exits":
+            os._exit(0)
+        time.sleep(600)
+
+    supervise(leave, Limits(time_s=0.4, memory_mib=128))
+    assert not (SHM / (tmp_path / "name").read_text()).exists()
+
+
+@pytest.mark.attack("memory: left behind")
+def test_memory_that_no_tracker_knows_is_freed_and_that_of_others_is_not(shm, tmp_path):
+    theirs = SHM / f"kdrbench-test-others-{os.getpid()}"
+
+    def leave():
+        with (SHM / "kdrbench-test-untracked").open("wb") as stream:
+            stream.write(b"x" * MIB)
+            stream.flush()
+            theirs.write_bytes(b"of somebody else")
+            time.sleep(600)
+
+    theirs.touch()
+    try:
+        supervise(leave, Limits(time_s=0.6, memory_mib=128))
+        assert theirs.exists()
+        assert not (SHM / "kdrbench-test-untracked").exists()
+    finally:
+        theirs.unlink()
+
+
+def test_a_run_that_is_called_a_resource_tracker_gains_half_a_second_and_no_more():
+    def hide():
+        script = "import time; time.sleep(600)"
+        subprocess.Popen([sys.executable, "-c", script, "resource_tracker"], start_new_session=True)
+        time.sleep(600)
+
+    process = supervise(hide, Limits(time_s=0.3, memory_mib=128))
+    assert process.end is Exit.TIME_LIMIT
+    assert process.wall_s < 3.0
+
+
+@pytest.mark.attack("memory: limits")
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ((1.0, 1e13), "the memory limit must be at most 4.398e\\+12 MiB, got 1"),
+        ((1e300, 1.0), "the time limit must be at most 1e\\+09 s, got 1e\\+300"),
+    ],
+)
+def test_limits_that_the_kernel_cannot_hold_are_refused(limits, message):
+    with pytest.raises(InputError, match=message):
+        Limits(*limits)
+
+
+def test_the_largest_limits_are_held():
+    assert supervise(lambda: None, Limits(1e9, 2.0**42)).code == 0
+
+
+def tree_of_groups(root, *, lent="memory cpu"):
+    """A folder like the mount of cgroup v2: a session with the groups of two jobs, of which this process is in one."""
+    for folder in ("", "session", "session/job"):
+        group = root / folder
+        group.mkdir(exist_ok=True)
+        (group / "cgroup.procs").write_text("")
+        (group / "cgroup.subtree_control").write_text("")
+    (root / "session" / "cgroup.subtree_control").write_text(lent)
+    own = root / "own"
+    own.write_text("3:cpuset:/\n0::/session/job\n")
+    return own
+
+
+def test_a_group_is_made_below_the_nearest_that_lends_memory(tmp_path):
+    assert delegated(tmp_path, tree_of_groups(tmp_path)) == tmp_path / "session"
+    assert delegated(tmp_path, tree_of_groups(tmp_path, lent="cpu")) is None
+    assert delegated(tmp_path, tmp_path / "no such file") is None
+
+
+def test_the_kernel_is_told_the_limit_and_the_group_is_removed(tmp_path):
+    group = Group(tmp_path / "kdrbench-1", 5 * MIB)
+    assert (tmp_path / "kdrbench-1" / "memory.max").read_text() == str(5 * MIB)
+    group.join()
+    assert (tmp_path / "kdrbench-1" / "cgroup.procs").read_text() == "0"
+    (tmp_path / "kdrbench-1" / "memory.stat").write_text("anon 100\nfile 7\nshmem 20\n")
+    assert (group.most(0), group.exceeded()) == (120, False)
+    (tmp_path / "kdrbench-1" / "memory.events").write_text("max 3\noom_kill 1\n")
+    assert group.exceeded()
+    for file in (tmp_path / "kdrbench-1").iterdir():
+        file.unlink()
+    group.close()
+    assert not (tmp_path / "kdrbench-1").exists()
+
+
+def test_groups_of_killed_guardians_are_swept(tmp_path):
+    gone, alive = tmp_path / f"kdrbench-{2**22 + 1}", tmp_path / f"kdrbench-{os.getppid()}"
+    gone.mkdir()
+    alive.mkdir()
+    Group(tmp_path / "kdrbench-1", MIB)
+    assert (gone.exists(), alive.exists()) == (False, True)
+
+
+class KilledInItsGroup(Group):
+    """A group in which the kernel kills."""
+
+    def exceeded(self):
+        return True
+
+
+def test_a_run_that_the_kernel_ends_in_its_group_is_at_its_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(guardian, "meter_of", lambda mib, shm: KilledInItsGroup(tmp_path / "kdrbench-1", int(mib)))
+    process = supervise(lambda: os.kill(os.getpid(), 9), LIMITS)
+    assert (process.end, process.memory_meter) == (Exit.MEMORY_LIMIT, "cgroup")
+
+
+def test_without_a_group_the_processes_are_looked_at(tmp_path):
+    assert meter_of(1.0, private_shm.PrivateShm.__new__(private_shm.PrivateShm), tmp_path).name == "sampled"

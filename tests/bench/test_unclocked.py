@@ -1,0 +1,222 @@
+"""What a method's clock does not cover is seen from outside, whatever the method does to its clock."""
+
+import os
+import threading
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from kdrbench.bench.isolation.guardian import Exit, ProcessExit
+from kdrbench.bench.isolation.limits import Limits, Pauses
+from kdrbench.bench.referee import Clock
+from kdrbench.bench.rows import unclocked
+from kdrbench.bench.run import RunResult
+from kdrbench.datasets import load_dataset
+from kdrbench.reports.tables.cells import clean_times
+from kdrbench.solvers import SolverOutcome, Status
+from support.misbehaving import Misbehaving
+from support.one_batch import batch_of, context_of, files_in, run_batch
+
+LIMITS = Limits(time_s=30.0, memory_mib=512)
+WORK_S = 0.6
+
+
+def works(seconds=WORK_S):
+    """Keep a core busy, by a clock that cannot be patched."""
+    until = os.times()
+    while sum(os.times()[:2]) - sum(until[:2]) < seconds:
+        sum(range(1000))
+
+
+@dataclass(frozen=True)
+class WorksInTheIterate(Misbehaving):
+    """Does its work in what the referee calls to have the iterate, while the clock is stopped."""
+
+    def run(self, problem, start, monitor):
+        def lazily():
+            works()
+            return start
+
+        monitor.keep_going(lazily)
+        return SolverOutcome(start, Status.CONVERGED, "at once")
+
+
+def _slow(clock):
+    began = clock()
+    return lambda: began + 0.001 * (clock() - began)
+
+
+@dataclass(frozen=True)
+class ChangesTheClock(Misbehaving):
+    """Lets time pass slowly."""
+
+    def run(self, problem, start, monitor):
+        for name in ("perf_counter", "process_time", "monotonic"):
+            setattr(time, name, _slow(getattr(time, name)))
+        works()
+        monitor.keep_going(start)
+        return SolverOutcome(start, Status.CONVERGED, "at once")
+
+
+@dataclass(frozen=True)
+class WorksInAThread(Misbehaving):
+    """Works beside the referee, and makes it slow to evaluate."""
+
+    def run(self, problem, start, monitor):
+        thread = threading.Thread(target=works)
+        thread.start()
+
+        def lazily():
+            thread.join()
+            return start
+
+        monitor.keep_going(lazily)
+        return SolverOutcome(start, Status.CONVERGED, "at once")
+
+
+@dataclass(frozen=True)
+class WorksInAChild(Misbehaving):
+    """Leaves its work to a process, for which nobody waits while a clock runs."""
+
+    def run(self, problem, start, monitor):
+        child = os.fork()
+        if child == 0:
+            works()
+            os._exit(0)
+
+        def lazily():
+            os.waitpid(child, 0)
+            return start
+
+        monitor.keep_going(lazily)
+        return SolverOutcome(start, Status.CONVERGED, "at once")
+
+
+@dataclass(frozen=True)
+class StopsTheClock(Misbehaving):
+    """Finds the clock among all objects, and stops it."""
+
+    def run(self, problem, start, monitor):
+        import gc
+
+        clocks = [one for one in gc.get_objects() if isinstance(one, Clock) and one.running_s() < 1e3]
+        for one in clocks:
+            one.stop()
+        works()
+        for one in clocks:
+            one.start()
+        monitor.keep_going(start)
+        return SolverOutcome(start, Status.CONVERGED, "at once")
+
+
+@dataclass(frozen=True)
+class SetsTheClockBack(Misbehaving):
+    """Writes its own seconds where the referee keeps them, and into what the guardian reads."""
+
+    def run(self, problem, start, monitor):
+        import sys
+
+        works()
+        frame = sys._getframe()
+        while frame is not None:
+            for value in list(frame.f_locals.values()):
+                for clock in (value, getattr(value, "clock", None)):
+                    if isinstance(clock, Clock):
+                        clock.start()
+                        clock._pauses = Pauses()
+            frame = frame.f_back
+        monitor.keep_going(start)
+        return SolverOutcome(start, Status.CONVERGED, "at once")
+
+
+@dataclass(frozen=True)
+class WorksOnTheClock(Misbehaving):
+    """Is honest."""
+
+    def run(self, problem, start, monitor):
+        works()
+        for _ in range(20):
+            monitor.keep_going(start)
+        return SolverOutcome(start, Status.CONVERGED, "at last")
+
+
+@dataclass(frozen=True)
+class FitsWhenItPredicts:
+    task = "classification"
+    imports = ()
+
+    def fit(self, features, labels, n_components, rng):
+        return self
+
+    def predict(self, features):
+        works()
+        return np.zeros(len(features), dtype=int)
+
+
+def row_of(method, tmp_path):
+    batch = batch_of(f"{__name__}:{method.__name__}")
+    (row,) = run_batch(batch, load_dataset("wine"), context_of(LIMITS), files_in(tmp_path))
+    return row
+
+
+CHEATS = [WorksInTheIterate, ChangesTheClock, WorksInAThread, WorksInAChild, StopsTheClock, SetsTheClockBack]
+
+
+@pytest.mark.attack("time: off the clock")
+@pytest.mark.parametrize("method", CHEATS)
+def test_work_off_the_clock_is_marked(method, tmp_path):
+    row = row_of(method, tmp_path)
+    assert (row.status, row.provenance.unaccounted) == ("converged", True), row.message
+    assert row.time_s < WORK_S / 2
+    assert row.provenance.unclocked_s > WORK_S / 2
+    assert row.provenance.evaluation_s < WORK_S / 2
+
+
+def test_work_on_the_clock_is_not(tmp_path):
+    row = row_of(WorksOnTheClock, tmp_path)
+    assert row.time_s >= WORK_S
+    assert row.provenance.unaccounted is False
+    assert row.provenance.evaluation_s > 0
+
+
+PROCESS = ProcessExit(Exit.EXITED, 0, wall_s=10.0, memory_mib=0.0, involuntary_switches=0, cpu_s=5.0)
+
+
+def result(wall_s, cpu_s):
+    return RunResult(Status.CONVERGED, "", clocked_s=wall_s, clocked_cpu_s=cpu_s)
+
+
+@pytest.mark.parametrize(
+    ("clocked_s", "cpu_s", "evaluation_s", "unaccounted"),
+    [
+        # Up to a fifth of what is claimed, or a tenth of a second.
+        (5.0, 4.2, 0.0, False),
+        (5.0, 4.1, 0.0, True),
+        (5.0, 4.1, 0.5, False),
+        (0.0, 0.0, 4.91, False),
+        (0.0, 0.0, 4.89, True),
+        # More wall seconds than the process took.
+        (10.05, 5.0, 0.0, False),
+        (10.2, 5.0, 0.0, True),
+    ],
+)
+def test_the_rule(clocked_s, cpu_s, evaluation_s, unaccounted):
+    found = unclocked(PROCESS, [result(clocked_s, cpu_s)], evaluation_s)
+    assert found.unclocked_s == pytest.approx(10.0 - clocked_s)
+    assert (found.evaluation_s, found.unaccounted) == (evaluation_s, unaccounted)
+
+
+def test_what_is_not_known_is_not_judged():
+    assert unclocked(PROCESS, [], 0.0).unclocked_s is None
+    assert unclocked(PROCESS, [RunResult(Status.FAILED, "")], 0.0).unclocked_s is None
+    found = unclocked(PROCESS, [result(1.0, 1.0), result(4.0, 4.0)], None)
+    assert (found.unclocked_s, found.unaccounted) == (6.0, None)
+
+
+def test_such_times_do_not_count():
+    import pandas as pd
+
+    runs = pd.DataFrame({"timed": [True] * 3, "unaccounted": [True, False, None]})
+    assert clean_times(runs).index.tolist() == [1, 2]
