@@ -62,6 +62,7 @@ class StrikesFirst(Strikes):
 
 def line_of(key="first", **changes):
     values = {"status": "converged", "message": "well", "time_s": 0.1, "cpu_s": 0.1, "columns": {}, "key": [key]}
+    values |= {"clocked_s": 0.1, "clocked_cpu_s": 0.1}
     return json.dumps(values | changes)
 
 

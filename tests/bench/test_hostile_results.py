@@ -86,10 +86,13 @@ def test_a_stage_gives_no_column_that_is_the_engines(tmp_path, column):
         run(Odd(), [tiny_batch(runs=[0])], tmp_path)
 
 
-@pytest.mark.parametrize("memory_mib", [1e13])
-def test_a_limit_that_cannot_be_set_is_no_fault_of_the_method(tmp_path, memory_mib):
+def test_a_limit_that_cannot_be_set_is_no_fault_of_the_method(tmp_path, monkeypatch):
+    def refuse(memory_mib):
+        raise OSError("not permitted")
+
+    monkeypatch.setattr("kdrbench.bench.isolation.processes.limit_memory", refuse)
     with pytest.raises(SupervisionError, match="the bench failed within the run"):
-        run(TinyStage(), [tiny_batch(runs=[0])], tmp_path, Limits(5.0, memory_mib))
+        run(TinyStage(), [tiny_batch(runs=[0])], tmp_path)
 
 
 def kept_checkpoint(files, batch, wall_s):
