@@ -23,6 +23,7 @@ from kdrbench.bench.turns import Turns
 from kdrbench.bench.workspace import Workspace
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
+from kdrbench.files import present_umask
 
 # All of a data set, or the process that keeps it from runs.
 Data = Dataset | Keeper[Dataset]
@@ -109,7 +110,9 @@ def _supervised(
         kept, pauses, turn = read_checkpoint(files.checkpoint), Pauses(), Turn()
         # The seconds before an interruption count, also for a run that does not use them.
         left_s = max(context.limits.time_s - (kept.wall_s if kept else 0.0), GRACE_S)
-        target = partial(execute, run, Referee(context.limits, context.repeat_for_s, pauses, files, turn), keys)
+        target = partial(
+            execute, run, Referee(context.limits, context.repeat_for_s, pauses, files, turn, present_umask()), keys
+        )
         limits = replace(context.limits, time_s=left_s)
         process = yield from _in_turns(partial(supervisor.start, target, limits, pauses, turn), turn, context)
         killed = was_killed(process, files)
