@@ -39,7 +39,9 @@ def memory_of_this_process():
     with Path("/proc/self/mem").open("rb", buffering=0) as memory:
         for line in maps:
             span, access, *_, name = [*line.split(maxsplit=5), ""][:6]
-            if not access.startswith("r") or name.startswith(("[vvar", "[vsyscall")):
+            # Code of libraries holds no data.
+            library = name.startswith("/") and "w" not in access
+            if not access.startswith("r") or library or name.startswith(("[vvar", "[vsyscall")):
                 continue
             begin, end = (int(part, 16) for part in span.split("-"))
             for at in range(begin, end, 2**22):
@@ -56,9 +58,12 @@ def found_in_memory():
     mark = bytes([0x5A, 0x17, 0xC3])
     few, rows, labels = (bytes(8) + b"\x01" + bytes(7)) * 4, set(), 0
     for piece in memory_of_this_process():
-        found = re.findall(b"(..)" + re.escape(mark) + b".\xf0\x3f", piece, re.DOTALL)
-        rows.update(int.from_bytes(row, "little") for row in found)
-        labels += sum(_are_all_labels(piece, at.start()) for at in re.finditer(few, piece))
+        found = mark in piece and re.findall(b"(..)" + re.escape(mark) + b".\xf0\x3f", piece, re.DOTALL)
+        rows.update(int.from_bytes(row, "little") for row in found or ())
+        at = piece.find(few)
+        while at >= 0:
+            labels += _are_all_labels(piece, at)
+            at = piece.find(few, at + 1)
     return {"rows": sorted(rows), "labels": labels}
 
 
