@@ -26,7 +26,7 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
             if durable:
                 os.fsync(stream.fileno())
             # mkstemp makes files private; results are as readable as the user's other files.
-            os.fchmod(stream.fileno(), 0o666 & ~_umask())
+            os.fchmod(stream.fileno(), 0o666 & ~present_umask())
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -53,7 +53,8 @@ def write_text(path: Path, content: str, *, durable: bool = True) -> None:
     write_bytes(path, content.encode("utf-8"), durable=durable)
 
 
-def _umask() -> int:
+def present_umask() -> int:
+    """Return the mask of permissions that new files lack."""
     # Reading the umask means setting it: the old value goes back at once.
     mask = os.umask(0)
     os.umask(mask)

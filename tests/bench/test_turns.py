@@ -279,7 +279,10 @@ def test_what_a_method_leaves_at_work_is_stopped_while_it_waits(note, tmp_path):
     assert [row.repeats for row in rows] == [REPEATS, REPEATS]
     # It was at work while it had its turn, and not a moment else.
     assert min((note / name).stat().st_size for name in ("child", "thread")) > 0
-    assert (note / "watched").read_text().split() == ["0"] * (1 + REPEATS)
+    # A write under way when it is stopped may end; at work each would make some fifty.
+    seen = [int(word) for word in (note / "watched").read_text().split()]
+    assert len(seen) == 1 + REPEATS
+    assert max(seen) <= 2
 
 
 def test_a_run_that_is_killed_while_it_waits_keeps_its_first_result(note, tmp_path):

@@ -38,6 +38,7 @@ from kdrbench.bench.untrusted import remove
 from kdrbench.bench.workspace import Workspace
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
+from kdrbench.files import present_umask
 
 # All of a data set, or the process that keeps it from runs.
 Data = Dataset | Keeper[Dataset]
@@ -140,7 +141,8 @@ def _supervised(
         # The seconds before an interruption count, also for a run that does not use them.
         used_s = kept.wall_s if kept else 0.0
         left_s = max(context.limits.time_s - used_s, GRACE_S)
-        target = partial(execute, run, Referee(context.limits, context.repeat_for_s, pauses, files, turn), asked.keys)
+        referee = Referee(context.limits, context.repeat_for_s, pauses, files, turn, present_umask())
+        target = partial(execute, run, referee, asked.keys)
         limits = replace(context.limits, time_s=left_s)
         process = yield from _in_turns(partial(supervisor.start, target, limits, pauses, turn), turn, context)
         module = read_module(files)

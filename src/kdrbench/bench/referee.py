@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -71,7 +73,7 @@ class Referee:
     """Times the methods of one run and writes what they leave; one is made for each run, inside its process.
 
     The time limit counts the seconds of all its clocks together. ``repeat_for_s`` is how long a short method is
-    repeated to time it; where the batch hands out turns, each repeat is a ``turn``.
+    repeated to time it; where the batch hands out turns, each repeat is a ``turn``. Files are made with ``umask``.
     """
 
     limits: Limits
@@ -79,6 +81,7 @@ class Referee:
     pauses: Pauses
     files: RunFiles
     turn: Turn | None = None
+    umask: int = 0o022
     _clocks: list[Clock] = field(default_factory=list)
 
     def clock(self) -> Clock:
@@ -96,6 +99,15 @@ class Referee:
         finally:
             clock.stop()
         return value, clock.seconds
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Make files as readable as those of the batch, whatever mask a method has set."""
+        methods = os.umask(self.umask)
+        try:
+            yield
+        finally:
+            os.umask(methods)
 
     def wait_for_turn(self) -> None:
         """Wait, with all clocks stopped, until the work may be repeated once more."""
@@ -123,7 +135,8 @@ class Referee:
         Raises ``BenchFaultError`` when it cannot be written.
         """
         try:
-            save_array(self.files.array(name), np.asarray(array))
+            with self.writing():
+                save_array(self.files.array(name), np.asarray(array))
         except OSError as error:
             raise BenchFaultError(f"the {name} cannot be written: {error}") from error
 
@@ -133,7 +146,7 @@ class Referee:
         Raises ``BenchFaultError`` when it cannot be written.
         """
         try:
-            with self.files.trace.open("ab", buffering=0) as stream:
+            with self.writing(), self.files.trace.open("ab", buffering=0) as stream:
                 stream.write((json.dumps(line) + "\n").encode())
         except OSError as error:
             raise BenchFaultError(f"the trace cannot be written: {error}") from error

@@ -50,8 +50,8 @@ class Workspace(Generic[AnyRecord]):
         return self.folder.with_name(f"{self.folder.name}.lock")
 
     def run(self, number: int) -> RunFiles:
-        """Return the files of one run."""
-        return RunFiles(self.folder / f"run-{number}")
+        """Return the files of one run, wherever a method changes its folder to."""
+        return RunFiles((self.folder / f"run-{number}").absolute())
 
     def records(self) -> list[AnyRecord]:
         """Return the rows so far."""

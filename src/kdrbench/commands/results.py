@@ -31,7 +31,6 @@ _GROUPS = {
         "wall_s",
         "time_limit_s",
         "unclocked_s",
-        "evaluation_s",
         "unaccounted",
         "contaminated",
         "cores",

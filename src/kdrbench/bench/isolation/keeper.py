@@ -72,6 +72,12 @@ class Keeper(Generic[_Value]):
         part: _Part = self._answer()
         return part
 
+    def __enter__(self) -> Keeper[_Value]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """End the process."""
         if self._line.closed:

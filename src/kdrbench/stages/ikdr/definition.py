@@ -13,7 +13,7 @@ from kdrbench.bench.isolation.keeper import Keeper, Kept
 from kdrbench.bench.seeds import rng_of
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.stages.ikdr.fold import Fold, Withheld
+from kdrbench.stages.ikdr.fold import CLASSES, Fold, Withheld
 from kdrbench.stages.ikdr.folds import Sampling, Scaling, Split, with_hidden_labels
 
 # In place of a kernel's name, where a method has none.
@@ -100,8 +100,8 @@ def fold_of(cell: CellDefinition, dataset: Dataset | Keeper[Dataset], number: in
 
 
 def _given(kept: Kept[Dataset], cell: CellDefinition, number: int) -> tuple[Fold, int]:
-    fold = _whole(kept, cell, number)
-    return fold.given(labels=cell.paradigm == SUPERVISED, labelling=cell.labellings.get("given")), fold.n_test
+    fold, labelling = _whole(kept, cell, number), cell.labellings.get("given")
+    return fold.given(labels=cell.paradigm == SUPERVISED or labelling == CLASSES, labelling=labelling), fold.n_test
 
 
 def _examined(kept: Kept[Dataset], cell: CellDefinition, number: int, work: Callable[..., Any], *arguments: Any) -> Any:
