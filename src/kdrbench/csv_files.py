@@ -14,7 +14,8 @@ _ACTIVE = ("=", "+", "-", "@", "\t", "\r", "\n")
 # In front of a text a spreadsheet shows it as it is.
 _GUARD = "'"
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+|inf|nan)(e[+-]?\d+)?"
-_NUMBERS = re.compile(rf"{_NUMBER}( ± {_NUMBER})?", re.IGNORECASE)
+# A mean and its spread, and the dash of a cell without a number, are none to a spreadsheet.
+_HARMLESS = re.compile(rf"[+-]|{_NUMBER}( ?± ?{_NUMBER})?( ?%)?", re.IGNORECASE)
 
 
 def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -41,7 +42,7 @@ def guarded(text: str) -> str:
 
     One that begins with an apostrophe gets another, so that :func:`restored` gives every text again.
     """
-    return f"{_GUARD}{text}" if text.startswith((_GUARD, *_ACTIVE)) and not _NUMBERS.fullmatch(text) else text
+    return f"{_GUARD}{text}" if text.startswith((_GUARD, *_ACTIVE)) and not _HARMLESS.fullmatch(text) else text
 
 
 def restored(text: str) -> str:

@@ -20,6 +20,7 @@ from kdrbench.bench.run import RunResult, hand_over
 from kdrbench.bench.run_files import (
     Checkpoint,
     RunFiles,
+    TraceLine,
     kept_checkpoint,
     read_array,
     read_trace,
@@ -28,7 +29,7 @@ from kdrbench.bench.run_files import (
 )
 from kdrbench.bench.untrusted import UnreadableError, remove, visible
 from kdrbench.status import Status
-from support.one_batch import context_of
+from support.one_batch import context_of, referee_in
 from support.tiny_stage import DATA, TinyStage, tiny_batch
 
 LIMITS = Limits(time_s=5.0, memory_mib=256)
@@ -127,6 +128,26 @@ FILES = {
 def truncate(path, size):
     with path.open("wb") as stream:
         stream.truncate(size)
+
+
+def test_many_large_arrays_are_refused(tmp_path):
+    def strike(referee):
+        header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (16777216,)}\n"
+        for name in "ab":
+            path = referee.files.array(name)
+            path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+            os.truncate(path, path.stat().st_size + 2**27)
+
+    rows = run(Strikes(strike), tmp_path, Limits(20.0, 256))
+    assert {row.message for row in rows} == {"the arrays up to b.npy hold more than 268435456 bytes"}
+
+
+def test_a_trace_ends_where_there_is_no_more_room(tmp_path, monkeypatch):
+    monkeypatch.setattr("kdrbench.bench.referee.MOST_TRACE", 60)
+    referee = referee_in(tmp_path)
+    for number in range(5):
+        referee.note(TraceLine(float(number), -1.0, 0.5))
+    assert [line.time_s for line in read_trace(referee.files.trace)] == [0.0, 1.0]
 
 
 @pytest.mark.attack("gate: files of a run")

@@ -39,6 +39,7 @@ class Yields(TinyStage):
             yield RunResult(**self.values, key=key)
 
 
+@pytest.mark.attack("gate: claims")
 @pytest.mark.parametrize(
     ("values", "status", "message"),
     [

@@ -93,6 +93,10 @@ class Hostile:
     def scores(self, folder, start):
         forge(folder, npy_of(start), "converged", {"cost": -1e9, "feasibility": 16.0, "quality": 2.0})
 
+    def labels(self, folder, start):
+        (folder / "labels.npy").write_bytes(npy_of(np.zeros(3)))
+        forge(folder, npy_of(start), "converged")
+
     def traces(self, folder, start):
         (folder / "trace.jsonl").write_text("garbage\n")
 

@@ -19,6 +19,7 @@ from kdrbench.bench.record import Record, RecordError, check_value, own_column_t
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.run_files import RunFiles, read_array, trace_lines
 from kdrbench.bench.untrusted import (
+    MOST_ARRAY,
     MOST_MESSAGE,
     UnreadableError,
     claim_folder,
@@ -47,7 +48,8 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 class Asked:
     """What is asked of a run: a result for each of the ``keys``, in the columns of ``record``.
 
-    A method that ended by itself leaves the ``arrays`` by which it is judged.
+    A method that ended by itself leaves the ``arrays`` by which it is judged, and no others are kept. Where none are
+    named, a run may leave any.
     """
 
     keys: tuple[Key, ...]
@@ -62,7 +64,7 @@ def collect(files: RunFiles, asked: Asked, used_s: float, limit_s: float) -> Res
     the batch's own clock.
     """
     try:
-        faults = _sweep(files)
+        faults = _sweep(files, asked)
         results = {} if faults else read_results(files)
     except UnreadableError as fault:
         faults, results = [str(fault)], {}
@@ -109,32 +111,34 @@ def row_message(message: object) -> str:
     return f"{text[: MOST_MESSAGE - 3]}..."
 
 
-def _sweep(files: RunFiles) -> list[str]:
+def _sweep(files: RunFiles, asked: Asked) -> list[str]:
     """Remove what is none of the run's files, or cannot be read as one; return what is wrong with the latter."""
     claim_folder(files.folder)
     if not files.folder.exists():
         return []
-    faults = []
+    faults, left = [], MOST_ARRAY
     for path in sorted(Path(entry.path) for entry in os.scandir(files.folder)):
         if path == files.checkpoint:
             continue
         try:
-            if not _is_readable(path, files):
+            if not _is_readable(path, files, asked):
                 remove(path)
+            elif path.suffix == ".npy" and (left := left - path.stat().st_size) < 0:
+                raise UnreadableError(f"the arrays up to {path.name} hold more than {MOST_ARRAY} bytes")
         except UnreadableError as fault:
             remove(path)
             faults.append(str(fault))
     return faults
 
 
-def _is_readable(path: Path, files: RunFiles) -> bool:
+def _is_readable(path: Path, files: RunFiles, asked: Asked) -> bool:
     """Return whether a path is one of the run's files, which is read; ``UnreadableError`` when it cannot be."""
     if path == files.results:
         read_results(files)
     elif path == files.trace:
         for _ in trace_lines(path):
             continue
-    elif path.suffix == ".npy" and _PLAIN_NAME.fullmatch(path.stem):
+    elif path.suffix == ".npy" and (path.stem in asked.arrays if asked.arrays else _PLAIN_NAME.fullmatch(path.stem)):
         read_array(path)
     else:
         return False

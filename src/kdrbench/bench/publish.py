@@ -21,7 +21,7 @@ from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.bench.job_size import CHEAP
 from kdrbench.bench.provenance import drift_columns
 from kdrbench.bench.record import AnyRecord, RecordError, flat, read_records, write_records
-from kdrbench.bench.run_files import read_trace
+from kdrbench.bench.run_files import trace_lines
 from kdrbench.bench.workspace import Workspace, workspace_lock
 from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.errors import InputError
@@ -68,8 +68,10 @@ def publish(bundle: Bundle, files: JobFiles, record: type[AnyRecord]) -> list[An
     with replacing(files.findings) as stream:
         # Without pickled objects: loading those would run code.
         np.savez_compressed(stream, allow_pickle=False, **arrays)
-    lines = [line for batch, workspace in workspaces for line in _trace_lines(batch, workspace)]
-    write_text(files.traces, "".join(f"{line}\n" for line in lines))
+    with replacing(files.traces) as stream:
+        # A line at a time: traces may be long.
+        for batch, workspace in workspaces:
+            stream.writelines(f"{line}\n".encode() for line in _trace_lines(batch, workspace))
     write_records(files.records, records)
     return records
 
@@ -89,7 +91,7 @@ def _made(batch: Batch, workspace: Workspace[Any]) -> list[int]:
 
 def _trace_lines(batch: Batch, workspace: Workspace[Any]) -> Iterator[str]:
     for run in _made(batch, workspace):
-        for line in read_trace(workspace.run(run).trace):
+        for line in trace_lines(workspace.run(run).trace):
             yield json.dumps({"cell": batch.cell_name, "run": run} | line._asdict())
 
 

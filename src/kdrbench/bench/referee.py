@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.isolation.turn import Turn
-from kdrbench.bench.run_files import RunFiles, TraceLine, save_array
+from kdrbench.bench.run_files import MOST_TRACE, RunFiles, TraceLine, save_array
 from kdrbench.errors import KdrbenchError
 
 _Value = TypeVar("_Value")
@@ -141,13 +141,14 @@ class Referee:
             raise BenchFaultError(f"the {name} cannot be written: {error}") from error
 
     def note(self, line: TraceLine) -> None:
-        """Append a line to the trace in one write, so that a killed run leaves whole lines.
+        """Append a line to the trace in one write, so that a killed run leaves whole lines, as long as there is room.
 
         Raises ``BenchFaultError`` when it cannot be written.
         """
         try:
             with self.writing(), self.files.trace.open("ab", buffering=0) as stream:
-                stream.write((json.dumps(line) + "\n").encode())
+                if stream.tell() + len(text := f"{json.dumps(line)}\n".encode()) <= MOST_TRACE:
+                    stream.write(text)
         except OSError as error:
             raise BenchFaultError(f"the trace cannot be written: {error}") from error
 

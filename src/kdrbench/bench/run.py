@@ -8,6 +8,7 @@ import signal
 import statistics
 import sys
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -20,7 +21,7 @@ from kdrbench.bench.isolation.guardian import BENCH_FAULT, Exit, ProcessExit
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.referee import BenchFaultError, Referee, Seconds, columns_of
-from kdrbench.bench.run_files import RunFiles, read_trace, save_array
+from kdrbench.bench.run_files import RunFiles, save_array, trace_lines
 from kdrbench.bench.untrusted import error_text, text_of
 from kdrbench.status import Status
 
@@ -60,7 +61,10 @@ class Run(Protocol):
 
     @property
     def arrays(self) -> tuple[str, ...]:
-        """The names of the arrays without which a run that ended by itself has no result."""
+        """The names of the arrays without which a run that ended by itself has no result; others are not kept.
+
+        Where there are none, a run may leave any.
+        """
         ...
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
@@ -213,8 +217,8 @@ def time_of(result: RunResult, files: RunFiles, limits: Limits) -> float | None:
         return result.time_s
     if result.status is Status.TIME_LIMIT:
         return limits.time_s
-    trace = read_trace(files.trace)
-    return trace[-1].time_s if trace else None
+    last = deque(trace_lines(files.trace), maxlen=1)
+    return last[0].time_s if last else None
 
 
 def was_killed(process: ProcessExit) -> bool:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from kdrbench.solvers.monitor import State
 
 _CLOCK = "clock"
-# Some ten million iterates: those of a day of the shortest ones.
-_MOST_TRACE = 2**30
+# Bytes of some three million iterates; a run notes no more than that.
+MOST_TRACE = 2**28
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def read_trace(path: Path) -> list[TraceLine]:
 
 def trace_lines(path: Path) -> Iterator[TraceLine]:
     """Yield the whole lines of a trace, one at a time; see :func:`read_trace`."""
-    for number, values in enumerate(lines_of(path, _MOST_TRACE), 1):
+    for number, values in enumerate(lines_of(path, MOST_TRACE), 1):
         if not _is_trace_line(values):
             raise UnreadableError(f"line {number} of {path.name} is none of a trace: {str(values)[:60]}")
         yield TraceLine(*values)

@@ -39,6 +39,7 @@ ATTACKS = {
     "nothing": ("failed", "the run left no projection; it said converged: forged"),
     "huge": ("failed", "projection.npy holds 0 bytes of data; its header says 8000000000000"),
     "scores": ("converged", "forged"),
+    "labels": ("converged", "forged"),
     "traces": ("failed", "line 1 of trace.jsonl is not JSON: b'garbage"),
     "leaves": ("failed", "could not write its result, or lacks a package; the batch lacks neither, twice"),
 }
@@ -65,7 +66,8 @@ def test_a_row_says_what_the_bench_found(tmp_path, attack):
     assert run(attack, files) == [record]
     if record.cost is None:
         return
-    kept = arrays_in(files)["wine/gaussian/it/projection_0"]
+    (name, kept) = next(iter(arrays_in(files).items()))
+    assert (name, len(arrays_in(files))) == ("wine/gaussian/it/projection_0", 1)
     assert np.linalg.norm(kept.T @ kept - np.eye(kept.shape[1])) <= FEASIBILITY_BOUND
 
 
