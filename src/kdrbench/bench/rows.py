@@ -124,7 +124,7 @@ class RowMaker:
 
 @dataclass(frozen=True)
 class Unclocked:
-    """``unclocked_s``: wall seconds outside all clocks; ``unaccounted``: whether work is left that nobody claims."""
+    """``unclocked_s``: wall seconds outside all clocks; ``unaccounted``: whether too much work was done in them."""
 
     unclocked_s: float | None = None
     evaluation_s: float | None = None

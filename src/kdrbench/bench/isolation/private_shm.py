@@ -30,7 +30,7 @@ class PrivateShm:
         self._noted: dict[Path, tuple[int, int]] = {}
 
     def files(self) -> dict[tuple[int, int], int]:
-        """Return by inode the bytes of the files that are there, also of those that nobody has open."""
+        """Return by inode the bytes of the files that are there, also of those that no process has open."""
         paths = _below(SHM) if self.private else iter(self._noted)
         found = {}
         for path in paths:

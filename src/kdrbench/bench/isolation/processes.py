@@ -82,7 +82,7 @@ def end_run(run: int) -> None:
             with suppress(ProcessLookupError):
                 kill(run, signal.SIGKILL)
         return
-    # A tracker goes to work when nobody is left who could use what it tracks.
+    # A tracker goes to work when no process is left that could use what it tracks.
     for pid in family:
         if pid not in trackers:
             _send(pid, signal.SIGKILL)
