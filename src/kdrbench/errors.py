@@ -21,6 +21,10 @@ class DataError(KdrbenchError):
     """A data set that cannot be found, verified or parsed."""
 
 
+class DamagedError(KdrbenchError):
+    """A file of kdrbench's own that is no longer what was written."""
+
+
 def unknown_name(kind: str, name: object, allowed: list[str]) -> str:
     """Say in one sentence that ``name`` is not one of the ``allowed`` names, with the nearest one if any."""
     import difflib

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import shutil
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.files import write_bytes
+from kdrbench.errors import DamagedError
+from kdrbench.files import flush, write_bytes, write_text
 
 if TYPE_CHECKING:
     from kdrbench.solvers.monitor import State
@@ -56,6 +59,50 @@ class RunFiles:
             shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.results.unlink(missing_ok=True)
+        self._evidence.unlink(missing_ok=True)
+
+    def seal(self) -> None:
+        """Flush trace and arrays of a run that has ended to disk, and note their hashes: what its rows rest on."""
+        hashes = self._hashes()
+        for name in hashes:
+            flush(self.folder / name)
+        write_text(self._evidence, json.dumps(hashes))
+        flush(self.folder.parent)
+
+    def fault(self) -> str | None:
+        """Return what is wrong with the trace and the arrays of a run that has rows, if they are not what was sealed."""
+        if not self.folder.is_dir():
+            return "is missing" if not self.folder.exists() else "is no folder"
+        try:
+            sealed, found = json.loads(self._evidence.read_bytes()), self._hashes()
+        except (OSError, ValueError, RecursionError):
+            return "holds files that cannot be read"
+        return None if sealed == found else "does not hold the files that its run left"
+
+    def fault_of_checkpoint(self) -> str | None:
+        """Return what keeps an unfinished run from going on from its checkpoint, if it has one."""
+        if not self.folder.exists():
+            return None
+        if not self.folder.is_dir():
+            return "is no folder"
+        if not self.checkpoint.exists():
+            return None
+        try:
+            read_checkpoint(self.checkpoint)
+            self.arrays()
+        except Exception as error:
+            return f"holds no readable state of its unfinished run ({error})"
+        others = [path.name for path in self.folder.iterdir() if not path.is_file()]
+        return f"holds {min(others)}, which is no file" if others else None
+
+    @property
+    def _evidence(self) -> Path:
+        return self.folder / "evidence.json"
+
+    def _hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of the trace and of each array by the file's name."""
+        paths = sorted([*self.folder.glob(self.trace.name), *self.folder.glob("*.npy")])
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()}
 
 
 class TraceLine(NamedTuple):
@@ -101,18 +148,37 @@ class Checkpoint:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint; a killed process leaves the old or the new one, whole."""
-    clock = np.array([checkpoint.wall_s, checkpoint.cpu_s, float(checkpoint.iterations)])
+    """Write a checkpoint, with the length and CRC-32 of the trace beside it.
+
+    A killed process leaves the old or the new one, whole.
+    """
+    trace = _trace_beside(path)
+    clock = np.array([checkpoint.wall_s, checkpoint.cpu_s, float(checkpoint.iterations), len(trace), zlib.crc32(trace)])
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **{_CLOCK: clock}, **checkpoint.state)
     write_bytes(path, buffer.getvalue())
 
 
 def read_checkpoint(path: Path) -> Checkpoint | None:
-    """Read what :func:`write_checkpoint` wrote, or ``None`` if nothing was."""
+    """Read what :func:`write_checkpoint` wrote, or ``None`` if nothing was.
+
+    Raises ``DamagedError`` when it cannot be read, or the trace beside it has lost the lines written before it.
+    """
     if not path.exists():
         return None
-    with np.load(path, allow_pickle=False) as archive:
-        arrays = dict(archive)
-    wall_s, cpu_s, iterations = arrays.pop(_CLOCK)
-    return Checkpoint(float(wall_s), float(cpu_s), int(iterations), arrays)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = dict(archive)
+        wall_s, cpu_s, iterations, length, check = map(float, arrays.pop(_CLOCK))
+        trace = _trace_beside(path)
+    # Which error it is depends on where in a broken archive its reader stumbles.
+    except Exception as error:
+        raise DamagedError(f"{path} cannot be read: {error}") from error
+    if len(trace) < length or zlib.crc32(trace[: int(length)]) != check:
+        raise DamagedError(f"the trace beside {path} is not the one that the checkpoint was written with")
+    return Checkpoint(wall_s, cpu_s, int(iterations), arrays)
+
+
+def _trace_beside(checkpoint: Path) -> bytes:
+    trace = RunFiles(checkpoint.parent).trace
+    return trace.read_bytes() if trace.exists() else b""
