@@ -34,6 +34,8 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
                 os.fsync(stream.fileno())
             # mkstemp makes files private; results are as readable as the user's other files.
             os.fchmod(stream.fileno(), 0o666 & ~_umask())
+        if path.is_dir():
+            set_aside(path, path.with_name(f"{path.name}.damaged"), "is no file")
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

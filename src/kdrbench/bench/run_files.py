@@ -167,7 +167,8 @@ def read_checkpoint(path: Path) -> Checkpoint | None:
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # numpy leaves a file open that it cannot read.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = dict(archive)
         wall_s, cpu_s, iterations, length, check = map(float, arrays.pop(_CLOCK))
         trace = _trace_beside(path)
