@@ -6,6 +6,7 @@ read is set aside.
 
 from __future__ import annotations
 
+import fcntl
 import glob
 import os
 import shutil
@@ -71,6 +72,17 @@ def drop_unfinished(path: Path) -> None:
 def write_text(path: Path, content: str, *, durable: bool = True) -> None:
     """Write ``content`` in UTF-8; see :func:`write_bytes`."""
     write_bytes(path, content.encode("utf-8"), durable=durable)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Wait for a lock file and hold it; the system takes the lock back from a process that is killed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():
+        set_aside(path, path.with_name(f"{path.name}.damaged"), "is no file")
+    with path.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
 
 
 def sealed(line: str) -> str:

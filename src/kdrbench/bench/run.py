@@ -60,7 +60,10 @@ def execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> No
     """
     try:
         _execute(run, referee, keys)
-    except (BenchFaultError, ImportError):
+    except BenchFaultError as fault:
+        print(f"kdrbench: {fault}", file=sys.stderr)
+        sys.exit(BENCH_FAULT)
+    except ImportError:
         traceback.print_exc()
         sys.exit(BENCH_FAULT)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from kdrbench.datasets.dataset import Dataset, Labelling
 from kdrbench.datasets.load import load_any
 from kdrbench.datasets.own import load_own
 from kdrbench.errors import DamagedError, DataError, KdrbenchError
-from kdrbench.files import drop_unfinished, replacing
+from kdrbench.files import drop_unfinished, locked, replacing
 
 
 def load_defined(name: str, definition: Mapping[str, Any], mirror: str | None = None) -> Dataset:
@@ -49,7 +47,7 @@ class PreparedFolder:
             return self._read(name, path)
         except DamagedError:
             pass
-        with _only_one(path):
+        with locked(path.with_name(f".{path.name}.lock")):
             try:
                 # Another job may have made it while this one waited.
                 return self._read(name, path)
@@ -73,15 +71,6 @@ class PreparedFolder:
         drop_unfinished(path)
         save_prepared(dataset, path)
         return dataset
-
-
-@contextmanager
-def _only_one(path: Path) -> Iterator[None]:
-    """Let one process at a time make a file again."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_name(f".{path.name}.lock").open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
 
 
 def save_prepared(dataset: Dataset, path: Path) -> None:
