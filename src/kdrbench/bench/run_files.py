@@ -73,6 +73,8 @@ class RunFiles:
         """Return what is wrong with the trace and the arrays of a run that has rows, if they are not what was sealed."""
         if not self.folder.is_dir():
             return "is missing" if not self.folder.exists() else "is no folder"
+        if not self._evidence.is_file():
+            return "does not say which files its run left"
         try:
             sealed, found = json.loads(self._evidence.read_bytes()), self._hashes()
         except (OSError, ValueError, RecursionError):
@@ -87,13 +89,15 @@ class RunFiles:
             return "is no folder"
         if not self.checkpoint.exists():
             return None
+        # Looked for first: whoever reads a pipe waits for ever.
+        if others := [path.name for path in self.folder.iterdir() if not path.is_file()]:
+            return f"holds {min(others)}, which is no file"
         try:
             read_checkpoint(self.checkpoint)
             self.arrays()
         except Exception as error:
             return f"holds no readable state of its unfinished run ({error})"
-        others = [path.name for path in self.folder.iterdir() if not path.is_file()]
-        return f"holds {min(others)}, which is no file" if others else None
+        return None
 
     @property
     def _evidence(self) -> Path:

@@ -158,7 +158,7 @@ class Workspace(Generic[AnyRecord]):
 def _is_key(path: Path) -> bool:
     """Return whether the file holds a key, be it that of another batch."""
     try:
-        return isinstance(json.loads(path.read_text(encoding="utf-8")), list)
+        return path.is_file() and isinstance(json.loads(path.read_text(encoding="utf-8")), list)
     except (OSError, ValueError, RecursionError):
         return False
 
