@@ -1,4 +1,4 @@
-"""Files that appear whole: written beside their place, flushed to disk, then renamed. And what is done with damaged ones.
+"""Files that appear whole: written beside their place, flushed to disk, then renamed; and what is done with others.
 
 A disk, a power cut or another program may damage what was written whole. A sealed line shows it, and what cannot be
 read is set aside.

@@ -43,8 +43,7 @@ def test_more_threads_than_cores_are_refused(tmp_path):
 def lock_in(tmp, home):
     """Own a core in another process, whose temporary folder and home are these; return what it says."""
     script = (
-        "from kdrbench.bench.isolation.core_lock import owned_cores\n"
-        "with owned_cores(1) as cores: print(len(cores))"
+        "from kdrbench.bench.isolation.core_lock import owned_cores\nwith owned_cores(1) as cores: print(len(cores))"
     )
     environment = os.environ | {"TMPDIR": str(tmp), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(

@@ -112,7 +112,11 @@ def test_results_that_are_read_only_end_every_writer_with_one_sentence(disk, dat
 def test_an_answer_that_cannot_be_written_is_said():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "kdrbench", "list", "solvers"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [sys.executable, "-m", "kdrbench", "list", "solvers"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert done.stderr == (
         "kdrbench: No space left on device; free some space on that disk, and give the same command again: what is "
@@ -126,7 +130,11 @@ def test_a_reader_that_has_gone_is_no_error():
     os.close(reading)
     with os.fdopen(writing, "w") as stream:
         done = subprocess.run(
-            [sys.executable, "-m", "kdrbench", "list", "solvers"], stdout=stream, stderr=subprocess.PIPE, text=True, check=False
+            [sys.executable, "-m", "kdrbench", "list", "solvers"],
+            stdout=stream,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert (done.returncode, done.stderr) == (1, "")
 

@@ -204,7 +204,9 @@ def test_an_endless_download_ends_at_the_registered_size(tiny, server, sources, 
     for size, most in ((len(TABLE), len(TABLE)), (0, 3 * 2**20)):
         server.answers[CANONICAL] = [endless]
         entry = dataclasses.replace(tiny, files=(dataclasses.replace(tiny.files[0], size=size),))
-        with pytest.raises(DataError, match=rf"data\.csv \(DataError: it is longer than the {most} bytes that are down"):
+        with pytest.raises(
+            DataError, match=rf"data\.csv \(DataError: it is longer than the {most} bytes that are down"
+        ):
             fetch(entry, sources)
         # It is not asked again, and nothing of it is kept.
         assert len(server.requests) == 1
@@ -227,7 +229,7 @@ def test_a_file_of_the_registered_size_is_fetched(tiny, server, sources):
 
 
 @pytest.mark.attack("data: no files where files should be")
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
 @pytest.mark.parametrize("place", ["cache", "mirror", "part", "lock"])
 def test_what_is_no_file_is_not_waited_for(tiny, server, sources, tmp_path, make, place):
     url = tiny.files[0].urls[0]

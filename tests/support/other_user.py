@@ -1,9 +1,10 @@
-"""Work done as another user of the machine, in a process forked from the tests, which alone may read what they import."""
+"""Work done as another user of the machine, in a process forked from the tests, which has imported all."""
 
 import json
 import os
 import sys
 import traceback
+from pathlib import Path
 
 import pytest
 
@@ -32,7 +33,7 @@ def _work(work, environment, writing):
     os.setgid(NOBODY)
     os.setuid(NOBODY)
     os.environ.update({name: str(value) for name, value in environment.items()})
-    with os.fdopen(writing, "w", encoding="utf-8") as stream, open(os.devnull, "w") as nothing:
+    with os.fdopen(writing, "w", encoding="utf-8") as stream, Path(os.devnull).open("w") as nothing:
         lines = []
         sys.stdout, sys.stderr = nothing, _Lines(lines)
         try:

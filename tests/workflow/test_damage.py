@@ -27,7 +27,12 @@ def grid(folder):
     own = folder.parent / "mine.py"
     own.write_text(OWN)
     experiment = overlay()["experiments"]["table4_supervised"]
-    experiment |= {"datasets": ["wine", "mine"], "solvers": ["ism"], "baselines": [], "components": {"wine": 4, "mine": 2}}
+    experiment |= {
+        "datasets": ["wine", "mine"],
+        "solvers": ["ism"],
+        "baselines": [],
+        "components": {"wine": 4, "mine": 2},
+    }
     return overlay(
         limits={"time_s": 60, "memory_mib": 1024},
         datasets={"mine": {"loader": str(own)}},

@@ -70,7 +70,7 @@ class RunFiles:
         flush(self.folder.parent)
 
     def fault(self) -> str | None:
-        """Return what is wrong with the trace and the arrays of a run that has rows, if they are not what was sealed."""
+        """Return what is wrong with the trace and the arrays of a run that has rows, unless they are those sealed."""
         if not self.folder.is_dir():
             return "is missing" if not self.folder.exists() else "is no folder"
         if not self._evidence.is_file():

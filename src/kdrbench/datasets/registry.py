@@ -123,8 +123,9 @@ def _of_size(values: dict[str, Any], size: int, sha256: str) -> dict[str, Any]:
 
 
 def _entry(name: str, values: dict[str, Any]) -> DatasetEntry:
-    files_of = [
-        SourceFile(**{key: tuple(value) if isinstance(value, list) else value for key, value in file.items()})
-        for file in values.get("files", ())
-    ]
-    return DatasetEntry(name=name, **{**values, "files": tuple(files_of)})
+    return DatasetEntry(name=name, **{**values, "files": tuple(map(_source_file, values.get("files", ())))})
+
+
+def _source_file(values: dict[str, Any]) -> SourceFile:
+    addresses = {key: tuple(values[key]) for key in ("urls", "repackaged") if key in values}
+    return SourceFile(**{**values, **addresses})

@@ -24,7 +24,13 @@ from kdrbench.errors import DataError
 _MOST_BYTES = 256 * 2**20
 # A name or another header of a member: names on disk end at 4096 bytes.
 _MOST_HEADER_BYTES = 64 * 2**10
-_HEADERS = {tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE}
+_HEADERS = {
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+}
 _SHOWN = 100
 _CLEAR = 256
 
