@@ -20,7 +20,6 @@ rule run_batch:
         repeat_for_s=f"{GRID.repeat_for_s:g}",
         runtime=lambda wildcards: GRID.runtime_min(GRID.bundle(wildcards.job)),
         mem_mb=lambda wildcards: int(GRID.limits(GRID.bundle(wildcards.job).experiment).memory_mib) + 1024,
-        # For a prepared file that has been damaged.
         mirror=config["data"]["mirror"],
     params:
         job=lambda wildcards: job_options(GRID, GRID.bundle(wildcards.job)),

@@ -127,5 +127,5 @@ def _entry(name: str, values: dict[str, Any]) -> DatasetEntry:
 
 
 def _source_file(values: dict[str, Any]) -> SourceFile:
-    addresses = {key: tuple(values[key]) for key in ("urls", "repackaged") if key in values}
-    return SourceFile(**{**values, **addresses})
+    addresses: dict[str, Any] = {key: tuple(values[key]) for key in ("urls", "repackaged") if key in values}
+    return SourceFile(**(values | addresses))
