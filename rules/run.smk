@@ -20,12 +20,13 @@ rule run_batch:
         repeat_for_s=f"{GRID.repeat_for_s:g}",
         runtime=lambda wildcards: GRID.runtime_min(GRID.bundle(wildcards.job)),
         mem_mb=lambda wildcards: int(GRID.limits(GRID.bundle(wildcards.job).experiment).memory_mib) + 1024,
+        mirror=config["data"]["mirror"],
     params:
         job=lambda wildcards: job_options(GRID, GRID.bundle(wildcards.job)),
     shell:
         "python -m kdrbench batch {params.job} --data results/data"
         " --time-limit-s {resources.time_limit_s} --memory-limit-mib {resources.memory_limit_mib}"
-        " --repeat-for-s {resources.repeat_for_s} --threads {threads} > {log:q} 2>&1"
+        " --repeat-for-s {resources.repeat_for_s} --threads {threads} --mirror={resources.mirror:q} > {log:q} 2>&1"
 
 
 # The rows of one experiment, so that its table waits for no other, or of all experiments of a system.

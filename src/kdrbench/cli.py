@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from importlib import import_module
 from typing import Any
 
 import click
 
 from kdrbench import __version__
-from kdrbench.errors import KdrbenchError
+from kdrbench.errors import KdrbenchError, in_words
 
 # The module of each command, imported when it is asked for. `list` is a name of Python's.
 _COMMANDS = {
@@ -40,7 +41,8 @@ _COMMANDS = {
 class _Group(click.Group):
     """A group whose commands end with one sentence and exit code 2 on an error that the user can correct.
 
-    A missing package is such an error: the library is installed without those of the workflow.
+    What the system refuses is such an error, and so is a missing package: the library is installed without those of the
+    workflow.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -58,6 +60,12 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except KdrbenchError as error:
             click.echo(f"kdrbench: {error}", err=True)
+            ctx.exit(2)
+        except OSError as error:
+            # Of a reader that has gone click takes care.
+            if error.errno == errno.EPIPE:
+                raise
+            click.echo(f"kdrbench: {in_words(error)}", err=True)
             ctx.exit(2)
         except ModuleNotFoundError as error:
             if str(error.name).partition(".")[0] == "kdrbench":

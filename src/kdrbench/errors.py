@@ -1,5 +1,7 @@
 """Errors that a user can cause and correct; everything else that is raised is a defect of kdrbench."""
 
+import errno
+
 
 class KdrbenchError(Exception):
     """Base of every error whose message says what was given, what is allowed and what to do."""
@@ -19,6 +21,30 @@ class ConfigError(KdrbenchError):
 
 class DataError(KdrbenchError):
     """A data set that cannot be found, verified or parsed."""
+
+
+class DamagedError(KdrbenchError):
+    """A file of kdrbench's own that is no longer what was written."""
+
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space on that disk",
+    errno.EDQUOT: "free some space: the quota is used up",
+    errno.EFBIG: "allow larger files (ulimit -f)",
+    errno.EROFS: "make it writable, or work in another folder",
+    errno.EACCES: "make it readable and writable for you, or work in another folder",
+    errno.EPERM: "make it readable and writable for you, or work in another folder",
+    errno.EMFILE: "allow more open files (ulimit -n)",
+    errno.EIO: "look after that disk",
+}
+
+
+def in_words(error: OSError) -> str:
+    """Return what the system refused, as one sentence with what to do; finished work is kept whatever it was."""
+    places = " -> ".join(str(place) for place in (error.filename, error.filename2) if place is not None)
+    fault = ": ".join(filter(None, [error.strerror or str(error) or type(error).__name__, places]))
+    remedy = _REMEDIES.get(error.errno or 0, "correct that")
+    return f"{fault}; {remedy}, and give the same command again: what is finished is kept"
 
 
 def unknown_name(kind: str, name: object, allowed: list[str]) -> str:

@@ -1,10 +1,18 @@
-"""Files that appear whole: written beside their place, flushed to disk, then renamed."""
+"""Files that appear whole: written beside their place, flushed to disk, then renamed; and what is done with others.
+
+A disk, a power cut or another program may damage what was written whole. A sealed line shows it, and what cannot be
+read is set aside.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import glob
 import os
+import shutil
+import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,10 +35,23 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
                 os.fsync(stream.fileno())
             # mkstemp makes files private; results are as readable as the user's other files.
             os.fchmod(stream.fileno(), 0o666 & ~present_umask())
+        if path.is_dir():
+            set_aside(path, path.with_name(f"{path.name}.damaged"), "is no file")
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    if durable:
+        flush(path.parent)
+
+
+def flush(path: Path) -> None:
+    """Write a file, or the names in a folder, to disk before returning."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_bytes(path: Path, content: bytes, *, durable: bool = True) -> None:
@@ -51,6 +72,48 @@ def drop_unfinished(path: Path) -> None:
 def write_text(path: Path, content: str, *, durable: bool = True) -> None:
     """Write ``content`` in UTF-8; see :func:`write_bytes`."""
     write_bytes(path, content.encode("utf-8"), durable=durable)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Wait for a lock file and hold it; the system takes the lock back from a process that is killed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():
+        set_aside(path, path.with_name(f"{path.name}.damaged"), "is no file")
+    with path.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def sealed(line: str) -> str:
+    """Return a line without tabs with its check, the CRC-32 of its bytes."""
+    return f"{line}\t{zlib.crc32(line.encode()):08x}"
+
+
+def unsealed(line: str) -> str:
+    """Return a line without its check, if it has one; ``ValueError`` where they do not belong together."""
+    text, tab, check = line.partition("\t")
+    if tab and sealed(text) != line:
+        raise ValueError(f"its check is {check[:20]!r} and should be {sealed(text)[-8:]!r}")
+    return text
+
+
+def set_aside(path: Path, place: Path, why: str, *, copy: bool = False) -> None:
+    """Move what is damaged to ``place``, over what is there, and say in one sentence on standard error what was done.
+
+    With ``copy`` it stays where it is as well. What is not there is only spoken of.
+    """
+    kept = ""
+    if os.path.lexists(path):
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if copy:
+            place.write_bytes(path.read_bytes())
+        else:
+            path.replace(place)
+        kept = f"it is kept as {place}, and "
+    print(f"kdrbench: {path} {why}; {kept}what depended on it is made again", file=sys.stderr)
 
 
 def present_umask() -> int:

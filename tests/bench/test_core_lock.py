@@ -1,11 +1,16 @@
 import os
+import platform
+import stat
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from kdrbench.bench.isolation.core_lock import owned_cores
 from kdrbench.errors import InputError
+from support.other_user import NOBODY, as_nobody
 
 
 def test_the_owner_runs_on_its_cores_alone_and_gives_them_back(tmp_path):
@@ -33,3 +38,85 @@ def test_two_owners_never_share_a_core(tmp_path):
 def test_more_threads_than_cores_are_refused(tmp_path):
     with pytest.raises(InputError, match="asks for 1000 threads, this machine lends"), owned_cores(1000, tmp_path):
         pass
+
+
+def lock_in(tmp, home):
+    """Own a core in another process, whose temporary folder and home are these; return what it says."""
+    script = (
+        "from kdrbench.bench.isolation.core_lock import owned_cores\nwith owned_cores(1) as cores: print(len(cores))"
+    )
+    environment = os.environ | {"TMPDIR": str(tmp), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=environment, timeout=60
+    )
+
+
+@pytest.fixture
+def shared():
+    """A temporary folder for everybody, and homes of two users; beside what pytest keeps from others."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        root = Path(folder)
+        root.chmod(0o755)
+        (root / "tmp").mkdir()
+        (root / "tmp").chmod(0o1777)
+        for name, owner in (("ours", os.getuid()), ("theirs", NOBODY)):
+            (root / name).mkdir()
+            if os.getuid() == 0:
+                os.chown(root / name, owner, -1)
+        yield root
+
+
+def lock():
+    with owned_cores(1) as cores:
+        return len(cores)
+
+
+@pytest.mark.attack("locks: of another user")
+def test_a_folder_that_another_user_has_made_blocks_nobody(shared, monkeypatch):
+    # Root makes the folder that nobody's locks would be in, and takes every lock in it.
+    monkeypatch.setattr(tempfile, "tempdir", str(shared / "tmp"))
+    folder = shared / "tmp" / f"kdrbench-cores-{NOBODY}"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    with owned_cores(len(os.sched_getaffinity(0)), folder):
+        count, said = as_nobody(lock, HOME=shared / "theirs")
+    assert count == 1
+    kept = shared / "theirs/.cache/kdrbench" / platform.node() / folder.name
+    assert said == f"kdrbench: {folder} belongs to another user; the locks of cores are in {kept}\n"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o700
+
+
+@pytest.mark.attack("locks: of another user")
+@pytest.mark.parametrize("kind", ["file", "pipe", "link to a folder", "dangling link"])
+def test_whatever_is_in_the_place_of_the_folder_blocks_nobody(shared, kind):
+    place = shared / "tmp" / f"kdrbench-cores-{os.getuid()}"
+    (shared / "elsewhere").mkdir()
+    {
+        "file": place.touch,
+        "pipe": lambda: os.mkfifo(place),
+        "link to a folder": lambda: place.symlink_to(shared / "elsewhere"),
+        "dangling link": lambda: place.symlink_to("nowhere"),
+    }[kind]()
+    done = lock_in(shared / "tmp", shared / "ours")
+    assert (done.returncode, done.stdout) == (0, "1\n")
+    assert done.stderr.count("\n") == 1
+    assert not list((shared / "elsewhere").iterdir())
+
+
+def test_a_folder_of_our_own_that_others_may_write_is_closed(shared):
+    folder = shared / "tmp" / f"kdrbench-cores-{os.getuid()}"
+    folder.mkdir()
+    folder.chmod(0o777)
+    done = lock_in(shared / "tmp", shared / "ours")
+    assert (done.stdout, done.stderr) == ("1\n", "")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.attack("locks: of another user")
+def test_without_any_place_for_locks_one_sentence_says_what_to_do(shared, monkeypatch, capsys):
+    (shared / "tmp" / f"kdrbench-cores-{os.getuid()}").touch()
+    (shared / "ours" / ".cache").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(shared / "tmp"))
+    monkeypatch.setenv("HOME", str(shared / "ours"))
+    with pytest.raises(InputError, match=r"no folder for the locks of cores: .*; set TMPDIR to a folder of your own"):
+        owned_cores(1).__enter__()

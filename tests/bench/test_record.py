@@ -12,10 +12,12 @@ from kdrbench.bench.record import (
     flat,
     parse_record,
     read_records,
+    read_undamaged,
     record_json,
     write_records,
 )
 from kdrbench.stages.ikdr.stage import IKDRRecord
+from support.damage import flip_bit
 from support.made_up import record
 
 ROW = record("wine", "ism", 3)
@@ -75,6 +77,41 @@ def test_an_unfinished_last_line_is_left_out(tmp_path):
     assert read_records(path, IKDRRecord) == [ROW] * 3
     write_records(path, [ROW])
     assert path.read_text() == record_json(ROW) + "\n"
+
+
+@pytest.mark.attack("state: rows that are none")
+@pytest.mark.parametrize(
+    ("garbage", "said"),
+    [
+        (b"\xff\xfe", "not UTF-8"),
+        (b"5", "a record must be a JSON object, got '5'"),
+        (b"[" * 100_000, "a damaged line"),
+        (b"9" * 5000, "a damaged line"),
+        (b"", "not a line of JSON"),
+    ],
+)
+def test_a_file_with_a_line_that_is_no_row_is_named_in_one_sentence(tmp_path, garbage, said):
+    path = tmp_path / "rows.jsonl"
+    append_records(path, [ROW])
+    path.write_bytes(path.read_bytes() + garbage + b"\n")
+    with pytest.raises(RecordError) as caught:
+        read_records(path, IKDRRecord)
+    assert str(caught.value).startswith(f"{path}: line 2: {said}")
+    assert str(caught.value).endswith("delete that file and run the workflow again")
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.attack("state: rows that are none")
+def test_a_sealed_line_with_any_bit_changed_is_no_row(tmp_path, attack_rng):
+    path = tmp_path / "rows.jsonl"
+    append_records(path, [ROW])
+    line = path.read_bytes()
+    assert read_records(path, IKDRRecord) == [ROW]
+    for _ in range(200):
+        flip_bit(path, int(attack_rng.integers(8 * (len(line) - 1))))
+        records, faults = read_undamaged(path, IKDRRecord)
+        assert (records, bool(faults)) == ([], True)
+        path.write_bytes(line)
 
 
 def test_a_number_that_json_lacks_is_no_row():

@@ -72,8 +72,10 @@ def test_files_of_finished_runs_stay_where_the_runs_left_them(files):
         "key.json",
         "rows.jsonl",
         "run-0/answer.npy",
+        "run-0/evidence.json",
         "run-0/results.jsonl",
         "run-1/answer.npy",
+        "run-1/evidence.json",
         "run-1/results.jsonl",
     ]
 

@@ -109,7 +109,9 @@ def at_work(process):
         return False
 
 
-def test_an_ended_command_leaves_nothing_running(tmp_path):
+@pytest.mark.attack("run: ended by a signal")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_an_ended_command_leaves_nothing_running(tmp_path, number):
     words = ["run", "wine", "gaussian", "support.misbehaving:NeverEnds", "--time-limit", "60"]
     with subprocess.Popen(
         [sys.executable, "-m", "kdrbench", *words],
@@ -123,8 +125,9 @@ def test_an_ended_command_leaves_nothing_running(tmp_path):
                 break
         children = psutil.Process(process.pid).children(recursive=True)
         assert children
-        process.send_signal(signal.SIGINT)
-        process.stderr.read()
+        process.send_signal(number)
+        said = process.stderr.read()
+    assert "Traceback" not in said
     assert process.returncode != 0
     give_up = time.monotonic() + 20
     while (left := [child for child in children if at_work(child)]) and time.monotonic() < give_up:

@@ -1,5 +1,6 @@
 """Archives made to do harm are refused, and the error names the member."""
 
+import contextlib
 import gzip
 import io
 import re
@@ -13,6 +14,7 @@ import pytest
 
 from kdrbench.datasets.unpack import ArchiveLimits, read_archive
 from kdrbench.errors import DataError
+from support.damage import flip_bit
 
 LIMITS = ArchiveLimits(members=5, member_bytes=1000, total_bytes=2500)
 
@@ -126,15 +128,60 @@ def test_too_many_members_and_too_many_bytes_are_refused(tmp_path, write):
 
 
 def test_a_bomb_in_an_extended_header_is_not_swallowed(tmp_path):
-    # The header of a long name announces 10 MiB of it: no member's size says so.
-    info = tarfile.TarInfo("././@LongLink")
-    info.type, info.size = tarfile.GNUTYPE_LONGNAME, 10 * 2**20
-    header = info.tobuf(tarfile.GNU_FORMAT)
-    path = tmp_path / "x.tar.gz"
-    path.write_bytes(gzip.compress(header + b"a" * info.size + bytes(1024)))
-    assert path.stat().st_size < 20_000
+    # The header of a long name announces 60 KiB of it: no member's size says so.
+    path = with_header(tmp_path / "x.tar.gz", tarfile.GNUTYPE_LONGNAME, 60 * 2**10, b"a" * 60 * 2**10)
     with pytest.raises(DataError, match=r"x\.tar\.gz unpacks to more than 12740 bytes"):
         read_archive(path, everything, LIMITS)
+
+
+def with_header(path, kind, announced, content=b""):
+    """Write a tar whose first header announces so many bytes of a name or another extension."""
+    info = tarfile.TarInfo("././@LongLink")
+    info.type = kind
+    # Negative and huge sizes are those of GNU's base 256.
+    header = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    header[124:136] = tarfile.itn(announced, 12, tarfile.GNU_FORMAT)
+    header[148:156] = b"%06o\0 " % tarfile.calc_chksums(bytes(header))[0]
+    path.write_bytes(gzip.compress(bytes(header) + content + bytes(1024)))
+    return path
+
+
+KINDS = [tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.REGTYPE]
+
+
+@pytest.mark.attack("archives: absurd headers")
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.decode())
+def test_an_absurd_header_is_refused_before_it_is_read(tmp_path, attack_rng, kind):
+    names = {"name of 500 MiB": 500 * 2**20, "negative": -int(attack_rng.integers(1, 2**40)), "huge": 2**62}
+    for case, announced in names.items():
+        path = with_header(tmp_path / f"{case}.tar.gz", kind, announced, bytes(8192))
+        with pytest.raises(DataError) as caught:
+            read_archive(path, everything)
+        assert str(caught.value).startswith(f"{path}: ")
+        assert f"announces {announced} bytes" in str(caught.value)
+        assert len(str(caught.value)) < 400
+
+
+@pytest.mark.attack("archives: absurd headers")
+def test_a_long_name_is_shown_in_part(tmp_path):
+    path = tmp_path / "x.tar"
+    with tarfile.open(path, "w") as archive:
+        archive.addfile(tarfile.TarInfo("../" + "a" * 60_000))
+    with pytest.raises(DataError, match=r"member '\.\./a+' is refused: its path leaves") as caught:
+        read_archive(path, everything)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.attack("archives: absurd headers")
+def test_a_damaged_archive_is_read_as_it_was_or_refused(tmp_path, attack_rng):
+    path = tar(tmp_path / "x", ("a.txt", b"first" * 100), ("folder/b.txt", b"second" * 50), packed=False)
+    content, whole = path.read_bytes(), read_archive(path, everything)
+    for _ in range(200):
+        flip_bit(path, int(attack_rng.integers(8 * len(content))))
+        # A tar has no check of its contents: the hash of the file is.
+        with contextlib.suppress(DataError):
+            assert len(read_archive(path, everything)) <= len(whole)
+        path.write_bytes(content)
 
 
 def test_a_zip_that_lies_about_sizes_is_refused(tmp_path):

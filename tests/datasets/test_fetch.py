@@ -1,12 +1,16 @@
 """Fetching from a mirror and over HTTP: whole and verified, or not at all."""
 
+import contextlib
 import dataclasses
 import gzip
+import hashlib
 import io
+import os
 import sys
 
 import pytest
 
+from kdrbench.datasets import fetch as fetch_module
 from kdrbench.datasets.fetch import Sources, fetch_file
 from kdrbench.datasets.load import read_entry
 from kdrbench.errors import DataError
@@ -183,6 +187,58 @@ def test_a_damaged_file_in_the_cache_is_replaced(tiny, server, sources, tmp_path
     put(tmp_path / "cache", TABLE[:1000])
     server.answers[CANONICAL] = [whole]
     assert fetch(tiny, sources).read_bytes() == TABLE
+
+
+def endless(handler):
+    """Send for ever, with no length."""
+    handler.send_response(200)
+    handler.end_headers()
+    with contextlib.suppress(OSError):
+        while not handler.server.pause.is_set():
+            handler.wfile.write(bytes(2**16))
+
+
+@pytest.mark.attack("data: downloads")
+def test_an_endless_download_ends_at_the_registered_size(tiny, server, sources, tmp_path, monkeypatch):
+    monkeypatch.setattr(fetch_module, "MOST_BYTES", 3 * 2**20)
+    for size, most in ((len(TABLE), len(TABLE)), (0, 3 * 2**20)):
+        server.answers[CANONICAL] = [endless]
+        entry = dataclasses.replace(tiny, files=(dataclasses.replace(tiny.files[0], size=size),))
+        with pytest.raises(
+            DataError, match=rf"data\.csv \(DataError: it is longer than the {most} bytes that are down"
+        ):
+            fetch(entry, sources)
+        # It is not asked again, and nothing of it is kept.
+        assert len(server.requests) == 1
+        server.requests.clear()
+        assert kept(tmp_path / "cache") == []
+
+
+@pytest.mark.attack("data: downloads")
+def test_a_download_that_announces_too_much_is_not_begun(tiny, server, sources, tmp_path):
+    server.answers[CANONICAL] = [lambda handler: send(handler, 200, b"x", length=10**15)]
+    with pytest.raises(DataError, match="it is longer than the 268435456 bytes"):
+        fetch(tiny, sources)
+    assert kept(tmp_path / "cache") == []
+
+
+def test_a_file_of_the_registered_size_is_fetched(tiny, server, sources):
+    server.answers[CANONICAL] = [whole]
+    entry = dataclasses.replace(tiny, files=(dataclasses.replace(tiny.files[0], size=len(TABLE)),))
+    assert fetch(entry, sources).read_bytes() == TABLE
+
+
+@pytest.mark.attack("data: no files where files should be")
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
+@pytest.mark.parametrize("place", ["cache", "mirror", "part", "lock"])
+def test_what_is_no_file_is_not_waited_for(tiny, server, sources, tmp_path, make, place):
+    url = tiny.files[0].urls[0]
+    part = f"data.csv.{hashlib.sha256(url.encode()).hexdigest()[:8]}.part"
+    path = tmp_path / {"mirror": "mirror"}.get(place, "cache") / "tiny"
+    path.mkdir(parents=True)
+    make(path / {"part": part, "lock": ".data.csv.lock"}.get(place, "data.csv"))
+    server.answers[CANONICAL] = [whole]
+    assert fetch(tiny, dataclasses.replace(sources, mirror=str(tmp_path / "mirror"))).read_bytes() == TABLE
 
 
 def test_a_missing_source_names_all_that_was_tried_and_the_way_out(tiny, server, sources, tmp_path):

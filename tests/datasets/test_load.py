@@ -20,7 +20,7 @@ from kdrbench.datasets import (
 )
 from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.load import read_entry, read_kernel_entry
-from kdrbench.errors import DataError
+from kdrbench.errors import DamagedError, DataError
 
 REGISTRY = load_registry()
 WITHOUT_FILES = [name for name, entry in REGISTRY.items() if entry.bundled and entry.kind == "features"]
@@ -111,7 +111,7 @@ def test_sets_without_labels_and_names_beyond_ascii_survive_too(tmp_path):
 
 def test_a_file_that_holds_pickles_is_not_read(tmp_path):
     np.savez(tmp_path / "evil.npz", name=np.array({"a": 1}, dtype=object))
-    with pytest.raises(ValueError, match="allow_pickle=False"):
+    with pytest.raises(DamagedError, match="allow_pickle=False"):
         load_prepared(tmp_path / "evil.npz")
 
 

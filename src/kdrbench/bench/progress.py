@@ -115,7 +115,7 @@ def _ended(batch: Batch, rows: Sequence[Record]) -> tuple[tuple[Record, ...], bo
 def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:
     try:
         return read_records(path, record)
-    except (FileNotFoundError, RecordError):
+    except (OSError, RecordError):
         # Moved away while it was read, or of another version of kdrbench: the batch will be run again.
         return []
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar, get_args, get_type_hints
 
 from kdrbench.bench.provenance import Provenance
 from kdrbench.errors import KdrbenchError
-from kdrbench.files import write_text
+from kdrbench.files import sealed, unsealed, write_text
 from kdrbench.status import Status
 
 
@@ -71,11 +71,16 @@ def record_json(record: Record) -> str:
 
 
 def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
-    """Read one line; raises ``RecordError`` when a column is missing, unknown or of the wrong type."""
+    """Read one line, sealed or not.
+
+    Raises ``RecordError`` when it was damaged, or a column is missing, unknown or of the wrong type.
+    """
     try:
-        values = json.loads(line, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
+        values = json.loads(unsealed(line), parse_constant=_refuse)
+    except json.JSONDecodeError as error:
         raise RecordError(f"not a line of JSON: {line[:80]!r}") from error
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"a damaged line ({error}): {line[:80]!r}") from error
     if not isinstance(values, dict):
         raise RecordError(f"a record must be a JSON object, got {line[:80]!r}")
     if not _is_of(values.get("schema_version"), int) or values["schema_version"] != kind.SCHEMA_VERSION:
@@ -142,25 +147,45 @@ def _refuse(word: str) -> NoReturn:
 
 
 def read_records(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
-    """Read a file of records; an unfinished last line (of a writer that was killed) is left out."""
+    """Read a file of records; an unfinished last line (of a writer that was killed) is left out.
+
+    Raises ``RecordError`` naming the file for the first line that is no such record.
+    """
+    records, faults = read_undamaged(path, kind)
+    if faults:
+        raise RecordError(f"{path}: {faults[0]}; delete that file and run the workflow again")
+    return records
+
+
+def read_undamaged(path: Path, kind: type[AnyRecord]) -> tuple[list[AnyRecord], list[str]]:
+    """Read the lines of a file that are records; return them and what is wrong with the others."""
     if not path.exists():
-        return []
-    return [parse_record(line, kind) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+        return [], []
+    records, faults = [], []
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+        try:
+            records.append(parse_record(line.decode(), kind))
+        except UnicodeDecodeError:
+            faults.append(f"line {number}: not UTF-8")
+        except RecordError as error:
+            faults.append(f"line {number}: {error}")
+    return records, faults
 
 
 def append_records(path: Path, records: Iterable[Record]) -> None:
-    """Append the records and flush them to disk before returning."""
+    """Append the records as sealed lines and flush them to disk before returning."""
     path.parent.mkdir(parents=True, exist_ok=True)
     records = list(records)
     lines = [record_json(record) for record in records]
     for record, line in zip(records, lines, strict=True):
         parse_record(line, type(record))
     with path.open("a", encoding="utf-8") as stream:
-        stream.write("".join(line + "\n" for line in lines))
+        stream.write("".join(f"{sealed(line)}\n" for line in lines))
         stream.flush()
         os.fsync(stream.fileno())
 
 
-def write_records(path: Path, records: Iterable[Record]) -> None:
-    """Write the records as a whole file."""
-    write_text(path, "".join(record_json(record) + "\n" for record in records))
+def write_records(path: Path, records: Iterable[Record], *, seal: bool = False) -> None:
+    """Write the records as a whole file, whose lines are sealed if so asked."""
+    lines = map(record_json, records)
+    write_text(path, "".join(f"{sealed(line) if seal else line}\n" for line in lines))

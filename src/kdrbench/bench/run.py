@@ -88,9 +88,12 @@ def execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> No
     """
     try:
         _execute(run, referee, keys)
-    except (BenchFaultError, ImportError) as error:
+    except BenchFaultError as fault:
+        print(f"kdrbench: {fault}", file=sys.stderr)
+        sys.exit(BENCH_FAULT)
+    except ImportError as error:
         traceback.print_exc()
-        if isinstance(error, ImportError) and error.name:
+        if error.name:
             with suppress(OSError):
                 referee.files.missing_module.write_text(error.name, encoding="utf-8")
         sys.exit(BENCH_FAULT)
@@ -106,7 +109,10 @@ def probe(files: RunFiles, module: str) -> None:
         files.array("probe").unlink()
         if module:
             import_module(module)
-    except (OSError, ImportError):
+    except OSError as error:
+        print(f"kdrbench: {error}", file=sys.stderr)
+        sys.exit(BENCH_FAULT)
+    except ImportError:
         traceback.print_exc()
         sys.exit(BENCH_FAULT)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +14,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.bench.untrusted import UnreadableError, array_in, arrays_in, claim_folder, is_number, lines_of, remove
-from kdrbench.files import write_bytes
+from kdrbench.bench.untrusted import (
+    UnreadableError,
+    array_in,
+    arrays_in,
+    claim_folder,
+    is_number,
+    lines_of,
+    opened,
+    remove,
+)
+from kdrbench.files import flush, write_bytes, write_text
 
 if TYPE_CHECKING:
     from kdrbench.solvers.monitor import State
@@ -63,8 +75,55 @@ class RunFiles:
         if kept_checkpoint(self.checkpoint) is None:
             remove(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        for path in (self.results, self.missing_module):
+        for path in (self.results, self.missing_module, self._evidence):
             remove(path)
+
+    def seal(self) -> None:
+        """Flush trace and arrays of a run that has ended to disk, and note their hashes: what its rows rest on."""
+        hashes = self._hashes()
+        for name in hashes:
+            flush(self.folder / name)
+        write_text(self._evidence, json.dumps(hashes))
+        flush(self.folder.parent)
+
+    def fault(self) -> str | None:
+        """Return what is wrong with the trace and the arrays of a run that has rows, unless they are those sealed."""
+        if not self.folder.is_dir():
+            return "is missing" if not self.folder.exists() else "is no folder"
+        if not self._evidence.is_file():
+            return "does not say which files its run left"
+        try:
+            sealed, found = json.loads(self._evidence.read_bytes()), self._hashes()
+        except (OSError, ValueError, RecursionError):
+            return "holds files that cannot be read"
+        return None if sealed == found else "does not hold the files that its run left"
+
+    def fault_of_checkpoint(self) -> str | None:
+        """Return what keeps an unfinished run from going on from its checkpoint, if it has one."""
+        if not self.folder.exists():
+            return None
+        if not self.folder.is_dir():
+            return "is no folder"
+        if not self.checkpoint.exists():
+            return None
+        # Looked for first: whoever reads a pipe waits for ever.
+        if others := [path.name for path in self.folder.iterdir() if not path.is_file()]:
+            return f"holds {min(others)}, which is no file"
+        try:
+            read_checkpoint(self.checkpoint)
+            self.arrays()
+        except Exception as error:
+            return f"holds no readable state of its unfinished run ({error})"
+        return None
+
+    @property
+    def _evidence(self) -> Path:
+        return self.folder / "evidence.json"
+
+    def _hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of the trace and of each array by the file's name."""
+        paths = sorted([*self.folder.glob(self.trace.name), *self.folder.glob("*.npy")])
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()}
 
 
 class TraceLine(NamedTuple):
@@ -120,25 +179,43 @@ class Checkpoint:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint; a killed process leaves the old or the new one, whole."""
-    clock = np.array([checkpoint.wall_s, checkpoint.cpu_s, float(checkpoint.iterations)])
+    """Write a checkpoint, with the length and CRC-32 of the trace beside it.
+
+    A killed process leaves the old or the new one, whole.
+    """
+    trace = _trace_beside(path)
+    clock = np.array([checkpoint.wall_s, checkpoint.cpu_s, float(checkpoint.iterations), len(trace), zlib.crc32(trace)])
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **{_CLOCK: clock}, **checkpoint.state)
     write_bytes(path, buffer.getvalue())
 
 
 def read_checkpoint(path: Path) -> Checkpoint | None:
-    """Read what :func:`write_checkpoint` wrote, or ``None`` if nothing was; ``UnreadableError`` for anything else."""
+    """Read what :func:`write_checkpoint` wrote, or ``None`` if nothing was.
+
+    Raises ``UnreadableError`` for anything else, and where the trace beside it has lost the lines written before it.
+    """
     arrays = arrays_in(path)
     if arrays is None:
         return None
     clock = arrays.pop(_CLOCK, None)
-    if clock is None or clock.shape != (3,) or clock.dtype != float or not (clock >= 0).all():
+    if clock is None or clock.shape != (5,) or clock.dtype != float or not (clock >= 0).all():
         raise UnreadableError(f"{path.name} has no clock")
-    wall_s, cpu_s, iterations = clock.tolist()
-    if not all(map(is_number, (wall_s, cpu_s, iterations))):
+    wall_s, cpu_s, iterations, length, check = clock.tolist()
+    if not all(map(is_number, clock.tolist())):
         raise UnreadableError(f"{path.name} has a clock of {wall_s}, {cpu_s} s and {iterations} iterations")
+    trace = _trace_beside(path)
+    if len(trace) < length or zlib.crc32(trace[: int(length)]) != check:
+        raise UnreadableError(f"the trace beside {path.name} is not the one that the checkpoint was written with")
     return Checkpoint(wall_s, cpu_s, int(iterations), arrays)
+
+
+def _trace_beside(checkpoint: Path) -> bytes:
+    stream = opened(RunFiles(checkpoint.parent).trace, MOST_TRACE)
+    if stream is None:
+        return b""
+    with stream:
+        return stream.read(MOST_TRACE)
 
 
 def kept_checkpoint(path: Path) -> Checkpoint | None:

@@ -2,6 +2,9 @@
 
 Snakemake deletes the outputs of a job that fails or is made again. The workspace is none of its outputs: a job that
 starts again goes on from here, and publishes the rows that exist without running anything.
+
+What cannot be read is set aside, into one folder beside the workspace, and its runs are made again. A row counts only
+with the trace and the arrays that its run left.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +22,9 @@ from typing import Any, Generic
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
-from kdrbench.bench.record import AnyRecord, append_records, read_records, write_records
+from kdrbench.bench.record import AnyRecord, append_records, read_records, read_undamaged, write_records
 from kdrbench.bench.run_files import RunFiles, kept_checkpoint
-from kdrbench.files import write_text
+from kdrbench.files import set_aside, write_text
 from kdrbench.status import Status
 
 _AT_A_LIMIT = {Status.TIME_LIMIT: "time_limit_s", Status.MEMORY_LIMIT: "memory_limit_mib"}
@@ -58,12 +61,14 @@ class Workspace(Generic[AnyRecord]):
         return read_records(self.rows, self.record)
 
     def append(self, records: Sequence[AnyRecord]) -> None:
-        """Add the rows of one run, flushed to disk."""
+        """Add the rows of one run, flushed to disk after the files that they rest on."""
+        for number in {record.run for record in records if record.status != Status.SKIPPED}:
+            self.run(number).seal()
         append_records(self.rows, records)
 
     def replace(self, records: Sequence[AnyRecord]) -> None:
         """Write these rows in place of all others."""
-        write_records(self.rows, records)
+        write_records(self.rows, records, seal=True)
 
     def drop(self) -> None:
         """Remove the folder with all it holds."""
@@ -84,16 +89,52 @@ class Workspace(Generic[AnyRecord]):
 
         Raises ``SupervisionError`` when another process works on the batch.
         """
+        for place in reversed([self.folder, *self.folder.parents[: batch.path.count("/") + 1]]):
+            if os.path.lexists(place) and not place.is_dir():
+                set_aside(place, place.with_name(f"{place.name}.damaged"), "is no folder")
         with workspace_lock(self.lock, self.folder):
             self._keep_only_for([batch.sha256, self.record.SCHEMA_VERSION])
-            _drop_unfinished_line(self.rows)
-            self._drop_unusable_checkpoints(limits, timed)
-            records = self.records()
+            records = self._undamaged_records()
             complete = _complete(records, batch)
             usable = {run for run, rows in complete.items() if all(_usable(row, limits, timed) for row in rows)}
+            usable -= self._set_runs_aside(batch.runs, usable)
+            self._drop_unusable_checkpoints(limits, timed)
             if [record.run for record in records if record.run not in usable]:
                 self.replace([record for record in records if record.run in usable])
             yield usable
+
+    def _undamaged_records(self) -> list[AnyRecord]:
+        """Return the rows that can be read; a file with others is set aside, and those that can are written again."""
+        if self.rows.exists() and not self.rows.is_file():
+            self._set_aside(self.rows, "is no file")
+        _drop_unfinished_line(self.rows)
+        records, faults = read_undamaged(self.rows, self.record)
+        by_axes: dict[tuple[Any, ...], list[AnyRecord]] = {}
+        for record in records:
+            by_axes.setdefault(record.axes, []).append(record)
+        faults += [f"row {axes} occurs {len(rows)} times" for axes, rows in by_axes.items() if len(rows) > 1]
+        if faults:
+            # Copied first: a kill in between must not cost the other rows.
+            self._set_aside(self.rows, f"has {len(faults)} line(s) that are no rows ({faults[0]})", copy=True)
+            records = [rows[0] for rows in by_axes.values() if rows[0] == rows[-1]]
+            self.replace(records)
+        return records
+
+    def _set_runs_aside(self, runs: Iterable[int], with_rows: set[int]) -> set[int]:
+        """Set the files aside of runs whose rows rest on others, or that could not go on; return these runs."""
+        faults = {}
+        for number in runs:
+            files = self.run(number)
+            faults[number] = files.fault() if number in with_rows else files.fault_of_checkpoint()
+        for number, fault in faults.items():
+            if fault:
+                self._set_aside(self.run(number).folder, fault)
+        return {number for number, fault in faults.items() if fault}
+
+    def _set_aside(self, path: Path, why: str, *, copy: bool = False) -> None:
+        """Set a part of the folder, or all of it, aside in one folder beside it."""
+        place = self.folder.with_name(f"{self.folder.name}.damaged")
+        set_aside(path, place if path == self.folder else place / path.name, why, copy=copy)
 
     def _drop_unusable_checkpoints(self, limits: Limits, timed: bool) -> None:
         """Remove checkpoints beyond today's time limit, and those of untimed runs where times are asked for."""
@@ -107,9 +148,19 @@ class Workspace(Generic[AnyRecord]):
     def _keep_only_for(self, key: Sequence[Any]) -> None:
         """Empty the folder unless the work in it is for the same ``key``, and write the key down."""
         wanted = json.dumps(key)
+        if self._key.exists() and not _is_key(self._key):
+            self._set_aside(self.folder, "has a key that cannot be read")
         if not self._key.exists() or self._key.read_text(encoding="utf-8") != wanted:
             shutil.rmtree(self.folder, ignore_errors=True)
             write_text(self._key, wanted)
+
+
+def _is_key(path: Path) -> bool:
+    """Return whether the file holds a key, be it that of another batch."""
+    try:
+        return path.is_file() and isinstance(json.loads(path.read_text(encoding="utf-8")), list)
+    except (OSError, ValueError, RecursionError):
+        return False
 
 
 def _complete(records: Sequence[AnyRecord], batch: Batch) -> dict[int, list[AnyRecord]]:
@@ -137,6 +188,8 @@ def workspace_lock(lock: Path, folder: Path) -> Iterator[None]:
 
     Raises ``SupervisionError`` when another process holds it.
     """
+    if lock.exists() and not lock.is_file():
+        set_aside(lock, lock.with_name(f"{lock.name}.damaged"), "is no file")
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w", encoding="ascii") as stream:
         try:

@@ -65,6 +65,7 @@ def run(
 
     Progress goes to standard error. Exit code 1 if a run ended without a result.
     """
+    from kdrbench.bench.isolation.core_lock import leave_when_told
     from kdrbench.bench.record import flat
     from kdrbench.stages.config import load_grid
 
@@ -72,6 +73,7 @@ def run(
     both_options = read_options(options), read_options(kernel_options)
     config = cell_config(resolved, dataset, kernel, solver, *both_options, settings)
     (batch,) = load_grid(config).batches()
+    leave_when_told()
     with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
         _prepare(batch.dataset, config, mirror, Path(folder))
         rows = [flat(record) for record in _run_batch(batch, settings, Path(folder))]

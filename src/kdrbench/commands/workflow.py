@@ -28,10 +28,9 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
     """Fetch, verify and parse the data set NAME."""
     import json
 
-    from kdrbench.datasets import load_any, load_own, save_prepared
+    from kdrbench.datasets import load_defined, save_prepared
 
-    own = json.loads(definition)
-    dataset = load_own(name, own) if own else load_any(name, mirror=mirror or None)
+    dataset = load_defined(name, json.loads(definition), mirror or None)
     save_prepared(dataset, out)
     n_samples, n_features = dataset.features.shape
     click.echo(f"{name}: {n_samples} samples, {n_features} features, {len(dataset.class_names)} classes -> {out}")
@@ -47,6 +46,8 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
 @click.option("--threads", type=int, default=1, show_default=True, help="Cores and BLAS threads of a run.")
 @click.option("--budget-s", type=float, default=None, help="Seconds of all runs in RESULTS together.")
 @click.option("--untimed", is_flag=True, help="Share all cores with other jobs; times do not count.")
+@click.option("--mirror", default="", help="Folder or http(s) URL of data, should a prepared file be damaged.")
+@click.option("--definitions", default="{}", help="The definitions of data sets of one's own, as JSON.")
 def batch(
     job: str,
     data: Path,
@@ -57,8 +58,12 @@ def batch(
     threads: int,
     budget_s: float | None,
     untimed: bool,
+    mirror: str,
+    definitions: str,
 ) -> None:
     """Make the runs of one job, each supervised in a process of its own."""
+    import json
+
     from kdrbench.bench.isolation.core_lock import any_cores, owned_cores, prepare_process
     from kdrbench.bench.isolation.limits import Limits
 
@@ -73,7 +78,7 @@ def batch(
         from kdrbench.bench.job import run_job
         from kdrbench.bench.publish import JobFiles
         from kdrbench.bench.stage import RunContext
-        from kdrbench.datasets import load_prepared
+        from kdrbench.datasets import PreparedFolder
         from kdrbench.stages import build_stage
 
         scheduler = os.environ.get(SCHEDULER_VARIABLE)
@@ -88,7 +93,9 @@ def batch(
         )
         bundle, results = Bundle.from_word(job), results.absolute()
         stage, files = build_stage(bundle.system), JobFiles.of(results, bundle.path)
-        run_job(stage, bundle, lambda name: load_prepared(data / f"{name}.npz"), context, files)
+        sha256 = {batch.dataset: batch.data_sha256 for batch in bundle.batches}
+        prepared = PreparedFolder(data, sha256, json.loads(definitions), mirror or None)
+        run_job(stage, bundle, prepared.load, context, files)
 
 
 @click.command("freeze-config")

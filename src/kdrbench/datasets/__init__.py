@@ -8,11 +8,10 @@ from kdrbench.datasets.dataset import (
     Standardiser,
     check_dataset,
     check_kernel_set,
-    load_prepared,
-    save_prepared,
 )
 from kdrbench.datasets.load import load_any, load_dataset, load_kernel_set
 from kdrbench.datasets.own import entry_of, load_own, registry_of
+from kdrbench.datasets.prepared import PreparedFolder, load_defined, load_prepared, save_prepared
 from kdrbench.datasets.registry import DatasetEntry, SourceFile, load_registry
 
 __all__ = [
@@ -20,6 +19,7 @@ __all__ = [
     "DatasetEntry",
     "KernelSet",
     "Labelling",
+    "PreparedFolder",
     "SourceFile",
     "Standardiser",
     "check_dataset",
@@ -27,6 +27,7 @@ __all__ = [
     "entry_of",
     "load_any",
     "load_dataset",
+    "load_defined",
     "load_kernel_set",
     "load_own",
     "load_prepared",

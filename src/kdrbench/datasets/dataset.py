@@ -1,16 +1,14 @@
-"""Data sets in memory and in their prepared file, and how features are standardised."""
+"""Data sets in memory, and how features are standardised."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import DataError, InputError, unknown_name
-from kdrbench.files import replacing
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems.objective import check_features
 
@@ -99,46 +97,6 @@ def _check_finite(dataset: Dataset) -> None:
         raise DataError(
             f"data set {dataset.name!r} holds {n_bad} NaN or infinite values, the first in sample {row}, feature "
             f"{dataset.feature_names[column]!r}; leave such samples out or impute them in the parser"
-        )
-
-
-def save_prepared(dataset: Dataset, path: Path) -> None:
-    """Write the data set as an ``.npz`` file without pickled objects; the file appears whole or not at all."""
-    further: dict[str, NDArray[np.generic]] = {}
-    for number, labelling in enumerate(dataset.labellings):
-        further[f"labelling_{number}_name"] = np.array(labelling.name)
-        further[f"labelling_{number}_codes"] = labelling.codes
-        further[f"labelling_{number}_classes"] = np.array(labelling.class_names, dtype=np.str_)
-    with replacing(path) as stream:
-        np.savez_compressed(
-            stream,
-            name=np.array(dataset.name),
-            features=dataset.features,
-            labels=dataset.labels,
-            feature_names=np.array(dataset.feature_names, dtype=np.str_),
-            class_names=np.array(dataset.class_names, dtype=np.str_),
-            **further,  # type: ignore[arg-type]
-        )
-
-
-def load_prepared(path: Path) -> Dataset:
-    """Read a file that :func:`save_prepared` wrote."""
-    with np.load(path, allow_pickle=False) as arrays:
-        count = sum(key.startswith("labelling_") and key.endswith("_name") for key in arrays)
-        return Dataset(
-            name=str(arrays["name"]),
-            features=np.ascontiguousarray(arrays["features"], dtype=np.float64),
-            labels=arrays["labels"].astype(np.int64),
-            feature_names=tuple(arrays["feature_names"].tolist()),
-            class_names=tuple(arrays["class_names"].tolist()),
-            labellings=tuple(
-                Labelling(
-                    str(arrays[f"labelling_{number}_name"]),
-                    arrays[f"labelling_{number}_codes"].astype(np.int64),
-                    tuple(arrays[f"labelling_{number}_classes"].tolist()),
-                )
-                for number in range(count)
-            ),
         )
 
 

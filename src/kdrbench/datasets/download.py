@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.errors import DataError
+from kdrbench.files import set_aside
 
 _CHUNK = 2**16
 # Worth another attempt: time-outs, too many requests, and whatever is the server's own trouble.
@@ -22,19 +23,20 @@ class ResumingDownloader:
     whole part file and raises when its content is wrong: the check where bytes have no known hash. Connections that
     break, bodies that end early and passing errors of the server are tried again up to ``attempts`` times in all,
     after pauses of ``pause_s``, twice that and so on; each attempt asks for the missing rest only. ``resumed`` tells
-    whether the file was put together from several answers.
+    whether the file was put together from several answers. Raises ``DataError`` for more than ``most_bytes``.
     """
 
     def __init__(
         self,
         part: Path,
         *,
+        most_bytes: int,
         accept: Callable[[Path], object] | None = None,
         attempts: int = 4,
         pause_s: float = 1.0,
         timeout_s: float = 30.0,
     ) -> None:
-        self.part, self.accept = part, accept
+        self.part, self.most_bytes, self.accept = part, most_bytes, accept
         self.attempts, self.pause_s, self.timeout_s = attempts, pause_s, timeout_s
         self.resumed = False
 
@@ -54,7 +56,7 @@ class ResumingDownloader:
                 if not passing or attempt == self.attempts:
                     raise
                 time.sleep(self.pause_s * 2 ** (attempt - 1))
-            except OSError:
+            except (OSError, DataError):
                 # A full disk stays full for as long as the part lies there.
                 self.part.unlink(missing_ok=True)
                 raise
@@ -70,6 +72,8 @@ class ResumingDownloader:
         """Ask for what the part file lacks and append it; start again where the server does not know how."""
         import requests
 
+        if self.part.exists() and not self.part.is_file():
+            set_aside(self.part, self.part.with_name(f"{self.part.name}.damaged"), "is no file")
         have = self.part.stat().st_size if self.part.exists() else 0
         # The bytes themselves are wanted, not a packed form that requests would unpack.
         headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if have else {})}
@@ -86,12 +90,19 @@ class ResumingDownloader:
 
     def _append(self, response: Any, begin: int) -> None:
         length = response.headers.get("Content-Length", "")
-        total = begin + int(length) if length.isdigit() else None
+        total, have = begin + int(length) if length.isdigit() else None, begin
+        self._check_size(total or 0)
         with self.part.open("ab" if begin else "wb") as stream, _progress(total, begin, self.part) as bar:
             # urllib3 raises when fewer bytes come than were announced.
             for chunk in response.raw.stream(_CHUNK, decode_content=False):
+                have += len(chunk)
+                self._check_size(have)
                 stream.write(chunk)
                 bar.update(len(chunk))
+
+    def _check_size(self, n_bytes: int) -> None:
+        if n_bytes > self.most_bytes:
+            raise DataError(f"it is longer than the {self.most_bytes} bytes that are downloaded at most")
 
 
 class _EndedEarlyError(Exception):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -15,8 +14,11 @@ from typing import NamedTuple
 from kdrbench.datasets.download import ResumingDownloader
 from kdrbench.datasets.registry import DatasetEntry, SourceFile
 from kdrbench.errors import DataError
+from kdrbench.files import locked, set_aside
 
 MIRROR_VARIABLE = "KDRBENCH_MIRROR"
+# Of a file whose size is not registered no more is downloaded: a longer one is not read either.
+MOST_BYTES = 256 * 2**20
 Accept = Callable[[Path], object]
 
 
@@ -56,10 +58,14 @@ class Sources:
 
 
 class _Candidate(NamedTuple):
-    """A form of the file: its path below mirror and cache, its SHA-256 ('' if only the content is known), addresses."""
+    """A form of the file: its path below mirror and cache, its SHA-256 ('' if only the content is known), addresses.
+
+    At most ``size`` bytes are downloaded.
+    """
 
     path: str
     sha256: str
+    size: int
     urls: tuple[str, ...]
 
 
@@ -106,12 +112,15 @@ def find_file(file: SourceFile, sources: Sources, *, accept: Accept) -> tuple[Pa
 
 
 def _candidates(file: SourceFile) -> list[_Candidate]:
-    repackaged = [_Candidate(file.path_of(url), "", (url,)) for url in file.repackaged]
-    return [_Candidate(file.path, file.sha256, file.urls), *repackaged]
+    repackaged = [_Candidate(file.path_of(url), "", MOST_BYTES, (url,)) for url in file.repackaged]
+    return [_Candidate(file.path, file.sha256, file.size or MOST_BYTES, file.urls), *repackaged]
 
 
 def _fault_of(path: Path, sha256: str, accept: Accept) -> str | None:
     try:
+        # A pipe would be waited for, and a device has no end.
+        if not stat.S_ISREG(path.stat().st_mode):
+            return "it is no regular file"
         if not sha256:
             # The open says in the system's words why a file is not there.
             path.open("rb").close()
@@ -136,15 +145,18 @@ def _download(url: str, candidate: _Candidate, sources: Sources, accept: Accept)
     part = target.with_name(f"{target.name}.{hashlib.sha256(url.encode()).hexdigest()[:8]}.part")
     downloader = ResumingDownloader(
         part,
+        most_bytes=candidate.size,
         accept=None if candidate.sha256 else accept,
         attempts=sources.attempts,
         pause_s=sources.pause_s,
         timeout_s=sources.timeout_s,
     )
-    with _only_one(target):
+    with locked(target.with_name(f".{target.name}.lock")):
         # Another process may have been here while this one waited.
         if not _fault_of(target, candidate.sha256, accept):
             return target
+        if target.is_dir():
+            set_aside(target, target.with_name(f"{target.name}.damaged"), "is no file")
         target.unlink(missing_ok=True)
         digest = f"sha256:{candidate.sha256}" if candidate.sha256 else None
         manager = pooch.create(sources.cache_folder, "", registry={candidate.path: digest}, urls={candidate.path: url})
@@ -155,15 +167,6 @@ def _download(url: str, candidate: _Candidate, sources: Sources, accept: Accept)
             if not downloader.resumed:
                 raise
             return Path(manager.fetch(candidate.path, downloader=downloader))
-
-
-@contextmanager
-def _only_one(target: Path) -> Iterator[None]:
-    """Let one process at a time download a file; the system takes the lock back from a killed one."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.with_name(f".{target.name}.lock").open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
 
 
 def _is_url(mirror: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file: its ``path`` in a mirror and in the cache, ``urls`` of the same bytes, and their ``sha256``.
+    """A file: its ``path`` in a mirror and in the cache, ``urls`` of the same bytes, their ``sha256`` and number.
 
     ``repackaged`` are addresses of the same content in other bytes (packed otherwise): what comes from there is
     accepted if the parsed arrays have the entry's content hash. A file without ``sha256`` is the user's own.
@@ -24,6 +24,7 @@ class SourceFile:
     sha256: str = ""
     urls: tuple[str, ...] = ()
     repackaged: tuple[str, ...] = ()
+    size: int = 0
 
     def path_of(self, url: str) -> str:
         """Return the path in a mirror and in the cache of what a ``repackaged`` address gives."""
@@ -122,8 +123,9 @@ def _of_size(values: dict[str, Any], size: int, sha256: str) -> dict[str, Any]:
 
 
 def _entry(name: str, values: dict[str, Any]) -> DatasetEntry:
-    sources = [
-        SourceFile(file["path"], file.get("sha256", ""), tuple(file.get("urls", ())), tuple(file.get("repackaged", ())))
-        for file in values.get("files", ())
-    ]
-    return DatasetEntry(name=name, **{**values, "files": tuple(sources)})
+    return DatasetEntry(name=name, **{**values, "files": tuple(map(_source_file, values.get("files", ())))})
+
+
+def _source_file(values: dict[str, Any]) -> SourceFile:
+    addresses: dict[str, Any] = {key: tuple(values[key]) for key in ("urls", "repackaged") if key in values}
+    return SourceFile(**(values | addresses))

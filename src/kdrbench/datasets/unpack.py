@@ -22,6 +22,16 @@ from typing import BinaryIO
 from kdrbench.errors import DataError
 
 _MOST_BYTES = 256 * 2**20
+# A name or another header of a member: names on disk end at 4096 bytes.
+_MOST_HEADER_BYTES = 64 * 2**10
+_HEADERS = {
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+}
+_SHOWN = 100
 _CLEAR = 256
 
 
@@ -104,8 +114,8 @@ def read_archive(path: Path, wanted: Callable[[str], bool], limits: ArchiveLimit
         if zipfile.is_zipfile(path):
             return _read_zip(path, wanted, guard)
         return _read_tar(path, wanted, guard)
-    except DataError:
-        raise
+    except DataError as error:
+        raise error if str(path) in str(error) else DataError(f"{path}: {error}") from None
     except Exception as error:
         # Which error it is depends on where in a broken file the reader of tar, zip, gzip or another packing stumbles.
         raise DataError(f"{path} is not a readable tar or zip archive: {error}") from error
@@ -131,6 +141,8 @@ class _Guard:
             fault = "its path leaves the archive's folder"
         elif key in self._seen:
             fault = "its name occurs twice"
+        elif size < 0:
+            fault = f"it announces {size} bytes"
         elif size > limits.member_bytes:
             fault = f"it announces {size} bytes; at most {limits.member_bytes} are read"
         elif self._bytes > limits.total_bytes:
@@ -138,7 +150,7 @@ class _Guard:
         elif len(self._seen) >= limits.members:
             fault = f"it is one of more than {limits.members} members"
         if fault:
-            raise DataError(f"{self.path}: member {name!r} is refused: {fault}")
+            raise DataError(f"{self.path}: member {name[:_SHOWN]!r} is refused: {fault}")
         self._seen.add(key)
 
 
@@ -146,6 +158,18 @@ def _leaves_its_folder(name: str) -> bool:
     # Windows' rules too: 'C:x' and '..\\x' are harmless here and not there.
     both = (PurePosixPath(name), PureWindowsPath(name))
     return not name or any(path.is_absolute() or path.anchor or ".." in path.parts for path in both)
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose headers are of a sound size: tarfile reads a name into memory however long it is."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Member:
+        """Read a block of 512 bytes; raises ``DataError`` for a size below zero, or that of an absurd name."""
+        member = super().frombuf(buf, encoding, errors)
+        if member.size < 0 or (member.type in _HEADERS and member.size > _MOST_HEADER_BYTES):
+            raise DataError(f"the archive is refused: a header of a member announces {member.size} bytes")
+        return member
 
 
 class _Capped:
@@ -170,7 +194,8 @@ def _read_tar(path: Path, wanted: Callable[[str], bool], guard: _Guard) -> dict[
         stream = gzip.GzipFile(fileobj=raw) if packed else raw
         # Headers and padding take 512 bytes each beside a member's content.
         most = guard.limits.total_bytes + 2048 * guard.limits.members
-        with tarfile.open(fileobj=_Capped(stream, path, most), mode="r|") as archive:  # type: ignore[call-overload]
+        capped = _Capped(stream, path, most)
+        with tarfile.open(fileobj=capped, mode="r|", tarinfo=_Member) as archive:  # type: ignore[call-overload]
             for member in archive:
                 guard.admit(member.name, member.size if member.isreg() else 0, _fault_of_tar(member))
                 if member.isreg() and wanted(member.name):
@@ -181,7 +206,7 @@ def _read_tar(path: Path, wanted: Callable[[str], bool], guard: _Guard) -> dict[
 
 def _fault_of_tar(member: tarfile.TarInfo) -> str | None:
     if member.issym() or member.islnk():
-        return f"it is a link to {member.linkname!r}"
+        return f"it is a link to {member.linkname[:_SHOWN]!r}"
     if not member.isreg() and not member.isdir():
         return "it is neither a file nor a folder"
     return None

@@ -99,7 +99,7 @@ def _made_for(bundle: Bundle, records: Path) -> bool:
     try:
         lines = records.read_text(encoding="utf-8").splitlines()
         return {json.loads(line)["batch_sha256"] for line in lines} == {batch.sha256 for batch in bundle.batches}
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
 
@@ -113,6 +113,9 @@ def job_options(grid: Grid, bundle: Bundle) -> str:
         words += ["--budget-s", f"{grid.budget_s:g}"]
     if not grid.timed(bundle.experiment):
         words += ["--untimed"]
+    own = {name: grid.config["datasets"][name] for name in bundle.datasets if name in grid.config.get("datasets", {})}
+    if own:
+        words += ["--definitions", json.dumps(own, sort_keys=True)]
     return shlex.join(words)
 
 

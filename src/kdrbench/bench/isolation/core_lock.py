@@ -3,18 +3,23 @@
 One advisory lock a core, in a folder shared by all of the user's processes on the machine, keeps timed
 batches apart even when several Snakemake processes run, or more jobs than there are cores. A lock ends with
 the batch that holds it, however it ends; runs do not inherit it.
+
+The folder is the user's alone: other users can neither hold the locks nor block them. Their work is kept off the cores
+by nothing here; rows say where it disturbed a run.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import platform
 import signal
+import stat
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -22,17 +27,30 @@ from kdrbench.errors import InputError
 
 _RETRY_S = 0.05
 _TRIES_BEFORE_MESSAGE = 100
+_STOPS = (signal.SIGTERM, signal.SIGHUP)
 
 
 def prepare_process(threads: int) -> None:
     """Set the threads of BLAS, which numpy reads once, when it is loaded; let TERM and HUP end runs as well."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)
+    leave_when_told()
+
+
+def leave_when_told() -> None:
+    """Let TERM and HUP end this process as an exception does, so that it clears up.
+
+    HUP stays ignored in a process that was started so, as by nohup.
+    """
+    for number in _STOPS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _leave)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
+    # A second signal must not interrupt what the first makes this process clear up.
+    for other in _STOPS:
+        signal.signal(other, signal.SIG_IGN)
     # SystemExit unwinds through the supervisor, which kills the run before this process ends.
     sys.exit(128 + number)
 
@@ -41,15 +59,14 @@ def _leave(number: int, frame: FrameType | None) -> None:
 def owned_cores(count: int, folder: Path | None = None) -> Iterator[tuple[int, ...]]:
     """Wait for ``count`` free cores of this process's affinity mask, run on them alone, and yield their numbers.
 
-    Raises ``InputError`` when the mask holds fewer cores than asked for.
+    Raises ``InputError`` when the mask holds fewer cores than asked for, or no folder of locks can be had.
     """
     allowed = sorted(os.sched_getaffinity(0))
     if count > len(allowed):
         raise InputError(
             f"a run asks for {count} threads, this machine lends {len(allowed)} core(s); lower timing.threads"
         )
-    folder = folder or Path(tempfile.gettempdir()) / f"kdrbench-cores-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder = folder or _own_folder()
     tries = 0
     while len(held := _try_lock(allowed, count, folder)) < count:
         tries += 1
@@ -71,6 +88,41 @@ def owned_cores(count: int, folder: Path | None = None) -> Iterator[tuple[int, .
 def any_cores(count: int) -> Iterator[tuple[int, ...]]:
     """Yield no core's number: runs that are not timed share all cores, also with timed ones."""
     yield ()
+
+
+def _own_folder() -> Path:
+    """Return this user's folder of locks: in the temporary folder, or in the home where another user has that name."""
+    places = [Path(tempfile.gettempdir())]
+    # Without a home there is only the first.
+    with suppress(RuntimeError):
+        # A home may be shared by several machines, whose cores have the same numbers.
+        places.append(Path.home() / ".cache" / "kdrbench" / platform.node())
+    faults: list[str] = []
+    for place in places:
+        folder = place / f"kdrbench-cores-{os.getuid()}"
+        if fault := _fault_of_folder(folder):
+            faults.append(f"{folder} {fault}")
+            continue
+        if faults:
+            print(f"kdrbench: {faults[0]}; the locks of cores are in {folder}", file=sys.stderr)
+        return folder
+    raise InputError(f"no folder for the locks of cores: {'; '.join(faults)}; set TMPDIR to a folder of your own")
+
+
+def _fault_of_folder(folder: Path) -> str | None:
+    """Make the folder unless it is there; return why others may write it, or it cannot be written."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode):
+            return "is no folder"
+        if found.st_uid != os.getuid():
+            return "belongs to another user"
+        folder.chmod(0o700)
+    except OSError as error:
+        return f"cannot be used ({error.strerror})"
+    return None
 
 
 def _try_lock(cores: list[int], count: int, folder: Path) -> dict[int, int]:

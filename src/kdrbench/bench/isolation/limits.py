@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kdrbench.errors import InputError
+from kdrbench.files import set_aside
 
 _LAYOUT = struct.Struct("dd")
 # A time of thirty years, and the bytes that a signed number of 64 bits can hold beside those of the process.
@@ -80,16 +81,23 @@ class Pauses:
 
 @dataclass(frozen=True)
 class SpentLog:
-    """``budget_s`` is ``None`` for a grid without a budget, whose seconds are logged all the same."""
+    """``budget_s`` is ``None`` for a grid without a budget, whose seconds are logged all the same.
+
+    Lines that are no seconds are set aside; the others count.
+    """
 
     path: Path
     budget_s: float | None = None
 
     def spent_s(self) -> float:
         """Return the seconds of all runs so far."""
+        self._set_aside_unless_file()
         if not self.path.exists():
             return 0.0
-        return sum(float(line) for line in self.path.read_text(encoding="ascii").split())
+        seconds = [_seconds(line) for line in self.path.read_bytes().split()]
+        if None in seconds:
+            seconds = self._kept_seconds()
+        return sum(one for one in seconds if one is not None)
 
     def used_up(self) -> bool:
         """Return whether no further run may begin."""
@@ -106,8 +114,41 @@ class SpentLog:
 
     def _charge(self, seconds: float) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._set_aside_unless_file()
         with self.path.open("ab", buffering=0) as stream:
             # Appending is one step on a local disk; on a network file system it needs the lock.
             fcntl.flock(stream, fcntl.LOCK_EX)
             stream.write(f"{seconds:.6f}\n".encode())
             os.fsync(stream.fileno())
+
+    def _kept_seconds(self) -> list[float | None]:
+        """Set a copy of the file aside, leave in it the lines that can be read, and return their seconds."""
+        # The file stays the same one: other jobs append to it and wait for its lock.
+        with self.path.open("r+b") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            lines = stream.read().split()
+            good = [line for line in lines if _seconds(line) is not None]
+            if len(good) < len(lines):
+                why = f"has {len(lines) - len(good)} line(s) that are no seconds"
+                set_aside(self.path, self._aside, why, copy=True)
+                stream.seek(0)
+                stream.write(b"".join(line + b"\n" for line in good))
+                stream.truncate()
+            return [_seconds(line) for line in good]
+
+    def _set_aside_unless_file(self) -> None:
+        if os.path.lexists(self.path) and not self.path.is_file():
+            set_aside(self.path, self._aside, "is no file")
+
+    @property
+    def _aside(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.damaged")
+
+
+def _seconds(line: bytes) -> float | None:
+    """Return what a line says, ``None`` unless it is a finite number that is not negative."""
+    try:
+        value = float(line)
+    except ValueError:
+        return None
+    return value if 0.0 <= value < math.inf else None
