@@ -79,8 +79,12 @@ def check(plugin: str, kind: str | None, options: tuple[str, ...], time_limit: f
 
     from kdrbench.conformance import check as findings_of
     from kdrbench.conformance import find_subject
+    from kdrbench.conformance.check import all_checks
+    from kdrbench.conformance.trial import places_of, try_apart
 
-    subject = find_subject(plugin, kind, read_options(options))
+    read = read_options(options)
+    try_apart(lambda: list(all_checks(find_subject(plugin, kind, read))), places_of([plugin]))
+    subject = find_subject(plugin, kind, read)
     findings: list[dict[str, Any]] = []
     for finding in findings_of(subject, time_limit):
         findings.append(asdict(finding))

@@ -188,6 +188,9 @@ def _frozen(results: Path, name: str) -> Path:
 def _grid(config: Path, *, hashed: bool) -> Grid:
     import json
 
+    from kdrbench.conformance.trial import places_in, try_apart
     from kdrbench.stages.config import load_grid
 
-    return load_grid(json.loads(config.read_text(encoding="utf-8")), hashed=hashed)
+    values = json.loads(config.read_text(encoding="utf-8"))
+    try_apart(lambda: load_grid(values, hashed=False), places_in(values))
+    return load_grid(values, hashed=hashed)

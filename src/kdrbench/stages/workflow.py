@@ -17,7 +17,8 @@ from kdrbench.bench.grid import Grid
 from kdrbench.bench.isolation.supervisor import SCHEDULER_VARIABLE
 from kdrbench.bench.sources import sources_of
 from kdrbench.bench.stage import Config
-from kdrbench.errors import ConfigError, unknown_name
+from kdrbench.conformance.trial import places_in, try_apart
+from kdrbench.errors import KdrbenchError, unknown_name
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.registry import table_of
 
@@ -32,9 +33,13 @@ def grid_of(config: Config, workflow: Any) -> Grid:
     """
     from snakemake.exceptions import WorkflowError
 
+    named, environment = {**config, "name": config.get("name") or _name_of(workflow)}, environment_of(workflow, "run")
     try:
-        return load_grid({**config, "name": config.get("name") or _name_of(workflow)}, environment_of(workflow, "run"))
-    except ConfigError as error:
+        # A job that starts Snakemake again, on a cluster, has outputs that would be missed.
+        if getattr(workflow, "is_main_process", True):
+            try_apart(lambda: load_grid(named, hashed=False), places_in(named))
+        return load_grid(named, environment)
+    except KdrbenchError as error:
         raise WorkflowError(str(error)) from None
 
 

@@ -17,9 +17,9 @@ _MOST_KILLING_S = 10.0
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-def adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent dies, so that none can hide from us."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+def adopt_orphans(*, wanted: bool = True) -> None:
+    """Become the parent of descendants whose own parent dies, so that none can hide from us; or leave them to others."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted))
 
 
 def follow_parent_in_death(parent: int, number: signal.Signals) -> None:
