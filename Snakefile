@@ -12,8 +12,10 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from kdrbench.reports import captions, outputs
 from kdrbench.stages.workflow import (
+    check_files,
     data_to_await,
     folder_of,
+    frozen_word,
     grid_of,
     job_options,
     merged_tables,
@@ -21,6 +23,8 @@ from kdrbench.stages.workflow import (
     report_sources,
     shell_prefix,
 )
+
+check_files(workflow)
 
 
 configfile: str(Path(workflow.basedir) / "config.yaml")

@@ -54,7 +54,7 @@ def declared_names(kind: str) -> list[str]:
 
 
 def declared_places(kind: str) -> dict[str, str]:
-    """Return by name the ``module:Class`` that installed packages declare for a kind; the first one of a name counts."""
+    """Return by name the ``module:Class`` that installed packages declare for a kind; of a name the first counts."""
     points = reversed(list(entry_points(group=GROUPS[kind])))
     return {point.name: f"{point.module}:{point.attr}" for point in points}
 

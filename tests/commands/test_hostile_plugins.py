@@ -1,4 +1,4 @@
-"""Plug-ins that end the process they are loaded in: every command that a user types ends with a sentence, never with 0."""
+"""Plug-ins that end the process they are loaded in: every command ends with a sentence, never with exit code 0."""
 
 import os
 import subprocess
@@ -75,7 +75,8 @@ def test_snakemake_does_not_end_well_either(tmp_path, statement):
 
 @pytest.mark.attack("stranger: plug-in that ends its process")
 def test_data_that_end_the_process_when_they_are_loaded_are_named(tmp_path):
-    (tmp_path / "bad.py").write_text(DATA.replace("        labels =", "        __import__('os')._exit(0)\n        labels ="))
+    ends = "        __import__('os')._exit(0)\n"
+    (tmp_path / "bad.py").write_text(DATA.replace("        labels =", f"{ends}        labels ="))
     done = command(tmp_path, BIN / "kdrbench", "run", "bad.py", "gaussian", "ism")
     assert "one of the plug-ins 'bad.py' ended the process with exit code 0 when it was asked for" in done.stderr
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterable
@@ -18,11 +19,24 @@ from kdrbench.bench.isolation.supervisor import SCHEDULER_VARIABLE
 from kdrbench.bench.sources import sources_of
 from kdrbench.bench.stage import Config
 from kdrbench.conformance.trial import places_in, try_apart
-from kdrbench.errors import KdrbenchError, unknown_name
+from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
+from kdrbench.files import write_text
 from kdrbench.stages.config import load_grid
+from kdrbench.stages.config_file import check_config_files
 from kdrbench.stages.registry import table_of
 
+_LONGEST_WORD, _LONG_WORDS = 32 * 1024, Path("results/.workspace/words")
 _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
+
+
+def check_files(workflow: Any) -> None:
+    """Let Snakemake end with one sentence, before it lays them over one another, on configuration files with faults."""
+    from snakemake.exceptions import WorkflowError
+
+    try:
+        check_config_files([Path(workflow.basedir) / "config.yaml", *workflow.config_settings.configfiles])
+    except ConfigError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def grid_of(config: Config, workflow: Any) -> Grid:
@@ -47,7 +61,7 @@ def _name_of(workflow: Any) -> str:
     overlays = [Path(path) for path in workflow.config_settings.configfiles]
     base = Path(workflow.basedir) / "config.yaml"
     names = [path.stem.removeprefix("config.") for path in overlays if path.resolve() != base]
-    return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in names[-1]) if names else ""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", names[-1]) if names else ""
 
 
 def environment_of(workflow: Any, name: str) -> Path | None:
@@ -85,6 +99,25 @@ def shell_prefix(workflow: Any) -> str:
     return prefix.replace("{", "{{").replace("}", "}}")
 
 
+def word_or_file(text: str, *, write: bool = True) -> str:
+    """Return text as a word of a command, or, where it is long, ``@`` and the file that holds it.
+
+    Linux allows 128 KiB for a whole command. The file is called by the hash of the text, so that another text is
+    another word; a dry run does not ``write`` it.
+    """
+    if len(text) <= _LONGEST_WORD:
+        return text
+    path = _LONG_WORDS / f"{hashlib.sha256(text.encode()).hexdigest()}.txt"
+    if write and not path.exists():
+        write_text(path, text)
+    return f"@{path}"
+
+
+def frozen_word(grid: Grid, workflow: Any) -> str:
+    """Return the whole configuration as a word of a command; see :func:`word_or_file`."""
+    return word_or_file(grid.to_json(), write=not workflow.dryrun)
+
+
 def data_to_await(bundle: Bundle) -> list[str]:
     """Return the prepared data files that a job has to wait for.
 
@@ -108,12 +141,12 @@ def _made_for(bundle: Bundle, records: Path) -> bool:
         return False
 
 
-def job_options(grid: Grid, bundle: Bundle) -> str:
+def job_options(grid: Grid, bundle: Bundle, *, write: bool = True) -> str:
     """Return the options, as a shell reads them, that decide what a job makes: a change of them makes it run again.
 
-    A job that runs again makes only the runs that lack a usable row.
+    A job that runs again makes only the runs that lack a usable row. ``write`` as in :func:`word_or_file`.
     """
-    words = ["--job", bundle.to_word()]
+    words = ["--job", word_or_file(bundle.to_word(), write=write)]
     if grid.budget_s is not None:
         words += ["--budget-s", f"{grid.budget_s:g}"]
     if not grid.timed(bundle.experiment):

@@ -18,7 +18,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def adopt_orphans(*, wanted: bool = True) -> None:
-    """Become the parent of descendants whose own parent dies, so that none can hide from us; or leave them to others."""
+    """Become the parent of descendants whose own parent dies, so that none can hide; or leave them to others."""
     _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted))
 
 
