@@ -22,9 +22,12 @@ RESERVED_NAMES = frozenset({"checks", "data", "figures", "findings", "logs", "me
 # Rules of the workflow and files of reports, which no experiment may be called like.
 _RULES = ("check_plugin", "dashboard", "figure", "freeze_config", "merge", "prepare_data", "prepare_picture", "run_batch")
 _REPORTS = ("claims", "complexity", "low_rank_text", "paired_tests", "performance_profile", "published_vs_ours")
-RESERVED_EXPERIMENTS = frozenset({"all", "table", "typeset_table", "unknown_target", *_RULES, *_REPORTS})
+_TARGETS = ("ismplus_table4", "kpca_table1", "kpca_table2", "kpca_table3", "kpca_tests", "kpca_times", "lowrank_text")
+RESERVED_EXPERIMENTS = frozenset({"all", "table", "typeset_table", "unknown_target", *_RULES, *_REPORTS, *_TARGETS})
 # Sections whose keys are names that results lie under.
 _NAMED = ("experiments", "datasets", "kernels", "solvers", "baselines")
+# Control characters and halves of surrogate pairs; line breaks and tabs among them are text, but not in names.
+_UNPRINTABLE = ("Cc", "Cs")
 # Characters of a value that a message shows.
 _SHOWN = 80
 
@@ -41,8 +44,6 @@ def checked(config: Config) -> Config:
     """
     _check_values(config, "")
     _check_schema(config, _general_schema())
-    for section in _NAMED:
-        _check_apart(section, config.get(section, {}))
     complete = {**config, "experiments": {}}
     for name, experiment in config["experiments"].items():
         complete["experiments"][name] = {**experiment, "system": system_of(experiment)}
@@ -61,6 +62,8 @@ def checked(config: Config) -> Config:
         except (InputError, DataError) as error:
             raise ConfigError(f"config: datasets.{name}: {error}") from error
     _check_stages(complete)
+    for section in _NAMED:
+        _check_apart(section, config.get(section, {}))
     systems = {complete["experiments"][name]["system"] for name in config["run"]}
     if len({table_of(system) for system in systems}) < len(systems):
         raise ConfigError(f"config: run: two systems would share a merged table: {', '.join(sorted(systems))}")
@@ -153,7 +156,8 @@ def _check_values(value: object, place: str) -> None:
         for key, part in value.items():
             if not isinstance(key, str):
                 raise ConfigError(f"config: {where} has the key {key!r}, which is not text; write it in quotes")
-            _check_values(key, f"{place}.{_shown(key)}" if place else _shown(key))
+            if any(category(letter) in _UNPRINTABLE for letter in key):
+                raise ConfigError(f"config: {where} has the key {_shown(repr(key))}, which is no line of text")
             _check_values(part, f"{place}.{key}" if place else key)
     elif isinstance(value, list):
         for number, part in enumerate(value):
@@ -162,8 +166,7 @@ def _check_values(value: object, place: str) -> None:
         if not math.isfinite(value):
             raise ConfigError(f"config: {where} is {value}; it must be a finite number")
     elif isinstance(value, str):
-        # Control characters and halves of surrogate pairs; line breaks and tabs are text.
-        if faults := [letter for letter in value if category(letter) in ("Cc", "Cs") and letter not in "\n\t"]:
+        if faults := [letter for letter in value if category(letter) in _UNPRINTABLE and letter not in "\n\t"]:
             raise ConfigError(f"config: {where} holds the character {faults[0]!r}, which no text file holds; remove it")
     elif value is not None and not isinstance(value, (bool, int)):
         raise ConfigError(f"config: {where} is {_shown(value)}, which YAML reads as a {type(value).__name__}; quote it")
