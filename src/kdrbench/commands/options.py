@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,14 @@ def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
         lower = merged.get(key)
         merged[key] = _laid_over(lower, value) if isinstance(lower, dict) and isinstance(value, dict) else value
     return merged
+
+
+def read_paths(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return paths, with those of the file that ``@file`` names in its place, written as a shell reads them."""
+    expanded: list[str] = []
+    for word in map(str, paths):
+        expanded += shlex.split(read_word(ctx, param, word)) if word.startswith("@") else [word]
+    return tuple(map(Path, expanded))
 
 
 def read_word(_: click.Context, __: click.Parameter, word: str) -> str:

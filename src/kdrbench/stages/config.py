@@ -20,10 +20,21 @@ from kdrbench.stages.registry import STAGES, build_stage, stage_of, system_of, t
 # Folders of results and reports, which no configuration may be called like.
 RESERVED_NAMES = frozenset({"checks", "data", "figures", "findings", "logs", "merged", "reference", "runs", "traces"})
 # Rules of the workflow and files of reports, which no experiment may be called like.
-_RULES = ("check_plugin", "dashboard", "figure", "freeze_config", "merge", "prepare_data", "prepare_picture", "run_batch")
+_RULES = (
+    "check_plugin",
+    "dashboard",
+    "figure",
+    "freeze_config",
+    "merge",
+    "prepare_data",
+    "prepare_picture",
+    "run_batch",
+)
 _REPORTS = ("claims", "complexity", "low_rank_text", "paired_tests", "performance_profile", "published_vs_ours")
 _TARGETS = ("ismplus_table4", "kpca_table1", "kpca_table2", "kpca_table3", "kpca_tests", "kpca_times", "lowrank_text")
-RESERVED_EXPERIMENTS = frozenset({"all", "table", "typeset_table", "unknown_target", *_RULES, *_REPORTS, *_TARGETS})
+RESERVED_EXPERIMENTS = frozenset(
+    {"all", "run_batch", "table", "typeset_table", "unknown_target", *_RULES, *_REPORTS, *_TARGETS}
+)
 # Sections whose keys are names that results lie under.
 _NAMED = ("experiments", "datasets", "kernels", "solvers", "baselines")
 # Control characters and halves of surrogate pairs; line breaks and tabs among them are text, but not in names.
@@ -154,22 +165,29 @@ def _check_values(value: object, place: str) -> None:
     where = place or "the configuration"
     if isinstance(value, Mapping):
         for key, part in value.items():
-            if not isinstance(key, str):
-                raise ConfigError(f"config: {where} has the key {key!r}, which is not text; write it in quotes")
-            if any(category(letter) in _UNPRINTABLE for letter in key):
-                raise ConfigError(f"config: {where} has the key {_shown(repr(key))}, which is no line of text")
+            _check_key(where, key)
             _check_values(part, f"{place}.{key}" if place else key)
     elif isinstance(value, list):
         for number, part in enumerate(value):
             _check_values(part, f"{place}[{number}]")
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            raise ConfigError(f"config: {where} is {value}; it must be a finite number")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"config: {where} is {value}; it must be a finite number")
     elif isinstance(value, str):
-        if faults := [letter for letter in value if category(letter) in _UNPRINTABLE and letter not in "\n\t"]:
+        if faults := [letter for letter in _unprintable(value) if letter not in "\n\t"]:
             raise ConfigError(f"config: {where} holds the character {faults[0]!r}, which no text file holds; remove it")
-    elif value is not None and not isinstance(value, (bool, int)):
+    elif value is not None and not isinstance(value, (bool, int, float)):
         raise ConfigError(f"config: {where} is {_shown(value)}, which YAML reads as a {type(value).__name__}; quote it")
+
+
+def _check_key(where: str, key: object) -> None:
+    if not isinstance(key, str):
+        raise ConfigError(f"config: {where} has the key {key!r}, which is not text; write it in quotes")
+    if _unprintable(key):
+        raise ConfigError(f"config: {where} has the key {_shown(repr(key))}, which is no line of text")
+
+
+def _unprintable(text: str) -> list[str]:
+    return [letter for letter in text if category(letter) in _UNPRINTABLE]
 
 
 def _check_apart(section: str, names: Iterable[str]) -> None:

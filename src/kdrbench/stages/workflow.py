@@ -118,6 +118,11 @@ def frozen_word(grid: Grid, workflow: Any) -> str:
     return word_or_file(grid.to_json(), write=not workflow.dryrun)
 
 
+def listed(paths: Iterable[str], workflow: Any) -> str:
+    """Return paths as words of a command; see :func:`word_or_file`."""
+    return word_or_file(shlex.join(map(str, paths)), write=not workflow.dryrun)
+
+
 def data_to_await(bundle: Bundle) -> list[str]:
     """Return the prepared data files that a job has to wait for.
 
