@@ -10,8 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from snakemake.exceptions import WorkflowError
 
+from kdrbench.cli import main
 from kdrbench.errors import ConfigError
 from kdrbench.reports import outputs
 from kdrbench.stages.config import RESERVED_EXPERIMENTS, checked, load_grid
@@ -35,7 +37,7 @@ MAPPING_BOMB = LIST_BOMB.replace("[1, 1]", "{x: 1}")
         ("a:\n\tb: 1\n", r"line 2, column 1: found character '\\t' that cannot start any token"),
         (LIST_BOMB, r"line \d, column \d: the aliases stand for more than 1,000,000 values"),
         (MAPPING_BOMB, r"line \d, column \d: the aliases stand for more than 1,000,000 values"),
-        ("a: &a [*a]\n", r"line 1, column 4: an alias stands for itself"),
+        ("a: &a [*a]\n", r"line 1, column 4: an alias holds itself"),
         ("a: *b\n", r"line 1, column 4: found undefined alias 'b'"),
         ("a: !!python/object/apply:os.system ['true']\n", r"line 1, column 4: could not determine a constructor"),
         ("- a\n- b\n", r"must hold keys and values; it holds a list"),
@@ -55,6 +57,15 @@ def test_each_fault_of_a_file_is_a_sentence_with_its_line(tmp_path, text, messag
     around = SimpleNamespace(basedir=ROOT, config_settings=SimpleNamespace(configfiles=[path]))
     with pytest.raises(WorkflowError, match=r"config\.mine\.yaml"):
         check_files(around)
+
+
+def test_a_command_names_the_line_that_snakemake_does_not(tmp_path):
+    path = tmp_path / "config.mine.yaml"
+    for text, code in (("run: [a\nlimits: {", 2), ("experiments: 3\n", 0), ("experiments: {a: 1, 2: {title: b}}\n", 0)):
+        path.write_text(text)
+        done = CliRunner().invoke(main, ["list", "experiments", "--config", str(path)])
+        assert done.exit_code == code, done.output
+        assert ("line 2, column 7: expected ',' or ']'" in done.output) == (code == 2)
 
 
 def test_a_file_that_is_no_text_or_not_there_is_named(tmp_path):

@@ -62,6 +62,8 @@ def test_a_fault_of_a_plug_in_is_a_finding_that_stops_nothing(tmp_path):
     workflow = Workflow(tmp_path / "here")
     write_all(workflow.folder)
     (workflow.folder / "my_solver.py").write_text(SOLVER.replace("].copy()", "] * 2"))
+    # Beside the plug-ins, and called like a module that numpy imports.
+    (workflow.folder / "random.py").write_text("raise SystemExit(0)")
     experiment = OWN["experiments"]["own"] | {"kernels": ["gaussian"], "title": "{braces} in a title"}
     changes = OWN | {"experiments": {"own": experiment}}
     assert workflow.planned(**changes)["check_plugin"] == 2

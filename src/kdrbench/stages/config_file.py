@@ -22,7 +22,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
     """Return the configuration that a YAML or JSON file holds.
 
     Raises ``ConfigError`` naming file and line for a file that cannot be read, no mapping, a key that is given twice,
-    and aliases that stand for themselves or for more than a million values.
+    and aliases that hold themselves or stand for more than a million values.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -50,7 +50,7 @@ def check_config_files(paths: Iterable[Path]) -> None:
 
 
 class _Loader(yaml.SafeLoader):
-    """Looks at the whole file before a value is made of it: merging mappings hides what is given twice."""
+    """Checks a file before values are made of it: merging mappings hides equal keys."""
 
     def get_single_node(self) -> yaml.Node | None:
         node: yaml.Node | None = super().get_single_node()
@@ -66,11 +66,11 @@ class _Written:
         self._sizes: dict[int, int] = {}
 
     def size_of(self, node: yaml.Node) -> int:
-        """Return for how many values a node stands, with all aliases written out."""
+        """Return the number of values of a node, with all aliases written out."""
         if id(node) in self._sizes:
             size = self._sizes[id(node)]
             if not size:
-                raise yaml.MarkedYAMLError(problem="an alias stands for itself", problem_mark=node.start_mark)
+                raise yaml.MarkedYAMLError(problem="an alias holds itself", problem_mark=node.start_mark)
             return size
         self._sizes[id(node)] = 0
         if isinstance(node, yaml.MappingNode):

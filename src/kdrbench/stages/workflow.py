@@ -30,9 +30,14 @@ _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 
 
 def check_files(workflow: Any) -> None:
-    """Let Snakemake end with one sentence, before it lays them over one another, on configuration files with faults."""
+    """Let Snakemake end with one sentence on configuration files with faults, and on a path that it cannot use."""
     from snakemake.exceptions import WorkflowError
 
+    if set("{}") & set(str(workflow.basedir)):
+        raise WorkflowError(
+            f"the path of this checkout, {workflow.basedir}, holds braces, which Snakemake takes for names of its own; "
+            "move the checkout"
+        )
     try:
         check_config_files([Path(workflow.basedir) / "config.yaml", *workflow.config_settings.configfiles])
     except ConfigError as error:
@@ -92,7 +97,8 @@ def shell_prefix(workflow: Any) -> str:
     path = os.pathsep.join(filter(None, [str(Path(workflow.basedir) / "src"), os.environ.get("PYTHONPATH")]))
     # Without byte code every job would compile what it imports, which takes three times as long.
     prefix = f"set -euo pipefail; unset PYTHONDONTWRITEBYTECODE; export PYTHONPATH={shlex.quote(path)}; "
-    prefix += f"export {SCHEDULER_VARIABLE}={os.getpid()}; "
+    # The working folder is not searched for modules: a file random.py in it would be taken for Python's own.
+    prefix += f"export PYTHONSAFEPATH=1; export {SCHEDULER_VARIABLE}={os.getpid()}; "
     if not workflow.deployment_settings.deployment_method:
         prefix += f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
     # Snakemake formats the prefix: braces of a path are not placeholders.
