@@ -89,7 +89,7 @@ rule dashboard:
         config=f"{R}/config.json",
         traces=[path for name in GRID.experiments for path in GRID.experiment_paths(name, "traces")],
         published=f"{REPORTS}/published_vs_ours.csv",
-        parts=outputs.dashboard_parts(GRID.config),
+        parts=outputs.dashboard_parts(GRID.config) + expand("results/checks/{plugin}.json", plugin=CHECKS),
     output:
         report(f"{REPORTS}/dashboard.html", **captions.page_caption("dashboard")),
     log:
@@ -102,6 +102,7 @@ rule dashboard:
     params:
         sources=REPORT_SOURCES,
         caption=captions.page_text("dashboard"),
+        parts=lambda wildcards, input: listed(input.parts, workflow),
     shell:
-        "python -m kdrbench dashboard {input.parts:q} --config {input.config:q} --published {input.published:q}"
+        "python -m kdrbench dashboard {params.parts} --config {input.config:q} --published {input.published:q}"
         f" --results {R} --out {{output:q}} > {{log:q}} 2>&1"

@@ -22,7 +22,7 @@ rule run_batch:
         mem_mb=lambda wildcards: int(GRID.limits(GRID.bundle(wildcards.job).experiment).memory_mib) + 1024,
         mirror=config["data"]["mirror"],
     params:
-        job=lambda wildcards: job_options(GRID, GRID.bundle(wildcards.job)),
+        job=lambda wildcards: job_options(GRID, GRID.bundle(wildcards.job), write=not workflow.dryrun),
     shell:
         "python -m kdrbench batch {params.job} --data results/data"
         " --time-limit-s {resources.time_limit_s} --memory-limit-mib {resources.memory_limit_mib}"
@@ -65,6 +65,6 @@ rule freeze_config:
     resources:
         runtime=10,
     params:
-        config=GRID.to_json(),
+        config=lambda wildcards: frozen_word(GRID, workflow),
     shell:
         "python -m kdrbench freeze-config --config {params.config:q} --out {output:q} > {log:q} 2>&1"

@@ -2,6 +2,9 @@
 
 import errno
 
+# Characters of a message that is not ours.
+_LONGEST = 300
+
 
 class KdrbenchError(Exception):
     """Base of every error whose message says what was given, what is allowed and what to do."""
@@ -54,3 +57,16 @@ def unknown_name(kind: str, name: object, allowed: list[str]) -> str:
     near = difflib.get_close_matches(str(name), allowed, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"unknown {kind} {name!r}; allowed: {', '.join(allowed)}.{hint}"
+
+
+def in_words(error: BaseException) -> str:
+    """Return the type of an exception of somebody else's code and the first line of its message, in 300 characters."""
+    kind = type(error).__name__
+    try:
+        lines = str(error).splitlines()
+    except Exception:
+        # Its own method may raise.
+        lines = []
+    text = f"{kind}: {lines[0]}" if lines else kind
+    printable = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return printable if len(printable) <= _LONGEST else f"{printable[:_LONGEST]}..."

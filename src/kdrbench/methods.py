@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from kdrbench import plugins
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError, KdrbenchError, in_words, unknown_name
 from kdrbench.parameters import Constraint, check_names, check_value, constraint_of_default, constraints_of
 
 
@@ -43,8 +43,13 @@ def build_method(
             check_value(f"{kind} option {option}", value, declared[option])
     try:
         return loaded(**options)
+    except (KdrbenchError, KeyboardInterrupt):
+        raise
     except TypeError as error:
         raise InputError(f"{kind} method {method!r} does not take these options: {error}") from error
+    except BaseException as error:
+        # A user's constructor may raise anything, also what ends a process.
+        raise InputError(f"{kind} method {method!r} cannot be built with these options: {in_words(error)}") from error
 
 
 def load_method(kind: str, method: object, registered: Mapping[str, str], contract: tuple[str, ...]) -> Any:

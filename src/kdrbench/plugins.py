@@ -18,12 +18,13 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, in_words
 
 # The group of entry points of each kind.
 GROUPS = {
@@ -44,12 +45,18 @@ def is_file_name(place: str) -> bool:
 
 def entry_point_of(kind: str, name: str) -> str | None:
     """Return the ``module:Class`` that an installed package declares under this name."""
-    return next((f"{point.module}:{point.attr}" for point in _declared(kind) if point.name == name), None)
+    return declared_places(kind).get(name)
 
 
 def declared_names(kind: str) -> list[str]:
     """Return the names that installed packages declare for a kind."""
-    return sorted({point.name for point in _declared(kind)})
+    return sorted(declared_places(kind))
+
+
+def declared_places(kind: str) -> dict[str, str]:
+    """Return by name the ``module:Class`` that installed packages declare for a kind; of a name the first counts."""
+    points = reversed(list(entry_points(group=GROUPS[kind])))
+    return {point.name: f"{point.module}:{point.attr}" for point in points}
 
 
 def load_class(kind: str, place: str, contract: Sequence[str]) -> type:
@@ -75,9 +82,13 @@ def load_class_module(kind: str, place: str) -> ModuleType:
     """Return the file or module of a place; ``InputError`` when it cannot be loaded."""
     name = _split(place)[0]
     try:
-        return load_file(name) if is_file_name(place) else import_module(name)
-    except Exception as error:
-        # What a user's file raises when it is executed may be anything.
+        # What it prints goes where messages go: standard output may be read by a program.
+        with redirect_stdout(sys.stderr):
+            return load_file(name) if is_file_name(place) else import_module(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # A user's file may raise anything when it is executed, also what ends a process.
         hint = "" if is_file_name(place) else "; is it on the PYTHONPATH?"
         raise InputError(f"{kind} method {place!r} cannot be loaded: {_words(error)}{hint}") from error
 
@@ -134,17 +145,11 @@ def _only_class(kind: str, place: str, module: ModuleType, contract: Sequence[st
     return fitting[0]
 
 
-def _declared(kind: str) -> list[EntryPoint]:
-    return list(entry_points(group=GROUPS[kind]))
-
-
 def _split(place: str) -> tuple[str, str]:
     """Return file or module, and class or nothing."""
     first, colon, last = place.rpartition(":")
     return (first, last) if colon else (last, "")
 
 
-def _words(error: Exception) -> str:
-    if isinstance(error, (ImportError, FileNotFoundError)):
-        return str(error)
-    return f"{type(error).__name__}: {error}".splitlines()[0]
+def _words(error: BaseException) -> str:
+    return str(error) if isinstance(error, (ImportError, FileNotFoundError)) else in_words(error)

@@ -220,3 +220,22 @@ def test_modules_that_import_each_other_have_one_hash(written):
     assert sources_of(roots[::-1]).sha256 == before
     written("my_tools/two.py", "from my_tools.one import ONE\n\nTWO = 3\n")
     assert sources_of(roots).sha256 != before
+
+
+def test_a_users_module_may_be_called_like_a_standard_one(written):
+    written("colorsys.py", "HUE = 1\n")
+    written("my_solver.py", "import colorsys\nimport json.decoder\nimport os.path\n")
+    before = sources_of(["my_solver"])
+    assert before.modules == ("colorsys", "my_solver")
+    written("colorsys.py", "HUE = 2\n")
+    assert sources_of(["my_solver"]).sha256 != before.sha256
+    assert before.packages == {}
+
+
+def test_files_that_are_not_utf_8_or_no_python_count_with_what_they_hold(written, tmp_path):
+    (tmp_path / "my_tools/late.py").write_bytes("# -*- coding: latin-1 -*-\nLENGTH = '\u00e9'\n".encode("latin-1"))
+    first = sources_of(["my_solver"]).sha256
+    (tmp_path / "my_tools/late.py").write_text("LENGTH = = 1\n")
+    second = sources_of(["my_solver"]).sha256
+    (tmp_path / "my_tools/late.py").write_text("LENGTH = = 2\n")
+    assert len({first, second, sources_of(["my_solver"]).sha256}) == 3

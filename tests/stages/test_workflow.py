@@ -17,6 +17,7 @@ from kdrbench.bench.sources import sources_of
 from kdrbench.stages import workflow
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.workflow import (
+    check_files,
     data_to_await,
     folder_of,
     grid_of,
@@ -120,6 +121,12 @@ def test_commands_run_in_the_python_that_runs_snakemake_unless_conda_has_one():
     assert "export PATH=" in shell_prefix(HERE)
     assert "export PATH=" not in shell_prefix(snakemake(folder, DeploymentMethod.CONDA))
     assert f"export KDRBENCH_SCHEDULER_PID={os.getpid()}; " in shell_prefix(HERE)
+    assert "export PYTHONSAFEPATH=1; " in shell_prefix(HERE)
+
+
+def test_a_checkout_whose_path_has_braces_is_refused_in_a_sentence():
+    with pytest.raises(WorkflowError, match=r"the path of this checkout, /a \{x\}, holds braces"):
+        check_files(snakemake(Path("/a {x}")))
 
 
 @pytest.mark.parametrize("name", ["published.csv", "readings.toml", "table.html.j2"])

@@ -102,6 +102,10 @@ class Workflow:
         """Return the files that hold finished rows."""
         return sorted((self.folder / "results/runs").rglob("*.jsonl"))
 
+    def checks(self):
+        """Return the files that hold the findings of plug-ins."""
+        return sorted((self.folder / "results/checks").glob("*.json"))
+
     def records(self):
         """Return the finished rows by method."""
         found = {}

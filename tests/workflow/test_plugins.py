@@ -1,6 +1,7 @@
 """Snakemake run for real with data, a kernel and a solver of one's own, given as files."""
 
 import csv
+import json
 
 import pytest
 
@@ -55,3 +56,24 @@ def test_files_run_by_their_names_and_an_edit_reruns_its_cells(tmp_path):
     (workflow.folder / "my_data.py").write_text(DATA.replace("default_rng(0)", "default_rng(1)"))
     planned = workflow.planned(**OWN)
     assert (planned["run_batch"], planned["prepare_data"]) == (1, 1)
+
+
+def test_a_fault_of_a_plug_in_is_a_finding_that_stops_nothing(tmp_path):
+    workflow = Workflow(tmp_path / "here")
+    write_all(workflow.folder)
+    (workflow.folder / "my_solver.py").write_text(SOLVER.replace("].copy()", "] * 2"))
+    # Beside the plug-ins, and called like a module that numpy imports.
+    (workflow.folder / "random.py").write_text("raise SystemExit(0)")
+    experiment = OWN["experiments"]["own"] | {"kernels": ["gaussian"], "title": "{braces} in a title"}
+    changes = OWN | {"experiments": {"own": experiment}}
+    assert workflow.planned(**changes)["check_plugin"] == 2
+    done = workflow.run("--until", "check_plugin", "freeze_config", **changes)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {path.name.partition("-")[0]: json.loads(path.read_text()) for path in workflow.checks()}
+    assert {kind: (one["plugin"], one["faults"]) for kind, one in found.items()} == {
+        "dataset": ("my_data.py", 0),
+        "solver": ("my_solver.py", 1),
+    }
+    assert "check_plugin" not in workflow.planned(**changes)
+    (workflow.folder / "my_solver.py").write_text(SOLVER)
+    assert workflow.planned(**changes)["check_plugin"] == 1

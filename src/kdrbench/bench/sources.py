@@ -14,6 +14,7 @@ import ast
 import hashlib
 import importlib.util
 import sys
+import sysconfig
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,7 @@ _PACKAGE, _ENGINE = "kdrbench", "kdrbench.bench."
 # The modules of the engine that decide numbers: random draws, and how a method is timed. The others only carry them.
 _DECIDES_NUMBERS = frozenset(f"{_ENGINE}{name}" for name in ("referee", "run", "seeds"))
 _ROOT = Path(__file__).resolve().parents[1]
+_STANDARD = frozenset(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class _Reader:
             return name
         self._open.add(name)
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        code, imports = _read(path.read_text(encoding="utf-8"), package)
+        code, imports = _read(path.read_bytes(), package)
         parts = sorted(f"{self.hash_of(one.module)} {one.name} {one.alias}" for one in imports)
         self._open.discard(name)
         self.modules[name] = hashlib.sha256("\n".join([code, *parts]).encode()).hexdigest()
@@ -102,9 +104,15 @@ def _only_carries(name: str) -> bool:
 
 
 @cache
-def _read(text: str, package: str) -> tuple[str, tuple[_Import, ...]]:
-    """Return the hash of a module's code without docstrings and imports, and its imports."""
-    tree = ast.parse(text)
+def _read(text: bytes, package: str) -> tuple[str, tuple[_Import, ...]]:
+    """Return the hash of a module's code without docstrings and imports, and its imports.
+
+    A module that is no Python, which another one may try to import, counts with its bytes.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return hashlib.sha256(text).hexdigest(), ()
     imported = tuple(sorted(set(_imports(tree, package))))
     code = ast.dump(_WithoutImports().visit(_without_docstrings(tree)))
     return hashlib.sha256(code.encode()).hexdigest(), imported
@@ -140,15 +148,19 @@ def _defining_module(base: str, name: str) -> str:
     path = _path_of(base)
     if path is None or path.name != "__init__.py":
         return base
-    module, imported = _exports(path.read_text(encoding="utf-8"), base).get(name, (base, name))
+    module, imported = _exports(path.read_bytes(), base).get(name, (base, name))
     return base if module == base else _defining_module(module, imported)
 
 
 @cache
-def _exports(text: str, package: str) -> dict[str, tuple[str, str]]:
+def _exports(text: bytes, package: str) -> dict[str, tuple[str, str]]:
     """Return by the name here the module and the name there of what a package's own file imports from elsewhere."""
     exports: dict[str, tuple[str, str]] = {}
-    for node in ast.parse(text).body:
+    try:
+        statements = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return exports
+    for node in statements:
         if isinstance(node, ast.ImportFrom) and not node.level and node.module and node.module != package:
             for alias in node.names:
                 exports.setdefault(alias.asname or alias.name, (node.module, alias.name))
@@ -162,8 +174,6 @@ def _path_of(module: str) -> Path | None:
         candidates = (place.with_suffix(".py"), place / "__init__.py")
         return next((path for path in candidates if path.is_file()), None)
     top = module.partition(".")[0]
-    if top in sys.stdlib_module_names:
-        return None
     try:
         # Of the top first: looking for a part imports the whole, and what is installed need not be.
         if module != top and _is_own_folder(top):
@@ -185,8 +195,13 @@ def _source(module: str) -> Path | None:
     """Return the file of a module outside this project, unless it was installed."""
     spec = importlib.util.find_spec(module)
     path = Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
-    installed = path is not None and {"site-packages", "dist-packages"} & set(path.parts)
-    return None if installed else path
+    return None if path is None or _is_installed(path) else path
+
+
+def _is_installed(path: Path) -> bool:
+    """Return whether a file is Python's own or a package's: by its place, for a user's may be called ``random.py``."""
+    packaged = {"site-packages", "dist-packages"} & set(path.parts)
+    return bool(packaged) or any(folder in path.parents for folder in _STANDARD)
 
 
 def _versions(foreign: set[str]) -> dict[str, str]:

@@ -44,8 +44,10 @@ def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
 
     if kind == "experiments":
         there = configs or tuple(path for path in (Path("config.yaml"),) if path.is_file())
-        experiments: dict[str, Any] = read_configs(there).get("experiments", {})
-        return {name: str(experiment.get("title", "")) for name, experiment in experiments.items()}
+        experiments: Any = read_configs(there).get("experiments")
+        named = experiments if isinstance(experiments, dict) else {}
+        titles = {name: one.get("title", "") if isinstance(one, dict) else "" for name, one in named.items()}
+        return {str(name): str(title) for name, title in titles.items()}
     if kind == "datasets":
         registry = load_registry()
         return {name: registry[name].title if name in registry else "" for name in registered_names("dataset")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -60,13 +61,13 @@ def _number(text: str) -> float | int:
 
 def read_configs(paths: tuple[Path, ...]) -> dict[str, Any]:
     """Return configurations laid over one another, as Snakemake does: mappings are merged, all else is replaced."""
-    import yaml
+    from kdrbench.stages.config_file import read_config_file
 
     config: dict[str, Any] = {}
     for path in paths:
         if not path.is_file():
             raise InputError(f"there is no configuration {path}")
-        config = _laid_over(config, yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+        config = _laid_over(config, read_config_file(path))
     return config
 
 
@@ -76,3 +77,21 @@ def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
         lower = merged.get(key)
         merged[key] = _laid_over(lower, value) if isinstance(lower, dict) and isinstance(value, dict) else value
     return merged
+
+
+def read_paths(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return paths, with those of the file that ``@file`` names in its place, written as a shell reads them."""
+    expanded: list[str] = []
+    for word in map(str, paths):
+        expanded += shlex.split(read_word(ctx, param, word)) if word.startswith("@") else [word]
+    return tuple(map(Path, expanded))
+
+
+def read_word(_: click.Context, __: click.Parameter, word: str) -> str:
+    """Return a word, or the text of the file that ``@file`` names."""
+    if not word.startswith("@"):
+        return word
+    try:
+        return Path(word[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the file of {word} cannot be read: {error}; start the workflow again") from error

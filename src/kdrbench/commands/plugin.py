@@ -14,6 +14,7 @@ import click
 from kdrbench.commands.completion import PluginName
 from kdrbench.commands.options import FILE, NearChoice, as_json, read_options
 from kdrbench.errors import InputError
+from kdrbench.files import write_text
 
 # By the word of the command: the word of sentences, and the entry of a configuration that names the file.
 _NEW = {
@@ -30,8 +31,6 @@ _NEW = {
 @click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
 def new(kind: str, name: str, into: Path) -> None:
     """Write a working plug-in NAME.py of a KIND, and its test, to begin from."""
-    from kdrbench.files import write_text
-
     texts = render(kind, name)
     paths = [into / file for file in texts]
     if there := [path for path in paths if path.exists()]:
@@ -69,8 +68,11 @@ def render(kind: str, name: str) -> dict[str, str]:
 @click.option("--kind", type=NearChoice([*_NEW, "baseline"]), help="What it is, where the class does not show it.")
 @click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
 @click.option("--time-limit", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Of a check, in s.")
+@click.option("--out", type=FILE, help="Also write the findings as JSON; faults then leave the exit code 0.")
 @as_json
-def check(plugin: str, kind: str | None, options: tuple[str, ...], time_limit: float, as_json: bool) -> None:
+def check(
+    plugin: str, kind: str | None, options: tuple[str, ...], time_limit: float, out: Path | None, as_json: bool
+) -> None:
     """Run the contract of PLUGIN, a file, module:Class or name, on a small problem.
 
     Says what is wrong, and what to do; exit code 1 if something is.
@@ -79,21 +81,28 @@ def check(plugin: str, kind: str | None, options: tuple[str, ...], time_limit: f
 
     from kdrbench.conformance import check as findings_of
     from kdrbench.conformance import find_subject
+    from kdrbench.conformance.check import all_checks
+    from kdrbench.conformance.trial import places_of, try_apart
 
-    subject = find_subject(plugin, kind, read_options(options))
+    read = read_options(options)
+    try_apart(lambda: list(all_checks(find_subject(plugin, kind, read))), places_of([plugin]))
+    subject = find_subject(plugin, kind, read)
     findings: list[dict[str, Any]] = []
     for finding in findings_of(subject, time_limit):
         findings.append(asdict(finding))
         if not as_json:
             click.echo(str(finding))
     faults = sum(bool(finding["fault"]) for finding in findings)
+    said = {"plugin": plugin, "kind": subject.kind, "faults": faults, "findings": findings}
+    if out is not None:
+        write_text(out, json.dumps(said, indent=2) + "\n")
     if as_json:
-        click.echo(json.dumps({"plugin": plugin, "kind": subject.kind, "faults": faults, "findings": findings}))
+        click.echo(json.dumps(said))
     else:
         click.echo(
             f"{plugin} {f'has {faults} fault(s)' if faults else 'keeps the contract'} of a {_word(subject.kind)}"
         )
-    sys.exit(1 if faults else 0)
+    sys.exit(1 if faults and out is None else 0)
 
 
 def _word(kind: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.options import FILE
+from kdrbench.commands.options import FILE, read_paths
 from kdrbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -146,14 +146,14 @@ def claims(config: Config, results: Path, out: Path) -> None:
 
 
 @click.command()
-@click.argument("parts", type=FILE, nargs=-1)
+@click.argument("parts", type=FILE, nargs=-1, callback=read_paths)
 @config_file
 @merged_folder
 @store_folder
 @click.option("--published", type=FILE, required=True, help="The published numbers and ours, as .csv.")
 @click.option("--out", type=FILE, required=True, help="The page to write.")
 def dashboard(parts: tuple[Path, ...], config: Config, results: Path, store: Path, published: Path, out: Path) -> None:
-    """Write one page with all runs, and with the figures, tables and claims whose JSON is given as PARTS."""
+    """Write one page with all runs and with the PARTS: JSON of figures, tables, claims and findings of plug-ins."""
     from kdrbench.files import write_text
     from kdrbench.reports.dashboard.page import read_parts, render_dashboard
     from kdrbench.reports.dashboard.runs import all_runs

@@ -67,11 +67,18 @@ def run(
     """
     from kdrbench.bench.isolation.core_lock import leave_when_told
     from kdrbench.bench.record import flat
+    from kdrbench.conformance.trial import places_in, places_of, try_apart
     from kdrbench.stages.config import load_grid
 
     resolved = read_configs(configs)
     both_options = read_options(options), read_options(kernel_options)
-    config = cell_config(resolved, dataset, kernel, solver, *both_options, settings)
+    places = [*places_of([dataset, kernel, solver]), *places_in(resolved)]
+
+    def configured() -> dict[str, Any]:
+        return cell_config(resolved, dataset, kernel, solver, *both_options, settings)
+
+    try_apart(lambda: load_grid(configured(), hashed=False), places)
+    config = configured()
     (batch,) = load_grid(config).batches()
     leave_when_told()
     with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.options import FILE
+from kdrbench.commands.options import FILE, read_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
 
 
 @click.command()
-@click.option("--job", required=True, help="The batches of the job, as the workflow's grid gives them.")
+@click.option("--job", required=True, callback=read_word, help="The batches of the job, or @ and the file of them.")
 @click.option("--data", type=FILE, required=True, help="Folder of prepared data sets.")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
 @click.option("--time-limit-s", type=float, required=True, help="Limit of one run, on the clock of its method.")
@@ -99,7 +99,7 @@ def batch(
 
 
 @click.command("freeze-config")
-@click.option("--config", "text", required=True, help="The whole configuration as JSON.")
+@click.option("--config", "text", required=True, callback=read_word, help="The configuration as JSON, or @file.")
 @click.option("--out", type=FILE, required=True, help="The file to write.")
 def freeze_config(text: str, out: Path) -> None:
     """Check a configuration and write it down, for the steps that need all of it."""
@@ -195,6 +195,9 @@ def _frozen(results: Path, name: str) -> Path:
 def _grid(config: Path, *, hashed: bool) -> Grid:
     import json
 
+    from kdrbench.conformance.trial import places_in, try_apart
     from kdrbench.stages.config import load_grid
 
-    return load_grid(json.loads(config.read_text(encoding="utf-8")), hashed=hashed)
+    values = json.loads(config.read_text(encoding="utf-8"))
+    try_apart(lambda: load_grid(values, hashed=False), places_in(values))
+    return load_grid(values, hashed=hashed)

@@ -5,19 +5,16 @@ One check in a process of its own: a plug-in that hangs, dies or changes the pro
 
 from __future__ import annotations
 
-import json
 import sys
-import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from kdrbench.bench.isolation.guardian import Exit
+from kdrbench.bench.isolation.apart import NoReportError, report_of
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.supervisor import supervise
 from kdrbench.conformance.common import Check, Fault, Finding
 from kdrbench.conformance.subject import Subject
-from kdrbench.errors import KdrbenchError
+from kdrbench.errors import KdrbenchError, in_words
 
 _MEMORY_MIB = 4096.0
 _OWN = Path(__file__).resolve().parents[1]
@@ -25,36 +22,27 @@ _OWN = Path(__file__).resolve().parents[1]
 
 def ask_apart(check: Check, time_limit_s: float) -> Finding:
     """Return what the check finds; not to end within the limit is a fault as well."""
-    with tempfile.TemporaryDirectory(prefix="kdrbench-check-") as folder:
-        answer = Path(folder) / "answer.json"
-        ending = supervise(lambda: _ask(check, answer), Limits(time_limit_s, _MEMORY_MIB))
-        if answer.exists():
-            return Finding(check.name, *json.loads(answer.read_text(encoding="utf-8")))
-    faults = {
-        Exit.TIME_LIMIT: f"it did not end within {time_limit_s:g} s",
-        Exit.MEMORY_LIMIT: f"it took more than {_MEMORY_MIB:g} MiB",
-        Exit.SIGNALLED: f"it ended the process by signal {ending.code}",
-        Exit.EXITED: f"it ended the process with exit code {ending.code}",
-    }
-    return Finding(check.name, faults[ending.end], check.advice)
+    try:
+        return Finding(check.name, *report_of(lambda: _ask(check), Limits(time_limit_s, _MEMORY_MIB)))
+    except NoReportError as ending:
+        return Finding(check.name, f"it {ending}", check.advice)
 
 
-def _ask(check: Check, answer: Path) -> None:
+def _ask(check: Check) -> tuple[str, str]:
+    said = ("", "")
     try:
         check.ask()
     except Fault as fault:
         said = (fault.what, fault.advice)
     except KdrbenchError as error:
         said = (str(error), check.advice)
-    except Exception as error:
-        said = (f"it raised {type(error).__name__}: {error}{_place_of(error)}", check.advice)
-    else:
-        said = ("", "")
-    answer.write_text(json.dumps(said), encoding="utf-8")
+    except BaseException as error:
+        said = (f"it raised {in_words(error)}{_place_of(error)}", check.advice)
     sys.stdout.flush()
+    return said
 
 
-def _place_of(error: Exception) -> str:
+def _place_of(error: BaseException) -> str:
     """Return the line of the plug-in's own file, which is the last one that is not a library's."""
     trace, place = error.__traceback__, ""
     while trace is not None:
@@ -90,10 +78,15 @@ def check(subject: Subject, time_limit_s: float = 60.0) -> Iterator[Finding]:
     """
     for module in _LATE.get(subject.kind, ()):
         import_module(module)
-    module, name = _CHECKS[subject.kind]
-    checks: list[Check] = getattr(import_module(f"kdrbench.conformance.{module}"), name)(subject.place, subject.options)
-    for number, one in enumerate(checks):
+    for number, one in enumerate(all_checks(subject)):
         finding = ask_apart(one, time_limit_s)
         yield finding
         if finding.fault and number < 2:
             return
+
+
+def all_checks(subject: Subject) -> list[Check]:
+    """Return the checks of the subject's kind, none of which has been asked yet."""
+    module, name = _CHECKS[subject.kind]
+    checks: list[Check] = getattr(import_module(f"kdrbench.conformance.{module}"), name)(subject.place, subject.options)
+    return checks

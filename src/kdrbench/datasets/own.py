@@ -12,35 +12,45 @@ a changed value is noticed: its hash is part of each run.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.datasets.dataset import Dataset, check_dataset
 from kdrbench.datasets.load import from_parsed
 from kdrbench.datasets.parsers.parsed import Parsed
 from kdrbench.datasets.registry import DatasetEntry, load_registry
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, in_words
+from kdrbench.kernels.family import FloatArray
 from kdrbench.methods import build_method, load_method
 
 # What a data set's class must have.
 CONTRACT = ("load",)
 Definition = Mapping[str, Any]
+# Sums of squares of some 1e6 features below it are finite.
+_LARGEST = 1e150
 
 
 def load_own(name: str, definition: Definition) -> Dataset:
     """Return the data set that ``definition`` (``loader`` and its options) names.
 
-    Raises ``InputError`` when it cannot be loaded or returns something else than features and labels, and ``DataError``
-    when these are no data set: NaN, one class, or lengths that differ.
+    Raises ``InputError`` when it cannot be loaded or returns something else than features and labels of classes, and
+    ``DataError`` when these are no data set: NaN, one class, or lengths that differ.
     """
     loader = build_method("data set", definition, {}, CONTRACT, key="loader")
     try:
-        loaded = loader.load()
-    except Exception as error:
-        raise InputError(f"load of data set {name!r} raised {type(error).__name__}: {error}") from error
+        with redirect_stdout(sys.stderr):
+            loaded = loader.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # A user's method may raise anything, also what ends a process.
+        raise InputError(f"load of data set {name!r} raised {in_words(error)}") from error
     dataset = from_parsed(name, _parsed(name, loaded))
     check_dataset(dataset)
     return dataset
@@ -90,11 +100,64 @@ def _parsed(name: str, loaded: object) -> Parsed:
             f"load of data set {name!r} must return (features, labels) or (features, labels, feature_names); it "
             f"returned {type(loaded).__name__}"
         )
-    features, labels = np.asarray(loaded[0]), loaded[1]
-    if features.ndim != 2 or features.dtype.kind not in "fiu":
+    features = _features(name, loaded[0])
+    labels = _labels(name, loaded[1], len(features))
+    names = loaded[2] if len(loaded) > 2 else [f"feature {number}" for number in range(features.shape[1])]
+    if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray):
+        raise InputError(f"load of data set {name!r} must return feature names as a list, got {type(names).__name__}")
+    if len(loaded) > 3 and not isinstance(loaded[3], Mapping):
+        raise InputError(f"load of data set {name!r} must return labellings as a dict, got {type(loaded[3]).__name__}")
+    return Parsed(features, cast("Sequence[object]", labels), list(names), *loaded[3:])
+
+
+def _features(name: str, given: object) -> FloatArray:
+    """Return the features; ``InputError`` unless they are n x d numbers with finite squares, n and d at least 1."""
+    array = _array(name, "features", given)
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
         raise InputError(
             f"load of data set {name!r} must return features as an n x d array of numbers; it returned shape "
-            f"{features.shape} of {features.dtype}"
+            f"{array.shape} of {array.dtype}"
         )
-    names = loaded[2] if len(loaded) > 2 else [f"feature {number}" for number in range(features.shape[1])]
-    return Parsed(features.astype(np.float64), labels, names, *loaded[3:])
+    if array.size == 0:
+        raise InputError(f"load of data set {name!r} returned features of shape {array.shape}: there are no values")
+    features: FloatArray = array.astype(np.float64)
+    # NaN and infinite values have a sentence of their own.
+    largest = float(np.abs(features).max())
+    if _LARGEST < largest < np.inf:
+        raise InputError(
+            f"load of data set {name!r} returned features up to {largest:.3g}, whose squares overflow; scale them"
+        )
+    return features
+
+
+def _labels(name: str, given: object, n_samples: int) -> NDArray[Any]:
+    """Return one label a sample; ``InputError`` for NaN, for tables of labels, and for numbers that are no classes."""
+    labels = _array(name, "labels", given)
+    if labels.shape != (n_samples,):
+        raise InputError(
+            f"load of data set {name!r} must return one label for each of its {n_samples} samples; it returned labels "
+            f"of shape {labels.shape}"
+        )
+    if labels.dtype.kind == "O" and len({type(label) for label in labels}) > 1:
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
+        raise InputError(f"load of data set {name!r} returned labels of several types, {kinds}; return one of them")
+    if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all():
+            count = int((~np.isfinite(labels)).sum())
+            raise InputError(
+                f"load of data set {name!r} returned {count} NaN or infinite labels; leave those samples out"
+            )
+        if (between := labels[labels != np.round(labels)]).size:
+            raise InputError(
+                f"load of data set {name!r} returned continuous labels, for instance {float(between[0])!r}; labels are "
+                "classes: return integers or words"
+            )
+    return labels
+
+
+def _array(name: str, what: str, given: object) -> NDArray[Any]:
+    try:
+        return np.asarray(given)
+    except (ValueError, TypeError) as error:
+        # Lists of unequal lengths, or an object whose own conversion fails.
+        raise InputError(f"load of data set {name!r} returned {what} that are no array: {in_words(error)}") from error

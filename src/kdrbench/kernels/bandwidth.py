@@ -46,12 +46,18 @@ def median_distance(features: FloatArray) -> float:
     else:
         middle = _ranked_distances(features, ranks)
     median = 0.5 * sum([0.0] * (2 - len(middle)) + middle)
+    _check_finite(median)
     if median == 0.0:
         raise InputError(
             f"the median distance of these {n_samples} samples is 0, so no Gaussian bandwidth follows from it; "
-            "give sigma as a number, or remove repeated samples"
+            "give sigma as a number, remove repeated samples, or scale features whose squares underflow"
         )
     return median
+
+
+def _check_finite(distance: float) -> None:
+    if not np.isfinite(distance):
+        raise InputError("distances of these samples are not finite, for their squares overflow; scale the features")
 
 
 def _ranked_distances(features: FloatArray, ranks: list[int]) -> list[float]:
@@ -59,8 +65,7 @@ def _ranked_distances(features: FloatArray, ranks: list[int]) -> list[float]:
     # By the median of each column: one sample far away must not round the distances of all others.
     centred = features - np.median(features, axis=0)
     unit = float(np.abs(centred).max())
-    if not np.isfinite(unit):
-        raise InputError("distances of these samples are not finite; scale the features")
+    _check_finite(unit)
     if unit == 0.0:
         return [0.0] * len(ranks)
     # In units of the largest entry: squares of very large and very small ones neither overflow nor vanish.
@@ -148,10 +153,11 @@ def neighbour_distances(features: FloatArray, neighbour: int = 7) -> FloatArray:
             f"bandwidths from the {neighbour}-th nearest neighbour need more than {neighbour} samples, got {n_samples}"
         )
     distances: FloatArray = KDTree(features).query(features, k=[neighbour + 1])[0][:, 0]
+    _check_finite(float(distances.max()))
     if distances.min() == 0.0:
         raise InputError(
             f"sample {int(distances.argmin())} coincides with its {neighbour}-th nearest neighbour, so it has no "
-            "bandwidth; remove repeated samples or choose a larger neighbour"
+            "bandwidth; remove repeated samples, choose a larger neighbour, or scale features whose squares underflow"
         )
     return distances
 

@@ -229,6 +229,11 @@ def _senses(senses: str | Sequence[str], m: int) -> tuple[Sense, ...]:
 
 def _bounds(given: ArrayLike, m: int) -> FloatArray:
     bounds = np.asarray(given, dtype=np.float64)
-    if bounds.shape not in ((), (m,)) or not np.isfinite(bounds).all():
-        raise InputError(f"bounds must be one finite number or {m}, got shape {bounds.shape} or values not finite")
+    if bounds.shape not in ((), (m,)):
+        raise InputError(f"bounds must be one number or {m}, got shape {bounds.shape}")
+    if not np.isfinite(bounds).all():
+        count = int((~np.isfinite(bounds)).sum())
+        raise InputError(
+            f"bounds must be finite, {count} of {bounds.size} are not; where samples give them, scale the features"
+        )
     return np.broadcast_to(bounds, (m,)).copy()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import checked_classes, laplacian, target_neighbours
+from kdrbench.metric_learning.learner import centred_features, checked_classes, laplacian, target_neighbours
 from kdrbench.metric_learning.neighbours import IntArray, nearest_among, squared_distances
 from kdrbench.parameters import COUNT, check_parameters, check_value, optional, whole
 
@@ -43,10 +43,11 @@ class DNE:
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         """Return A (D x d) for ``features`` (n x D).
 
-        Raises ``InputError`` with one class, no class of two samples, or more components than features.
+        Raises ``InputError`` with one class, no class of two samples, more components than features, or values whose
+        squares overflow.
         """
         codes = checked_classes(features, labels)
-        centred = features - features.mean(axis=0)
+        centred = centred_features(features, squared=True)
         weights = dne_weights(squared_distances(centred, centred), codes, self.n_neighbours)
         values, vectors = eigh(centred.T @ (0.5 * laplacian(weights)) @ centred)
         learned: FloatArray = vectors[:, : self._count(values)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -78,15 +79,38 @@ def inverse_scale(features: FloatArray) -> float:
     NCA's and LMNN's objectives have a unit of length: without a common scale their starts would mean different things
     for different kernels.
 
-    Raises ``InputError`` when all samples coincide.
+    Raises ``InputError`` when all samples coincide, and when their differences or the scale overflow.
     """
-    centred = features - features.mean(axis=0)
+    centred = centred_features(features)
     # The mean over pairs is twice the variance, with n - 1.
     largest = float(np.abs(centred).max(initial=0.0))
     if largest <= 1e-14 * float(np.abs(features).max(initial=0.0)):
         raise InputError(f"all {len(features)} samples coincide; no metric can separate them")
     mean_square = 2.0 * float(np.square(centred / largest).sum()) / (len(features) - 1)
-    return float(1.0 / (largest * np.sqrt(mean_square)))
+    with np.errstate(divide="ignore", over="ignore"):
+        scale = float(np.float64(1.0) / (largest * np.sqrt(mean_square)))
+    if not math.isfinite(scale):
+        raise InputError(f"features differ by {largest:.3g} at most, which is too small to scale; give larger units")
+    return scale
+
+
+def centred_features(features: FloatArray, *, squared: bool = False) -> FloatArray:
+    """Return the features less their means.
+
+    Raises ``InputError`` when that overflows, or where it is to be ``squared``, when squared distances would.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        centred: FloatArray = features - features.mean(axis=0)
+        largest = float(np.abs(centred).max(initial=0.0))
+        # The square of a distance is at most that of the difference 2 |x| in each of the features.
+        reach = 4.0 * features.shape[1] * len(features) * largest * largest if squared else largest
+    if not math.isfinite(reach):
+        what = "their squared distances" if squared else "their differences"
+        raise InputError(
+            f"features reach {float(np.abs(features).max()):.3g}, so {what} overflow; scale them, for instance with "
+            "sklearn.preprocessing.StandardScaler"
+        )
+    return centred
 
 
 def laplacian(weights: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ from functools import cache
 
 from kdrbench import plugins
 from kdrbench.bench.stage import Config, Stage
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, in_words
 from kdrbench.methods import unknown_method
 
 STAGES: dict[str, str] = {
@@ -48,5 +48,10 @@ def build_stage(system: str) -> Stage:
     kind = plugins.load_class("system", place, _CONTRACT)
     if not (isinstance(kind, type) and issubclass(kind, Stage)):
         raise InputError(f"system {system!r}: {kind.__name__} must be a subclass of kdrbench.bench.stage.Stage")
-    stage: Stage = kind()
+    try:
+        stage: Stage = kind()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise InputError(f"system {system!r} cannot be built: {in_words(error)}") from error
     return stage

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterable
@@ -17,11 +18,30 @@ from kdrbench.bench.grid import Grid
 from kdrbench.bench.isolation.supervisor import SCHEDULER_VARIABLE
 from kdrbench.bench.sources import sources_of
 from kdrbench.bench.stage import Config
-from kdrbench.errors import ConfigError, unknown_name
+from kdrbench.conformance.trial import places_in, try_apart
+from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
+from kdrbench.files import write_text
 from kdrbench.stages.config import load_grid
+from kdrbench.stages.config_file import check_config_files
 from kdrbench.stages.registry import table_of
 
+_LONGEST_WORD, _LONG_WORDS = 32 * 1024, Path("results/.workspace/words")
 _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
+
+
+def check_files(workflow: Any) -> None:
+    """Let Snakemake end with one sentence on configuration files with faults, and on a path that it cannot use."""
+    from snakemake.exceptions import WorkflowError
+
+    if set("{}") & set(str(workflow.basedir)):
+        raise WorkflowError(
+            f"the path of this checkout, {workflow.basedir}, holds braces, which Snakemake takes for names of its own; "
+            "move the checkout"
+        )
+    try:
+        check_config_files([Path(workflow.basedir) / "config.yaml", *workflow.config_settings.configfiles])
+    except ConfigError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def grid_of(config: Config, workflow: Any) -> Grid:
@@ -32,9 +52,13 @@ def grid_of(config: Config, workflow: Any) -> Grid:
     """
     from snakemake.exceptions import WorkflowError
 
+    named, environment = {**config, "name": config.get("name") or _name_of(workflow)}, environment_of(workflow, "run")
     try:
-        return load_grid({**config, "name": config.get("name") or _name_of(workflow)}, environment_of(workflow, "run"))
-    except ConfigError as error:
+        # A job that starts Snakemake again, on a cluster, has outputs that would be missed.
+        if getattr(workflow, "is_main_process", True):
+            try_apart(lambda: load_grid(named, hashed=False), places_in(named))
+        return load_grid(named, environment)
+    except KdrbenchError as error:
         raise WorkflowError(str(error)) from None
 
 
@@ -42,7 +66,7 @@ def _name_of(workflow: Any) -> str:
     overlays = [Path(path) for path in workflow.config_settings.configfiles]
     base = Path(workflow.basedir) / "config.yaml"
     names = [path.stem.removeprefix("config.") for path in overlays if path.resolve() != base]
-    return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in names[-1]) if names else ""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", names[-1]) if names else ""
 
 
 def environment_of(workflow: Any, name: str) -> Path | None:
@@ -73,11 +97,36 @@ def shell_prefix(workflow: Any) -> str:
     path = os.pathsep.join(filter(None, [str(Path(workflow.basedir) / "src"), os.environ.get("PYTHONPATH")]))
     # Without byte code every job would compile what it imports, which takes three times as long.
     prefix = f"set -euo pipefail; unset PYTHONDONTWRITEBYTECODE; export PYTHONPATH={shlex.quote(path)}; "
-    prefix += f"export {SCHEDULER_VARIABLE}={os.getpid()}; "
+    # The working folder is not searched for modules: a file random.py in it would be taken for Python's own.
+    prefix += f"export PYTHONSAFEPATH=1; export {SCHEDULER_VARIABLE}={os.getpid()}; "
     if not workflow.deployment_settings.deployment_method:
         prefix += f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
     # Snakemake formats the prefix: braces of a path are not placeholders.
     return prefix.replace("{", "{{").replace("}", "}}")
+
+
+def word_or_file(text: str, *, write: bool = True) -> str:
+    """Return text as a word of a command, or, where it is long, ``@`` and the file that holds it.
+
+    Linux allows 128 KiB for a whole command. The file is called by the hash of the text, so that another text is
+    another word; a dry run does not ``write`` it.
+    """
+    if len(text) <= _LONGEST_WORD:
+        return text
+    path = _LONG_WORDS / f"{hashlib.sha256(text.encode()).hexdigest()}.txt"
+    if write and not path.exists():
+        write_text(path, text)
+    return f"@{path}"
+
+
+def frozen_word(grid: Grid, workflow: Any) -> str:
+    """Return the whole configuration as a word of a command; see :func:`word_or_file`."""
+    return word_or_file(grid.to_json(), write=not workflow.dryrun)
+
+
+def listed(paths: Iterable[str], workflow: Any) -> str:
+    """Return paths as words of a command; see :func:`word_or_file`."""
+    return word_or_file(shlex.join(map(str, paths)), write=not workflow.dryrun)
 
 
 def data_to_await(bundle: Bundle) -> list[str]:
@@ -103,12 +152,12 @@ def _made_for(bundle: Bundle, records: Path) -> bool:
         return False
 
 
-def job_options(grid: Grid, bundle: Bundle) -> str:
+def job_options(grid: Grid, bundle: Bundle, *, write: bool = True) -> str:
     """Return the options, as a shell reads them, that decide what a job makes: a change of them makes it run again.
 
-    A job that runs again makes only the runs that lack a usable row.
+    A job that runs again makes only the runs that lack a usable row. ``write`` as in :func:`word_or_file`.
     """
-    words = ["--job", bundle.to_word()]
+    words = ["--job", word_or_file(bundle.to_word(), write=write)]
     if grid.budget_s is not None:
         words += ["--budget-s", f"{grid.budget_s:g}"]
     if not grid.timed(bundle.experiment):

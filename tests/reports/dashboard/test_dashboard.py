@@ -14,7 +14,7 @@ from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.reports.dashboard.bars import claims_of, shares_of
 from kdrbench.reports.dashboard.overview import checks_of, counts_of, endings_of
-from kdrbench.reports.dashboard.page import pack, read_parts, sort_key
+from kdrbench.reports.dashboard.page import Parts, pack, read_parts, render_dashboard, sort_key
 from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, run_data
 from kdrbench.reports.ledger.published_vs_ours import compare, comparison_csv, comparisons_from_csv
 from kdrbench.reports.ledger.published_vs_ours import interval_text as interval
@@ -217,9 +217,26 @@ def test_parts_are_recognised_by_their_keys(tmp_path):
     assert read_parts([tmp_path / "claims.json"]).claims == [a_claim()]
     (tmp_path / "other.json").write_text('{"b": 1, "a": 2}')
     with pytest.raises(
-        InputError, match=r"other\.json is neither a chart \(panels\) .* nor a list of claims; it has: a, b"
+        InputError, match=r"other\.json is neither a chart \(panels\) .* nor the findings of a plug-in; it has: a, b"
     ):
         read_parts([tmp_path / "other.json"])
+
+
+def test_faults_of_plug_ins_are_counted_first_and_said_below(grid):
+    config, runs, folder = grid
+    fault = {"check": "determinism", "fault": "it <b>differs</b>", "advice": "seed it"}
+    sound = {"check": "API", "fault": "", "advice": ""}
+    asked = {"plugin": "mine.py", "kind": "solver", "faults": 1, "findings": [sound, fault]}
+    (folder / "check.json").write_text(json.dumps(asked))
+    parts = read_parts([folder / "check.json"])
+    shown = render_dashboard(runs, config, folder, [], parts)
+    assert '<li><a href="#quality">Faults of plug-ins</a>: 1</li>' in shown
+    assert "solver mine.py, determinism</td>" in shown
+    assert "it &lt;b&gt;differs&lt;/b&gt;; seed it</td>" in shown
+    assert "mine.py, API" not in shown
+    shown = render_dashboard(runs, config, folder, [], Parts())
+    assert "Faults of plug-ins</a>" not in shown
+    assert re.search(r"Faults of plug-ins</th><td class=\"number\">none</td>", shown)
 
 
 def test_the_command_writes_the_page(grid):

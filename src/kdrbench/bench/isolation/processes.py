@@ -16,9 +16,9 @@ _TRACKER, _TRACKER_S = b"resource_tracker", 0.5
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 
 
-def adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent dies, so that none can hide from us."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+def adopt_orphans(*, wanted: bool = True) -> None:
+    """Become the parent of descendants whose own parent dies, so that none can hide; or leave them to others."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted))
 
 
 def follow_parent_in_death(parent: int, number: signal.Signals) -> None:

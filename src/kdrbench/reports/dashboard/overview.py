@@ -6,8 +6,9 @@ And what to know before trusting the numbers: runs that are missing, did not end
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -140,6 +141,17 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
             asked=bool(runs["git_dirty"].notna().any()),
         ),
     ]
+
+
+def check_of_plugins(plugins: Iterable[Mapping[str, Any]]) -> Check:
+    """Return what ``kdrbench check`` found of the plug-ins that were run, from the files of its findings."""
+    findings = [
+        Finding("", f"{plugin['kind']} {plugin['plugin']}, {one['check']}", f"{one['fault']}; {one['advice']}")
+        for plugin in plugins
+        for one in plugin["findings"]
+        if one["fault"]
+    ]
+    return Check("plugins", "Faults of plug-ins", "What kdrbench check found of the plug-ins that were run.", findings)
 
 
 def _of_runs(runs: pd.DataFrame, chosen: pd.Series, name: str, title: str, meaning: str) -> Check:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from kdrbench.errors import InputError
 from kdrbench.reports.dashboard.bars import claims_of, effects_of, percent_label, shares_of
-from kdrbench.reports.dashboard.overview import checks_of, contents_of, counts_of, endings_of
+from kdrbench.reports.dashboard.overview import check_of_plugins, checks_of, contents_of, counts_of, endings_of
 from kdrbench.reports.dashboard.runs import run_data
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
@@ -46,14 +46,15 @@ class Parts:
     charts: list[Chart] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     claims: list[dict[str, str]] = field(default_factory=list)
+    plugins: list[dict[str, Any]] = field(default_factory=list)
 
 
 def read_parts(paths: Iterable[Path]) -> Parts:
-    """Read charts, tables and claims from their JSON; their keys tell them apart, and claims are a list.
+    """Read charts, tables, claims and findings of plug-ins from their JSON; keys tell them apart, claims are a list.
 
     Raises ``InputError`` for a file that is none of them.
     """
-    charts, tables, claims = [], [], []
+    charts, tables, claims, plugins = [], [], [], []
     for path in paths:
         text = path.read_text(encoding="utf-8")
         part = json.loads(text)
@@ -64,12 +65,15 @@ def read_parts(paths: Iterable[Path]) -> Parts:
             charts.append(Chart.from_json(text))
         elif "blocks" in keys:
             tables.append(Table.from_json(text))
+        elif {"plugin", "kind", "findings"} <= keys:
+            plugins.append(part)
         else:
             listed_keys = ", ".join(sorted(keys)) or "no keys"
             raise InputError(
-                f"{path} is neither a chart (panels) nor a table (blocks) nor a list of claims; it has: {listed_keys}"
+                f"{path} is neither a chart (panels) nor a table (blocks) nor a list of claims nor the findings of a "
+                f"plug-in; it has: {listed_keys}"
             )
-    return Parts(charts, tables, claims)
+    return Parts(charts, tables, claims, plugins)
 
 
 def render_dashboard(
@@ -106,7 +110,7 @@ def render_dashboard(
         parts=parts,
         contents=contents_of(parts.charts),
         legends={chart.name: legend_of(chart) for chart in parts.charts},
-        checks=checks_of(runs, config),
+        checks=[*checks_of(runs, config), check_of_plugins(parts.plugins)],
         metric_titles=METRIC_TITLES,
         verdict_rules=f"{VERDICT_RULES} {EFFECT_RULES}",
         tables_style=tables_style(),

@@ -98,8 +98,8 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
     registry = registry_of(config)
     for key, kind, allowed in (
         ("datasets", "data set", registry),
-        ("kernels", "kernel", config["kernels"]),
-        ("solvers", "solver", config["solvers"]),
+        ("kernels", "kernel", config.get("kernels", {})),
+        ("solvers", "solver", config.get("solvers", {})),
         ("baselines", "baseline", config.get("baselines", {})),
         ("components", "data set", registry),
         ("rows", "data set", registry),

@@ -1,0 +1,83 @@
+"""Values whose squares overflow or underflow: every estimator gives a finite result or a sentence of ours."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from kdrbench import estimators
+from kdrbench.errors import InputError
+from kdrbench.metric_learning import build_learner
+from kdrbench.metric_learning.learner import centred_features, inverse_scale
+
+SCALES = [1e308, 1e307, 1e200, 1e154, 1e-155, 1e-200, 1e-320]
+KERNELS = ["gaussian", "polynomial", "linear", "squared", "multiquadric", "rbf_relative"]
+ESTIMATORS = [*(name for name in estimators.__all__ if name != "InterpretableKDR"), *KERNELS]
+
+
+def made(name):
+    return estimators.InterpretableKDR(2, kernel=name) if name in KERNELS else getattr(estimators, name)()
+
+
+def samples(rng):
+    """Three classes, of which all, a column, or one value is scaled, or all are moved."""
+    labels = np.arange(24) % 3
+    features, scale = rng.uniform(-0.3, 0.3, (24, 4)) + 0.3 * labels[:, None], SCALES[rng.integers(len(SCALES))]
+    match rng.integers(4):
+        case 0:
+            features *= scale
+        case 1:
+            features[:, 0] *= scale
+        case 2:
+            features[rng.integers(24), rng.integers(4)] = scale
+        case _:
+            features += scale
+    return features, labels
+
+
+def outcome(name, features, labels):
+    """Return whether all values are finite, or the sentence."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = made(name)
+        try:
+            model.fit(features, labels)
+        except InputError as error:
+            return str(error)
+        values = model.transform(features) if hasattr(model, "transform") else model.kernel_
+    return bool(np.isfinite(values).all())
+
+
+@pytest.mark.attack("stranger: huge and tiny values")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_estimator_gives_finite_values_or_says_why_not(name, attack_rng):
+    for _ in range(3):
+        said = outcome(name, *samples(attack_rng))
+        assert said is True or (isinstance(said, str) and len(said) < 300), said
+
+
+@pytest.mark.parametrize("name", ["LMNN", "NCA", "DNE"])
+def test_messages_on_huge_values_say_what_overflows(name):
+    labels = np.arange(24) % 3
+    features = np.random.default_rng(0).standard_normal((24, 4)) + labels[:, None]
+    said = outcome(name, 4e307 * features, labels)
+    assert "e+308, so their" in said
+    assert "overflow; scale them, for instance with" in said
+    # Squares below the largest number are no reason to refuse.
+    assert outcome(name, 1e150 * features, labels) is True
+    assert outcome(name, 1e-150 * features, labels) is True
+
+
+def test_the_largest_values_that_are_taken_have_finite_squared_distances():
+    labels, largest = np.arange(4) % 2, np.sqrt(np.finfo(float).max / (4.0 * 2 * 4))
+    features = largest * np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    assert np.isfinite(build_learner("dne", {"n_neighbours": 1}).fit(0.999 * features, labels)).all()
+    with pytest.raises(InputError, match="so their squared distances overflow"):
+        centred_features(1.001 * features, squared=True)
+
+
+def test_a_spread_too_small_to_scale_is_said():
+    features = np.array([[0.0], [5e-320], [1e-319]])
+    with pytest.raises(InputError, match="which is too small to scale; give larger units"):
+        inverse_scale(features)
+    assert np.isfinite(inverse_scale(1e20 * features))
