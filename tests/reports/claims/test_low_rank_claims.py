@@ -29,7 +29,7 @@ def test_without_records_nothing_is_decided():
         found = claim.decide(Records())
         assert found.decision is UNDECIDED
         assert found.evidence.startswith("no records: ")
-        assert "results/low_rank.csv" in found.evidence
+        assert "(low_rank.csv)" in found.evidence
 
 
 def low_rank(*rows):

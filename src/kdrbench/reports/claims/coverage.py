@@ -27,7 +27,7 @@ FOLDS = 10
 # A time is the first solve of a run. Only records that hold the repeated solves apart (``warm_s``) have it.
 TIME_COLUMNS = ("time_s", "warm_s", "timed", "drifted")
 _AXES = ["dataset", "kernel", "method"]
-_FILE = "results/ikdr.csv"
+_FILE = "ikdr.csv"
 Place = tuple[str, str, str]
 
 

@@ -43,7 +43,7 @@ FAR_FEWER, CLOSE_ACCURACY, CLOSE_NMI, SAME = 10.0, 0.02, 0.05, 1e-3
 MOST_SWEEPS, MOST_CONSTRAINTS = 600, 1000
 _NEAR, _LARGE_RANK, _RISING = 0.25, 100.0, 0.8
 _NMI = "nmi_ten_starts"
-_FILE = "(results/low_rank.csv)"
+_FILE = "(low_rank.csv)"
 
 
 def cost_of_projections(records: Records) -> Found:
