@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import yaml
-from processors import core_types
 
 from kdrbench.solvers import build_solver
 from kdrbench.stages import build_stage, system_of
+from processors import core_types
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "config.demo.yaml"
@@ -132,8 +132,10 @@ def main(words):
     configurations = [(core_type, threads) for core_type in dict.fromkeys((types[0], types[-1])) for threads in (1, 2)]
     with tempfile.TemporaryDirectory(prefix="kdrbench-compared-") as temporary:
         folder = (asked.folder or Path(temporary)).resolve()
-        tables = [run(folder / f"{core_type}-{threads}", core_type, threads, names, config, asked.whole)
-                  for core_type, threads in configurations]
+        tables = [
+            run(folder / f"{core_type}-{threads}", core_type, threads, names, config, asked.whole)
+            for core_type, threads in configurations
+        ]
     by_steps, failed = solvers_by_steps(yaml.safe_load((ROOT / "config.yaml").read_text())), False
     for name in names:
         record = build_stage(system_of(config["experiments"][name])).record

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 import yaml
+
 from compare_processors import ROOT, differences, solvers_by_steps
 
 AXES = ["dataset", "method", "run"]

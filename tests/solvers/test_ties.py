@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processors import core_types
 
 from kdrbench.evaluation.row_space import row_space_of, spanning
 from kdrbench.solvers.geometry import stiefel
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, with_fixed_signs
+from processors import core_types
 
 # Eigenvalues, and how many eigenvectors are asked for: ties within them, at the cut, and both.
 TIED = {
@@ -36,7 +36,9 @@ def matrix_of(values, size, rng, spaces_only):
     return 0.5 * (matrix + matrix.T)
 
 
-@pytest.mark.parametrize(("name", "size"), [*[(name, size) for name in TIED for size in (6, 250)], ("two groups", 1600)])
+@pytest.mark.parametrize(
+    ("name", "size"), [*[(name, size) for name in TIED for size in (6, 250)], ("two groups", 1600)]
+)
 def test_a_turn_of_the_tied_spaces_changes_no_column(name, size):
     # All eigenvalues, those of few that are not zero, and Lanczos.
     (values, count), rng = TIED[name], np.random.default_rng(1)
@@ -63,7 +65,9 @@ def test_the_heaviest_on_the_first_axes_comes_first():
 def test_entries_of_equal_magnitude_share_one_sign_rule():
     column = np.array([[-1.0, 1.0]]).T / np.sqrt(2.0)
     for change in (-1e-15, 0.0, 1e-15):
-        np.testing.assert_allclose(with_fixed_signs(column + [[0.0], [change]])[:, 0], [0.5**0.5, -(0.5**0.5)])
+        np.testing.assert_allclose(
+            with_fixed_signs(column + np.array([[0.0], [change]]))[:, 0], [0.5**0.5, -(0.5**0.5)]
+        )
 
 
 def test_equal_axes_outside_the_row_space_are_taken_in_their_order():

@@ -20,7 +20,9 @@ def page_of_tests():
     rows = [
         row | {"experiment": "table4_supervised_with_a_long_name"}
         for method in ("ism", "ism_converged", "stiefel_cayley", "grassmann_trust_region")
-        for row in cells("four", method, cost=lambda data, kernel, fold, m=method: -123456.78 * (1 + 1e-3 * len(m) + fold))
+        for row in cells(
+            "four", method, cost=lambda data, kernel, fold, m=method: -123456.78 * (1 + 1e-3 * len(m) + fold)
+        )
     ]
     return render_html(paired_table(paired_tests(records(*rows, config=CONFIG).runs)))
 

@@ -94,10 +94,10 @@ def rivals_iterations(records: Records, table: PrintedTable) -> Found:
 def second_order(records: Records) -> Found:
     """Decide "a fixed point of ISM satisfies the second-order conditions", of every stationary end of any solver.
 
-    At least 30 fixed points are asked for. A fixed point is stationary to 1e-6 and spans leading eigenvectors of Phi there (eigengap above 0). Its smallest
-    curvature, as the referee evaluated it exactly (``optimality``), must not be negative. The theorem's own condition,
-    a large enough eigengap, is not tested: its constant is not in the text at hand, and the smallest one that suffices
-    is defined by the curvature itself.
+    At least 30 fixed points are asked for. A fixed point is stationary to 1e-6 and spans leading eigenvectors of Phi
+    there (eigengap above 0). Its smallest curvature, as the referee evaluated it exactly (``optimality``), must not be
+    negative. The theorem's own condition, a large enough eigengap, is not tested: its constant is not in the text at
+    hand, and the smallest one that suffices is defined by the curvature itself.
     """
     columns = ("optimality", "eigengap")
     methods = ("ism", "ism_converged", *CONVERGED_RIVALS)

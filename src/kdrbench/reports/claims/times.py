@@ -39,9 +39,9 @@ _BASELINES = ("lda", "pca_svm")
 def times_faster(records: Records) -> Found:
     """Decide "up to 10^5 times faster" by the largest ratio of mean first solves in a cell, rivals as published.
 
-    A rival that was stopped gives a lower bound of its ratio. Undecided where none reaches 10^5 and some are bounds. Where
-    ISM itself was stopped, its time and so the ratio is only bounded from above, or not at all: such a cell confirms
-    nothing, and leaves the claim undecided where its ratio might reach 10^5.
+    A rival that was stopped gives a lower bound of its ratio. Undecided where none reaches 10^5 and some are bounds.
+    Where ISM itself was stopped, the ratio is bounded from above, or not at all: such a cell confirms nothing, and
+    leaves the claim undecided where its ratio might reach 10^5.
     """
     coverage = timed_cells(records, _TABLES, ("ism", *RIVALS, "ism_2018"))
     known = [pair for pair in pairs_of(coverage, "time_s", "ism", (*RIVALS, "ism_2018")) if _has_ratio(pair)]
