@@ -82,7 +82,7 @@ def _pair(ours: OwnCell, theirs: OwnCell, column: str) -> PairOfCells:
     numbers = both.to_numpy(float)
     complete = len(both) == theirs.n_runs
     own = ended.loc[both.index].to_numpy(bool)
-    return PairOfCells(theirs, numbers[:, 0], numbers[:, 1], complete, own.all(axis=1), own[:, 0])
+    return PairOfCells(theirs, numbers[:, 0], numbers[:, 1], complete, own[:, 0] & own[:, 1], own[:, 0])
 
 
 def endings(cells: Sequence[OwnCell]) -> str:
