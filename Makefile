@@ -7,7 +7,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test lint types unit attack docs test-oldest test-processors picture pictures rulegraph bench lock lock-oldest clean
+.PHONY: demo test lint types unit attack docs sbom test-oldest test-processors compare-processors picture pictures rulegraph bench lock lock-oldest lock-sbom clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -52,6 +52,11 @@ LIBRARY := kernels problems lowrank evaluation solvers paradigms metric_learning
 PROCESSORS_TESTS ?= $(addprefix tests/,$(LIBRARY))
 test-processors: $(READY)
 	python tests/processors.py $(PROCESSORS_TESTS)
+
+# The demo's records under two kinds of rounding, with one BLAS thread and two; COMPARED names some of its experiments.
+COMPARED ?=
+compare-processors: $(READY)
+	python tests/compare_processors.py $(COMPARED)
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'
@@ -101,6 +106,19 @@ lock:
 lock-oldest:
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --resolution lowest-direct --extra workflow --extra compiled --extra test \
 	  --generate-hashes --no-header --no-annotate --output-file requirements-oldest.lock
+
+# What the lock installs, as a CycloneDX document, by a tool with a lock of its own.
+SBOM := .venv-sbom
+sbom: requirements.lock requirements-sbom.lock
+	$(PYTHON) -m venv --clear $(SBOM)
+	$(SBOM)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-sbom.lock
+	mkdir -p dist
+	$(SBOM)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON -o dist/kdrbench.cdx.json requirements.lock
+	@echo "sbom: dist/kdrbench.cdx.json"
+
+lock-sbom:
+	echo "cyclonedx-bom>=7" | uv pip compile - --quiet --universal --python-version 3.11 --fork-strategy fewest \
+	  --generate-hashes --no-header --no-annotate --output-file requirements-sbom.lock
 
 clean:
 	rm -rf results reports .snakemake docs/_build docs/gallery

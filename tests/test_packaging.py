@@ -145,5 +145,23 @@ def test_the_oldest_lock_is_the_oldest_that_is_allowed():
         assert locked[name].split(".")[:2] == (bound + ".0").split(".")[:2], f"{name}: make lock-oldest"
 
 
+@pytest.mark.parametrize("lock", [path.name for path in sorted(ROOT.glob("*.lock"))])
+def test_every_entry_of_a_lock_is_one_version_with_hashes(lock):
+    entries = re.split(r"\n(?=\S)", (ROOT / lock).read_text().strip())
+    assert len(entries) > 20
+    for entry in entries:
+        assert re.match(r"[\w.-]+==[\w.]+( ; [^\n]*)? \\\n", entry), entry
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}$", entry, re.M), entry
+        assert "://" not in entry, f"{entry}: a lock names packages, no place to get them from"
+
+
+def test_make_installs_nothing_without_hashes():
+    makefile = (ROOT / "Makefile").read_text()
+    installs = [line for line in makefile.splitlines() if "pip install" in line]
+    assert len(installs) > 4
+    for line in installs:
+        assert "--require-hashes -r requirements" in line or re.search(r"--no-deps .*\.$", line), line
+
+
 def locked_in(lock):
     return dict(re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / lock).read_text(), re.M))

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from kdrbench import __version__
-from kdrbench.errors import KdrbenchError, in_words
+from kdrbench.errors import KdrbenchError, refusal
 
 # The module of each command, imported when it is asked for. `list` is a name of Python's.
 _COMMANDS = {
@@ -65,7 +65,7 @@ class _Group(click.Group):
             # Of a reader that has gone click takes care.
             if error.errno == errno.EPIPE:
                 raise
-            click.echo(f"kdrbench: {in_words(error)}", err=True)
+            click.echo(f"kdrbench: {refusal(error)}", err=True)
             ctx.exit(2)
         except ModuleNotFoundError as error:
             if str(error.name).partition(".")[0] == "kdrbench":

@@ -42,7 +42,7 @@ _REMEDIES = {
 }
 
 
-def in_words(error: OSError) -> str:
+def refusal(error: OSError) -> str:
     """Return what the system refused, as one sentence with what to do; finished work is kept whatever it was."""
     places = " -> ".join(str(place) for place in (error.filename, error.filename2) if place is not None)
     fault = ": ".join(filter(None, [error.strerror or str(error) or type(error).__name__, places]))

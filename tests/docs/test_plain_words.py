@@ -12,7 +12,12 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if not {"_build", "gallery"} & set(page.relative_to(ROOT).parts)]
-HABITS = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / ".github").rglob("*.md"))]
+HABITS = [
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "SECURITY.md",
+    *sorted((ROOT / ".github").rglob("*.md")),
+]
 CODE = {".py", ".txt", ".j2", ".toml", ".json", ".js", ".css"}
 SOURCES = [path for path in sorted((ROOT / "src").rglob("*")) if path.suffix in CODE]
 SOURCES += [path for part in ("examples", "extensions") for path in sorted((ROOT / "docs" / part).glob("*.py"))]

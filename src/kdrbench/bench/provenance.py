@@ -119,14 +119,20 @@ def _checkout() -> Path | None:
 
 
 def _git(root: Path | None) -> dict[str, Any]:
-    """Return commit and whether sources differ from it or are not part of it; unknown outside a checkout."""
+    """Return commit, and whether files that it holds, or the package's sources, differ from it; unknown elsewhere.
+
+    Files that git does not know count only below ``src``: notes and overlays beside them change no number.
+    """
     unknown = {"git_commit": "", "git_dirty": None}
     if root is None:
         return unknown
     try:
         return {
             "git_commit": _git_output(root, "rev-parse", "HEAD"),
-            "git_dirty": bool(_git_output(root, "status", "--porcelain")),
+            "git_dirty": bool(
+                _git_output(root, "status", "--porcelain", "--untracked-files=no")
+                or _git_output(root, "ls-files", "--others", "--exclude-standard", "--", "src")
+            ),
         }
     except (OSError, subprocess.CalledProcessError):
         return unknown

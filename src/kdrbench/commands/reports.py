@@ -140,7 +140,7 @@ def claims(config: Config, results: Path, out: Path) -> None:
     from kdrbench.reports.claims.page import decided, write_claims
 
     decisions = decided(Records.of(read_systems(config, results), config))
-    write_claims(decisions, out, list(config["run"]))
+    write_claims(decisions, out, list(config["run"]), results)
     for claim, result in decisions:
         click.echo(f"{result.decision}: {claim.words} - {result.evidence}")
 

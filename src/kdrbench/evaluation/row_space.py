@@ -17,6 +17,8 @@ from kdrbench.kernels.family import FloatArray
 
 # Below this share of the largest, diagonal entries of R are rounding.
 _RANK = 1e-12
+# Squared distances of unit axes from a space that differ by less are equal.
+_EQUAL = 1e-10
 # Coordinates of fewer than this share of the features are worth changing to.
 _WORTH = 0.9
 _FEWEST_FEATURES = 64
@@ -78,10 +80,10 @@ def _outside(within: FloatArray, projection: FloatArray) -> FloatArray:
     left, sizes, _ = np.linalg.svd(rest, full_matrices=False)
     columns = left[:, sizes > np.sqrt(_RANK)]
     while columns.shape[1] <= projection.shape[1]:
-        # The axis that is farthest from what is spanned.
+        # The axis that is farthest from what is spanned; rounding does not choose among equal ones.
         spanned = np.einsum("ij,ij->i", within, within) + np.einsum("ij,ij->i", columns, columns)
         axis = np.zeros((len(within), 1))
-        axis[int(np.argmin(spanned))] = 1.0
+        axis[int(np.argmax(spanned <= spanned.min() + _EQUAL))] = 1.0
         columns = np.hstack([columns, axis])
         for _ in range(2):
             column = columns[:, -1:]

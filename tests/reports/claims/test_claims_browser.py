@@ -1,5 +1,7 @@
 """The page of claims in a real browser: a table at a desk, one claim below the other on a phone."""
 
+from pathlib import Path
+
 import pytest
 
 from kdrbench.reports.claims.claim import Decision, Found, Records
@@ -17,7 +19,7 @@ LONG = "ISM 1.2e-05 against " + "_".join(["stiefel_cayley_converged"] * 4) + " i
 def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("claims")
     found = [(claim, Found(Decision.CONFIRMED, LONG, "A note.")) for claim, _ in decided(Records())]
-    (folder / "claims.html").write_text(claims_html(found, ["demo"]), encoding="utf-8")
+    (folder / "claims.html").write_text(claims_html(found, ["demo"], Path("results")), encoding="utf-8")
     return f"file://{folder}/claims.html"
 
 

@@ -84,6 +84,38 @@ def test_of_two_experiments_of_a_table_the_more_complete_one_counts(first):
     assert all(cell.complete("cost") for cell in coverage.cells)
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_all_methods_of_a_cell_are_of_one_experiment(first):
+    config = copy.deepcopy(CONFIG)
+    config["experiments"]["other"] = config["experiments"]["four"]
+    whole = [*cells("four", "ism"), *cells("four", "dg")]
+    # DG has all its runs in both; ISM in one.
+    other = [row | {"experiment": "other", "cost": -9e9} for row in cells("four", "dg")]
+    coverage = covered(records(*(other + whole if first else whole + other), config=config), ("ism", "dg"))
+    assert coverage.missing == ()
+    assert {name for cell in coverage.cells for name in cell.runs["experiment"]} == {"four"}
+
+
+@pytest.mark.parametrize("column", ["n_components", "data_sha256"])
+def test_methods_of_another_q_or_of_other_data_decide_nothing(column):
+    rows = [*cells("four", "ism"), *cells("four", "dg")]
+    other = {"n_components": 7, "data_sha256": "other"}[column]
+    for row in rows:
+        if (row["method"], row["dataset"], row["kernel"], row["run"]) == ("dg", "wine", "gaussian", 4):
+            row[column] = other
+    coverage = covered(records(*rows), ("ism", "dg"))
+    assert coverage.missing == ("NeurIPS 2019, Table 4, supervised on Wine, Gaussian: runs of one q and one data set",)
+    found = decided_on(coverage, lambda: Found(Decision.CONFIRMED, "lower"))
+    assert found.decision is Decision.UNDECIDED
+
+
+def test_baselines_may_have_a_q_of_their_own():
+    rows = [*cells("plus_five", "svm", n_components=None), *cells("plus_five", "lda", n_components=2)]
+    rows += cells("plus_five", "pca_svm", n_components=4)
+    asked = printed_cells(records(*rows), (PLUS_5,), "error", ("svm", "lda", "pca_svm"), ("quality",))
+    assert asked.missing == ()
+
+
 def test_times_of_disturbed_runs_do_not_count():
     ours = cells(
         "four", "ism", timed=lambda data, kernel, fold: fold != 1, drifted=lambda data, kernel, fold: fold == 2

@@ -83,6 +83,17 @@ def test_fixed_points_must_have_no_negative_curvature():
     assert many.decision is Decision.CONTRADICTED
 
 
+def test_a_few_fixed_points_decide_nothing():
+    rows, left = [], 29
+    for row in ends(ism="not_stationary"):
+        if row["optimality"] == "second_order":
+            left -= 1
+        rows.append(row if left >= 0 else row | {"optimality": "not_stationary"})
+    found = second_order(records(*rows))
+    assert found.decision is Decision.UNDECIDED
+    assert found.evidence == "no records: 30 fixed points whose curvature was evaluated; there are 29"
+
+
 def test_stationary_ends_that_are_no_fixed_points_of_ism_are_said():
     rows = ends(sm_converged="saddle", dg_converged="first_order")
     rows = [row | {"eigengap": -0.1} if row["method"] == "sm_converged" else row for row in rows]

@@ -50,7 +50,7 @@ def test_without_records_nothing_is_decided():
         found = claim.decide(Records())
         assert found.decision is UNDECIDED
         assert found.evidence.startswith("no records: ")
-        assert "results/" in found.evidence
+        assert ".csv)" in found.evidence
 
 
 def test_the_data_are_those_of_the_printed_tables():

@@ -1,6 +1,7 @@
 """The page of claims, and what the dashboard reads."""
 
 import json
+from pathlib import Path
 
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records
 from kdrbench.reports.claims.page import CLAIMS, claims_html, decided, write_claims
@@ -14,6 +15,10 @@ def test_every_claim_is_undecided_without_records_and_says_what_is_missing():
     assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
 
 
+def test_no_claim_names_a_folder_that_another_configuration_has():
+    assert not any("results/" in found.evidence for _, found in decided(Records()))
+
+
 def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
     claim = Claim(
         "c",
@@ -23,10 +28,11 @@ def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
         lambda records: Found(Decision.CONTRADICTED, "n = 7 & more", "so", "7 of 9 (77 %)"),
     )
     found = [(claim, claim.decide(Records()))]
-    write_claims(found, tmp_path / "claims", ["demo_supervised", "the KPCA trick"])
+    write_claims(found, tmp_path / "claims", ["demo_supervised", "the KPCA trick"], Path("results/demo"))
     page = (tmp_path / "claims.html").read_text()
-    assert page == claims_html(found, ["demo_supervised", "the KPCA trick"])
+    assert page == claims_html(found, ["demo_supervised", "the KPCA trick"], Path("results/demo"))
     assert "made from: demo_supervised, the KPCA trick." in page
+    assert "merged tables in <code>results/demo</code>" in page
     assert "1 claims: 0 confirmed, 0 mostly, 1 contradicted, 0 undecided" in page
     assert "n &lt; 5." in page
     assert "<td>7 of 9 (77 %)</td>" in page
@@ -46,4 +52,4 @@ def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
 
 def test_a_claim_without_a_place_has_its_paper_alone():
     claim = Claim("c", "W.", "Paper", "", lambda records: Found(Decision.CONFIRMED, "e"))
-    assert "<td>Paper</td>" in claims_html([(claim, claim.decide(Records()))], ["e"])
+    assert "<td>Paper</td>" in claims_html([(claim, claim.decide(Records()))], ["e"], Path("results"))

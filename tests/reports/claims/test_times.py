@@ -56,6 +56,23 @@ def test_times_faster_is_undecided_where_rivals_were_stopped_or_were_not_timed()
     assert "undisturbed times of" in shared.evidence
 
 
+def test_times_faster_takes_no_ratio_from_a_cell_in_which_ism_was_stopped():
+    def stopped_on_face(rows):
+        ours = [row for row in rows if (row["method"], row["dataset"]) == ("ism", "face")]
+        return [row | {"status": "time_limit"} if row in ours else row for row in rows]
+
+    # The ratio of 200,000 on Face is no more than a bound from above.
+    found = times_faster(records(*stopped_on_face(race(slowest=2000.0))))
+    assert (found.decision, found.measure) == (Decision.UNDECIDED, "100 times")
+    assert "cells are left out, in which ISM itself was stopped" in found.evidence
+    assert times_faster(records(*stopped_on_face(race()))).decision is Decision.CONTRADICTED
+    # Both stopped: nothing is known of the ratio.
+    rows = [row | {"status": "time_limit"} if row["dataset"] == "face" else row for row in race()]
+    assert times_faster(records(*rows)).decision is Decision.UNDECIDED
+    alone = [row | {"status": "time_limit"} if row["method"] == "ism" else row for row in race()]
+    assert "no records: first solves of ism, which came to its end" in times_faster(records(*alone)).evidence
+
+
 def baselines(lda=0.01, slow=0.01):
     rows = [*cells("plus_five", "ism", time_s=0.05), *cells("plus_five", "lda", time_s=lda)]
     return records(*rows, *cells("plus_five", "pca_svm", time_s=lambda data, *_: slow if data == "car" else 0.01))

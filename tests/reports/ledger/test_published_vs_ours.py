@@ -13,6 +13,7 @@ from kdrbench.reports.ledger.published_vs_ours import (
     compare,
     comparison_csv,
     comparison_html,
+    place_label,
     shares,
     unexplained,
 )
@@ -173,12 +174,29 @@ def test_csv_and_page_hold_every_line(comparisons):
     assert (cost["published"], cost["published_value"]) == ("-39.1", "-39.1")
     assert (cost["ours"], cost["verdict"], cost["first"]) == ("-39.082", "reproduced", "True")
     page = comparison_html(comparisons)
-    assert page.count("<tr>") == len(comparisons) + 1
+    tables = {(one.paper, one.table, one.setting) for one in comparisons}
+    assert page.count("<h2>") == len(tables)
+    assert page.count("<tr>") == len(comparisons) + page.count("<thead>")
     assert VERDICT_RULES in page
     assert "ISM+: 100 numbers" in page
     # In the words of the tables.
-    words = ("ISM+, Table 6, unsupervised", "Wine", "Gaussian", "ISM", "Cost")
+    assert "<h2>ISM+, Table 6, unsupervised</h2>" in page
+    words = ("Wine", "Gaussian", "ISM", "Cost")
     assert "".join(f"<td>{word}</td>" for word in words) in page
+
+
+def test_numbers_that_were_not_run_are_folded_away_by_table(comparisons):
+    page = comparison_html(comparisons)
+    absent = [one for one in comparisons if one.ours in ("", "not run")]
+    assert absent
+    assert len(absent) < len(comparisons)
+    for part in page.split("<h2>")[1:]:
+        title = part.partition("</h2>")[0]
+        lines = [one for one in absent if f"{place_label(one.table)}, {one.setting}" in title]
+        shown, _, folded = part.partition("<details>")
+        assert 'ours">not run<' not in shown
+        assert folded.count("<tr>") == len(lines) + bool(lines)
+        assert (f"<summary>Not run: {len(lines)} numbers</summary>" in folded) == bool(lines)
 
 
 def test_the_projects_experiments_have_a_cell_for_every_published_number():

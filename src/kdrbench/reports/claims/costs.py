@@ -41,7 +41,8 @@ TIE = 1e-6
 class PairOfCells:
     """Numbers of one solver and a ``rival`` in one place, on the runs that both have.
 
-    ``complete`` says whether these are all runs of the protocol, ``ended`` where both came to their own end.
+    ``complete`` says whether these are all runs of the protocol, ``ended`` where both came to their own end,
+    ``ours_ended`` where the solver did.
     """
 
     rival: OwnCell
@@ -49,6 +50,7 @@ class PairOfCells:
     theirs: NDArray[np.float64]
     complete: bool
     ended: NDArray[np.bool_]
+    ours_ended: NDArray[np.bool_]
 
     @property
     def gap(self) -> float:
@@ -79,7 +81,8 @@ def _pair(ours: OwnCell, theirs: OwnCell, column: str) -> PairOfCells:
     )
     numbers = both.to_numpy(float)
     complete = len(both) == theirs.n_runs
-    return PairOfCells(theirs, numbers[:, 0], numbers[:, 1], complete, ended.loc[both.index].all(axis=1).to_numpy(bool))
+    own = ended.loc[both.index].to_numpy(bool)
+    return PairOfCells(theirs, numbers[:, 0], numbers[:, 1], complete, own[:, 0] & own[:, 1], own[:, 0])
 
 
 def endings(cells: Sequence[OwnCell]) -> str:

@@ -2,7 +2,8 @@
 
 A run counts where its experiment names the printed table (``published``) and does not only imitate its protocol
 (``protocol: true``), where the paper prints a number for its data set, kernel and method, and where it is split as the
-paper says. A cell without any such run leaves a claim undecided. A cell that has runs, but not all, counts as lost.
+paper says. All methods of a cell are of one experiment, with one q and one data set. A cell without any such run
+leaves a claim undecided. A cell that has runs, but not all, counts as lost.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from kdrbench.reports.claims.claim import NO_RECORDS, Found, Records, undecided
+from kdrbench.reports.claims.deciding_rows import of_one_experiment, unlike_definitions
 from kdrbench.reports.records import Split
 from kdrbench.reports.tables.cells import clean_times
 from kdrbench.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
@@ -25,7 +27,7 @@ FOLDS = 10
 # A time is the first solve of a run. Only records that hold the repeated solves apart (``warm_s``) have it.
 TIME_COLUMNS = ("time_s", "warm_s", "timed", "drifted")
 _AXES = ["dataset", "kernel", "method"]
-_FILE = "results/ikdr.csv"
+_FILE = "ikdr.csv"
 Place = tuple[str, str, str]
 
 
@@ -206,20 +208,15 @@ def _collect(source: str, rows: pd.DataFrame, wanted: Sequence[Place], n_runs: i
         return Coverage(missing=(f"{source} on {_datasets(wanted)}: no runs ({_FILE})",))
     if absent := [name for name in columns if name not in rows]:
         return Coverage(missing=(f"{source}: the records have no column {', '.join(absent)}",))
-    groups: dict[Place, pd.DataFrame] = {}
-    for (*axes, _), group in rows.groupby([*_AXES, "experiment"], sort=False):
-        place = (str(axes[0]), str(axes[1]), str(axes[2]))
-        # Of two experiments that name the same table the more complete one counts; what failed or was skipped is none.
-        if place not in groups or _n_numbers(group) > _n_numbers(groups[place]):
-            groups[place] = group
+    rows = of_one_experiment(rows[rows["method"].isin({method for *_, method in wanted})])
+    unlike = unlike_definitions(rows)
+    groups = {(str(axes[0]), str(axes[1]), str(axes[2])): group for axes, group in rows.groupby(_AXES, sort=False)}
     cells = tuple(OwnCell(source, *place, n_runs, groups[place]) for place in wanted if place in groups)
     lacking = [place for place in wanted if place not in groups]
-    words = f"{source} on {_datasets(wanted)}: no runs {_lacking(lacking, wanted)}"
-    return Coverage(cells, (words,) if lacking else ())
-
-
-def _n_numbers(runs: pd.DataFrame) -> int:
-    return int((~runs["status"].isin([str(Status.FAILED), str(Status.SKIPPED)])).sum())
+    words = [f"{source} on {_datasets(wanted)}: no runs {_lacking(lacking, wanted)}"] if lacking else []
+    for dataset, kernel in unlike:
+        words.append(f"{source} on {dataset_label(dataset)}, {kernel_label(kernel)}: runs of one q and one data set")
+    return Coverage(cells, tuple(words))
 
 
 def _datasets(wanted: Sequence[Place]) -> str:

@@ -1,4 +1,4 @@
-"""The rows that decide claims on learned kernels: those of the papers' own data and protocol.
+"""The rows that decide claims: those of the papers' own data and protocol, and of one definition for each cell.
 
 KPCA trick: ten data sets, three learners and 40 splits; the data, degrees, n and k of its figures. Low-rank kernels:
 Digits, and for gyrB, whose data are not to be had, a synthetic stand-in, which decides nothing.
@@ -10,13 +10,17 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.reports.claims.claim import Decision, Found, Records, listed, papers_datasets
+from kdrbench.reports.records import NO_KERNEL
 from kdrbench.reports.tables.kpca_cells import PAPER, TABLES
 from kdrbench.reports.tables.labels import dataset_label
+from kdrbench.status import Status
 
 SPLITS = 40
 FIGURE_DATA = {3: ("ionosphere",), 4: ("pima", "m-usps"), 5: ("ionosphere", "glass")}
 VARIED = {"degree": (2, 3, 4, 5), "n": (50, 100, 150), "k": (1, 2, 3, 4, 5)}
 DIGITS, GYRB, STAND_IN = "digits", "gyrb", "gyrb-standin"
+# A tenth of the 3165 points of three classes.
+DIGITS_SAMPLES = 317
 # A set of constraints, and the method that DefiniteBoost is compared with: also among kernels of trace one.
 SET = ["experiment", "n_constraints", "run"]
 TRACE_ONE = "von_neumann_trace"
@@ -82,6 +86,12 @@ def of_dataset(records: Records, dataset: str) -> pd.DataFrame:
     return table[table["dataset"] == dataset] if has_columns(table, "dataset") else table
 
 
+def papers_digits(records: Records) -> pd.DataFrame:
+    """Return the rows of Digits on as many samples as the paper takes."""
+    rows = of_dataset(records, DIGITS)
+    return rows[rows["n_samples"] == DIGITS_SAMPLES] if has_columns(rows, "n_samples") else rows.iloc[:0]
+
+
 def gyrb_rows(records: Records) -> pd.DataFrame:
     """Return the rows of gyrB, or of its stand-in."""
     rows = of_dataset(records, GYRB)
@@ -117,6 +127,34 @@ def solvable(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     missed = (rows["largest_violation"] > MET).groupby([rows["experiment"], rows["n_constraints"]]).transform("mean")
     return rows[np.asarray(missed) <= 0.5]
+
+
+def of_one_experiment(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of one experiment for each data set and kernel, so that all methods of a cell share a definition.
+
+    Of several the one with most runs that ended counts, then the first; what failed or was skipped is none.
+    """
+    if runs.empty:
+        return runs
+    ended = ~runs["status"].isin([str(Status.FAILED), str(Status.SKIPPED)])
+    counts = ended.groupby([runs["dataset"], runs["kernel"], runs["experiment"]], sort=False).transform("sum")
+    most = counts.groupby([runs["dataset"], runs["kernel"]]).transform("max")
+    first = runs["experiment"].where(counts == most).groupby([runs["dataset"], runs["kernel"]]).transform("first")
+    return runs[runs["experiment"] == first]
+
+
+def unlike_definitions(runs: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return data set and kernel of those cells in whose runs methods differ in q or in the data they were given.
+
+    Baselines have no kernel, and each of them its own q.
+    """
+    unlike = []
+    for (dataset, kernel), cell in runs.groupby(["dataset", "kernel"], sort=False):
+        columns = {"data_sha256"} | (set() if kernel == NO_KERNEL else {"n_components"})
+        by_run = cell.groupby("run")[sorted(columns & set(cell))].nunique()
+        if (by_run > 1).any(axis=None):
+            unlike.append((str(dataset), str(kernel)))
+    return unlike
 
 
 def has_columns(table: pd.DataFrame, *columns: str) -> bool:

@@ -30,9 +30,12 @@ def decided(records: Records) -> Decided:
     return [(claim, claim.decide(records)) for claim in CLAIMS]
 
 
-def write_claims(decisions: Decided, stem: Path, decided_by: list[str]) -> None:
-    """Write ``stem`` as .html and .json; each appears whole. ``decided_by`` names what was run."""
-    write_text(stem.parent / f"{stem.name}.html", claims_html(decisions, decided_by))
+def write_claims(decisions: Decided, stem: Path, decided_by: list[str], folder: Path) -> None:
+    """Write ``stem`` as .html and .json; each appears whole.
+
+    ``decided_by`` names what was run, and ``folder`` is that of its merged tables.
+    """
+    write_text(stem.parent / f"{stem.name}.html", claims_html(decisions, decided_by, folder))
     write_text(stem.parent / f"{stem.name}.json", claims_json(decisions))
 
 
@@ -55,9 +58,11 @@ def claims_json(decisions: Decided) -> str:
     )
 
 
-def claims_html(decisions: Decided, decided_by: list[str]) -> str:
+def claims_html(decisions: Decided, decided_by: list[str], folder: Path) -> str:
     """Return one self-contained page."""
     counts = Counter(result.decision for _, result in decisions)
     numbers = ", ".join(f"{counts[decision]} {decision}" for decision in Decision)
     counted = f"{len(decisions)} claims: {numbers}"
-    return render("claims.html.j2", decided=decisions, counts=counted, decided_by=", ".join(decided_by))
+    return render(
+        "claims.html.j2", decided=decisions, counts=counted, decided_by=", ".join(decided_by), folder=folder.as_posix()
+    )

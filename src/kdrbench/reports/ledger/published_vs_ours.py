@@ -103,16 +103,25 @@ def comparison_html(comparisons: list[Comparison]) -> str:
     """Return the list as one self-contained page."""
     return render(
         "published_vs_ours.html.j2",
-        comparisons=comparisons,
+        groups=list(_by_table(comparisons)),
         shares=list(shares(comparisons)),
         unexplained=unexplained(comparisons),
         rules=(VERDICT_RULES, EFFECT_RULES),
         labels_of=labels_of,
-        paper=paper_label,
         metrics=METRIC_TITLES,
-        place=place_label,
         interval=interval_text,
     )
+
+
+def _by_table(comparisons: list[Comparison]) -> Iterator[tuple[str, list[Comparison], list[Comparison]]]:
+    """Yield each printed table in words, its lines that have runs, and those for which nothing was run."""
+    tables: dict[tuple[str, str, str], list[Comparison]] = {}
+    for one in comparisons:
+        tables.setdefault((one.paper, one.table, one.setting), []).append(one)
+    for (paper, table, setting), lines in tables.items():
+        title = f"{paper_label(paper)}, {place_label(table)}, {setting}"
+        absent = [one for one in lines if one.ours in ("", Verdict.NOT_RUN)]
+        yield title, [one for one in lines if one not in absent], absent
 
 
 def comparison_csv(comparisons: Iterable[Comparison]) -> str:

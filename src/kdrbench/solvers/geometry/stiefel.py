@@ -70,9 +70,9 @@ def eigenvalues_settled(eigenvalues: FloatArray, previous: FloatArray, tolerance
 def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
     """Return the ``count`` largest eigenvalues, descending, and their orthonormal eigenvectors.
 
-    Signs are fixed (the entry of largest magnitude of each vector is positive). Where eigenvalue ``count`` ties with
-    the next one, as all those beyond the rank of Gamma do in Phi_0, any vectors of the tied space would do: those are
-    taken that have most weight on the first axes. So the subspace does not depend on rounding.
+    Signs are fixed (:func:`with_fixed_signs`). Where eigenvalues tie, as all those beyond the rank of Gamma do in
+    Phi_0, any orthonormal vectors of the tied space would do: those are taken that have most weight on the first axes,
+    the heaviest first. So neither the subspace nor its columns depend on rounding, or on the library's routine.
 
     Raises ``InputError`` for a matrix with NaN or infinite values.
     """
@@ -91,7 +91,7 @@ def leading_eigenvectors(matrix: FloatArray, count: int) -> tuple[FloatArray, Fl
     if lost or (count < size and values[-count] - values[-count - 1] <= _TIE * norm):
         return _untied(*np.linalg.eigh(matrix), count, _TIE * norm)
     values, vectors = values[::-1][:count], vectors[:, ::-1][:, :count]
-    return values.copy(), with_fixed_signs(vectors)
+    return values.copy(), with_fixed_signs(_untied_within(values, vectors, _TIE * norm))
 
 
 def _of_low_rank(matrix: FloatArray, count: int, tie: float) -> tuple[FloatArray, FloatArray] | None:
@@ -119,7 +119,8 @@ def _of_low_rank(matrix: FloatArray, count: int, tie: float) -> tuple[FloatArray
         null = _null_vectors(basis, missing)
     except ArpackError:
         return None
-    vectors = np.hstack([basis[:, above][:, ::-1], null])
+    largest = _untied_within(values[above][::-1], basis[:, above][:, ::-1], tie)
+    vectors = np.hstack([largest, null])
     return np.concatenate([values[above][::-1], np.zeros(missing)]), with_fixed_signs(vectors)
 
 
@@ -166,15 +167,32 @@ def _by_lanczos(matrix: FloatArray, count: int, norm: float) -> tuple[FloatArray
 def _untied(values: FloatArray, vectors: FloatArray, count: int, tie: float) -> tuple[FloatArray, FloatArray]:
     """Return the ``count`` largest eigenpairs, descending, of all ascending ones; those that tie are fixed."""
     cluster = np.flatnonzero(np.abs(values - values[-count]) <= tie)
-    basis = vectors[:, cluster]
     # Eigenvalues above the cluster; the remaining ones are taken from the cluster.
     above = len(values) - 1 - int(cluster[-1])
-    weights = 1.0 / np.arange(1.0, len(values) + 1)
-    weighted = basis.T @ (weights[:, None] * basis)
-    last = (len(cluster) - (count - above), len(cluster) - 1)
-    fixed = basis @ scipy.linalg.eigh(0.5 * (weighted + weighted.T), subset_by_index=last)[1]
-    chosen = np.hstack([vectors[:, len(values) - above :][:, ::-1], fixed[:, ::-1]])
+    largest = _untied_within(values[::-1][:above], vectors[:, ::-1][:, :above], tie)
+    chosen = np.hstack([largest, _heaviest_on_first_axes(vectors[:, cluster], count - above)])
     return values[::-1][:count].copy(), with_fixed_signs(chosen)
+
+
+def _untied_within(values: FloatArray, vectors: FloatArray, tie: float) -> FloatArray:
+    """Return the columns, those of eigenvalues that tie (descending ``values``) in the order of their weight."""
+    apart = np.flatnonzero(values[:-1] - values[1:] > tie) + 1
+    if len(apart) + 1 >= len(values):
+        return vectors
+    spaces = np.split(vectors, apart, axis=1)
+    return np.hstack([_heaviest_on_first_axes(one, one.shape[1]) if one.shape[1] > 1 else one for one in spaces])
+
+
+def _heaviest_on_first_axes(basis: FloatArray, count: int) -> FloatArray:
+    """Return ``count`` orthonormal columns of the basis's span: leading eigenvectors of diag(1, 1/2, 1/3, ...) in it.
+
+    They depend on the span alone, since so does the projector that belongs to it.
+    """
+    weights = 1.0 / np.arange(1.0, len(basis) + 1)
+    weighted = basis.T @ (weights[:, None] * basis)
+    last = (basis.shape[1] - count, basis.shape[1] - 1)
+    rotation: FloatArray = scipy.linalg.eigh(0.5 * (weighted + weighted.T), subset_by_index=last)[1]
+    return basis @ rotation[:, ::-1]
 
 
 def orthonormalised(columns: FloatArray) -> FloatArray:
@@ -186,8 +204,9 @@ def orthonormalised(columns: FloatArray) -> FloatArray:
 
 
 def with_fixed_signs(columns: FloatArray) -> FloatArray:
-    """Return the columns, each with its entry of largest magnitude positive."""
-    places = np.abs(columns).argmax(axis=0)
+    """Return the columns, each with its entry of largest magnitude positive; the first of those of equal magnitude."""
+    sizes = np.abs(columns)
+    places = (sizes >= (1.0 - _TIE) * sizes.max(axis=0)).argmax(axis=0)
     signs = np.where(columns[places, np.arange(columns.shape[1])] < 0, -1.0, 1.0)
     return np.ascontiguousarray(columns * signs)
 

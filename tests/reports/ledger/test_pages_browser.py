@@ -1,0 +1,57 @@
+"""Wide tables in a real browser: a desk of 1300 pixels shows every column, a narrow window scrolls the table alone."""
+
+import pytest
+
+from kdrbench.reports.ledger.published_vs_ours import compare, comparison_html
+from kdrbench.reports.tables.html import render_html
+from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
+from support.browser_tab import DESK, NEEDS_BROWSER, Tab
+from support.claim_rows import CONFIG, cells, records
+from support.configs import whole_config
+
+pytestmark = NEEDS_BROWSER
+NARROW = {"width": 800, "height": 700}
+# The page's own width, and how many tables are wider than the box in which they scroll.
+PAGE = "document.documentElement.scrollWidth"
+WIDER = "[...document.querySelectorAll('.wide')].filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+
+
+def page_of_tests():
+    rows = [
+        row | {"experiment": "table4_supervised_with_a_long_name"}
+        for method in ("ism", "ism_converged", "stiefel_cayley", "grassmann_trust_region")
+        for row in cells(
+            "four", method, cost=lambda data, kernel, fold, m=method: -123456.78 * (1 + 1e-3 * len(m) + fold)
+        )
+    ]
+    return render_html(paired_table(paired_tests(records(*rows, config=CONFIG).runs)))
+
+
+def page_of_ledger():
+    config = whole_config()
+    rows = [row | {"experiment": "table4_supervised"} for name in ("ism", "dg", "sm") for row in cells("four", name)]
+    return comparison_html(compare({"ikdr": records(*rows).runs}, config))
+
+
+@pytest.fixture(scope="module", params=[page_of_tests, page_of_ledger], ids=["paired tests", "published and ours"])
+def address(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("pages") / "page.html"
+    path.write_text(request.param(), encoding="utf-8")
+    return f"file://{path}"
+
+
+def test_a_desk_shows_every_column(browser, address):
+    opened = Tab(browser, address, DESK, ready="table")
+    assert opened.tab.evaluate(PAGE) <= DESK["width"]
+    assert opened.tab.evaluate(WIDER) == 0
+    assert opened.faults == []
+    opened.tab.close()
+
+
+def test_a_narrow_window_scrolls_tables_and_not_the_page(browser, address):
+    opened = Tab(browser, address, NARROW, ready="table")
+    assert opened.tab.evaluate(PAGE) <= NARROW["width"]
+    # The last column can be reached by the keyboard.
+    boxes = opened.tab.locator(".wide[tabindex='0']")
+    assert boxes.count() == opened.tab.locator(".wide").count() > 0
+    opened.tab.close()
