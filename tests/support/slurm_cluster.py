@@ -3,12 +3,13 @@
 import getpass
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "sacct", "scancel", "scontrol", "sinfo")
 # Where Debian puts daemons, which a user's PATH may leave out.
@@ -98,14 +99,20 @@ class SlurmCluster:
         self._await("the node is idle", lambda: self.node_state() == "idle")
 
     def kill_node(self):
-        """Let the node go down as by a loss of power: its daemon and what it runs are gone at once."""
+        """Let the node go down as by a loss of power: its daemon and all that it runs are gone at once."""
         daemon = self._daemons.pop("slurmd")
-        jobs = [int(line.split()[0]) for line in self.command("scontrol", "listpids").splitlines()[1:]]
-        for process in [daemon.pid, *jobs]:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        steps = [one for one in psutil.process_iter(["name"]) if one.info["name"] == "slurmstepd" and self._holds(one)]
+        for process in [psutil.Process(daemon.pid), *steps, *(job for step in steps for job in step.children(True))]:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         daemon.wait()
         self.command("scontrol", "update", f"NodeName={self.host}", "State=DOWN", "Reason=test")
+
+    def _holds(self, process):
+        """Return whether a process has a file of this cluster open."""
+        with suppress(psutil.Error):
+            return any(Path(one.path).is_relative_to(self.folder) for one in process.open_files())
+        return False
 
     @property
     def environment(self):
