@@ -6,7 +6,6 @@ starts again goes on from here, and publishes the rows that exist without runnin
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -18,9 +17,9 @@ from typing import Any, Generic
 
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.record import AnyRecord, append_records, read_records, write_records
 from kdrbench.bench.run_files import RunFiles, read_checkpoint
+from kdrbench.bench.workspace_lock import workspace_lock
 from kdrbench.files import write_text
 from kdrbench.status import Status
 
@@ -129,23 +128,6 @@ def _usable(record: AnyRecord, limits: Limits, timed: bool) -> bool:
     column = _AT_A_LIMIT.get(Status(record.status))
     today = {"time_limit_s": limits.time_s, "memory_limit_mib": limits.memory_mib}
     return column is None or getattr(made, column) == today[column]
-
-
-@contextmanager
-def workspace_lock(lock: Path, folder: Path) -> Iterator[None]:
-    """Hold ``lock``, and with it the folder, for this process alone.
-
-    Raises ``SupervisionError`` when another process holds it.
-    """
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w", encoding="ascii") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SupervisionError(
-                f"another process works on {folder}; wait until it has ended, or end it, and start again"
-            ) from None
-        yield
 
 
 def _drop_unfinished_line(path: Path) -> None:
