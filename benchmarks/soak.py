@@ -1,4 +1,4 @@
-"""A grid of many tiny runs through Snakemake, with kills all the while: does anything grow, is anything lost?
+"""A grid of many tiny runs through Snakemake, with kills all the while: what grows, and what is lost.
 
 A solver that returns its start is run on redrawn folds of Wine. Every so often one process is killed: Snakemake, all
 that it started, a job, or a run; the workflow is started again whenever it has ended. Printed are the kills, rows lost
@@ -11,7 +11,6 @@ and doubled, processes left behind, and, for each tenth of the time, the seconds
 import argparse
 import json
 import os
-import random
 import signal
 import statistics
 import subprocess
@@ -20,9 +19,11 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import yaml
 
@@ -36,7 +37,7 @@ def main() -> None:
     """Soak and print; exit with 1 if anything was lost, doubled or left behind."""
     asked = arguments()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        soak = Soak(Path(name), asked.runs, asked.cores, random.Random(asked.seed))
+        soak = Soak(Path(name), asked.runs, asked.cores, np.random.default_rng(asked.seed))
         soak.run(asked.kill_every_s, 60.0 * asked.for_min)
         faults = soak.report()
     sys.exit(1 if faults else 0)
@@ -60,7 +61,7 @@ class Soak:
     folder: Path
     n_runs: int
     cores: int
-    rng: random.Random
+    rng: np.random.Generator
     kills: Counter[str] = field(default_factory=Counter)
     memory: list[tuple[float, float]] = field(default_factory=list)
     starts: int = 0
@@ -120,8 +121,8 @@ class Soak:
         victims = {"Snakemake": [psutil.Process(scheduler)], "Snakemake and all below": below}
         for kind in ("job", "run"):
             if of_kind := [one for one, its_kind in kinds.items() if its_kind == kind]:
-                victims[kind] = [self.rng.choice(of_kind)]
-        what = self.rng.choice(list(victims))
+                victims[kind] = [of_kind[self.rng.integers(len(of_kind))]]
+        what = str(self.rng.choice(list(victims)))
         for process in [*victims[what], *(victims["Snakemake"] if "all" in what else [])]:
             try:
                 process.send_signal(signal.SIGKILL)
@@ -174,7 +175,7 @@ def kind_of(process: psutil.Process) -> str:
 def tenths(values: list[float], of: Any) -> list[float]:
     """Return a number of each tenth of the values, in their order."""
     ends = [round(place * len(values) / TENTHS) for place in range(TENTHS + 1)]
-    return [of(values[first:last]) for first, last in zip(ends, ends[1:], strict=False) if last > first]
+    return [of(values[first:last]) for first, last in pairwise(ends) if last > first]
 
 
 def overlay(n_runs: int) -> dict[str, Any]:

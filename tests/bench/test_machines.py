@@ -4,16 +4,21 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from kdrbench.bench.workspace_lock import Holder, locks_reach
+from kdrbench.bench.isolation.supervisor import SupervisionError
+from kdrbench.bench.job import run_job
+from kdrbench.bench.publish import publish
+from kdrbench.bench.workspace_lock import Holder, locks_reach, workspace_lock
 from support.machines import ENDED, RUNS, WAITS, batch_in, can_be_made, machine
-from support.one_batch import files_in
-from support.tiny_stage import TinyRecord
+from support.one_batch import alone, context_of, files_in
+from support.tiny_stage import DATA, HALVES, TinyRecord, TinyStage, tiny_batch
 
 needs_namespaces = pytest.mark.skipif(
     not can_be_made(), reason="SKIPPED LOUDLY: no namespaces for this user: unshare --uts --pid --mount needs root"
@@ -37,6 +42,16 @@ def mounts(tmp_path):
         subprocess.run(["umount", "--lazy", view], check=True)
 
 
+@pytest.fixture
+def shared():
+    """A folder that other users can reach: those of pytest are their maker's alone."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        folder = Path(name) / "results"
+        folder.mkdir()
+        yield folder
+
+
 def ends(*processes):
     """Return what each prints until it ends."""
     found = []
@@ -50,11 +65,8 @@ def ends(*processes):
 def assert_each_run_once(folder):
     assert Counter((folder / "notes").read_text().split()) == dict.fromkeys(map(str, RUNS), 1)
     rows = files_in(folder).workspace(batch_in(folder), TinyRecord).records()
-    assert Counter((row.run, row.half) for row in rows) == {(run, half): 1 for run in RUNS for half in HALVES}
+    assert Counter((row.run, row.half) for row in rows) == {(run, half): 1 for run in RUNS for (half,) in HALVES}
     assert (folder / "rows.jsonl").read_text().count("\n") == len(rows)
-
-
-HALVES = ("first", "second")
 
 
 @needs_namespaces
@@ -121,14 +133,47 @@ def test_where_locks_do_not_tell_the_user_is_told_which_machine_to_look_at(mount
     assert out.strip().endswith(ENDED)
 
 
+@pytest.mark.attack("sharing: rows of another job")
+def test_rows_that_another_job_works_on_are_not_written(tmp_path):
+    files, batch, calls = files_in(tmp_path), tiny_batch(runs=[0]), []
+    workspace = files.workspace(batch, TinyRecord)
+    with ExitStack() as other:
+
+        def calibrate():
+            calls.append(len(calls))
+            if len(calls) == 2:
+                # The runs have ended; their lock is free, and another job takes it.
+                other.enter_context(workspace_lock(workspace.lock, workspace.folder))
+            return 0.02
+
+        run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(calibrate=calibrate), files)
+    assert len(calls) == 2
+    assert [row.provenance.calibration_after_s for row in workspace.records()] == [None, None]
+
+
+@pytest.mark.attack("sharing: one job twice")
+def test_a_job_is_made_by_one_process_until_its_files_are_published(tmp_path, monkeypatch):
+    files, batch = files_in(tmp_path), tiny_batch(runs=[0])
+
+    def make():
+        run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(), files)
+
+    def meanwhile(*words):
+        with pytest.raises(
+            SupervisionError, match=rf"another process works on .*rows.jsonl; .* process {os.getpid()} on"
+        ):
+            make()
+        return publish(*words)
+
+    monkeypatch.setattr("kdrbench.bench.job.publish", meanwhile)
+    make()
+    assert files.records.read_text().count("\n") == 2
+
+
 @needs_namespaces
 @pytest.mark.attack("sharing: a folder of another user")
-def test_a_second_user_without_permission_gets_a_sentence_and_changes_nothing(tmp_path):
-    # Folders of pytest are their maker's alone.
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    shared = tmp_path / "results"
-    shared.mkdir()
+def test_a_second_user_without_permission_gets_a_sentence_and_changes_nothing(shared):
+    shared.chmod(0o755)
     ends(machine("north", shared, shared / "notes"))
     before = {path: path.stat().st_mtime_ns for path in shared.rglob("*") if path.is_file()}
     (out,) = ends(machine("south", shared, shared / "notes", "no", user=65534))
@@ -138,12 +183,8 @@ def test_a_second_user_without_permission_gets_a_sentence_and_changes_nothing(tm
 
 
 @needs_namespaces
-def test_users_of_one_group_share_a_folder(tmp_path):
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    shared = tmp_path / "results"
-    shared.mkdir()
-    os.chmod(shared, 0o777)
+def test_users_of_one_group_share_a_folder(shared):
+    shared.chmod(0o777)
     old = os.umask(0)
     try:
         outs = ends(*(machine(f"m{user}", shared, shared / "notes", user=user) for user in (65534, 65533)))

@@ -25,6 +25,7 @@ case " {refused} " in *" $number "*|*" all "*)
 exec {sbatch} "$@"
 """
 
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     with SlurmCluster(tmp_path_factory.mktemp("slurm") / "cluster", settings=PREEMPTION) as cluster:

@@ -160,8 +160,12 @@ def _mount_of(folder: Path, mounts: str) -> tuple[str, set[str]]:
 
 
 def _owner(path: Path) -> str:
-    there = next(one for one in (path, *path.parents) if one.exists())
-    try:
-        return there.owner()
-    except KeyError:
-        return f"user {there.stat().st_uid}"
+    """Return who owns a path, or the nearest folder above that can be looked at."""
+    for place in (path, *path.parents):
+        try:
+            return place.owner()
+        except KeyError:
+            return f"user {place.stat().st_uid}"
+        except OSError:
+            continue
+    return "another user"
