@@ -25,7 +25,7 @@ _WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 _KEPT = {name: {"nolock", "local_lock=all", "local_lock=flock"} for name in ("nfs", "nfs4")}
 _KEPT |= {name: {"nobrl"} for name in ("cifs", "smb3")}
 _SHARED = {"lustre": {"flock"}}
-# Of these nobody can tell by the mount.
+# The mount of these does not say it.
 _UNKNOWN = ("fuse", "9p", "afs", "beegfs", "virtiofs")
 
 
@@ -44,7 +44,7 @@ class Holder:
 
     @classmethod
     def read(cls, mark: Path) -> Holder | None:
-        """Return whom a mark names; ``None`` where it names nobody, or is not there."""
+        """Return whom a mark names; ``None`` where it names no process, or is not there."""
         try:
             process, machine, boot = mark.read_text(encoding="utf-8").split("\n")
             return cls(int(process), machine, boot)
