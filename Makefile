@@ -7,7 +7,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test lint types unit attack docs sbom test-oldest test-processors compare-processors picture pictures rulegraph bench lock lock-oldest lock-sbom clean
+.PHONY: demo test lint types unit attack soak docs sbom test-oldest test-processors compare-processors picture pictures rulegraph bench lock lock-oldest lock-sbom clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -32,6 +32,11 @@ ATTACK_ROUNDS ?= 5
 ATTACK_SEED ?= $(shell od -An -N3 -tu4 /dev/urandom)
 attack: $(READY)
 	OMP_NUM_THREADS=1 pytest -n 4 --dist loadscope -m attack --attack-rounds $(ATTACK_ROUNDS) --attack-seed $(ATTACK_SEED)
+
+# 20,000 tiny runs, something killed every 30 s for half an hour; then how merging grows up to 200,000 rows.
+soak: $(READY)
+	python benchmarks/soak.py
+	python benchmarks/scale.py
 
 # The pages, and the examples in them, which are run. A page, link or formula that does not come out is an error.
 docs: $(READY)

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.bench.record import append_records
-from kdrbench.bench.workspace import workspace_lock
+from kdrbench.bench.workspace_lock import workspace_lock
 from kdrbench.cli import main
 from kdrbench.stages.config import load_grid
 from support.tiny_stage import tiny_record

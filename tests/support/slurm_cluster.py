@@ -6,9 +6,12 @@ import shutil
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
+import psutil
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "sacct", "scancel", "scontrol", "sinfo")
 # Where Debian puts daemons, which a user's PATH may leave out.
 SEARCHED = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 CORES = 4
@@ -34,17 +37,19 @@ SlurmdParameters=config_overrides
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
 MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SchedulerParameters=bf_interval=1,sched_interval=1
 ReturnToService=2
-MinJobAge=300
 KillWait=2
 OverTimeLimit=0
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory={memory_mib} State=UNKNOWN
 PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE DefaultTime=10 State=UP
+"""
+# As Slurm has it where nobody says anything else.
+WITHOUT_ACCOUNTS = """
+AccountingStorageType=accounting_storage/none
 """
 
 
@@ -54,27 +59,60 @@ def missing_programs():
 
 
 class SlurmCluster:
-    """Runs while it is entered; ``environment`` makes its commands the ones that a shell finds."""
+    """Runs while it is entered; ``environment`` makes its commands the ones that a shell finds.
 
-    def __init__(self, folder: Path):
-        self.folder, self._daemons = folder, []
+    ``accounts`` is what keeps its accounts, made of this folder and of what starts a daemon; without it Slurm keeps
+    none. ``settings`` are further lines of its configuration.
+    """
+
+    def __init__(self, folder: Path, accounts=None, settings=""):
+        self.folder, self._daemons = folder, {}
+        self._accounts = accounts and accounts(folder, self._start)
+        self._settings = settings
         self.host = socket.gethostname().split(".")[0]
 
     def __enter__(self):
         for name in ("state", "spool", "bin"):
             (self.folder / name).mkdir(parents=True)
-        self._configure()
-        self._start_munge()
-        self._start("slurmctld", "-D", "-c", "-f", str(self.folder / "slurm.conf"))
-        self._start("slurmd", "-D", "-c", "-N", self.host, "-f", str(self.folder / "slurm.conf"))
-        self._await("the node is idle", lambda: self.node_state() == "idle")
+        try:
+            self._configure()
+            self._start_munge()
+            if self._accounts:
+                self._accounts.begin()
+                self.command("sacctmgr", "--immediate", "add", "cluster", "kdrbench")
+            self._start("slurmctld", "-D", "-c", "-f", str(self.folder / "slurm.conf"))
+            self.start_node()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *error):
         # The node first: it tells the controller; munge last, for both speak through it.
-        for daemon in reversed(self._daemons):
+        for daemon in reversed(self._daemons.values()):
             daemon.terminate()
             daemon.wait(timeout=30)
+
+    def start_node(self):
+        """Start the daemon of the node and wait until it takes jobs."""
+        self._start("slurmd", "-D", "-c", "-N", self.host, "-f", str(self.folder / "slurm.conf"))
+        self._await("the node is idle", lambda: self.node_state() == "idle")
+
+    def kill_node(self):
+        """Let the node go down as by a loss of power: its daemon and all that it runs are gone at once."""
+        daemon = self._daemons.pop("slurmd")
+        steps = [one for one in psutil.process_iter(["name"]) if one.info["name"] == "slurmstepd" and self._holds(one)]
+        for process in [psutil.Process(daemon.pid), *steps, *(job for step in steps for job in step.children(True))]:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        daemon.wait()
+        self.command("scontrol", "update", f"NodeName={self.host}", "State=DOWN", "Reason=test")
+
+    def _holds(self, process):
+        """Return whether a process has a file of this cluster open."""
+        with suppress(psutil.Error):
+            return any(Path(one.path).is_relative_to(self.folder) for one in process.open_files())
+        return False
 
     @property
     def environment(self):
@@ -112,9 +150,10 @@ class SlurmCluster:
             cores=CORES,
             memory_mib=pages * page // 2**20 - 256,
         )
-        (self.folder / "slurm.conf").write_text(text)
+        text += self._accounts.of_the_controller if self._accounts else WITHOUT_ACCOUNTS
+        (self.folder / "slurm.conf").write_text(text + self._settings)
         # The executor hides SLURM_* from the jobs it submits, the path of the configuration too.
-        for name in PROGRAMS:
+        for name in (*PROGRAMS, *(("sacctmgr", "slurmdbd") if self._accounts else ())):
             wrapper = self.folder / "bin" / name
             program = shutil.which(name, path=SEARCHED)
             wrapper.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {program} "$@"\n')
@@ -127,18 +166,21 @@ class SlurmCluster:
         files = {"key-file": key} | {f"{kind}-file": self.folder / f"munge.{kind}" for kind in ("log", "pid", "seed")}
         options = [f"--{name}={path}" for name, path in files.items()]
         # Forced, for a test's folder may lie below one that others may write to.
-        self._start("munged", "--foreground", "--force", f"--socket={self.folder}/munge.socket", *options)
-        self._await("munge answers", (self.folder / "munge.socket").exists)
+        socket_ = self.folder / "munge.socket"
+        self._start("munged", "--foreground", "--force", f"--socket={socket_}", *options, answers=socket_.exists)
 
-    def _start(self, name, *options):
+    def _start(self, name, *options, answers=lambda: True):
         program = shutil.which(name, path=SEARCHED)
+        environment = os.environ | {"SLURM_CONF": str(self.folder / "slurm.conf")}
         with (self.folder / f"{name}.out").open("w") as out:
-            self._daemons.append(subprocess.Popen([program, *options], stdout=out, stderr=subprocess.STDOUT))
+            process = subprocess.Popen([program, *options], stdout=out, stderr=subprocess.STDOUT, env=environment)
+        self._daemons[name] = process
+        self._await(f"{name} answers", answers)
 
     def _await(self, what, reached):
         until = time.monotonic() + UP_WITHIN_S
         while not reached():
-            if time.monotonic() > until or any(daemon.poll() is not None for daemon in self._daemons):
+            if time.monotonic() > until or any(daemon.poll() is not None for daemon in self._daemons.values()):
                 logs = "\n".join(f"== {path.name}\n{path.read_text()[-2000:]}" for path in self.folder.glob("*.out"))
                 raise RuntimeError(f"Slurm did not come up: {what} was not reached\n{logs}")
             time.sleep(0.1)

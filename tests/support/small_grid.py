@@ -56,7 +56,7 @@ class Workflow:
         self.folder, self.words = folder, words
         folder.mkdir(exist_ok=True)
         self.environment = os.environ | {
-            "PYTHONPATH": str(ROOT / "tests"),
+            "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}",
             "XDG_CACHE_HOME": str(folder / "cache"),
             "GRANDCHILD_NOTE": str(folder / "grandchild"),
         }

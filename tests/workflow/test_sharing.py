@@ -69,6 +69,7 @@ def test_one_job_makes_all_and_an_edited_solver_reruns_its_own_batch_alone(workf
     assert "out of date" not in status(workflow)
 
 
+@pytest.mark.attack("sharing: a job that fails")
 def test_a_job_that_fails_keeps_the_old_rows_and_is_run_again(workflow):
     before = lines(workflow)
     failing = grid("ism", "mine", "ended")
@@ -82,6 +83,7 @@ def test_a_job_that_fails_keeps_the_old_rows_and_is_run_again(workflow):
     assert workflow.planned(*ROWS, **grid("ism", "mine")) == {}
 
 
+@pytest.mark.attack("sharing: a deleted file")
 def test_a_deleted_file_is_published_again_and_forgotten_runs_are_made_again(workflow):
     before = lines(workflow)
     (path,) = workflow.record_files()

@@ -11,6 +11,7 @@ from support.small_grid import ROWS, STATUS
 pytestmark = [pytest.mark.workflow, needs_slurm]
 
 
+@pytest.mark.attack("slurm: time-out")
 def test_a_job_that_slurm_ends_leaves_no_row_and_is_run_again(cluster, through_slurm):
     before = cluster.jobs()
     # A run may take ten minutes, but Slurm grants one.
@@ -24,6 +25,7 @@ def test_a_job_that_slurm_ends_leaves_no_row_and_is_run_again(cluster, through_s
     assert statuses(through_slurm) == {"Sleeps": ["time_limit"] * 2}
 
 
+@pytest.mark.attack("slurm: node drained")
 def test_jobs_wait_for_a_drained_node_no_more_of_them_than_the_cap(cluster, through_slurm):
     before = cluster.jobs()
     cluster.command("scontrol", "update", f"NodeName={cluster.host}", "State=DRAIN", "Reason=test")
@@ -44,6 +46,7 @@ def test_jobs_wait_for_a_drained_node_no_more_of_them_than_the_cap(cluster, thro
     assert statuses(through_slurm) == {name: [STATUS[name]] * 2 for name in ("ism", "Raises")}
 
 
+@pytest.mark.attack("slurm: workflow cancelled")
 def test_cancelling_the_workflow_cancels_its_jobs(cluster, through_slurm):
     before = cluster.jobs()
     running = through_slurm.start(**of_solvers("Sleeps", **FAR))

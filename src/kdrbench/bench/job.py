@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import resource
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack, closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ import click
 from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.bench.execute_batch import BatchAtWork, Data, at_work
 from kdrbench.bench.isolation.keeper import Keeper
-from kdrbench.bench.isolation.supervisor import Supervisor
+from kdrbench.bench.isolation.supervisor import SupervisionError, Supervisor
 from kdrbench.bench.provenance import software_and_machine
 from kdrbench.bench.publish import JobFiles, publish
 from kdrbench.bench.record import Record
@@ -24,6 +24,7 @@ from kdrbench.bench.rows import RowMaker
 from kdrbench.bench.stage import RunContext, Stage
 from kdrbench.bench.turns import Turns, groups_of, take_turns
 from kdrbench.bench.workspace import Workspace
+from kdrbench.bench.workspace_lock import workspace_lock
 from kdrbench.datasets import Dataset
 
 # Seconds after which the cores are calibrated again between two runs.
@@ -46,18 +47,22 @@ class _Calibrations:
         """Note a run that has its rows."""
         self._stretch.setdefault(workspace, set()).add(run)
 
-    def end_if_long(self) -> None:
+    def end_if_long(self, held: Collection[Workspace[Any]]) -> None:
         """End the stretch where it began some seconds ago."""
         if time.monotonic() >= self._at + CALIBRATE_EVERY_S:
-            self.end()
+            self.end(held)
 
-    def end(self) -> None:
-        """Calibrate, and write the time to the rows of the stretch that ends here."""
+    def end(self, held: Collection[Workspace[Any]] = ()) -> None:
+        """Calibrate, and write the time to the rows of the stretch that ends here; the locks of ``held`` are ours."""
         if not self._stretch:
             return
         self._calibrate()
         for workspace, runs in self._stretch.items():
-            workspace.replace([self._completed(record, runs) for record in workspace.records()])
+            # Rows that another job has begun to add to are its own: these keep their first calibration alone.
+            with suppress(SupervisionError):
+                lock = nullcontext() if workspace in held else workspace_lock(workspace.lock, workspace.folder)
+                with lock:
+                    workspace.replace([self._completed(record, runs) for record in workspace.records()])
         self._stretch.clear()
 
     def _completed(self, record: Record, runs: set[int]) -> Record:
@@ -77,11 +82,14 @@ def run_job(
 
     Errors of the bench itself (missing package, wrong data, bad specification) leave no row: only a method's own
     failure is data. The first of them is raised when the other batches have been run; their rows stay in the workspace.
+
+    Raises ``SupervisionError`` when another process makes this job, on this machine or another.
     """
     began = time.monotonic()
-    with closing(_Latest(load, stage.withholds)) as data:
+    lock = workspace_lock(files.workspaces / f"{bundle.path}.job.lock", files.records)
+    with lock, closing(_Latest(load, stage.withholds)) as data:
         n_made = _run_all(stage, bundle, data, context, files)
-    records = publish(bundle, files, stage.record)
+        records = publish(bundle, files, stage.record)
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
     click.echo(_summary(began, n_made, len(records)))
@@ -152,7 +160,7 @@ class _Job:
                     self._note_fault(make_rows.batch, error)
             for number in group[0].batch.runs:
                 take_turns(self._make(work, number) for work in works if number in work.missing)
-                self.calibrations.end_if_long()
+                self.calibrations.end_if_long({work.workspace for work in works})
 
     def _make(self, work: BatchAtWork, number: int) -> Turns[None]:
         try:

@@ -23,6 +23,7 @@ _LOCKS = Path("/proc/locks")
 # Major and minor number of a device, and an inode on it.
 _Place = tuple[int, int, int]
 _NOWHERE = (0, 0, 0)
+_Axes = tuple[Any, ...]
 _ENVIRONMENT = Path(__file__).resolve().parents[3] / "envs" / "run.yaml"
 
 
@@ -75,7 +76,7 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
     for bundle in grid.bundles():
         record = grid.stage(bundle.experiment).record
         files = JobFiles.of(results, bundle.path)
-        published = _rows(files.records, record)
+        published = _by_axes(_rows(files.records, record))
         for batch in bundle.batches:
             workspace = files.workspace(batch, record)
             progress[batch.path] = _progress(batch, grid.estimated_s(batch), workspace, published, locks)
@@ -86,11 +87,11 @@ def _progress(
     batch: Batch,
     estimated_s: float,
     workspace: Workspace[Any],
-    published: list[Record],
+    published: Mapping[_Axes, Sequence[Record]],
     locks: Mapping[_Place, int],
 ) -> BatchProgress:
     # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
-    looks = [_ended(batch, _rows(workspace.rows, workspace.record)), _ended(batch, published)]
+    looks = [_ended(batch, rows) for rows in (_by_axes(_rows(workspace.rows, workspace.record)), published)]
     # Without rows there is nothing current either.
     ended, current = max(looks, key=lambda one: (one[1] and bool(one[0]), len(one[0])))
     running = None
@@ -101,10 +102,18 @@ def _progress(
     return BatchProgress(batch, estimated_s, ended, running, outdated=not current)
 
 
-def _ended(batch: Batch, rows: Sequence[Record]) -> tuple[tuple[Record, ...], bool]:
+def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
+    """Return rows by their axes: a job's file holds those of all its batches."""
+    found: dict[_Axes, list[Record]] = {}
+    for row in rows:
+        found.setdefault(row.axes, []).append(row)
+    return found
+
+
+def _ended(batch: Batch, rows: Mapping[_Axes, Sequence[Record]]) -> tuple[tuple[Record, ...], bool]:
     """Return the batch's rows among these, and whether none was made with other code or packages."""
-    axes = set(batch.axes)
-    of_batch = [row for row in rows if row.axes in axes and row.provenance.definition_sha256 == batch.definition_sha256]
+    of_axes = [row for axes in batch.axes for row in rows.get(axes, ())]
+    of_batch = [row for row in of_axes if row.provenance.definition_sha256 == batch.definition_sha256]
     hashes = {batch.sha256}
     if _ENVIRONMENT.exists():
         # Where the jobs ran in conda's environment, its file represents the packages.

@@ -9,7 +9,6 @@ with the trace and the arrays that its run left.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -21,9 +20,9 @@ from typing import Any, Generic
 
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.record import AnyRecord, append_records, read_records, read_undamaged, write_records
 from kdrbench.bench.run_files import RunFiles, kept_checkpoint
+from kdrbench.bench.workspace_lock import workspace_lock
 from kdrbench.files import set_aside, write_text
 from kdrbench.status import Status
 
@@ -180,25 +179,6 @@ def _usable(record: AnyRecord, limits: Limits, timed: bool) -> bool:
     column = _AT_A_LIMIT.get(Status(record.status))
     today = {"time_limit_s": limits.time_s, "memory_limit_mib": limits.memory_mib}
     return column is None or getattr(made, column) == today[column]
-
-
-@contextmanager
-def workspace_lock(lock: Path, folder: Path) -> Iterator[None]:
-    """Hold ``lock``, and with it the folder, for this process alone.
-
-    Raises ``SupervisionError`` when another process holds it.
-    """
-    if lock.exists() and not lock.is_file():
-        set_aside(lock, lock.with_name(f"{lock.name}.damaged"), "is no file")
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w", encoding="ascii") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SupervisionError(
-                f"another process works on {folder}; wait until it has ended, or end it, and start again"
-            ) from None
-        yield
 
 
 def _drop_unfinished_line(path: Path) -> None:

@@ -1,0 +1,217 @@
+"""Two machines or two users on one folder of results: nothing is doubled, nothing is lost."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from kdrbench.bench.isolation.supervisor import SupervisionError
+from kdrbench.bench.job import run_job
+from kdrbench.bench.publish import publish
+from kdrbench.bench.workspace_lock import Holder, locks_reach, workspace_lock
+from support.machines import ENDED, RUNS, WAITS, batch_in, can_be_made, machine
+from support.one_batch import alone, context_of, files_in
+from support.tiny_stage import DATA, HALVES, TinyRecord, TinyStage, tiny_batch
+
+needs_namespaces = pytest.mark.skipif(
+    not can_be_made(), reason="SKIPPED LOUDLY: no namespaces for this user: unshare --uts --pid --mount needs root"
+)
+needs_fuse = pytest.mark.skipif(
+    shutil.which("bindfs") is None or not Path("/dev/fuse").exists(),
+    reason="SKIPPED LOUDLY: no file system whose locks stay on their machine: apt-get install bindfs fuse3",
+)
+
+
+@pytest.fixture
+def mounts(tmp_path):
+    """Two views of one folder, as two machines see a network file system that keeps locks on each by itself."""
+    shared, views = tmp_path / "shared", [tmp_path / "a", tmp_path / "b"]
+    for folder in (shared, *views):
+        folder.mkdir()
+    for view in views:
+        subprocess.run(["bindfs", shared, view], check=True)
+    yield shared, *views
+    for view in views:
+        subprocess.run(["umount", "--lazy", view], check=True)
+
+
+@pytest.fixture
+def shared():
+    """A folder that other users can reach: those of pytest are their maker's alone."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        folder = Path(name) / "results"
+        folder.mkdir()
+        yield folder
+
+
+def ends(*processes):
+    """Return what each prints until it ends."""
+    found = []
+    for process in processes:
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        found.append(out)
+    return found
+
+
+def assert_each_run_once(folder):
+    assert Counter((folder / "notes").read_text().split()) == dict.fromkeys(map(str, RUNS), 1)
+    rows = files_in(folder).workspace(batch_in(folder), TinyRecord).records()
+    assert Counter((row.run, row.half) for row in rows) == {(run, half): 1 for run in RUNS for (half,) in HALVES}
+    assert (folder / "rows.jsonl").read_text().count("\n") == len(rows)
+
+
+@needs_namespaces
+@pytest.mark.attack("sharing: two machines, shared locks")
+def test_two_machines_that_see_each_others_locks_share_a_job(tmp_path, attack_rng):
+    first = machine("north", tmp_path, tmp_path / "notes")
+    time.sleep(attack_rng.uniform(0.0, 1.5))
+    outs = ends(first, machine("south", tmp_path, tmp_path / "notes"))
+    assert all(out.strip().endswith(ENDED) for out in outs)
+    assert_each_run_once(tmp_path)
+
+
+@needs_namespaces
+@needs_fuse
+@pytest.mark.attack("sharing: two machines, locks apart")
+def test_two_machines_that_do_not_see_each_others_locks_share_a_job(mounts, attack_rng):
+    shared, *views = mounts
+    first = machine("north", views[0], shared / "notes")
+    time.sleep(attack_rng.uniform(0.0, 1.5))
+    outs = ends(first, machine("south", views[1], shared / "notes"))
+    assert all(out.strip().endswith(ENDED) for out in outs)
+    assert_each_run_once(shared)
+
+
+def killed_at_work(view, notes):
+    """Start a machine and switch it off when it has made a run."""
+    process = machine("north", view, notes)
+    until = time.monotonic() + 60
+    while not (notes.exists() and notes.read_text().count("\n") >= 2):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+@needs_namespaces
+@pytest.mark.attack("sharing: machine lost, shared locks")
+def test_another_machine_goes_on_where_a_lost_one_ended(tmp_path):
+    killed_at_work(tmp_path, tmp_path / "notes")
+    (out,) = ends(machine("south", tmp_path, tmp_path / "notes"))
+    assert out.strip().endswith(ENDED)
+    rows = files_in(tmp_path).workspace(batch_in(tmp_path), TinyRecord).records()
+    assert Counter(row.run for row in rows) == dict.fromkeys(RUNS, 2)
+    # Only the run that was cut short is made twice.
+    assert len((tmp_path / "notes").read_text().split()) <= len(RUNS) + 1
+
+
+@needs_namespaces
+@needs_fuse
+@pytest.mark.attack("sharing: machine lost, locks apart")
+def test_where_locks_do_not_tell_the_user_is_told_which_machine_to_look_at(mounts):
+    shared, *views = mounts
+    killed_at_work(views[0], shared / "notes")
+    (out,) = ends(machine("south", views[1], shared / "notes", "no"))
+    assert out.startswith(WAITS)
+    assert " on north works on " in out
+    assert "locks of this file system do not reach other machines" in out
+    marks = sorted((shared / ".workspace").rglob("*.holder"))
+    assert {Holder.read(mark).machine for mark in marks} == {"north"}
+    assert f"delete {views[1] / marks[0].relative_to(shared)} and" in out or f"{marks[-1].name} and start again" in out
+    for mark in marks:
+        mark.unlink()
+    (out,) = ends(machine("south", views[1], shared / "notes"))
+    assert out.strip().endswith(ENDED)
+
+
+@pytest.mark.attack("sharing: rows of another job")
+def test_rows_that_another_job_works_on_are_not_written(tmp_path):
+    files, batch, calls = files_in(tmp_path), tiny_batch(runs=[0]), []
+    workspace = files.workspace(batch, TinyRecord)
+    with ExitStack() as other:
+
+        def calibrate():
+            calls.append(len(calls))
+            if len(calls) == 2:
+                # The runs have ended; their lock is free, and another job takes it.
+                other.enter_context(workspace_lock(workspace.lock, workspace.folder))
+            return 0.02
+
+        run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(calibrate=calibrate), files)
+    assert len(calls) == 2
+    assert [row.provenance.calibration_after_s for row in workspace.records()] == [None, None]
+
+
+@pytest.mark.attack("sharing: one job twice")
+def test_a_job_is_made_by_one_process_until_its_files_are_published(tmp_path, monkeypatch):
+    files, batch = files_in(tmp_path), tiny_batch(runs=[0])
+
+    def make():
+        run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(), files)
+
+    def meanwhile(*words):
+        with pytest.raises(
+            SupervisionError, match=rf"another process works on .*rows.jsonl; .* process {os.getpid()} on"
+        ):
+            make()
+        return publish(*words)
+
+    monkeypatch.setattr("kdrbench.bench.job.publish", meanwhile)
+    make()
+    assert files.records.read_text().count("\n") == 2
+
+
+@needs_namespaces
+@pytest.mark.attack("sharing: a folder of another user")
+def test_a_second_user_without_permission_gets_a_sentence_and_changes_nothing(shared):
+    shared.chmod(0o755)
+    ends(machine("north", shared, shared / "notes"))
+    before = {path: path.stat().st_mtime_ns for path in shared.rglob("*") if path.is_file()}
+    (out,) = ends(machine("south", shared, shared / "notes", "no", user=65534))
+    assert out.startswith(WAITS)
+    assert "may not be written by you: it belongs to root; work in a folder of your own, or have its owner" in out
+    assert {path: path.stat().st_mtime_ns for path in shared.rglob("*") if path.is_file()} == before
+
+
+@needs_namespaces
+def test_users_of_one_group_share_a_folder(shared):
+    shared.chmod(0o777)
+    old = os.umask(0)
+    try:
+        outs = ends(*(machine(f"m{user}", shared, shared / "notes", user=user) for user in (65534, 65533)))
+    finally:
+        os.umask(old)
+    assert all(out.strip().endswith(ENDED) for out in outs)
+    assert_each_run_once(shared)
+
+
+LINE = "40 27 0:50 / /data rw,relatime shared:1 - {kind} server:/data {options}"
+ROOT_LINE = "27 1 254:0 / / rw - ext4 /dev/vda rw"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "reach"),
+    [
+        ("ext4", "rw", True),
+        ("nfs4", "rw,vers=4.2,local_lock=none", True),
+        ("nfs", "rw,vers=3,nolock,local_lock=all", False),
+        ("nfs", "rw,vers=3,local_lock=flock", False),
+        ("lustre", "rw,flock", True),
+        ("lustre", "rw,localflock", False),
+        ("cifs", "rw,nobrl", False),
+        ("fuse.sshfs", "rw", False),
+    ],
+)
+def test_what_a_mount_says_of_its_locks(kind, options, reach):
+    lines = "\n".join([ROOT_LINE, LINE.format(kind=kind, options=options)])
+    assert locks_reach(Path("/data/results"), lines) is reach
+    assert locks_reach(Path("/elsewhere"), lines)
