@@ -21,6 +21,7 @@ from support.configs import TABLE, changed_config, table_4_config, whole_config
         ("limits.time_s", "3d", "config: limits.time_s is '3d'; it must be of type number"),
         ("limits.memory_mib", -1, "config: limits.memory_mib is -1; it must be greater than 0"),
         ("seed", KeyError, "config: the key 'seed' is missing"),
+        ("limits.memory_mib", 10**13, "config: limits.memory_mib is 10000000000000; it must be .* at most 4.398e[+]12"),
         ("limits.time_s", float("inf"), "config: limits.time_s is inf; it must be a finite number"),
         ("limits.time_s", float("nan"), "config: limits.time_s is nan; it must be a finite number"),
         ("run", ["table5"], "config: run: unknown experiment 'table5'; allowed: table4_supervised"),

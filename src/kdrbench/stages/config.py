@@ -229,7 +229,7 @@ def _in_words(error: Any) -> str:
         "enum": f"one of {', '.join(map(str, wanted))}" if rule == "enum" else "",
         "minimum": f"at least {wanted}",
         "exclusiveMinimum": f"greater than {wanted}",
-        "maximum": f"at most {wanted:.4g}" if rule == "maximum" else "",
+        "maximum": f"a finite number of at most {wanted:.4g}" if rule == "maximum" else "",
         "minItems": f"a list of at least {wanted} name(s)",
         "anyOf": _one_of(wanted) if rule == "anyOf" else "",
         "maxLength": f"at most {wanted} characters long",
