@@ -123,7 +123,7 @@ def test_a_file_with_a_line_that_is_no_row_is_named_in_one_sentence(tmp_path, ga
 @pytest.mark.attack("state: rows that are none")
 def test_a_sealed_line_with_any_bit_changed_is_no_row(tmp_path, attack_rng):
     path = tmp_path / "rows.jsonl"
-    append_records(path, [ROW])
+    append_records(path, [ROW], seal=True)
     line = path.read_bytes()
     assert read_records(path, IKDRRecord) == [ROW]
     for _ in range(200):

@@ -12,7 +12,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from kdrbench.bench.batch import Bundle
-from kdrbench.bench.record import write_records
+from kdrbench.bench.record import append_records
 from kdrbench.bench.sources import sources_of
 from kdrbench.stages import workflow
 from kdrbench.stages.config import load_grid
@@ -52,7 +52,7 @@ def test_a_job_that_is_done_waits_for_no_data(bundle):
     data = "results/data/wine.npz"
     assert data_to_await(bundle) == [data]
     records = Path(f"results/runs/{bundle.path}.jsonl")
-    write_records(records, [record("wine", "ism", 0, batch_sha256=bundle.batches[0].sha256)])
+    append_records(records, [record("wine", "ism", 0, batch_sha256=bundle.batches[0].sha256)])
     assert data_to_await(bundle) == []
     Path(data).parent.mkdir(parents=True)
     Path(data).touch()

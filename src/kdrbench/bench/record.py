@@ -172,15 +172,15 @@ def read_undamaged(path: Path, kind: type[AnyRecord]) -> tuple[list[AnyRecord], 
     return records, faults
 
 
-def append_records(path: Path, records: Iterable[Record]) -> None:
-    """Append the records as sealed lines and flush them to disk before returning."""
+def append_records(path: Path, records: Iterable[Record], *, seal: bool = False) -> None:
+    """Append the records, as sealed lines if so asked, and flush them to disk before returning."""
     path.parent.mkdir(parents=True, exist_ok=True)
     records = list(records)
     lines = [record_json(record) for record in records]
     for record, line in zip(records, lines, strict=True):
         parse_record(line, type(record))
     with path.open("a", encoding="utf-8") as stream:
-        stream.write("".join(f"{sealed(line)}\n" for line in lines))
+        stream.write("".join(f"{sealed(line) if seal else line}\n" for line in lines))
         stream.flush()
         os.fsync(stream.fileno())
 

@@ -63,7 +63,7 @@ class Workspace(Generic[AnyRecord]):
         """Add the rows of one run, flushed to disk after the files that they rest on."""
         for number in {record.run for record in records if record.status != Status.SKIPPED}:
             self.run(number).seal()
-        append_records(self.rows, records)
+        append_records(self.rows, records, seal=True)
 
     def replace(self, records: Sequence[AnyRecord]) -> None:
         """Write these rows in place of all others."""
