@@ -7,7 +7,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test lint types unit attack docs test-oldest test-processors picture pictures rulegraph bench lock lock-oldest clean
+.PHONY: demo test lint types unit attack docs test-oldest test-processors mutants picture pictures rulegraph bench lock lock-oldest clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -52,6 +52,12 @@ LIBRARY := kernels problems lowrank evaluation solvers paradigms metric_learning
 PROCESSORS_TESTS ?= $(addprefix tests/,$(LIBRARY))
 test-processors: $(READY)
 	python tests/processors.py $(PROCESSORS_TESTS)
+
+# Small changes to a module, and which of them its tests do not notice; docs/mutants.md has what was found.
+MUTANTS ?= 20
+MUTANTS_SEED ?= 0
+mutants: $(READY)
+	python tests/mutants.py $(MODULE) --count $(MUTANTS) --seed $(MUTANTS_SEED) $(if $(TESTS),--tests $(TESTS))
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'
