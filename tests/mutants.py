@@ -2,11 +2,11 @@
 
     python tests/mutants.py kdrbench.solvers.escape [--count 20] [--seed 0] [--tests tests/solvers ...]
 
-A mutant has one operator, comparison, constant, condition or statement of the module changed; it lives in a copy of
-the package that comes before the working tree. ``--count`` places are drawn with ``--seed``. A first run of the tests,
-without change, notes which test executes which line and in what time; each mutant is then given the tests that
-execute its line, quickest first, until one fails. A mutant of a line that only other processes execute is given
-every test. One that takes ``SLOWER`` times the time of its tests is noticed, too.
+A mutant has one operator, comparison, constant, condition or statement of the module changed. ``--count`` places are
+drawn with ``--seed``. All mutants are in one copy of the package, outside the working tree, each behind a switch. A
+run with every switch off notes which tests come by which switch, and how long they take. Each mutant is then given the
+tests that come by its switch, quickest first, until one fails; or every test, where only the import or other processes
+come by it. One with which the tests take ``SLOWER`` times as long, and ``START_S``, is noticed, too.
 
 Messages, docstrings, annotations, decorators and ``__all__`` are left as they are.
 """
@@ -17,12 +17,13 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import defaultdict
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,13 @@ OPERATORS = {
     **{ast.BitAnd: "|", ast.BitOr: "&"},
 }
 LEFT_ALONE = (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom)
+SWITCH = """
+import os
+reached, chosen = set(), int(os.environ.get("MUTANT", -1))
+def on(number):
+    reached.add(number)
+    return number == chosen
+"""
 
 
 def other_values(value):
@@ -76,165 +84,166 @@ def changes(node):
     return []
 
 
-def places(node, statement=None):
-    """Yield (node, what may stand there, the lines that are executed for it) for the node and what it contains."""
-    if isinstance(node, ast.stmt) and not hasattr(node, "body"):
-        statement = node
+def places(node):
+    """Yield (node, what may replace it) for the node and for all that it contains."""
     if texts := changes(node):
-        around = statement or node
-        yield node, texts, range(around.lineno, around.end_lineno + 1)
+        yield node, texts
     if isinstance(node, ast.If | ast.While | ast.IfExp) and not isinstance(node.test, ast.Constant):
-        test, around = ast.unparse(node.test), statement or node.test
-        stops = "False" if isinstance(node, ast.While) else "True"
-        yield node.test, [f"(not ({test}))", stops, "False"], range(around.lineno, around.end_lineno + 1)
+        ends = [] if isinstance(node, ast.While) else ["True"]
+        yield node.test, [f"(not ({ast.unparse(node.test)}))", "False", *ends]
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list", "type_comment"):
+        if name in ("annotation", "returns", "decorator_list"):
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and not isinstance(child, LEFT_ALONE):
-                yield from places(child, statement)
+                yield from places(child)
 
 
-def changed(source, node, text):
-    """Return the source with the text where the node was."""
-    lines = source.encode().splitlines(keepends=True)
-    first, last = node.lineno - 1, node.end_lineno - 1
-    after = lines[last][node.end_col_offset :]
-    lines[first : last + 1] = [lines[first][: node.col_offset] + text.encode() + after]
-    return b"".join(lines).decode()
+def drawn(tree, count, seed):
+    """Return the number of places and, in the order of the source, some of them with the text drawn for each."""
+    found, generator = list(places(tree)), random.Random(seed)
+    chosen = sorted(generator.sample(range(len(found)), min(count, len(found))))
+    return len(found), [(found[i][0], generator.choice(found[i][1])) for i in chosen]
 
 
-class Record:
-    """A plug-in of pytest: what each test executes of a file, and how long it takes."""
+class Switched(ast.NodeTransformer):
+    """Puts each mutant beside the node that it replaces, behind its switch."""
 
-    def __init__(self, file):
-        self.file, self.lines, self.seconds = str(file), defaultdict(set), {}
-        self.current = self.lines[""]
+    def __init__(self, mutants):
+        self.mutants = defaultdict(list)
+        for number, (node, text) in enumerate(mutants):
+            self.mutants[id(node)].append((f"__import__('mutant_switch').on({number})", text))
 
-    def trace(self, frame, event, _):
-        if frame.f_code.co_filename != self.file:
-            return None
-        if event == "line":
-            self.current.add(frame.f_lineno)
-        return self.trace
+    def visit(self, node):
+        result = self.generic_visit(node)
+        for switch, text in self.mutants[id(node)]:
+            if isinstance(node, ast.stmt):
+                # A loop around it, or ``break`` would be no syntax.
+                mutant = ast.parse(f"while {switch}: {text}").body[0]
+                result = ast.If(mutant.test, mutant.body, [result])
+            else:
+                result = ast.IfExp(*(ast.parse(part, mode="eval").body for part in (switch, text)), result)
+        return result
 
-    def within(self, name):
-        before, self.current = self.current, self.lines[name]
-        sys.settrace(self.trace)
-        threading.settrace(self.trace)
+
+class Mutants:
+    """A plug-in of pytest: collects once, then runs the tests in a fork for each mutant, and prints what came of it."""
+
+    def __init__(self, labels, out):
+        self.labels, self.out, self.failed = labels, out, []
+        self.seconds, self.came_by = {}, defaultdict(set)
+
+    def pytest_runtestloop(self, session):
+        if session.testsfailed:
+            raise session.Failed("the tests cannot be collected")
+        import mutant_switch as switch
+
+        self.switch, at_import = switch, set(switch.reached)
+        self.fork(session, -1, session.items, None)
+        clean = json.loads(self.out.read_text())
+        if clean["failed"]:
+            raise session.Failed(f"these tests fail without any change: {clean['failed']}")
+        killed = 0
+        for number, label in enumerate(self.labels):
+            names = [name for name, numbers in clean["came_by"].items() if number in numbers]
+            items = [item for item in session.items if f"{item.nodeid}::".startswith(tuple(f"{n}::" for n in names))]
+            items = sorted(items or session.items, key=lambda item: clean["seconds"][item.nodeid])
+            limit_s = START_S + SLOWER * sum(clean["seconds"][item.nodeid] for item in items)
+            run = self.fresh if number in at_import else self.fork
+            verdict = run(session, number, items, limit_s)
+            killed += verdict != "SURVIVED"
+            print(f"{verdict:8} {label}  ({len(items)} tests)", flush=True)
+        print(f"{killed} of {len(self.labels)} killed")
+        return True
+
+    def fork(self, session, number, items, limit_s):
+        """Run the tests in a fork of this process, with a switch on."""
+        if child := os.fork():
+            ends = time.monotonic() + limit_s if limit_s else float("inf")
+            while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+                if time.monotonic() > ends:
+                    os.killpg(child, signal.SIGKILL)
+                    os.waitpid(child, 0)
+                    return "too slow"
+                time.sleep(0.02)
+            return "killed" if ended[1] else "SURVIVED"
+        os.setsid()
+        for stream in (1, 2):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+        self.switch.chosen, os.environ["MUTANT"] = number, str(number)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.testsfailed and limit_s:
+                break
+        if limit_s is None:
+            came_by = {name: sorted(numbers) for name, numbers in self.came_by.items()}
+            self.out.write_text(json.dumps({"failed": self.failed, "seconds": self.seconds, "came_by": came_by}))
+        os._exit(session.testsfailed > 0)
+
+    def fresh(self, _, number, items, limit_s):
+        """Run the tests in a new process, with a switch on while the module is imported."""
+        command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *(item.nodeid for item in items)]
+        try:
+            environment = os.environ | {"MUTANT": str(number)}
+            done = subprocess.run(command, env=environment, timeout=limit_s, capture_output=True, check=False)
+        except subprocess.TimeoutExpired:
+            return "too slow"
+        return "killed" if done.returncode else "SURVIVED"
+
+    @contextmanager
+    def noted(self, name):
+        """Note which switches are come by."""
+        before, self.switch.reached = self.switch.reached, self.came_by[name]
         yield
-        self.current = before
-        sys.settrace(None if before is self.lines[""] else self.trace)
+        self.switch.reached = before
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item):
         began = time.monotonic()
-        yield from self.within(item.nodeid)
+        with self.noted(item.nodeid):
+            yield
         self.seconds[item.nodeid] = time.monotonic() - began
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef, request):
-        """What a shared fixture executes counts for every test beside the first."""
-        shared = fixturedef.scope != "function"
-        yield from self.within(request.node.nodeid if shared else request._pyfuncitem.nodeid)
+        """What a shared fixture comes by counts for every test that it is shared by."""
+        with self.noted(request.node.nodeid if fixturedef.scope != "function" else request._pyfuncitem.nodeid):
+            yield
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.failed.append(report.nodeid)
 
 
-class Chosen:
-    """A plug-in of pytest: these tests and no others, in this order."""
-
-    def __init__(self, names):
-        self.ranks = {name: rank for rank, name in enumerate(names)}
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items):
-        items[:] = sorted((item for item in items if item.nodeid in self.ranks), key=lambda i: self.ranks[i.nodeid])
-
-
-def child(task):
-    """Run the tests of a task (a file's content), in a process of their own; return pytest's exit status."""
-    quick = ["-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    if "file" in task:
-        record = Record(task["file"])
-        status = pytest.main([*quick, *task["tests"]], plugins=[record])
-        lines = {name: sorted(lines) for name, lines in record.lines.items()}
-        Path(task["out"]).write_text(json.dumps({"lines": lines, "seconds": record.seconds}))
-        return status
-    files = dict.fromkeys(name.partition("::")[0] for name in task["names"])
-    return pytest.main([*quick, *files], plugins=[Chosen(task["names"])])
-
-
-def run(package, task, limit_s=None):
-    """Run a task with the package in this folder; return the exit status and the output, none after the limit."""
-    # Of two mutants written in one second, the second could be taken for the first by the bytecode that Python keeps.
-    environment = os.environ | {"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, __file__, "--task", json.dumps(task)]
-    try:
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, timeout=limit_s, capture_output=True, text=True, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return None, ""
-    return done.returncode, done.stdout + done.stderr
-
-
-def tests_of(lines, clean, everything):
-    """Return the tests that execute one of the lines, or else any line of the module, or else all; quickest first."""
-
-    def with_any(wanted):
-        return [name for name, executed in clean["lines"].items() if name and not wanted.isdisjoint(executed)]
-
-    anywhere = set().union(*clean["lines"].values())
-    names = [] if everything else with_any(set(lines)) or with_any(anywhere)
-    chosen = [t for t in clean["seconds"] if not names or any(t == n or t.startswith(f"{n}::") for n in names)]
-    return sorted(chosen, key=clean["seconds"].get)
-
-
-def options_of(arguments):
+def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("module", help="name of the module, as it is imported")
     parser.add_argument("--count", type=int, default=20, help="mutants to be drawn")
     parser.add_argument("--seed", type=int, default=0, help="seed that they are drawn with")
     parser.add_argument("--tests", nargs="+", help="folders or files of tests; else those of the module's folder")
-    parser.add_argument("--all-tests", action="store_true", help="every test for every mutant")
-    return parser.parse_args(arguments)
-
-
-def drawn(source, count, seed):
-    """Return the number of places and, in the order of the source, some of them with the text drawn for each."""
-    found, generator = list(places(ast.parse(source))), random.Random(seed)
-    chosen = sorted(generator.sample(range(len(found)), min(count, len(found))))
-    return len(found), [(found[i][0], generator.choice(found[i][1]), found[i][2]) for i in chosen]
-
-
-def main(options):
-    """Make the mutants and print which of them were noticed."""
+    options = parser.parse_args()
     path = Path(*options.module.split(".")).with_suffix(".py")
     folder = path.parts[1].removesuffix(".py")
     tests = options.tests or [f"tests/{folder}", *FURTHER.get(folder, [])]
     source = (ROOT / "src" / path).read_text()
-    n_places, mutants = drawn(source, options.count, options.seed)
+    tree = ast.parse(source)
+    n_places, mutants = drawn(tree, options.count, options.seed)
+    print(f"{options.module}: {len(mutants)} of {n_places} places, seed {options.seed}, {' '.join(tests)}", flush=True)
+    labels = [
+        f"{node.lineno}: {source.splitlines()[node.lineno - 1].strip()}  |  {ast.unparse(node)} -> {text}"
+        for node, text in mutants
+    ]
     with tempfile.TemporaryDirectory() as temporary:
-        package, out = Path(temporary), Path(temporary, "clean.json")
-        shutil.copytree(ROOT / "src" / "kdrbench", package / "kdrbench")
-        status, said = run(package, {"file": str(package / path), "tests": tests, "out": str(out)})
-        if status:
-            sys.exit(f"the tests fail without any change:\n{said[-3000:]}")
-        clean, noticed = json.loads(out.read_text()), 0
-        for node, text, lines in mutants:
-            (package / path).write_text(changed(source, node, text))
-            names = tests_of(lines, clean, options.all_tests)
-            limit_s = START_S + SLOWER * sum(clean["seconds"][name] for name in names)
-            status, said = run(package, {"names": names}, limit_s)
-            noticed += status != 0
-            verdict = {0: "SURVIVED", None: "too slow"}.get(status, "killed")
-            before = " ".join(ast.get_source_segment(source, node).split())
-            print(f"{verdict:8} {path}:{node.lineno}  {before}  ->  {text}", flush=True)
-            if status == 0:
-                print(f"{'':8} in: {source.splitlines()[node.lineno - 1].strip()}  ({len(names)} tests)", flush=True)
-    print(f"{options.module}: {noticed} of {len(mutants)} killed, seed {options.seed}, {n_places} places", flush=True)
+        package = Path(temporary)
+        shutil.copytree(ROOT / "src" / "kdrbench", package / "kdrbench", ignore=shutil.ignore_patterns("__pycache__"))
+        (package / "mutant_switch.py").write_text(SWITCH)
+        (package / path).write_text(ast.unparse(ast.fix_missing_locations(Switched(mutants).visit(tree))))
+        os.environ |= {"PYTHONPATH": temporary, "OMP_NUM_THREADS": "1"}
+        sys.path.insert(0, temporary)
+        os.chdir(ROOT)
+        quick = ["-s", "-qq", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
+        return pytest.main([*quick, *tests], plugins=[Mutants(labels, package / "clean.json")])
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--task"]:
-        sys.exit(child(json.loads(sys.argv[2])))
-    main(options_of(sys.argv[1:]))
+    sys.exit(main())
