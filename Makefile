@@ -53,7 +53,7 @@ PROCESSORS_TESTS ?= $(addprefix tests/,$(LIBRARY))
 test-processors: $(READY)
 	python tests/processors.py $(PROCESSORS_TESTS)
 
-# Small changes to a module, and which of them its tests do not notice; docs/mutants.md has what was found.
+# Small changes to the modules that MODULE names, and which of them the tests do not notice; see docs/mutants.md.
 MUTANTS ?= 20
 MUTANTS_SEED ?= 0
 mutants: $(READY)

@@ -1,12 +1,13 @@
-"""Change a module in small ways, one at a time, and say which changes the tests do not notice.
+"""Change modules in small ways, one at a time, and say which changes the tests do not notice.
 
-    python tests/mutants.py kdrbench.solvers.escape [--count 20] [--seed 0] [--tests tests/solvers ...]
+    python tests/mutants.py kdrbench.solvers.escape [...] [--count 20] [--seed 0] [--seconds 10] [--tests ...]
 
-A mutant has one operator, comparison, constant, condition or statement of the module changed. ``--count`` places are
-drawn with ``--seed``. All mutants are in one copy of the package, outside the working tree, each behind a switch. A
-run with every switch off notes which tests come by which switch, and how long they take. Each mutant is then given the
-tests that come by its switch, quickest first, until one fails; or every test, where only the import or other processes
-come by it. One with which the tests take ``SLOWER`` times as long, and ``START_S``, is noticed, too.
+A mutant has one operator, comparison, constant, condition or statement of the module changed. ``--count`` places of
+each module are drawn with ``--seed``. All mutants are in one copy of the package, outside the working tree, each behind
+a switch. A run with every switch off notes which tests come by which switch, and how long they take. Each mutant is
+then given the tests that come by its switch, quickest first, until one fails; or every test, where only the import or
+other processes come by it. Tests that would make it longer than ``--seconds`` in all are left out.
+A mutant with which the tests take ``SLOWER`` times as long, and ``START_S``, is noticed, too.
 
 Messages, docstrings, annotations, decorators and ``__all__`` are left as they are.
 """
@@ -22,8 +23,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -109,9 +111,9 @@ def drawn(tree, count, seed):
 class Switched(ast.NodeTransformer):
     """Puts each mutant beside the node that it replaces, behind its switch."""
 
-    def __init__(self, mutants):
+    def __init__(self, mutants, first):
         self.mutants = defaultdict(list)
-        for number, (node, text) in enumerate(mutants):
+        for number, (node, text) in enumerate(mutants, start=first):
             self.mutants[id(node)].append((f"__import__('mutant_switch').on({number})", text))
 
     def visit(self, node):
@@ -129,8 +131,8 @@ class Switched(ast.NodeTransformer):
 class Mutants:
     """A plug-in of pytest: collects once, then runs the tests in a fork for each mutant, and prints what came of it."""
 
-    def __init__(self, labels, out):
-        self.labels, self.out, self.failed = labels, out, []
+    def __init__(self, labels, seconds, out):
+        self.labels, self.most_seconds, self.out, self.failed = labels, seconds, out, []
         self.seconds, self.came_by = {}, defaultdict(set)
 
     def pytest_runtestloop(self, session):
@@ -143,18 +145,26 @@ class Mutants:
         clean = json.loads(self.out.read_text())
         if clean["failed"]:
             raise session.Failed(f"these tests fail without any change: {clean['failed']}")
-        killed = 0
-        for number, label in enumerate(self.labels):
-            names = [name for name, numbers in clean["came_by"].items() if number in numbers]
-            items = [item for item in session.items if f"{item.nodeid}::".startswith(tuple(f"{n}::" for n in names))]
-            items = sorted(items or session.items, key=lambda item: clean["seconds"][item.nodeid])
+        killed = Counter()
+        for number, (path, label) in enumerate(self.labels):
+            items = self.chosen(session.items, number, clean)
             limit_s = START_S + SLOWER * sum(clean["seconds"][item.nodeid] for item in items)
             run = self.fresh if number in at_import else self.fork
             verdict = run(session, number, items, limit_s)
-            killed += verdict != "SURVIVED"
-            print(f"{verdict:8} {label}  ({len(items)} tests)", flush=True)
-        print(f"{killed} of {len(self.labels)} killed")
+            killed[path] += verdict != "SURVIVED"
+            print(f"{verdict:8} {path}:{label}  ({len(items)} tests)", flush=True)
+        for path, count in Counter(path for path, _ in self.labels).items():
+            print(f"{path}: {killed[path]} of {count} killed", flush=True)
         return True
+
+    def chosen(self, items, number, clean):
+        """Return the tests for a mutant, quickest first."""
+        names = tuple(f"{name}::" for name, numbers in clean["came_by"].items() if number in numbers)
+        seconds = clean["seconds"]
+        ordered = sorted(items, key=lambda item: seconds[item.nodeid])
+        reached = [item for item in ordered if f"{item.nodeid}::".startswith(names)] if names else ordered
+        totals = list(accumulate(seconds[item.nodeid] for item in reached))
+        return [item for item, total in zip(reached, totals, strict=True) if total <= self.most_seconds] or reached[:1]
 
     def fork(self, session, number, items, limit_s):
         """Run the tests in a fork of this process, with a switch on."""
@@ -215,35 +225,42 @@ class Mutants:
             self.failed.append(report.nodeid)
 
 
-def main():
+def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("module", help="name of the module, as it is imported")
-    parser.add_argument("--count", type=int, default=20, help="mutants to be drawn")
+    parser.add_argument("modules", nargs="+", help="names of the modules, as they are imported")
+    parser.add_argument("--count", type=int, default=20, help="mutants to be drawn of each")
     parser.add_argument("--seed", type=int, default=0, help="seed that they are drawn with")
-    parser.add_argument("--tests", nargs="+", help="folders or files of tests; else those of the module's folder")
-    options = parser.parse_args()
-    path = Path(*options.module.split(".")).with_suffix(".py")
-    folder = path.parts[1].removesuffix(".py")
-    tests = options.tests or [f"tests/{folder}", *FURTHER.get(folder, [])]
-    source = (ROOT / "src" / path).read_text()
-    tree = ast.parse(source)
-    n_places, mutants = drawn(tree, options.count, options.seed)
-    print(f"{options.module}: {len(mutants)} of {n_places} places, seed {options.seed}, {' '.join(tests)}", flush=True)
-    labels = [
-        f"{node.lineno}: {source.splitlines()[node.lineno - 1].strip()}  |  {ast.unparse(node)} -> {text}"
-        for node, text in mutants
-    ]
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="what the tests of a mutant may last")
+    parser.add_argument("--tests", nargs="+", help="folders or files of tests; else those of the modules' folders")
+    return parser.parse_args()
+
+
+def main(chosen):
+    labels, tests = [], []
     with tempfile.TemporaryDirectory() as temporary:
         package = Path(temporary)
         shutil.copytree(ROOT / "src" / "kdrbench", package / "kdrbench", ignore=shutil.ignore_patterns("__pycache__"))
         (package / "mutant_switch.py").write_text(SWITCH)
-        (package / path).write_text(ast.unparse(ast.fix_missing_locations(Switched(mutants).visit(tree))))
+        for module in chosen.modules:
+            path = Path(*module.split(".")).with_suffix(".py")
+            folder = path.parts[1].removesuffix(".py")
+            tests += [f"tests/{folder}", *FURTHER.get(folder, [])]
+            source = (package / path).read_text()
+            tree = ast.parse(source)
+            n_places, mutants = drawn(tree, chosen.count, chosen.seed)
+            print(f"{path}: {len(mutants)} of {n_places} places, seed {chosen.seed}", flush=True)
+            lines = source.splitlines()
+            switched = Switched(mutants, len(labels))
+            for node, text in mutants:
+                line = lines[node.lineno - 1].strip()
+                labels.append((path, f"{node.lineno}: {line}  |  {ast.unparse(node)} -> {text}"))
+            (package / path).write_text(ast.unparse(ast.fix_missing_locations(switched.visit(tree))))
         os.environ |= {"PYTHONPATH": temporary, "OMP_NUM_THREADS": "1"}
         sys.path.insert(0, temporary)
         os.chdir(ROOT)
-        quick = ["-s", "-qq", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
-        return pytest.main([*quick, *tests], plugins=[Mutants(labels, package / "clean.json")])
+        quick = ["-s", "-qq", "--no-header", "--tb=no", "-p", "no:cacheprovider", *dict.fromkeys(chosen.tests or tests)]
+        return pytest.main(quick, plugins=[Mutants(labels, chosen.seconds, package / "clean.json")])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(options()))
