@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kdrbench.errors import InputError
 from kdrbench.solvers.escape import escaped, rounding_of, step_along
 from kdrbench.solvers.geometry.stiefel import orthonormalised
 from kdrbench.solvers.safeguarded import finish
@@ -27,6 +28,22 @@ class Scripted:
     def value_and_gradient(self, point):
         self.calls += 1
         return self.values.pop(0), point + self.slopes.pop(0) * orthonormalised(ACROSS - point * (point.T @ ACROSS))
+
+
+class Quadratic:
+    """F = Tr(W'AW)."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def value(self, point):
+        return float(np.vdot(point, self.matrix @ point))
+
+    def gradient(self, point):
+        return 2 * self.matrix @ point
+
+    def hessian_vector(self, point, direction):
+        return 2 * self.matrix @ direction
 
 
 class ScriptedModel:
@@ -157,19 +174,8 @@ def test_newton_steps_square_the_stationarity():
 
 @pytest.mark.parametrize("factor", [1.0, 1e-6, 1e6])
 def test_the_curvature_is_relative_to_the_eigenvalues_there(factor):
-    class Scaled:
-        """F = factor Tr(W'AW)."""
-
-        matrix = factor * np.diag([5.0, 3.0, 2.0])
-
-        def gradient(self, point):
-            return 2 * self.matrix @ point
-
-        def hessian_vector(self, point, direction):
-            return 2 * self.matrix @ direction
-
     # At the second axis: up to the first, down to the third.
-    search = NewtonSearch(Scaled(), np.eye(3)[:, 1:2], 3.0 * factor)
+    search = NewtonSearch(Quadratic(factor * np.diag([5.0, 3.0, 2.0])), np.eye(3)[:, 1:2], 3.0 * factor)
     assert search.curvature() == pytest.approx(-2 / 3)
 
 
@@ -229,3 +235,24 @@ def test_a_saddle_is_left_along_its_negative_curvature():
     assert escape(search)
     assert search.value == pytest.approx(problem.value(beside), rel=1e-12)
     assert escaped(problem, vectors[:, [-1, -2]]) is None
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(("share", "left"), [(1e-4, True), (1e-8, False)])
+def test_a_saddle_is_one_by_its_curvature_over_the_eigenvalues_there(factor, share, left):
+    problem = Quadratic(factor * np.diag([1.0, 1.0 - share, 0.5]))
+    assert (escaped(problem, np.eye(3)[:, 1:2]) is not None) == left
+
+
+def test_where_rounding_hides_the_gain_a_search_does_not_escape():
+    problem = Quadratic(np.diag([1.0, 1.0 - 1e-14, 0.5]))
+    search = NewtonSearch(problem, second := np.eye(3)[:, 1:2], problem.value(second))
+    assert not escape(search)
+    np.testing.assert_array_equal(search.point, second)
+
+
+@pytest.mark.parametrize("broken", ["value", "gradient"])
+def test_what_is_not_finite_is_refused(broken):
+    problem, first = Quadratic(np.diag([np.nan if broken == "gradient" else 1.0, 0.5])), np.eye(2, 1)
+    with pytest.raises(InputError, match="not finite on these samples"):
+        NewtonSearch(problem, first, np.nan if broken == "value" else 1.0)
