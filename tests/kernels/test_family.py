@@ -35,6 +35,14 @@ def test_both_at_once_are_what_each_is_alone(name):
     np.testing.assert_array_equal(beta, BETA)
 
 
+def test_a_kernel_with_both_at_once_is_asked_once():
+    class Together:
+        value_and_derivative = staticmethod(lambda beta: (beta + 1, beta + 2))
+
+    for expected, got in zip((BETA + 1, BETA + 2), value_and_derivative(Together(), BETA), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
 def test_a_kernel_without_both_at_once_is_asked_for_each():
     class Alone:
         value, derivative = staticmethod(np.sin), staticmethod(np.cos)

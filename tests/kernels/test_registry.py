@@ -126,3 +126,11 @@ def test_own_families_are_found_among_the_members(tmp_path):
     found = own_modules({"family": "combination", "members": members})
     assert found == own_modules({"family": own})
     assert len(found) == 1
+    check_definition({"family": own})
+
+
+def test_defaults_of_the_families_are_those_of_the_papers():
+    features = np.random.default_rng(0).standard_normal((20, 3))
+    plain = build_kernel({"family": "rbf_relative"}, features, 2)
+    np.testing.assert_array_equal(plain.sigmas, neighbour_distances(features, 7))
+    assert build_kernel({"family": "polynomial"}, features, 2) == Polynomial(degree=3, offset=1.0, scale=0.5)

@@ -16,6 +16,8 @@ from kdrbench.solvers.geometry.stiefel import outside, relative_stationarity, su
 from kdrbench.solvers.growth_column import RULES, Column
 from kdrbench.solvers.monitor import SolveMonitor
 from kdrbench.solvers.registry import eigengap_components
+from kdrbench.solvers.safeguarded.solver import explore
+from kdrbench.solvers.stiefel_cayley import _RULES, _Search
 from support.helpers import random_projection, random_samples, small_problem
 
 
@@ -307,3 +309,99 @@ def test_shuffled_labels_stop_when_told():
     solver = build_solver({"method": "shuffled_labels", "max_iterations": 9})
     result = solve(solver, small_problem(), random_projection(), IterationMonitor(4))
     assert (result.status, result.iterations) == (Status.MAX_ITERATIONS, 4)
+
+
+def cayley(variant="converged", factor=1.0):
+    problem = Quadratic(*(factor * np.array([9.0, 8, 4, 3, 2, 1])))
+    return problem, _Search(problem, random_projection(), _RULES[variant])
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+def test_sms_first_step_is_as_long_whatever_the_unit_of_f(factor):
+    _, search = cayley(factor=factor)
+    before = search.point
+    assert search.step()
+    assert 0.05 < np.linalg.norm(search.point - before) < 0.11
+
+
+@pytest.mark.parametrize("variant", ["converged", "published"])
+def test_sms_step_lengths_are_those_of_barzilai_and_borwein_by_turns(variant):
+    problem, search = cayley(variant, factor=1e-3)
+    for number in range(6):
+        before, cost = search.point, -problem.value(search.point)
+        slope = _cayley_slope(problem, before)
+        assert search.step()
+        moved, turned = search.point - before, _cayley_slope(problem, search.point) - slope
+        product = abs(np.vdot(moved, turned))
+        long, short = np.vdot(moved, moved) / product, product / np.vdot(turned, turned)
+        expected = long if (number % 2 == 0) == (variant == "converged") else short
+        assert search._tau == pytest.approx(np.clip(expected, 1e-20, 1e20), rel=1e-9)
+        size, gain = search.changes[-1]
+        assert size == pytest.approx(np.linalg.norm(moved) / np.sqrt(6), rel=1e-9)
+        assert gain == pytest.approx(abs(-problem.value(search.point) - cost) / (abs(cost) + 1), rel=1e-6)
+        assert search.steps == len(search.changes) == number + 1
+
+
+def _cayley_slope(problem, point):
+    gradient = -problem.gradient(point)
+    return gradient - point @ gradient.T @ point
+
+
+def test_where_nothing_moves_sm_keeps_its_step():
+    _, search = cayley()
+    assert search._barzilai_borwein(0.0, 0.0, np.zeros((6, 2))) == search._tau
+    assert search._barzilai_borwein(0.5, -0.25, np.ones((6, 2))) == 2.0
+
+
+def test_published_sm_settles_only_when_both_w_and_its_cost_do():
+    _, search = cayley("published")
+    settled = _RULES["published"].settled
+    for changes, expected in (
+        ([], False),
+        ([(1e-7, 1e-13)], True),
+        ([(1e-7, 1e-3)], False),
+        ([(1e-3, 1e-13)], False),
+        # In the mean of five steps ten times as much is allowed.
+        ([(1.0, 1.0), *[(5e-6, 5e-12)] * 5], True),
+        ([(1.0, 1.0), *[(5e-6, 5e-12)] * 4], False),
+    ):
+        search.changes = changes
+        assert bool(settled(search, 1e-6)) == expected
+
+
+@pytest.fixture
+def safeguarded():
+    return build_solver({"method": "ism_safeguarded"})
+
+
+def test_safeguarded_ism_counts_its_newton_steps_and_says_what_it_ended_with(safeguarded):
+    problem, start = small_problem(), random_projection()
+    for most in (1, 2):
+        solver = build_solver({"method": "ism_safeguarded", "max_exploration": 1, "max_iterations": most})
+        result = solve(solver, problem.fresh(), start, Noted())
+        assert (result.status, result.counters["hessian"]) == (Status.MAX_ITERATIONS, most)
+        assert f"after {most} steps" in result.message
+    saddle = np.eye(6)[:, [0, 2]]
+    quadratic = Quadratic(9, 8, 4, 3, 2, 1)
+    left = solve(safeguarded, quadratic, saddle, IterationMonitor())
+    assert quadratic.value(left.projection) == pytest.approx(17.0)
+    for steps in (0, 1, 2):
+        stopped = solve(safeguarded, small_problem(), start, IterationMonitor(steps))
+        assert stopped.status is Status.MAX_ITERATIONS
+        assert stopped.message == f"stopped after {steps} iterations"
+
+
+def test_exploration_ends_where_two_iterates_take_turns():
+    class Turning(Quadratic):
+        """Phi sends the first axis to the second and the second to the first."""
+
+        def surrogate(self, point):
+            self.counters.surrogate += 1
+            return np.diag([0.0, 1.0, 0.1]) if abs(point[0, 0]) > 0.5 else np.diag([1.0, 0.0, 0.1])
+
+    problem = Turning(3.0, 2.0, 1.0)
+    found = explore(problem, np.eye(3)[:, 1:2], IterationMonitor(), tolerance=1e-12, max_steps=50)
+    assert problem.counters.surrogate == 2
+    assert found.value == 3.0
+    np.testing.assert_array_equal(np.abs(found.point), np.eye(3, 1))
+    assert explore(problem, np.eye(3, 1), IterationMonitor(0), tolerance=1e-12, max_steps=50) is None
