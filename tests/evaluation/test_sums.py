@@ -1,16 +1,23 @@
 """Sums with Gamma, kernel matrices by factors and panels, and the cost model, against loops and by what they say."""
 
+import dataclasses
+
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from kdrbench.errors import InputError
+from kdrbench.evaluation import build_problem
 from kdrbench.evaluation.base import curvature_form
 from kdrbench.evaluation.bounded_factor import bounded_factor, kernel_values, pivoted_cholesky
 from kdrbench.evaluation.cost_model import Evaluation, largest_rank, plan
+from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator
+from kdrbench.evaluation.passes import run_pass
+from kdrbench.evaluation.row_space import RowSpace, spanning
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
 from kdrbench.kernels import Combination, Pairing, Term, gram_matrix, terms_of
-from kdrbench.paradigms import regression_problem
+from kdrbench.paradigms import regression_problem, supervised_problem
 from support.helpers import KERNELS, random_projection, random_samples, small_problem
 
 RNG = np.random.default_rng(0)
@@ -163,3 +170,127 @@ def test_memory_bounds_the_rank_and_the_plan():
     assert plan(linear, 2).evaluator == "factored"
     assert "times less work" in plan(linear, 2).reason
     assert "would take" in plan(linear, 2, Evaluation(memory_mib=1e-4)).reason
+
+
+@pytest.mark.parametrize("n_samples", [300, 1000])
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+def test_the_plan_holds_no_more_than_the_memory_that_is_given(kernel, n_samples):
+    """A plan's arrays, counted by hand, fit into the least memory with which it is chosen."""
+    n_features, q, classes = 12, 2, 3
+    objective = small_problem(kernel, n_samples=n_samples, n_features=n_features).objective
+    monomials = 6  # Of degree at most 2 in two variables: what the slope of a cubic is made of.
+    samples_and_square = n_samples * (2 * q + 2) + n_features**2 + n_samples * q
+    held = {
+        # Six n x n arrays side by side.
+        "dense": 6 * n_samples**2,
+        "factored": samples_and_square + classes * monomials * n_features,
+    }
+    for evaluator, entries in held.items():
+        mib = 8 * entries / 2**20
+        above, below = (plan(objective, q, Evaluation(memory_mib=factor * mib)) for factor in (1.001, 0.999))
+        if plan(objective, q).evaluator == evaluator:
+            assert above.evaluator == evaluator != below.evaluator
+
+
+def test_work_decides_between_features_and_pairs():
+    # The 496 monomials of thirty variables stand for few samples badly, for many samples well.
+    few, many = (small_problem("polynomial", n_samples=n, n_features=60).objective for n in (450, 4000))
+    assert plan(few, 30).evaluator == "panels"
+    assert "times the work" in plan(few, 30).reason
+    assert plan(many, 30).evaluator == "factored"
+    # Ten variables have 66.
+    assert plan(few, 10).evaluator == "factored"
+
+
+def test_some_of_the_samples_have_all_classes_in_their_shares():
+    labels = np.repeat([0, 1, 2], [100, 60, 40])
+    features = np.random.default_rng(0).standard_normal((200, 4)) + 2.0 * labels[:, None]
+    whole = build_problem(supervised_problem(features, labels, KERNELS["gaussian"]).objective)
+    some = whole.subsampled(50)
+    # The order of the codes says nothing.
+    assert sorted(np.bincount(some.objective.gamma.codes)) == pytest.approx([10, 15, 25], abs=1)
+    assert len(some.objective.features) == 50
+    rows = {tuple(row) for row in whole.objective.features}
+    assert all(tuple(row) in rows for row in some.objective.features)
+    assert whole.subsampled(200) is None
+    assert whole.subsampled(199) is not None
+    projection = random_projection(n_features=4)
+    assert some.value(projection) / whole.value(projection) == pytest.approx(1 / 16, rel=0.5)
+    some.value(projection)
+    assert (some.counters.value, whole.counters.value) == (2, 1)
+    # Codes are numbered without a gap where a class is left out.
+    rare = np.r_[np.repeat([0, 1], 99), 2, 2]
+    left_out = build_problem(supervised_problem(features, rare, KERNELS["gaussian"]).objective).subsampled(3)
+    codes = left_out.objective.gamma.codes
+    assert set(codes) == set(range(codes.max() + 1))
+
+
+def test_a_pass_says_how_far_it_is_and_blas_has_one_thread_meanwhile():
+    said, threads = [], []
+
+    def visit(total, part):
+        threads.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        total.append(part)
+
+    with threadpool_limits(2, user_api="blas"):
+        assert run_pass(range(4), 1, list, visit, lambda share: said.append(share) or True) == [[0, 1, 2, 3]]
+        assert said == [0.25, 0.5, 0.75, 1.0]
+        assert set(threads) == {1}
+        # Afterwards, and for a single part, BLAS has what it had.
+        del threads[:]
+        run_pass(range(1), 1, list, visit)
+        assert set(threads) == {2}
+        assert sorted(number for part in run_pass(range(9), 3, list, visit) for number in part) == list(range(9))
+
+
+def test_passes_side_by_side_give_blas_back_after_the_last():
+    inside, outside_first = [], []
+
+    def blas_threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    def inner(total, part):
+        inside.append(blas_threads())
+
+    def outer(total, part):
+        run_pass(range(2), 1, list, inner)
+        # The inner pass has ended, the outer one has not.
+        outside_first.append(blas_threads())
+
+    with threadpool_limits(2, user_api="blas"):
+        run_pass(range(2), 1, list, outer)
+        assert inside == [{1}] * 4
+        assert outside_first == [{1}] * 2
+        assert blas_threads() == {2}
+
+
+def test_sums_at_a_point_are_made_once_and_kept_apart():
+    calls = []
+
+    class Counting(type(KERNELS["gaussian"])):
+        def derivative(self, beta):
+            calls.append("derivative")
+            return super().derivative(beta)
+
+    objective = small_problem("gaussian").objective
+    problem = DenseProblem(dataclasses.replace(objective, kernel=Counting(sigma=2.0)))
+    point = random_projection()
+    first = problem.surrogate(point)
+    made = len(calls)
+    np.testing.assert_array_equal(problem.surrogate(point), first)
+    problem.gradient(point)
+    assert len(calls) == made
+
+
+@pytest.mark.parametrize("rank", [3, 5])
+def test_coordinates_of_the_row_space_span_the_projection_and_a_null_direction(rank):
+    features = RNG.standard_normal((20, rank)) @ RNG.standard_normal((rank, 30))
+    within = np.linalg.qr(features.T)[0][:, :rank]
+    inside = RowSpace(within, features @ within)
+    for projection in (random_projection(n_features=30), within[:, :2], np.eye(30, 2)):
+        space = spanning(inside, projection)
+        np.testing.assert_allclose(space.basis.T @ space.basis, np.eye(rank + 3), atol=1e-14)
+        np.testing.assert_allclose(space.basis @ (space.basis.T @ projection), projection, atol=1e-13)
+        np.testing.assert_allclose(space.features @ space.basis.T, features, atol=1e-12)
+        # A direction that the samples do not have is among them.
+        assert np.linalg.matrix_rank(space.features, tol=1e-9) == rank < space.basis.shape[1]
