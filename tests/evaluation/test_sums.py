@@ -16,7 +16,7 @@ from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.row_space import RowSpace, spanning
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
-from kdrbench.kernels import Combination, Pairing, Term, gram_matrix, terms_of
+from kdrbench.kernels import Combination, Gaussian, Pairing, Term, gram_matrix, terms_of
 from kdrbench.paradigms import regression_problem, supervised_problem
 from support.helpers import KERNELS, random_projection, random_samples, small_problem
 
@@ -63,9 +63,11 @@ def test_a_weighted_gram_has_every_sign(weights):
     np.testing.assert_allclose(weighted_gram(SAMPLES, weights), SAMPLES.T * weights @ SAMPLES, atol=1e-12)
 
 
-@pytest.mark.parametrize("pairing", Pairing)
-def test_the_curvature_form_by_pairs(pairing):
-    moved, samples = RNG.standard_normal((8, 3)) + 5.0, RNG.standard_normal((8, 2)) + 3.0
+@pytest.mark.parametrize(
+    ("pairing", "offset"), [(Pairing.DOT, 5.0), (Pairing.DIFFERENCE, 5.0), (Pairing.DIFFERENCE, 1e3)]
+)
+def test_the_curvature_form_by_pairs(pairing, offset):
+    moved, samples = RNG.standard_normal((8, 3)) + offset, RNG.standard_normal((8, 2)) + offset
     weights = RNG.standard_normal((8, 8))
     weights = weights + weights.T
     expected = np.zeros((3, 2, 3, 2))
@@ -82,8 +84,9 @@ def test_the_curvature_form_by_pairs(pairing):
 
 @pytest.mark.parametrize("oracle", ["value", "gradient", "value_and_gradient", "surrogate"])
 def test_a_projection_of_other_features_is_refused(oracle):
-    with pytest.raises(InputError, match="6"):
-        getattr(small_problem(), oracle)(random_projection(n_features=5))
+    for problem in (small_problem(), DenseProblem(small_problem().objective)):
+        with pytest.raises(InputError, match="6"):
+            getattr(problem, oracle)(random_projection(n_features=5))
 
 
 def hollow(kernel, samples=SAMPLES):
@@ -136,6 +139,13 @@ def test_what_a_bounded_factor_leaves_is_as_small_as_asked_and_positive(kernel, 
     assert bounded_factor(kernel, many, tolerance, 2) is None
     assert bounded_factor(kernel, many, tolerance, 2, always=True)[0].shape[1] in (2, 4)
     assert bounded_factor(kernel, many, tolerance, 0) is None
+
+
+def test_a_factor_grows_beyond_what_was_set_aside_for_it():
+    kernel, many = Gaussian(sigma=0.2), RNG.standard_normal((200, 2))
+    left, right = bounded_factor(kernel, many, 1e-8, 200)
+    assert left.shape[1] > 100
+    np.testing.assert_allclose(left @ right.T, gram_matrix(kernel, many), atol=1e-4)
 
 
 def test_given_pivots_make_the_same_factor_again():
