@@ -7,7 +7,8 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test lint types unit attack soak docs sbom test-oldest test-processors compare-processors picture pictures rulegraph bench lock lock-oldest lock-sbom clean
+.PHONY: demo test lint types unit attack soak docs sbom test-oldest test-processors compare-processors mutants
+.PHONY: picture pictures rulegraph bench lock lock-oldest lock-sbom clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -62,6 +63,12 @@ test-processors: $(READY)
 COMPARED ?=
 compare-processors: $(READY)
 	python tests/compare_processors.py $(COMPARED)
+
+# Small changes to the modules that MODULE names, and which of them the tests do not notice; see docs/mutants.md.
+MUTANTS ?= 20
+MUTANTS_SEED ?= 0
+mutants: $(READY)
+	python tests/mutants.py $(MODULE) --count $(MUTANTS) --seed $(MUTANTS_SEED) $(if $(TESTS),--tests $(TESTS))
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'

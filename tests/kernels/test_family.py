@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Pairing, Polynomial, Term
+from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Pairing, Polynomial, Term, gram_matrix
+from kdrbench.kernels.family import pairing_block, pairing_values, value_and_derivative
 from support.helpers import KERNELS
 
 BETA = np.linspace(0.3, 4.0, 9)
@@ -23,6 +24,67 @@ def test_functions_leave_beta_unchanged(name):
     for function in (KERNELS[name].value, KERNELS[name].derivative, KERNELS[name].second_derivative):
         function(beta)
     np.testing.assert_array_equal(beta, BETA)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_both_at_once_are_what_each_is_alone(name):
+    kernel, beta = KERNELS[name], BETA.copy()
+    value, slope = value_and_derivative(kernel, beta)
+    np.testing.assert_allclose(value, kernel.value(BETA), rtol=1e-14)
+    np.testing.assert_allclose(slope, kernel.derivative(BETA), rtol=1e-14)
+    np.testing.assert_array_equal(beta, BETA)
+
+
+def test_a_kernel_with_both_at_once_is_asked_once():
+    class Together:
+        value_and_derivative = staticmethod(lambda beta: (beta + 1, beta + 2))
+
+    for expected, got in zip((BETA + 1, BETA + 2), value_and_derivative(Together(), BETA), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_a_kernel_without_both_at_once_is_asked_for_each():
+    class Alone:
+        value, derivative = staticmethod(np.sin), staticmethod(np.cos)
+
+    for expected, got in zip((np.sin(BETA), np.cos(BETA)), value_and_derivative(Alone(), BETA), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("pairing", Pairing)
+def test_pairs_by_a_loop_and_never_below_zero_where_they_are_distances(pairing):
+    rng = np.random.default_rng(0)
+    left, right = rng.standard_normal((5, 2)), rng.standard_normal((7, 2))
+    of_pair = {Pairing.DOT: np.dot, Pairing.DIFFERENCE: lambda x, y: float(np.sum((x - y) ** 2))}[pairing]
+    expected = [[of_pair(x, y) for y in right] for x in left]
+    np.testing.assert_allclose(pairing_block(pairing, left, right), expected, atol=1e-13)
+    np.testing.assert_allclose(pairing_values(pairing, left), [[of_pair(x, y) for y in left] for x in left], atol=1e-13)
+    # Far from the origin squares cancel; without care some of these zeros come out negative.
+    repeated = np.repeat(1e3 + rng.standard_normal((20, 2)), 2, axis=0)
+    if pairing is Pairing.DIFFERENCE:
+        assert pairing_values(pairing, repeated).min() >= 0.0
+        assert pairing_block(pairing, repeated, repeated + 0.0).min() >= 0.0
+
+
+def test_defaults_are_those_of_the_families():
+    assert (Polynomial().degree, Polynomial().offset, Polynomial().scale, Multiquadric().offset) == (3, 1.0, 1.0, 1.0)
+
+
+def test_a_constant_power_takes_one_at_zero_without_an_offset():
+    kernel = Polynomial(degree=1, offset=0.0)
+    np.testing.assert_array_equal(kernel.derivative(np.zeros(3)), 1.0)
+
+
+def test_a_combinations_matrix_by_its_definition():
+    samples = np.random.default_rng(0).standard_normal((6, 2))
+    gaussian, squared = Gaussian(sigma=1.3), Polynomial(degree=2)
+    matrix = gram_matrix(Combination((Term(2.0, gaussian), Term(0.0, Linear()), Term(0.5, squared))), samples)
+    expected = [
+        [2.0 * np.exp(-np.sum((x - y) ** 2) / (2 * 1.3**2)) + 0.5 * (x @ y + 1.0) ** 2 for y in samples]
+        for x in samples
+    ]
+    np.testing.assert_allclose(matrix, expected, rtol=1e-13)
+    np.testing.assert_array_equal(matrix, matrix.T)
 
 
 def test_values_by_hand():

@@ -5,6 +5,7 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import (
     Combination,
     Gaussian,
+    Pairing,
     Polynomial,
     Term,
     aligned_weights,
@@ -13,6 +14,8 @@ from kdrbench.kernels import (
     median_distance,
     neighbour_distances,
 )
+from kdrbench.kernels.registry import own_modules, resolve_kernel
+from support import own_methods
 
 FEATURES = np.random.default_rng(0).standard_normal((12, 3))
 
@@ -95,3 +98,39 @@ def test_weights_by_alignment_need_labels_and_use_them():
 def test_a_definition_is_not_judged_by_made_up_samples():
     member = {"family": "gaussian", "sigma": 1e12}
     check_definition({"family": "combination", "members": [member], "weights": "alignment"})
+
+
+def test_what_is_no_kernel_is_refused_and_what_is_one_is_taken():
+    class Lacking:
+        """No second derivative."""
+
+        pairing, value, derivative = Pairing.DOT, np.exp, np.exp
+
+    for wrong in (Gaussian, Lacking(), 3):
+        with pytest.raises(InputError, match="a kernel must be a family's name, a definition, or an object with"):
+            resolve_kernel(wrong, FEATURES, 2)
+    assert resolve_kernel(kernel := Gaussian(sigma=1.0), FEATURES, 2) is kernel
+    assert resolve_kernel(both := Combination((Term(1.0, kernel),)), FEATURES, 2) is both
+
+
+def test_a_wrong_option_is_named_by_a_kernel_given_as_a_definition():
+    with pytest.raises(InputError, match=r"option of kernel family 'gaussian': .*sigmas"):
+        resolve_kernel({"family": "gaussian", "sigmas": 1.0}, FEATURES, 2)
+
+
+def test_own_families_are_found_among_the_members(tmp_path):
+    (tmp_path / "rational.py").write_text(own_methods.KERNEL)
+    own = f"{tmp_path / 'rational.py'}:Rational"
+    assert own_modules({"family": "gaussian"}) == []
+    members = [{"family": "gaussian"}, {"family": own}]
+    found = own_modules({"family": "combination", "members": members})
+    assert found == own_modules({"family": own})
+    assert len(found) == 1
+    check_definition({"family": own})
+
+
+def test_defaults_of_the_families_are_those_of_the_papers():
+    features = np.random.default_rng(0).standard_normal((20, 3))
+    plain = build_kernel({"family": "rbf_relative"}, features, 2)
+    np.testing.assert_array_equal(plain.sigmas, neighbour_distances(features, 7))
+    assert build_kernel({"family": "polynomial"}, features, 2) == Polynomial(degree=3, offset=1.0, scale=0.5)

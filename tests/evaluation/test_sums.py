@@ -1,0 +1,306 @@
+"""Sums with Gamma, kernel matrices by factors and panels, and the cost model, against loops and by what they say."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from kdrbench.errors import InputError
+from kdrbench.evaluation import build_problem
+from kdrbench.evaluation.base import curvature_form
+from kdrbench.evaluation.bounded_factor import bounded_factor, kernel_values, pivoted_cholesky
+from kdrbench.evaluation.cost_model import Evaluation, largest_rank, plan
+from kdrbench.evaluation.dense import DenseProblem
+from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator
+from kdrbench.evaluation.passes import run_pass
+from kdrbench.evaluation.row_space import RowSpace, spanning
+from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
+from kdrbench.kernels import Combination, Gaussian, Pairing, Term, gram_matrix, terms_of
+from kdrbench.paradigms import regression_problem, supervised_problem
+from support.helpers import KERNELS, random_projection, random_samples, small_problem
+
+RNG = np.random.default_rng(0)
+SAMPLES = RNG.standard_normal((30, 3))
+MIXED = Combination((Term(2.0, KERNELS["gaussian"]), Term(0.3, KERNELS["multiquadric"]), Term(0.5, KERNELS["linear"])))
+
+
+def gammas():
+    features, _ = random_samples()
+    yield small_problem("gaussian").objective.gamma
+    yield regression_problem(features, features[:, 0], KERNELS["gaussian"], KERNELS["linear"]).objective.gamma
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["classes", "factors"])
+def test_sums_with_gamma_by_its_definition(number):
+    gamma = list(gammas())[number]
+    full = (gamma.factor * gamma.weights) @ gamma.factor.T
+    features, columns = RNG.standard_normal((len(full), 4)), RNG.standard_normal((len(full), 2))
+    sums, weighted = GammaSums(gamma), full * (features @ features.T)
+    np.testing.assert_allclose(sums.diagonal, np.diagonal(full), atol=1e-13)
+    np.testing.assert_allclose(sums.applied(features, columns), weighted @ columns, atol=1e-12)
+    np.testing.assert_allclose(sums.quadratic(features, columns), columns.T @ weighted @ columns, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_first_surrogate_by_pairs(name):
+    problem = small_problem(name)
+    objective, kernel = problem.objective, KERNELS[name]
+    gamma = (objective.gamma.factor * objective.gamma.weights) @ objective.gamma.factor.T
+    features, total = objective.features, 0.0
+    slope = float(kernel.derivative(np.zeros(1))[0]) or float(np.sign(kernel.derivative(np.ones(1))[0]))
+    for i, row in enumerate(features):
+        for j, other in enumerate(features):
+            if i != j and kernel.pairing is Pairing.DOT:
+                total = total + gamma[i, j] * slope * np.outer(row, other)
+            elif i != j:
+                total = total + gamma[i, j] * slope * np.outer(row - other, row - other)
+    np.testing.assert_allclose(initial_surrogate(objective), total, atol=1e-10 * np.abs(total).max())
+
+
+@pytest.mark.parametrize("weights", [np.linspace(-1, 2, 30), np.linspace(1, 2, 30), -np.ones(30), np.zeros(30)])
+def test_a_weighted_gram_has_every_sign(weights):
+    np.testing.assert_allclose(weighted_gram(SAMPLES, weights), SAMPLES.T * weights @ SAMPLES, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("pairing", "offset"), [(Pairing.DOT, 5.0), (Pairing.DIFFERENCE, 5.0), (Pairing.DIFFERENCE, 1e3)]
+)
+def test_the_curvature_form_by_pairs(pairing, offset):
+    moved, samples = RNG.standard_normal((8, 3)) + offset, RNG.standard_normal((8, 2)) + offset
+    weights = RNG.standard_normal((8, 8))
+    weights = weights + weights.T
+    expected = np.zeros((3, 2, 3, 2))
+    for i in range(8):
+        for j in range(8):
+            if pairing is Pairing.DOT:
+                change = np.outer(moved[i], samples[j]) + np.outer(moved[j], samples[i])
+            else:
+                change = 2 * np.outer(moved[i] - moved[j], samples[i] - samples[j])
+            expected += weights[i, j] * change[:, :, None, None] * change
+    got = curvature_form(pairing, lambda columns: weights @ columns, moved, samples)
+    np.testing.assert_allclose(got, expected, atol=1e-11 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("oracle", ["value", "gradient", "value_and_gradient", "surrogate"])
+def test_a_projection_of_other_features_is_refused(oracle):
+    for problem in (small_problem(), DenseProblem(small_problem().objective)):
+        with pytest.raises(InputError, match="6"):
+            getattr(problem, oracle)(random_projection(n_features=5))
+
+
+def hollow(kernel, samples=SAMPLES):
+    matrix = gram_matrix(kernel, samples)
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS.values(), MIXED], ids=[*KERNELS, "mixed"])
+def test_every_form_of_a_kernel_matrix_is_that_matrix(kernel):
+    columns, expected = RNG.standard_normal((30, 2)), hollow(kernel)
+    forms = [PanelGram(kernel, SAMPLES, panel=7, kept=kept, threads=2) for kept in (True, False)]
+    forms += [gram_operator(kernel, SAMPLES, Evaluation(evaluator=name)) for name in ("dense", "panels", "auto")]
+    if (factors := bounded_factor(kernel, SAMPLES, 1e-13, 29)) is not None:
+        forms.append(FactorGram(*factors))
+    for form in forms:
+        for _ in range(2):
+            np.testing.assert_allclose(form.applied(columns), expected @ columns, atol=1e-9 * np.abs(expected).max())
+        np.testing.assert_allclose(form.degrees(), expected.sum(axis=1), atol=1e-9 * np.abs(expected).max())
+
+
+def test_exact_factors_are_taken_while_they_are_narrow():
+    many = RNG.standard_normal((400, 3))
+    asked = Evaluation(evaluator="factored")
+    both = Combination((Term(2.0, KERNELS["polynomial"]), Term(0.5, KERNELS["squared"])))
+    for kernel, width in ((KERNELS["linear"], 3), (KERNELS["polynomial"], 20), (KERNELS["squared"], 5), (both, 25)):
+        form = gram_operator(kernel, many, asked)
+        assert isinstance(form, FactorGram)
+        # A polynomial has all its monomials; of the linear kernel the constant may be one more.
+        assert width <= form.left.shape[1] <= width + 1
+        np.testing.assert_allclose(form.degrees(), hollow(kernel, many).sum(axis=1), rtol=1e-9, atol=1e-7)
+        few = many[: 4 * form.left.shape[1] - 1]
+        assert isinstance(gram_operator(kernel, few, asked), PanelGram)
+    assert isinstance(gram_operator(KERNELS["gaussian"], many, asked), PanelGram)
+
+
+@pytest.mark.parametrize("kernel", [KERNELS["gaussian"], KERNELS["multiquadric"], MIXED], ids=["g", "m", "mixed"])
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-4])
+def test_what_a_bounded_factor_leaves_is_as_small_as_asked_and_positive(kernel, tolerance):
+    many = RNG.standard_normal((200, 2))
+    left, right = bounded_factor(kernel, many, tolerance, 150)
+    rest = gram_matrix(kernel, many) - left @ right.T
+    centred = np.eye(200) - 1 / 200
+    of_all = np.trace(centred @ gram_matrix(kernel, many) @ centred)
+    assert np.linalg.eigvalsh(centred @ rest @ centred)[0] >= -1e-10 * of_all
+    if kernel is KERNELS["gaussian"]:
+        assert np.trace(rest) <= tolerance * 200
+    np.testing.assert_allclose(left @ right.T, (left @ right.T).T, atol=1e-10)
+    # Fewer columns do not reach it; with ``always`` they are returned all the same.
+    assert bounded_factor(kernel, many, tolerance, 2) is None
+    assert bounded_factor(kernel, many, tolerance, 2, always=True)[0].shape[1] in (2, 4)
+    assert bounded_factor(kernel, many, tolerance, 0) is None
+
+
+def test_a_factor_grows_beyond_what_was_set_aside_for_it():
+    kernel, many = Gaussian(sigma=0.2), RNG.standard_normal((200, 2))
+    left, right = bounded_factor(kernel, many, 1e-8, 200)
+    assert left.shape[1] > 100
+    np.testing.assert_allclose(left @ right.T, gram_matrix(kernel, many), atol=1e-4)
+
+
+def test_given_pivots_make_the_same_factor_again():
+    kernel = terms_of(KERNELS["gaussian"])
+
+    def rows(pivots):
+        return kernel_values(kernel, SAMPLES[pivots], SAMPLES)
+
+    first = pivoted_cholesky(rows, np.ones(30), 1e-2, 30)
+    again = pivoted_cholesky(rows, np.ones(30), 1e-2, 30, first.pivots)
+    np.testing.assert_allclose(again.columns @ again.columns.T, first.columns @ first.columns.T, atol=1e-12)
+    assert again.trace == pytest.approx(first.trace, abs=1e-12)
+    assert first.trace <= 1e-2 * 30
+    matrix = gram_matrix(KERNELS["gaussian"], SAMPLES)
+    assert first.trace == pytest.approx(np.trace(matrix - first.columns @ first.columns.T), abs=1e-10)
+    assert pivoted_cholesky(rows, np.full(30, np.nan), 1e-2, 30) is None
+
+
+def test_memory_bounds_the_rank_and_the_plan():
+    assert largest_rank(10**6, memory_mib=1e-3) == 1
+    assert largest_rank(10**5) >= largest_rank(10**5, memory_mib=100.0) >= 1
+    # Two arrays of n x rank in double precision fit; one column more would not.
+    rank = largest_rank(10**6, memory_mib=1000.0)
+    assert 16 * 10**6 * rank <= 1000 * 2**20 < 16 * 10**6 * (rank + 1)
+    objective = small_problem("gaussian").objective
+    assert plan(objective, 2).evaluator == "dense"
+    assert plan(objective, 2, Evaluation(memory_mib=1e-4)).evaluator == "panels"
+    assert plan(objective, 2, Evaluation("panels", tolerance=0.5)).single_precision
+    assert not plan(objective, 2, Evaluation("dense", tolerance=0.5)).single_precision
+    assert not plan(objective, 2, Evaluation("panels")).single_precision
+    linear = small_problem("linear", n_samples=4000, n_features=5).objective
+    assert plan(linear, 2).evaluator == "factored"
+    assert "times less work" in plan(linear, 2).reason
+    assert "would take" in plan(linear, 2, Evaluation(memory_mib=1e-4)).reason
+
+
+@pytest.mark.parametrize("n_samples", [300, 1000])
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+def test_the_plan_holds_no_more_than_the_memory_that_is_given(kernel, n_samples):
+    """A plan's arrays, counted by hand, fit into the least memory with which it is chosen."""
+    n_features, q, classes = 12, 2, 3
+    objective = small_problem(kernel, n_samples=n_samples, n_features=n_features).objective
+    monomials = 6  # Of degree at most 2 in two variables: what the slope of a cubic is made of.
+    samples_and_square = n_samples * (2 * q + 2) + n_features**2 + n_samples * q
+    held = {
+        # Six n x n arrays side by side.
+        "dense": 6 * n_samples**2,
+        "factored": samples_and_square + classes * monomials * n_features,
+    }
+    for evaluator, entries in held.items():
+        mib = 8 * entries / 2**20
+        above, below = (plan(objective, q, Evaluation(memory_mib=factor * mib)) for factor in (1.001, 0.999))
+        if plan(objective, q).evaluator == evaluator:
+            assert above.evaluator == evaluator != below.evaluator
+
+
+def test_work_decides_between_features_and_pairs():
+    # The 496 monomials of thirty variables stand for few samples badly, for many samples well.
+    few, many = (small_problem("polynomial", n_samples=n, n_features=60).objective for n in (450, 4000))
+    assert plan(few, 30).evaluator == "panels"
+    assert "times the work" in plan(few, 30).reason
+    assert plan(many, 30).evaluator == "factored"
+    # Ten variables have 66.
+    assert plan(few, 10).evaluator == "factored"
+
+
+def test_some_of_the_samples_have_all_classes_in_their_shares():
+    labels = np.repeat([0, 1, 2], [100, 60, 40])
+    features = np.random.default_rng(0).standard_normal((200, 4)) + 2.0 * labels[:, None]
+    whole = build_problem(supervised_problem(features, labels, KERNELS["gaussian"]).objective)
+    some = whole.subsampled(50)
+    # The order of the codes says nothing.
+    assert sorted(np.bincount(some.objective.gamma.codes)) == pytest.approx([10, 15, 25], abs=1)
+    assert len(some.objective.features) == 50
+    rows = {tuple(row) for row in whole.objective.features}
+    assert all(tuple(row) in rows for row in some.objective.features)
+    assert whole.subsampled(200) is None
+    assert whole.subsampled(199) is not None
+    projection = random_projection(n_features=4)
+    assert some.value(projection) / whole.value(projection) == pytest.approx(1 / 16, rel=0.5)
+    some.value(projection)
+    assert (some.counters.value, whole.counters.value) == (2, 1)
+    # Codes are numbered without a gap where a class is left out.
+    rare = np.r_[np.repeat([0, 1], 99), 2, 2]
+    left_out = build_problem(supervised_problem(features, rare, KERNELS["gaussian"]).objective).subsampled(3)
+    codes = left_out.objective.gamma.codes
+    assert set(codes) == set(range(codes.max() + 1))
+
+
+def test_a_pass_says_how_far_it_is_and_blas_has_one_thread_meanwhile():
+    said, threads = [], []
+
+    def visit(total, part):
+        threads.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        total.append(part)
+
+    with threadpool_limits(2, user_api="blas"):
+        assert run_pass(range(4), 1, list, visit, lambda share: said.append(share) or True) == [[0, 1, 2, 3]]
+        assert said == [0.25, 0.5, 0.75, 1.0]
+        assert set(threads) == {1}
+        # Afterwards, and for a single part, BLAS has what it had.
+        del threads[:]
+        run_pass(range(1), 1, list, visit)
+        assert set(threads) == {2}
+        assert sorted(number for part in run_pass(range(9), 3, list, visit) for number in part) == list(range(9))
+
+
+def test_passes_side_by_side_give_blas_back_after_the_last():
+    inside, outside_first = [], []
+
+    def blas_threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    def inner(total, part):
+        inside.append(blas_threads())
+
+    def outer(total, part):
+        run_pass(range(2), 1, list, inner)
+        # The inner pass has ended, the outer one has not.
+        outside_first.append(blas_threads())
+
+    with threadpool_limits(2, user_api="blas"):
+        run_pass(range(2), 1, list, outer)
+        assert inside == [{1}] * 4
+        assert outside_first == [{1}] * 2
+        assert blas_threads() == {2}
+
+
+def test_sums_at_a_point_are_made_once_and_kept_apart():
+    calls = []
+
+    class Counting(type(KERNELS["gaussian"])):
+        def derivative(self, beta):
+            calls.append("derivative")
+            return super().derivative(beta)
+
+    objective = small_problem("gaussian").objective
+    problem = DenseProblem(dataclasses.replace(objective, kernel=Counting(sigma=2.0)))
+    point = random_projection()
+    first = problem.surrogate(point)
+    made = len(calls)
+    np.testing.assert_array_equal(problem.surrogate(point), first)
+    problem.gradient(point)
+    assert len(calls) == made
+
+
+@pytest.mark.parametrize("rank", [3, 5])
+def test_coordinates_of_the_row_space_span_the_projection_and_a_null_direction(rank):
+    features = RNG.standard_normal((20, rank)) @ RNG.standard_normal((rank, 30))
+    within = np.linalg.qr(features.T)[0][:, :rank]
+    inside = RowSpace(within, features @ within)
+    for projection in (random_projection(n_features=30), within[:, :2], np.eye(30, 2)):
+        space = spanning(inside, projection)
+        np.testing.assert_allclose(space.basis.T @ space.basis, np.eye(rank + 3), atol=1e-14)
+        np.testing.assert_allclose(space.basis @ (space.basis.T @ projection), projection, atol=1e-13)
+        np.testing.assert_allclose(space.features @ space.basis.T, features, atol=1e-12)
+        # A direction that the samples do not have is among them.
+        assert np.linalg.matrix_rank(space.features, tol=1e-9) == rank < space.basis.shape[1]

@@ -1,0 +1,258 @@
+"""What decides the speed and the last digits of the Newton finish: radius, acceptance, rounding, and the escape."""
+
+import numpy as np
+import pytest
+
+from kdrbench.errors import InputError
+from kdrbench.solvers.escape import escaped, rounding_of, step_along
+from kdrbench.solvers.geometry.stiefel import orthonormalised
+from kdrbench.solvers.safeguarded import finish
+from kdrbench.solvers.safeguarded.finish import NewtonSearch, escape
+from kdrbench.solvers.safeguarded.quadratic_model import ModelStep
+from support.helpers import random_projection, small_problem
+
+POINT = np.eye(2, 1)
+ACROSS = np.eye(2)[:, 1:]
+PREDICTED, LENGTH = 0.5, 0.25
+
+
+class Scripted:
+    """F on the circle by a script: the value of each candidate in turn, with slopes of the same or smaller size."""
+
+    def __init__(self, *values, slopes=None):
+        self.values, self.slopes, self.calls = list(values), list(slopes or [1.0] * len(values)), 0
+
+    def gradient(self, point):
+        return POINT + ACROSS
+
+    def value_and_gradient(self, point):
+        self.calls += 1
+        return self.values.pop(0), point + self.slopes.pop(0) * orthonormalised(ACROSS - point * (point.T @ ACROSS))
+
+
+class Quadratic:
+    """F = Tr(W'AW)."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def value(self, point):
+        return float(np.vdot(point, self.matrix @ point))
+
+    def gradient(self, point):
+        return 2 * self.matrix @ point
+
+    def hessian_vector(self, point, direction):
+        return 2 * self.matrix @ direction
+
+
+class ScriptedModel:
+    """A model that predicts the same of every radius, and keeps the radii that it was asked for."""
+
+    def __init__(self, predicted=PREDICTED, length=LENGTH, at_edge=True):
+        self.step, self.radii, self.builds = ModelStep(length * ACROSS, predicted, length, at_edge), [], 0
+
+    def build(self, tangents):
+        self.builds += 1
+        return self
+
+    def minimise(self, radius):
+        self.radii.append(radius)
+        return self.step
+
+
+def search_with(monkeypatch, model, *values, before=0.0, slopes=None):
+    monkeypatch.setattr(finish, "build_model", model.build)
+    problem = Scripted(*values, slopes=slopes)
+    return NewtonSearch(problem, POINT, before), problem
+
+
+def published_radius(radius, ratio, length, at_edge):
+    """Absil, Baker, Gallivan, algorithm 1: a quarter below 1/4, doubled above 3/4 at the edge, else as it was."""
+    if ratio < 1 / 4:
+        return length / 4
+    return 2 * length if ratio > 3 / 4 and at_edge else radius
+
+
+@pytest.mark.parametrize("at_edge", [True, False])
+@pytest.mark.parametrize("ratio", [0.12, 0.2, 0.24, 0.26, 0.5, 0.74, 0.76, 1.0, 2.0])
+def test_the_radius_follows_the_published_rule_where_a_step_is_accepted(monkeypatch, ratio, at_edge):
+    model = ScriptedModel(at_edge=at_edge)
+    search, _ = search_with(monkeypatch, model, ratio * PREDICTED, 9.0)
+    assert search.step()
+    assert search.value == ratio * PREDICTED
+    search.step()
+    assert model.radii == [np.inf, published_radius(np.inf, ratio, LENGTH, at_edge)]
+    # The model is that of the new iterate.
+    assert model.builds == 2
+
+
+@pytest.mark.parametrize("ratio", [-3.0, -0.01, 0.0, 0.08])
+def test_a_step_that_gains_less_than_a_tenth_of_what_was_predicted_is_tried_again_with_a_quarter(monkeypatch, ratio):
+    model = ScriptedModel()
+    search, problem = search_with(monkeypatch, model, ratio * PREDICTED, PREDICTED)
+    assert search.step()
+    assert search.value == PREDICTED
+    assert model.radii == [np.inf, LENGTH / 4]
+    assert (problem.calls, model.builds) == (2, 1)
+
+
+def test_a_step_into_nothing_but_losses_ends_where_it_began(monkeypatch):
+    model = ScriptedModel()
+    search, _ = search_with(monkeypatch, model, *[-1.0] * 1000)
+    assert not search.step()
+    assert (search.value, model.builds) == (0.0, 1)
+    np.testing.assert_array_equal(search.point, POINT)
+
+
+def test_no_shorter_step_is_tried_once_steps_are_below_rounding(monkeypatch):
+    model = ScriptedModel(length=1e-17)
+    search, problem = search_with(monkeypatch, model, *[-1.0] * 10)
+    assert not search.step()
+    assert problem.calls == 1
+
+
+LARGE = 1e6
+
+
+@pytest.mark.parametrize("gained", [-1e-10, 0.0, 1e-10])
+@pytest.mark.parametrize(("slope", "better"), [(1e-3, True), (1e3, False)])
+def test_near_a_solution_rounding_of_f_does_not_refuse_a_step(monkeypatch, gained, slope, better):
+    # What is predicted is a millionth of what rounding may do to F; the slope says whether the step was one.
+    model = ScriptedModel(predicted=1e-16)
+    search, _ = search_with(monkeypatch, model, LARGE + gained, LARGE, before=LARGE, slopes=[slope, 1.0])
+    assert search.step() == better
+    assert search.value == LARGE + gained
+    # A ratio of rounding errors is taken for 1: at the edge the region grows.
+    search.step()
+    assert model.radii[1] == 2 * LENGTH
+
+
+def test_a_loss_beyond_rounding_is_refused_however_little_was_predicted(monkeypatch):
+    model = ScriptedModel(predicted=1e-16)
+    search, _ = search_with(monkeypatch, model, *[LARGE * (1 - 1e-9)] * 1000, before=LARGE, slopes=[0.0] * 1000)
+    assert not search.step()
+    assert search.value == LARGE
+
+
+def test_a_loss_is_refused_where_the_model_predicts_a_loss_too(monkeypatch):
+    # The ratio is 1 there.
+    model = ScriptedModel(predicted=-PREDICTED)
+    search, _ = search_with(monkeypatch, model, *[-PREDICTED] * 1000, slopes=[0.0] * 1000)
+    assert not search.step()
+    assert search.value == 0.0
+
+
+def test_a_gain_beyond_rounding_is_a_step_though_the_slope_grows(monkeypatch):
+    search, _ = search_with(monkeypatch, ScriptedModel(), PREDICTED, slopes=[1e3])
+    assert search.step()
+
+
+def test_elsewhere_the_trust_region_is_unbounded_again(monkeypatch):
+    model = ScriptedModel()
+    search, _ = search_with(monkeypatch, model, 0.2 * PREDICTED, 1.0 + PREDICTED)
+    search.step()
+    search.restart_at(POINT, 1.0)
+    search.step()
+    assert model.radii == [np.inf, np.inf]
+
+
+def test_newton_steps_square_the_stationarity():
+    problem = small_problem("linear")
+    leading = np.linalg.eigh(problem.initial_surrogate())[1][:, -2:]
+    search = NewtonSearch(
+        problem, beside := orthonormalised(leading + 0.05 * random_projection()), problem.value(beside)
+    )
+    history = [search.stationarity]
+    while search.stationarity > 1e-12:
+        assert search.step()
+        history.append(search.stationarity)
+    # Far from rounding the exponent is 2 or, where the third derivative vanishes as it does here, 3.
+    assert np.log(history[2] / history[1]) / np.log(history[1] / history[0]) > 1.8
+    assert len(history) <= 5
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e-6, 1e6])
+def test_the_curvature_is_relative_to_the_eigenvalues_there(factor):
+    # At the second axis: up to the first, down to the third.
+    search = NewtonSearch(Quadratic(factor * np.diag([5.0, 3.0, 2.0])), np.eye(3)[:, 1:2], 3.0 * factor)
+    assert search.curvature() == pytest.approx(-2 / 3)
+
+
+class Along:
+    """F by the sine of the angle from the first axis."""
+
+    def __init__(self, height):
+        self.height, self.tried = height, []
+
+    def value(self, point):
+        self.tried.append(float(point[1, 0] / point[0, 0]))
+        return self.height(self.tried[-1])
+
+
+def test_the_longest_step_that_gains_a_quarter_of_the_promise_is_taken():
+    # Curvature -2 promises length^2; beyond 0.2 and on the positive side there is less than a quarter of it.
+    problem = Along(lambda length: 1.0 + (0.3 if -0.2 < length < 0 else 0.2) * length**2)
+    ascent = step_along(problem, POINT, 1.0, -2.0, ACROSS)
+    assert ascent.value == pytest.approx(1.0 + 0.3 / 64)
+    np.testing.assert_allclose(ascent.point[1, 0] / ascent.point[0, 0], -1 / 8, rtol=1e-12)
+    np.testing.assert_allclose(problem.tried, [1, -1, 1 / 2, -1 / 2, 1 / 4, -1 / 4, 1 / 8, -1 / 8], rtol=1e-12)
+
+
+def test_a_gain_within_rounding_is_no_ascent():
+    problem = Along(lambda length: LARGE + 1.0)
+    assert step_along(problem, POINT, LARGE, -1e-6 * rounding_of(LARGE), ACROSS) is None
+    assert problem.tried == []
+    flat = Along(lambda length: LARGE)
+    assert step_along(flat, POINT, LARGE, -2.0, ACROSS) is None
+    # Ends where a quarter of the promise is rounding, not before.
+    assert 1 <= 0.25 * min(np.abs(flat.tried)) ** 2 / rounding_of(LARGE) <= 4
+
+
+def test_where_f_is_zero_the_halvings_end():
+    flat = Along(lambda length: 0.0)
+    assert step_along(flat, POINT, 0.0, -2.0, ACROSS) is None
+    assert 1e-12 < min(np.abs(flat.tried)) < 1e-6
+
+
+def test_rounding_covers_a_sum_of_a_thousand_terms_and_keeps_nine_digits():
+    terms = np.random.default_rng(0).standard_normal(1000) + 10.0
+    wrong = abs(float(np.sum(terms.astype(np.float64))) - float(np.sum(terms.astype(np.longdouble))))
+    assert wrong < rounding_of(terms.sum()) == rounding_of(-terms.sum()) < 1e-9 * terms.sum()
+
+
+def test_a_saddle_is_left_along_its_negative_curvature():
+    problem = small_problem("linear")
+    values, vectors = np.linalg.eigh(problem.initial_surrogate())
+    # The largest eigenvector and the third: upwards leads only the way to the second.
+    saddle = vectors[:, [-1, -3]]
+    beside = escaped(problem, saddle)
+    gain = values[-2] - values[-3]
+    assert 0.25 * gain < problem.value(beside) - problem.value(saddle) < gain * (1 + 1e-12)
+    span = vectors[:, [-1, -2, -3]]
+    np.testing.assert_allclose(span @ (span.T @ beside), beside, atol=1e-12)
+    search = NewtonSearch(problem, saddle, problem.value(saddle))
+    assert escape(search)
+    assert search.value == pytest.approx(problem.value(beside), rel=1e-12)
+    assert escaped(problem, vectors[:, [-1, -2]]) is None
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(("share", "left"), [(1e-4, True), (1e-8, False)])
+def test_a_saddle_is_one_by_its_curvature_over_the_eigenvalues_there(factor, share, left):
+    problem = Quadratic(factor * np.diag([1.0, 1.0 - share, 0.5]))
+    assert (escaped(problem, np.eye(3)[:, 1:2]) is not None) == left
+
+
+def test_where_rounding_hides_the_gain_a_search_does_not_escape():
+    problem = Quadratic(np.diag([1.0, 1.0 - 1e-14, 0.5]))
+    search = NewtonSearch(problem, second := np.eye(3)[:, 1:2], problem.value(second))
+    assert not escape(search)
+    np.testing.assert_array_equal(search.point, second)
+
+
+@pytest.mark.parametrize("broken", ["value", "gradient"])
+def test_what_is_not_finite_is_refused(broken):
+    problem, first = Quadratic(np.diag([np.nan if broken == "gradient" else 1.0, 0.5])), np.eye(2, 1)
+    with pytest.raises(InputError, match="not finite on these samples"):
+        NewtonSearch(problem, first, np.nan if broken == "value" else 1.0)

@@ -1,0 +1,201 @@
+"""What each part of a solve promises, on problems small enough to know the answer."""
+
+import numpy as np
+import pytest
+
+from kdrbench.errors import InputError
+from kdrbench.problems import Counters
+from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solver, solve
+from kdrbench.solvers.base import check_projection, run_in_row_space
+from kdrbench.solvers.controls import DiscriminantAxes, PrincipalAxes
+from kdrbench.solvers.geometry import curvature
+from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.solvers.geometry.curvature import Tangents
+from kdrbench.solvers.geometry.stiefel import outside, subspace_turn
+from kdrbench.solvers.monitor import SolveMonitor
+from kdrbench.solvers.registry import eigengap_components
+from kdrbench.solvers.safeguarded.solver import explore
+from support.helpers import random_projection, random_samples, small_problem
+from support.quadratics import Noted, Quadratic
+
+
+def test_a_monitor_hears_of_begin_iterates_end_and_the_checked_result_in_this_order():
+    monitor = Noted()
+    result = solve(build_solver({"method": "ism"}), small_problem(), random_projection(), monitor)
+    going = monitor.calls.count("keep_going")
+    assert monitor.calls == ["begin", *["keep_going"] * going, "end", "accept"]
+    assert result.iterations == monitor.iterations == going > 1
+    np.testing.assert_array_equal(monitor.accepted[0], result.projection)
+    # A second run counts from zero.
+    assert solve(build_solver({"method": "ism"}), small_problem(), random_projection(), monitor).iterations == going
+
+
+def test_a_status_of_another_kind_is_refused():
+    class Odd:
+        requires = frozenset()
+
+        def run(self, problem, start, monitor):
+            return SolverOutcome(start, "done", "")
+
+    with pytest.raises(InputError, match="Odd ended with status 'done'; allowed: converged"):
+        solve(Odd(), small_problem(), random_projection(), IterationMonitor())
+
+
+def test_a_projection_has_at_least_one_column():
+    check_projection("start", np.eye(6, 1), 6)
+    with pytest.raises(InputError, match=r"must be 6 x q with q >= 1, got shape \(6, 0\)"):
+        check_projection("start", np.eye(6, 0), 6)
+
+
+def test_what_a_monitor_accepts_is_in_the_original_coordinates():
+    monitor, basis = Noted(), np.linalg.qr(np.random.default_rng(0).standard_normal((9, 6)))[0]
+
+    class Lifted:
+        lower, lift = staticmethod(lambda w: basis.T @ w), staticmethod(lambda w: basis @ w)
+
+    class Wide(type(small_problem())):
+        def in_row_space(self, projection):
+            return small_problem(), Lifted
+
+    wide = small_problem()
+    wide.__class__ = Wide
+
+    def run(problem, start, lifting):
+        lifting.accept(start)
+        return SolverOutcome(start, Status.CONVERGED, "")
+
+    start = basis @ random_projection()
+    outcome = run_in_row_space(run, wide, start, monitor)
+    np.testing.assert_allclose(monitor.accepted[0], start, atol=1e-14)
+    np.testing.assert_allclose(outcome.projection, start, atol=1e-14)
+
+
+def test_only_an_iterate_to_go_on_from_is_the_latest():
+    monitor = SolveMonitor(Noted(max_iterations=1), Counters())
+    assert monitor.latest("none") == "none"
+    assert monitor.keep_going("first")
+    assert not monitor.keep_going("second")
+    assert monitor.latest("none") == "first"
+
+
+def test_oracle_calls_go_on_from_a_checkpoint():
+    inner = Noted()
+    SolveMonitor(inner, Counters(value=3, surrogate=5)).checkpoint(lambda: {"mine": np.array(1)})
+    assert inner.states[0]["mine"] == 1
+    inner.resumed = inner.states[0]
+    counters = Counters()
+    SolveMonitor(inner, counters).restore_counters()
+    assert counters == Counters(value=3, surrogate=5)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([9, 8, 3, 2], 2),
+        ([9, 3, 2, 1], 1),
+        ([9, 8, 7, 1], 3),
+        # A gap between eigenvalues that add nothing to F does not count, the last step down to one does.
+        ([3, 2, -1, -9], 2),
+        ([3, 1, 0.5, -9], 3),
+        ([-1, -5, -9], 1),
+        ([0, 0, 0], 1),
+        ([4], 1),
+        # What is rounding beside the largest eigenvalue is not positive.
+        ([1, 1 - 1e-9, 1e-14, -0.5], 2),
+    ],
+)
+@pytest.mark.parametrize("factor", [1e-20, 1.0, 1e20])
+def test_the_largest_eigengap_above_zero(values, expected, factor):
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((len(values),) * 2))[0]
+    assert eigengap_components(factor * (turn * values) @ turn.T) == expected
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
+def test_a_certificate_by_hand(factor):
+    certificate = certify(Quadratic(*(factor * np.array([5.0, 4.0, 3.0, 1.0]))), np.eye(4)[:, [0, 2]])
+    # 3 was chosen where 4 was better: that turn has the curvature 2 (3 - 4), and 2 times 5 is the scale.
+    assert certificate.curvature == pytest.approx(-1 / 5)
+    assert certificate.eigengap == pytest.approx(-1 / 5)
+    assert certificate.eigengap_needed == pytest.approx(0.0, abs=1e-12)
+    assert certificate.stationarity == certificate.feasibility == 0.0
+    assert certificate.curvature_error <= 1e-14
+    first = certify(Quadratic(factor * 5.0, factor * 2.0), np.eye(2, 1))
+    assert first.curvature == first.eigengap == pytest.approx(3 / 5)
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
+def test_an_eigenvalue_lies_within_the_error_that_a_certificate_states(monkeypatch, factor):
+    # After one round of an iteration that is not replaced, the error is large.
+    for name, value in (("DENSE_DIMENSION", 0), ("_AFFORDABLE_DIMENSION", 0), ("_MOST_ROUNDS", 1)):
+        monkeypatch.setattr(curvature, name, value)
+    problem, point = Quadratic(*(factor * np.linspace(1.0, 2.0, 30) ** 2)), np.eye(30)[:, [3, 20]]
+    certificate = certify(problem, point)
+    values = np.linalg.eigvalsh(Tangents(problem, point, problem.gradient(point)).hessian)
+    distance = np.abs(values / (2 * problem.matrix[20, 20]) - certificate.curvature).min()
+    assert 1e-4 < certificate.curvature_error < 1
+    assert distance <= certificate.curvature_error
+
+
+def test_ism_knows_that_an_unchanged_surrogate_changes_nothing():
+    problem = Quadratic(9, 8, 4, 3, 2, 1)
+    result = solve(build_solver({"method": "ism"}), problem, random_projection(), IterationMonitor())
+    assert (result.status, problem.counters.surrogate) == (Status.CONVERGED, 2)
+    np.testing.assert_allclose(np.abs(result.projection), np.eye(6, 2), atol=1e-12)
+
+
+def test_beyond_the_classes_discriminant_axes_are_principal_axes_of_the_rest():
+    features, labels = random_samples()
+    problem, start = small_problem(), random_projection(n_components=4)
+    axes = solve(DiscriminantAxes(), problem, start, IterationMonitor()).projection
+    first = axes[:, : len(np.unique(labels)) - 1]
+    rest = outside(first, (features - features.mean(axis=0)).T)
+    theirs = np.linalg.svd(rest)[0][:, :2]
+    assert subspace_turn(axes[:, 2:], theirs) < 1e-7
+    for control in (DiscriminantAxes(), PrincipalAxes(), build_solver({"method": "shuffled_labels"})):
+        assert control.control
+    with pytest.raises(InputError, match="solver option max_iterations must be"):
+        build_solver({"method": "shuffled_labels", "max_iterations": 0})
+
+
+def test_shuffled_labels_stop_when_told():
+    solver = build_solver({"method": "shuffled_labels", "max_iterations": 9})
+    result = solve(solver, small_problem(), random_projection(), IterationMonitor(4))
+    assert (result.status, result.iterations) == (Status.MAX_ITERATIONS, 4)
+
+
+@pytest.fixture
+def safeguarded():
+    return build_solver({"method": "ism_safeguarded"})
+
+
+def test_safeguarded_ism_counts_its_newton_steps_and_says_what_it_ended_with(safeguarded):
+    problem, start = small_problem(), random_projection()
+    for most in (1, 2):
+        solver = build_solver({"method": "ism_safeguarded", "max_exploration": 1, "max_iterations": most})
+        result = solve(solver, problem.fresh(), start, Noted())
+        assert (result.status, result.counters["hessian"]) == (Status.MAX_ITERATIONS, most)
+        assert f"after {most} steps" in result.message
+    saddle = np.eye(6)[:, [0, 2]]
+    quadratic = Quadratic(9, 8, 4, 3, 2, 1)
+    left = solve(safeguarded, quadratic, saddle, IterationMonitor())
+    assert quadratic.value(left.projection) == pytest.approx(17.0)
+    for steps in (0, 1, 2):
+        stopped = solve(safeguarded, small_problem(), start, IterationMonitor(steps))
+        assert stopped.status is Status.MAX_ITERATIONS
+        assert stopped.message == f"stopped after {steps} iterations"
+
+
+def test_exploration_ends_where_two_iterates_take_turns():
+    class Turning(Quadratic):
+        """Phi sends the first axis to the second and the second to the first."""
+
+        def surrogate(self, point):
+            self.counters.surrogate += 1
+            return np.diag([0.0, 1.0, 0.1]) if abs(point[0, 0]) > 0.5 else np.diag([1.0, 0.0, 0.1])
+
+    problem = Turning(3.0, 2.0, 1.0)
+    found = explore(problem, np.eye(3)[:, 1:2], IterationMonitor(), tolerance=1e-12, max_steps=50)
+    assert problem.counters.surrogate == 2
+    assert found.value == 3.0
+    np.testing.assert_array_equal(np.abs(found.point), np.eye(3, 1))
+    assert explore(problem, np.eye(3, 1), IterationMonitor(0), tolerance=1e-12, max_steps=50) is None
