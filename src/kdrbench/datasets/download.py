@@ -30,9 +30,9 @@ class ResumingDownloader:
         part: Path,
         *,
         accept: Callable[[Path], object] | None = None,
-        attempts: int = 4,
-        pause_s: float = 1.0,
-        timeout_s: float = 30.0,
+        attempts: int,
+        pause_s: float,
+        timeout_s: float,
     ) -> None:
         self.part, self.accept = part, accept
         self.attempts, self.pause_s, self.timeout_s = attempts, pause_s, timeout_s
