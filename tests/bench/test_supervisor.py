@@ -209,8 +209,8 @@ def runs():
     """Start runs of one supervisor, by what they do; those that live are ended after the test."""
     supervisor, started = Supervisor(), []
 
-    def start(target, limits=Limits(time_s=600, memory_mib=256), pauses=None):
-        started.append(supervisor.start(target, limits, pauses))
+    def start(target):
+        started.append(supervisor.start(target, Limits(time_s=600, memory_mib=256)))
         return started[-1]
 
     yield start

@@ -1,4 +1,4 @@
-"""One projection of Burg's divergence and one sweep of them, against exact arithmetic and the inverse from the duals."""
+"""One projection of Burg's divergence and one sweep, against exact arithmetic and the inverse that the duals give."""
 
 from dataclasses import replace
 from decimal import Decimal, localcontext
