@@ -9,7 +9,7 @@ from kdrbench.lowrank.trace_step import Projection, projection_step
 
 
 def projection(seed, signs, factor, *, dual=0.0, lower=-np.inf, upper=np.inf, slack=np.inf):
-    """Rows of r = 4 entries and a bound ``factor`` times the trace at the start, or times its parts' sum if it has two."""
+    """Rows of r = 4 entries and a bound: ``factor`` times the trace at the start, or of two rows the sum of both parts."""
     rng = np.random.default_rng(seed)
     logs, rows, signs = rng.standard_normal(4), rng.standard_normal((len(signs), 4)), np.array(signs)
     parts = (rows**2) @ np.exp(logs)
