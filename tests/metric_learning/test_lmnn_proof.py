@@ -91,3 +91,13 @@ def test_a_singular_map_gains_the_direction_it_lacks_in_whatever_unit():
         objective.value_and_gradient(_with_lacking_direction(objective, np.zeros((3, 3))))[0]
         < (objective.value_and_gradient(np.zeros((3, 3)))[0])
     )
+
+
+def test_targets_that_a_small_class_lacks_pull_nothing():
+    features, _ = random_samples(3, n_samples=9, n_features=3)
+    labels = np.array([0] * 7 + [1, 1])
+    objective = lmnn_objective(features, labels, 3)
+    np.testing.assert_array_equal(objective.targets[7:], [[8, -1, -1], [7, -1, -1]])
+    narrow = replace(objective, smoothing=0.5)
+    projection = 0.4 * np.eye(3)
+    assert narrow.lower_bound(projection) == pytest.approx(bound_by_bisection(narrow, projection)[0], rel=1e-9)
