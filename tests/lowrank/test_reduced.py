@@ -118,4 +118,5 @@ def test_the_constraints_of_a_conflict_are_the_same_in_every_unit(unit):
     problem = reduced(unit * np.eye(3), asked)
     # Duals are as large as the inverse of their bounds: the second is a millionth of the first.
     duals = np.array([-1.0, -1e-6, 0.5]) / unit**2
-    assert in_conflict(problem, duals) == (0, 2)
+    for size in (1e-6, 1.0, 1e6):
+        assert in_conflict(problem, size * duals) == (0, 2)
