@@ -1,3 +1,4 @@
+import fcntl
 import os
 import platform
 import stat
@@ -5,10 +6,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from kdrbench.bench.isolation.core_lock import owned_cores
+from kdrbench.bench.isolation import core_lock
+from kdrbench.bench.isolation.core_lock import any_cores, owned_cores
 from kdrbench.errors import InputError
 from support.other_user import NOBODY, as_nobody
 
@@ -120,3 +123,48 @@ def test_without_any_place_for_locks_one_sentence_says_what_to_do(shared, monkey
     monkeypatch.setenv("HOME", str(shared / "ours"))
     with pytest.raises(InputError, match=r"no folder for the locks of cores: .*; set TMPDIR to a folder of your own"):
         owned_cores(1).__enter__()
+
+
+class EnoughError(Exception):
+    """The wait has been watched for long enough."""
+
+
+def test_who_waits_says_so_once_and_takes_nothing_from_others_meanwhile(tmp_path, monkeypatch, capsys):
+    cores, slept = sorted(os.sched_getaffinity(0)), []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        # Whatever is free is free for everybody while it waits for all that it needs.
+        for core in cores[1:]:
+            with (tmp_path / f"core-{core}.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if len(slept) == 300:
+            raise EnoughError
+
+    monkeypatch.setattr(core_lock, "time", SimpleNamespace(sleep=sleep))
+    with (tmp_path / f"core-{cores[0]}.lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(EnoughError), owned_cores(len(cores), tmp_path):
+            pass
+    assert capsys.readouterr().err.count(f"waiting for {len(cores)} core(s): other timed batches hold") == 1
+    # The message comes within a minute, and the wait leaves the cores to those who work.
+    assert min(slept) > 0
+    assert 100 * max(slept) < 60
+    with owned_cores(len(cores), tmp_path) as owned:
+        assert list(owned) == cores
+
+
+def test_no_more_cores_are_locked_than_are_asked_for(tmp_path):
+    cores = sorted(os.sched_getaffinity(0))
+    (tmp_path / "locks").mkdir()
+    with owned_cores(1, tmp_path / "locks") as first:
+        assert first == (cores[0],)
+        if len(cores) > 1:
+            os.sched_setaffinity(0, cores)
+            with owned_cores(len(cores) - 1, tmp_path / "locks") as others:
+                assert list(others) == cores[1:]
+
+
+def test_runs_that_are_not_timed_own_no_core():
+    with any_cores(3) as cores:
+        assert cores == ()

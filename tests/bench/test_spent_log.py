@@ -1,10 +1,13 @@
 """The seconds that the runs of a grid take together, and the budget that limits them."""
 
 import multiprocessing
+import os
+from types import SimpleNamespace
 
 import pytest
 
-from kdrbench.bench.isolation.limits import SpentLog
+from kdrbench.bench.isolation import limits
+from kdrbench.bench.isolation.limits import Pauses, SpentLog
 from kdrbench.bench.publish import read_points
 from kdrbench.datasets import load_dataset
 from support.one_batch import batch_of, context_of, files_in, run_batch
@@ -83,3 +86,51 @@ def test_seconds_are_logged_without_a_budget(files, tmp_path):
     (row,) = run_batch(batch_of("ism"), load_dataset("wine"), context_of(spent_log=log), files)
     assert row.provenance.budget_s is None
     assert log.spent_s() >= row.provenance.wall_s
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The monotonic clock of the limits, which stands at 100 s until it is set forward."""
+    now = [100.0]
+    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+def test_a_budget_is_used_up_when_all_of_it_is_spent_and_not_before(tmp_path):
+    (tmp_path / "spent.txt").write_text("1.000000\n1.500000\n")
+    for budget_s, used_up in ((2.4, True), (2.5, True), (2.6, False)):
+        assert SpentLog(tmp_path / "spent.txt", budget_s).used_up() is used_up
+
+
+def test_what_is_charged_is_the_time_inside_less_that_of_waiting(tmp_path, clock):
+    log, waited = SpentLog(tmp_path / "spent.txt"), [7.0]
+    with log.charged(lambda: waited[0]):
+        clock[0] += 10.0
+        waited[0] += 4.0
+    with log.charged():
+        clock[0] += 0.5
+    assert log.path.read_text() == "6.000000\n0.500000\n"
+    assert log.spent_s() == 6.5
+
+
+def test_pauses_add_up_and_to_pause_twice_or_to_end_twice_changes_nothing(clock):
+    pauses, expected = Pauses(), []
+    # A run begins paused.
+    for passes, act in ((3, None), (2, pauses.begin), (1, pauses.end), (4, pauses.end), (5, pauses.begin), (8, None)):
+        clock[0] += passes
+        if act:
+            act()
+        expected.append(pauses.total_s())
+    assert expected == [3, 5, 6, 6, 6, 14]
+
+
+def test_pauses_of_one_process_are_those_of_the_other(clock):
+    pauses = Pauses()
+    pid = os.fork()
+    if pid == 0:
+        clock[0] += 20.0
+        pauses.end()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    clock[0] += 50.0
+    assert pauses.total_s() == 20

@@ -130,7 +130,7 @@ def test_too_many_members_and_too_many_bytes_are_refused(tmp_path, write):
 def test_a_bomb_in_an_extended_header_is_not_swallowed(tmp_path):
     # The header of a long name announces 60 KiB of it: no member's size says so.
     path = with_header(tmp_path / "x.tar.gz", tarfile.GNUTYPE_LONGNAME, 60 * 2**10, b"a" * 60 * 2**10)
-    with pytest.raises(DataError, match=r"x\.tar\.gz unpacks to more than 12740 bytes"):
+    with pytest.raises(DataError, match=r"x\.tar\.gz unpacks to more than 22980 bytes"):
         read_archive(path, everything, LIMITS)
 
 

@@ -179,6 +179,8 @@ def test_faces_are_read_unscaled_in_the_order_of_their_names(tmp_path):
     for content, words in (
         (b"P5\n32 30\n255\n" + bytes(959), "b_up_sad_open_4.pgm holds 959 pixels; it must hold 960"),
         (b"P5\n30 32\n255\n" + bytes(960), "is not a binary PGM image of 32 x 30 bytes"),
+        # A largest value beyond 255 means two bytes a pixel.
+        (b"P5\n32 30\n256\n" + bytes(960), "is not a binary PGM image"),
         (b"P5\n32 30\n65535\n" + bytes(1920), "is not a binary PGM image"),
         (b"P2\n32 30\n255\n" + bytes(960), "is not a binary PGM image"),
     ):
@@ -186,6 +188,19 @@ def test_faces_are_read_unscaled_in_the_order_of_their_names(tmp_path):
             parsers.cmu_faces(zipped_faces(tmp_path, {"f/b/b_up_sad_open_4.pgm": content}))
     with pytest.raises(DataError, match="holds no image named <person>_<pose>_<expression>_<eyes>_4"):
         parsers.cmu_faces(zipped_faces(tmp_path, {"readme": b""}))
+
+
+def test_faces_are_sorted_by_their_own_names_whatever_folder_they_are_in(tmp_path):
+    folders = {"a_up_sad_open_4.pgm": "", "b_up_sad_open_4.pgm": "z/y/", "c_up_sad_open_4.pgm": "a/"}
+    members = {
+        folder + name: b"P5\n32 30\n255\n" + bytes([number]) * 960
+        for number, (name, folder) in enumerate(reversed(folders.items()))
+    }
+    parsed = parsers.cmu_faces(zipped_faces(tmp_path, members))
+    assert parsed.labels == ["a", "b", "c"]
+    assert parsed.features[:, 0].tolist() == [2, 1, 0]
+    assert parsed.feature_names[:2] == ["row 0 column 0", "row 0 column 1"]
+    assert len(parsed.feature_names) == parsed.features.shape[1]
 
 
 def test_the_registry_is_sound():

@@ -108,6 +108,23 @@ def test_units_of_a_kernel_do_not_matter():
     np.testing.assert_allclose(align([1e9 * grams[0], 1e-9 * grams[1]], labels).weights, first, rtol=1e-9)
 
 
+def test_units_do_not_decide_what_is_nearly_the_identity():
+    grams, labels, _ = grams_of()
+    share = align([grams[0], grams[8]], labels).identity_share
+    assert 0 < share < 1
+    for unit in (1e-9, 1e9):
+        assert align([unit * grams[0], unit * grams[8]], labels).identity_share == pytest.approx(share, rel=1e-9)
+
+
+def test_a_kernel_of_which_centring_leaves_nothing_has_no_weight():
+    grams, labels, _ = grams_of()
+    alone = align([grams[12]], labels, centred=True)
+    found = align([np.ones_like(grams[12]), grams[12]], labels, centred=True)
+    np.testing.assert_allclose(found.weights, [0.0, 1.0], atol=1e-12)
+    assert found.alignment == pytest.approx(alone.alignment, rel=1e-12)
+    assert (found.rank, alone.rank) == (1, 1)
+
+
 def test_degenerate_families_are_said():
     grams, labels, _ = grams_of()
     found = align(grams, labels)

@@ -4,6 +4,7 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from kdrbench.errors import InputError
 from kdrbench.metric_learning import DNE, LMNN, NCA, dne_weights, learn_map, nca_objective, squared_distances
+from kdrbench.metric_learning.dne import n_negative
 from kdrbench.metric_learning.learner import inverse_scale, laplacian, target_neighbours
 from support.helpers import random_samples
 from support.metric_definitions import dne_weights_by_loops, nca_by_loops
@@ -160,3 +161,32 @@ def test_a_learner_of_ones_own_must_return_a_map():
         learn_map(Bad(np.ones((2, 3))), features, labels)
     with pytest.raises(InputError, match="returned a map that is not finite"):
         learn_map(Bad(np.full((3, 3), np.inf)), features, labels)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_which_eigenvalues_are_negative_does_not_depend_on_the_unit(unit):
+    # Below a billionth of the largest an eigenvalue's sign is rounding's.
+    assert n_negative(unit * np.array([-2.0, -1e-3, -1e-12, 0.0, 1.0])) == 2
+    assert n_negative(unit * np.array([-1e-12, 0.0, 3.0])) == 1
+    assert n_negative(unit * np.zeros(3)) == 1
+
+
+@pytest.mark.parametrize("options", [{"n_neighbours": 0}, {"n_neighbours": 1.5}, {"n_components": 0}])
+def test_options_of_dne_are_checked_before_any_data(options):
+    with pytest.raises(InputError, match=rf"{next(iter(options))} must be .*got {next(iter(options.values()))}"):
+        DNE(**options)
+
+
+def test_options_of_nca_and_of_dnes_weights_are_checked():
+    with pytest.raises(InputError, match=r"max_iterations must be .*got 0"):
+        NCA(max_iterations=0)
+    with pytest.raises(InputError, match=r"n_neighbours must be .*got 0"):
+        dne_weights(np.ones((2, 2)), np.array([0, 1]), 0)
+
+
+def test_far_from_zero_dne_and_nca_learn_the_same():
+    features, labels = random_samples(n_samples=30)
+    for learner in (DNE(), NCA(max_iterations=5)):
+        metrics = [learner.fit(shifted, labels) for shifted in (features, features + 1e4)]
+        first, second = (metric @ metric.T for metric in metrics)
+        np.testing.assert_allclose(first, second, atol=1e-5 * np.abs(first).max())

@@ -37,9 +37,7 @@ _PLAIN_S = 1.0
 @click.argument("kernel", type=PluginName("kernel"))
 @click.argument("solver", type=PluginName("solver"))
 @click.option("--components", type=click.IntRange(min=1), help="q; the number of classes if not said.")
-@click.option(
-    "--time-limit", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True, help="In s."
-)
+@click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="In s.")
 @click.option("--memory-limit", type=click.IntRange(min=1), default=4096, show_default=True, help="In MiB.")
 @click.option("--folds", type=click.IntRange(min=2), help="Cross validation; all rows, once, if not said.")
 @click.option("--start", type=NearChoice(["surrogate", "random", "identity"]), help="In place of the solver's own.")

@@ -32,9 +32,9 @@ class ResumingDownloader:
         *,
         most_bytes: int,
         accept: Callable[[Path], object] | None = None,
-        attempts: int = 4,
-        pause_s: float = 1.0,
-        timeout_s: float = 30.0,
+        attempts: int,
+        pause_s: float,
+        timeout_s: float,
     ) -> None:
         self.part, self.most_bytes, self.accept = part, most_bytes, accept
         self.attempts, self.pause_s, self.timeout_s = attempts, pause_s, timeout_s

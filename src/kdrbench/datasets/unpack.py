@@ -192,8 +192,8 @@ def _read_tar(path: Path, wanted: Callable[[str], bool], guard: _Guard) -> dict[
         packed = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
         stream = gzip.GzipFile(fileobj=raw) if packed else raw
-        # Headers and padding take 512 bytes each beside a member's content.
-        most = guard.limits.total_bytes + 2048 * guard.limits.members
+        # Headers, long names and padding take 512 bytes each beside a member's content; the end fills a record.
+        most = guard.limits.total_bytes + 2048 * guard.limits.members + tarfile.RECORDSIZE
         capped = _Capped(stream, path, most)
         with tarfile.open(fileobj=capped, mode="r|", tarinfo=_Member) as archive:  # type: ignore[call-overload]
             for member in archive:

@@ -1,0 +1,80 @@
+"""The downloader by itself: which errors pass, what a full disk leaves, what it says of pieces and progress."""
+
+import errno
+import http
+import io
+import sys
+from pathlib import Path
+
+import pytest
+import requests
+
+from kdrbench.datasets.download import ResumingDownloader
+from support.serving import TABLE, cut, ranged, status, whole
+
+PATH = "/data.csv"
+# Those after which RFC 9110, 6585 and 8470 let a client send the same request again, later.
+PASSING = {408, 425, 429, 500, 502, 503, 504}
+
+
+def downloader_to(part, attempts=2, pause_s=0.0):
+    return ResumingDownloader(part, attempts=attempts, pause_s=pause_s, timeout_s=30.0, most_bytes=2**30)
+
+
+def test_errors_that_pass_are_asked_again_and_no_others(server, tmp_path):
+    codes = [code for code in map(int, http.HTTPStatus) if code >= 400]
+    assert set(codes) > PASSING
+    for code in codes:
+        server.requests.clear()
+        server.answers[PATH] = [status(code), lambda handler: whole(handler, b"content")]
+        downloader, target = downloader_to(tmp_path / "part"), tmp_path / f"{code}"
+        if code in PASSING:
+            downloader(server.url + PATH, str(target), None)
+            assert target.read_bytes() == b"content"
+        else:
+            with pytest.raises(requests.HTTPError, match=str(code)):
+                downloader(server.url + PATH, str(target), None)
+        assert len(server.requests) == 1 + (code in PASSING), code
+
+
+def test_a_full_disk_is_an_error_at_once_and_its_part_is_removed(server, tmp_path):
+    if not Path("/dev/full").exists():
+        pytest.skip("SKIPPED LOUDLY: no /dev/full, the disk that is always full")
+    server.answers[PATH] = [whole]
+    part = tmp_path / "part"
+    part.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as caught:
+        downloader_to(part)(server.url + PATH, str(tmp_path / "target"), None)
+    assert caught.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
+    assert len(server.requests) == 1
+
+
+def test_it_says_of_each_file_whether_it_came_in_pieces(server, tmp_path):
+    downloader = downloader_to(tmp_path / "part")
+    for script, in_pieces in (([cut(100_000), ranged], True), ([whole], False), ([cut(100_000), whole], False)):
+        server.answers[PATH] = script
+        downloader(server.url + PATH, str(tmp_path / "target"), None)
+        assert (tmp_path / "target").read_bytes() == TABLE
+        assert downloader.resumed is in_pieces
+        assert not downloader.part.exists()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_goes_on_where_the_part_ended_and_to_the_end(server, tmp_path, monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    have = len(TABLE) // 2
+    (tmp_path / "data.csv.0123.part").write_bytes(TABLE[:have])
+    server.answers[PATH] = [ranged]
+    downloader_to(tmp_path / "data.csv.0123.part")(server.url + PATH, str(tmp_path / "target"), None)
+    assert (tmp_path / "target").read_bytes() == TABLE
+    shown = [line for line in stream.getvalue().split("\r") if "data.csv:" in line]
+    shares = [int(line.partition("data.csv:")[2].partition("%")[0]) for line in shown]
+    assert shares[0] == 50
+    assert shares[-1] == 100
+    assert sorted(shares) == shares

@@ -1,0 +1,95 @@
+"""One projection of von Neumann's divergence against the matrix exponential."""
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from kdrbench.lowrank.result import Progress
+from kdrbench.lowrank.trace_step import Projection, projection_step
+
+
+def projection(seed, signs, factor, *, dual=0.0, lower=-np.inf, upper=np.inf, slack=np.inf):
+    """Rows of r = 4 entries; the bound is ``factor`` times the trace at the start, or with two signs its parts' sum."""
+    rng = np.random.default_rng(seed)
+    logs, rows, signs = rng.standard_normal(4), rng.standard_normal((len(signs), 4)), np.array(signs)
+    parts = (rows**2) @ np.exp(logs)
+    bound = factor * float(parts[0] if len(signs) == 1 else parts.sum())
+    return Projection(logs, rows, signs, bound, dual, lower, upper, slack)
+
+
+def matrix_of(asked, step):
+    return np.diag(asked.logs) + step * (asked.rows.T * asked.signs) @ asked.rows
+
+
+def trace_of(asked, step):
+    return float(np.sum(((asked.rows @ expm(matrix_of(asked, step))) * asked.rows).T @ asked.signs))
+
+
+def moved_bound(asked, step):
+    """The bound that the slack leaves when the dual has moved by the step: b exp(-mu / gamma)."""
+    return asked.bound * np.exp(-(asked.dual + step) / asked.slack)
+
+
+ROWS = [
+    *[([1.0], factor, slack) for factor in (1e-6, 1e-2, 0.9, 1.1, 1e2, 1e6) for slack in (np.inf, 0.5, 20.0)],
+    # With two signs a trace can be negative; tr(XA) is that of both parts with their signs.
+    *[([1.0, -1.0], factor, np.inf) for factor in (-1e3, -0.7, -1e-3, 0.0, 1e-3, 0.7, 1e3)],
+]
+
+
+@pytest.mark.parametrize(("signs", "factor", "slack"), ROWS)
+def test_a_step_meets_its_bound_in_few_evaluations(signs, factor, slack):
+    for seed in range(5):
+        for dual in (0.0, 0.3):
+            asked, progress = projection(seed, signs, factor, dual=dual, slack=slack), Progress()
+            step, spectrum = projection_step(asked, progress)
+            size = np.abs(asked.rows**2 @ np.exp(asked.logs)).sum() + abs(asked.bound)
+            assert trace_of(asked, step) == pytest.approx(moved_bound(asked, step), rel=1e-9, abs=1e-9 * size)
+            values = np.linalg.eigvalsh(matrix_of(asked, step))
+            np.testing.assert_allclose(np.sort(spectrum.values), values, rtol=0, atol=1e-13 * np.abs(values).max())
+            # Convergence is quadratic on a scale on which the trace is nearly linear; 60 halvings would be a bisection.
+            assert progress.trace_evaluations <= 12
+
+
+@pytest.mark.parametrize("signs", [[1.0], [1.0, -1.0]])
+@pytest.mark.parametrize("factor", [1e-3, 0.5, 0.99])
+def test_a_step_ends_where_its_dual_may_not_go_on(signs, factor):
+    for seed in range(5):
+        free, _ = projection_step(projection(seed, signs, factor), Progress())
+        # The dual is zero half of the way there, or a little or far beyond.
+        for share in (0.5, 1.0001, 1.1, 2.0, 100.0):
+            dual = -share * free
+            limits = {"lower": 0.0} if dual > 0 else {"upper": 0.0}
+            asked = projection(seed, signs, factor, dual=dual, **limits)
+            step, spectrum = projection_step(asked, Progress())
+            assert step == pytest.approx(free * min(share, 1.0), rel=1e-7)
+            assert asked.dual + step == 0 or share > 1
+            values = np.linalg.eigvalsh(matrix_of(asked, step))
+            np.testing.assert_allclose(np.sort(spectrum.values), values, rtol=0, atol=1e-13 * np.abs(values).max())
+        # It is zero already.
+        limits = {"lower": 0.0} if free < 0 else {"upper": 0.0}
+        progress = Progress()
+        assert projection_step(projection(seed, signs, factor, **limits), progress) == (0.0, None)
+        assert progress.trace_evaluations == 0
+
+
+@pytest.mark.parametrize("slack", [np.inf, 2.0])
+def test_a_constraint_that_holds_takes_no_step_and_no_spectrum(slack):
+    progress = Progress()
+    asked = projection(0, [1.0], 1.0, slack=slack)
+    assert projection_step(asked, progress) == (0.0, None)
+    assert progress.trace_evaluations == 0
+    # The slack has moved the bound of a dual that is not zero, so that it does not hold any more.
+    step, _ = projection_step(projection(0, [1.0], 1.0, dual=0.4, slack=slack), progress)
+    assert (step == 0) is (slack == np.inf)
+
+
+def test_traces_near_the_largest_and_the_smallest_number_are_met():
+    # Their squares, and the slopes, are beyond it.
+    for first, asked_for in ((1.0, 690.0), (-600.0, 0.0), (690.0, 689.0), (-690.0, -695.0)):
+        logs, rows = np.array([first, first - 1]), np.array([[1.0, 0.5]])
+        asked = Projection(logs, rows, np.ones(1), float(np.exp(asked_for)), 0.0, -np.inf, np.inf, np.inf)
+        _, spectrum = projection_step(asked, Progress())
+        largest = spectrum.values.max()
+        turned = np.log(np.sum(spectrum.turned[0] ** 2 * np.exp(spectrum.values - largest)))
+        assert turned + largest == pytest.approx(asked_for, abs=1e-9)
