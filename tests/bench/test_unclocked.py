@@ -4,10 +4,12 @@ import os
 import threading
 import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from kdrbench.baselines import BaselineTask
 from kdrbench.bench.isolation.guardian import Exit, ProcessExit
 from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.referee import Clock
@@ -17,7 +19,7 @@ from kdrbench.datasets import load_dataset
 from kdrbench.reports.tables.cells import clean_times
 from kdrbench.solvers import SolverOutcome, Status
 from support.misbehaving import Misbehaving
-from support.one_batch import batch_of, context_of, files_in, run_batch
+from support.one_batch import batch_of, context_of, files_in, grid_of, run_batch
 
 LIMITS = Limits(time_s=30.0, memory_mib=512)
 WORK_S = 0.6
@@ -144,8 +146,10 @@ class WorksOnTheClock(Misbehaving):
 
 @dataclass(frozen=True)
 class FitsWhenItPredicts:
-    task = "classification"
-    imports = ()
+    """Puts the work of its fit off until nobody times it."""
+
+    task: ClassVar[BaselineTask] = BaselineTask.CLASSIFICATION
+    imports: ClassVar[tuple[str, ...]] = ()
 
     def fit(self, features, labels, n_components, rng):
         return self
@@ -172,6 +176,15 @@ def test_work_off_the_clock_is_marked(method, tmp_path):
     assert row.time_s < WORK_S / 2
     assert row.provenance.unclocked_s > WORK_S / 2
     assert row.provenance.evaluation_s < WORK_S / 2
+
+
+@pytest.mark.attack("time: off the clock")
+def test_a_fit_that_is_put_off_is_marked(tmp_path):
+    baselines = {"it": {"method": f"{__name__}:FitsWhenItPredicts"}}
+    batches = grid_of(solvers={"ism": {"method": "ism"}}, baselines=baselines, runs_per_job=1).batches()
+    batch = next(one for one in batches if one.cell[-1] == "it")
+    (row,) = run_batch(batch, load_dataset("wine"), context_of(LIMITS), files_in(tmp_path))
+    assert (row.status, row.provenance.unaccounted) == ("converged", True), row.message
 
 
 def test_work_on_the_clock_is_not(tmp_path):
