@@ -23,7 +23,19 @@ if _beside.is_dir():
 
 
 # Modules that take minutes, most of which are waits, in an order in which none of them starts last.
-_FIRST = ["slurm_queue", "slurm", "workflow", "chaos", "other_systems", "sharing", "untimed_and_budget", "plugins"]
+_FIRST = [
+    "slurm_queue",
+    "slurm_faults",
+    "slurm_page",
+    "slurm",
+    "slurm_array",
+    "workflow",
+    "chaos",
+    "other_systems",
+    "sharing",
+    "untimed_and_budget",
+    "plugins",
+]
 _RANKS = {Path(__file__).parent / "workflow" / f"test_{name}.py": rank for rank, name in enumerate(_FIRST)}
 
 
