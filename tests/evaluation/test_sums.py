@@ -64,7 +64,7 @@ def test_a_weighted_gram_has_every_sign(weights):
 
 
 @pytest.mark.parametrize(
-    ("pairing", "offset"), [(Pairing.DOT, 5.0), (Pairing.DIFFERENCE, 5.0), (Pairing.DIFFERENCE, 1e3)]
+    ("pairing", "offset"), [(Pairing.DOT, 5.0), (Pairing.DIFFERENCE, 5.0), (Pairing.DIFFERENCE, 1e6)]
 )
 def test_the_curvature_form_by_pairs(pairing, offset):
     moved, samples = RNG.standard_normal((8, 3)) + offset, RNG.standard_normal((8, 2)) + offset
@@ -79,7 +79,8 @@ def test_the_curvature_form_by_pairs(pairing, offset):
                 change = 2 * np.outer(moved[i] - moved[j], samples[i] - samples[j])
             expected += weights[i, j] * change[:, :, None, None] * change
     got = curvature_form(pairing, lambda columns: weights @ columns, moved, samples)
-    np.testing.assert_allclose(got, expected, atol=1e-11 * np.abs(expected).max())
+    # Centred, an offset costs its own rounding only.
+    np.testing.assert_allclose(got, expected, atol=1e-12 * max(10.0, offset) * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("oracle", ["value", "gradient", "value_and_gradient", "surrogate"])

@@ -27,6 +27,9 @@ def test_pymanopts_solvers_take_the_iterations_allowed_and_check_their_options(m
     for wrong in ({"tolerance": 0.0}, {"max_iterations": 0}):
         with pytest.raises(InputError, match=f"solver option {next(iter(wrong))} must be"):
             build_solver({"method": method, **wrong})
+        with pytest.raises(InputError, match=f"solver option {next(iter(wrong))} must be"):
+            type(build_solver({"method": method}))(**wrong)
+    assert not build_solver({"method": method}).escape
     assert "hessian_vector" in build_solver({"method": method, "escape": True}).requires
 
 
