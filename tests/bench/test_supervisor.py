@@ -254,6 +254,13 @@ def test_a_guardian_that_reports_nothing_leaves_no_row_no_process_and_its_neighb
         bystander.kill()
 
 
+def test_no_dead_guardian_is_left_unreaped():
+    before = {child.pid for child in psutil.Process().children()}
+    for _ in range(5):
+        supervise(lambda: None, Limits(time_s=60, memory_mib=256))
+    assert {child.pid for child in psutil.Process().children()} <= before
+
+
 @pytest.mark.parametrize(
     ("leave", "code"),
     [
