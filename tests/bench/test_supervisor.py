@@ -232,6 +232,11 @@ def _noted_and_asleep(note):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_guardian_that_reports_nothing_leaves_no_row_no_process_and_its_neighbours_alone(runs, tmp_path, number):
     with subprocess.Popen(["sleep", "600"]) as bystander:
+        alone = runs(_noted_and_asleep(tmp_path / "alone"))
+        os.kill(_wait_for_pids(tmp_path / "alone")[0], number)
+        with pytest.raises(SupervisionError):
+            alone.wait()
+        assert bystander.poll() is None
         ends, stays = runs(_noted_and_asleep(tmp_path / "ends")), runs(_noted_and_asleep(tmp_path / "stays"))
         family, others = _wait_for_pids(tmp_path / "ends"), _wait_for_pids(tmp_path / "stays")
         os.kill(family[0], number)
@@ -242,10 +247,18 @@ def test_a_guardian_that_reports_nothing_leaves_no_row_no_process_and_its_neighb
         assert not psutil.pid_exists(family[0])
         ends.close()
         assert all(_is_running(pid) for pid in [*others, bystander.pid])
+        # To close a run is to wait until all of it is gone.
         stays.close()
-        _wait_until_gone(others)
+        assert not any(_is_running(pid) for pid in others)
         assert bystander.poll() is None
         bystander.kill()
+
+
+def test_no_dead_guardian_is_left_unreaped():
+    before = {child.pid for child in psutil.Process().children()}
+    for _ in range(5):
+        supervise(lambda: None, Limits(time_s=60, memory_mib=256))
+    assert {child.pid for child in psutil.Process().children()} <= before
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ def test_labels_in_files_of_their_own_are_codes_or_rows_with_a_one(tmp_path):
     codes, one_hot = write(tmp_path, "2.0000\n10\n2\n", "codes"), write(tmp_path, "0,1\n1,0\n0,1\n", "one-hot")
     parsed = parsers.table_and_labels(features, codes, one_hot, labellings=["second"])
     assert parsed.features.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert parsed.feature_names == ["x1", "x2"]
     assert parsed.labels == [2, 10, 2]
     assert parsed.labellings == {"second": [1, 0, 1]}
     assert parsers.table_and_labels(features).labels == []
@@ -114,6 +115,7 @@ def test_only_plain_numbers_are_read_from_matlab_files(tmp_path):
     scipy.io.savemat(path, {"X": np.arange(6.0).reshape(3, 2), "y": np.array([[1], [-1], [1]], np.int16)})
     parsed = parsers.matlab_arrays(path, features="X", labels="y", classes=classes)
     assert parsed.features.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert parsed.feature_names == ["x1", "x2"]
     assert parsed.labels == ["yes", "no", "yes"]
     cells = np.empty((3, 1), dtype=object)
     cells[:] = "text"
