@@ -21,7 +21,7 @@ from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
 from kdrbench.bench.seeds import seed_of
 from kdrbench.datasets import Dataset
-from kdrbench.datasets.dataset import load_prepared, save_prepared
+from kdrbench.datasets.prepared import load_prepared, save_prepared
 from kdrbench.errors import DataError
 from kdrbench.solvers import SolverOutcome, Status
 from kdrbench.stages.ikdr.definition import CellDefinition

@@ -23,13 +23,11 @@ from kdrbench.bench.provenance import drift_columns
 from kdrbench.bench.record import AnyRecord, RecordError, flat, read_records, write_records
 from kdrbench.bench.run_files import trace_lines
 from kdrbench.bench.workspace import Workspace
-from kdrbench.bench.workspace_lock import workspace_lock
+from kdrbench.bench.workspace_lock import WORKSPACES, workspace_lock
 from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.errors import InputError
 from kdrbench.files import drop_unfinished, replacing, write_text
 from kdrbench.status import Status
-
-WORKSPACES = ".workspace"
 
 
 @dataclass(frozen=True)

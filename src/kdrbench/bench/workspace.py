@@ -88,9 +88,6 @@ class Workspace(Generic[AnyRecord]):
 
         Raises ``SupervisionError`` when another process works on the batch.
         """
-        for place in reversed([self.folder, *self.folder.parents[: batch.path.count("/") + 1]]):
-            if os.path.lexists(place) and not place.is_dir():
-                set_aside(place, place.with_name(f"{place.name}.damaged"), "is no folder")
         with workspace_lock(self.lock, self.folder):
             self._keep_only_for([batch.sha256, self.record.SCHEMA_VERSION])
             records = self._undamaged_records()

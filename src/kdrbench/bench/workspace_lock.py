@@ -19,6 +19,8 @@ from pathlib import Path
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.files import set_aside
 
+# The folder, below results, that holds what unfinished jobs leave; nobody else writes there.
+WORKSPACES = ".workspace"
 _MOUNTS = Path("/proc/self/mountinfo")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
@@ -66,10 +68,13 @@ def workspace_lock(lock: Path, folder: Path) -> Iterator[None]:
     """
     mark = lock.with_suffix(".holder")
     try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
+        for place in reversed([folder, *lock.parents]):
+            if WORKSPACES in place.parts and os.path.lexists(place) and not place.is_dir():
+                set_aside(place, place.with_name(f"{place.name}.damaged"), "is no folder")
         for path in (lock, mark):
             if path.exists() and not path.is_file():
                 set_aside(path, path.with_name(f"{path.name}.damaged"), "is no file")
+        lock.parent.mkdir(parents=True, exist_ok=True)
         with lock.open("a", encoding="ascii") as stream:
             _take(stream.fileno(), mark, folder)
             _put(mark, folder)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from multiprocessing import Pipe
@@ -109,6 +110,8 @@ def _keep(make: Callable[[], Any], parent: int, line: Connection) -> None:
     # A lock ends with the batch that holds it.
     os.closerange(3, line.fileno())
     os.closerange(line.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+    # Whatever had been put in the place of these streams is closed.
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", 1, closefd=False) for number in (1, 2))
     # Until it is asked, what has been made is an answer without a value.
     kept: Kept[Any] | None = None
     work, arguments = _nothing, ()
