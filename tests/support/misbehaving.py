@@ -94,6 +94,27 @@ class IsTerminated(Misbehaving):
         os.kill(os.getpid(), signal.SIGTERM)
 
 
+@dataclass(frozen=True)
+class IsStoppedOnce(Misbehaving):
+    """Ends by a signal, as from outside, unless the note is there."""
+
+    note: str = ""
+    number: int = signal.SIGTERM
+
+    def go_wrong(self):
+        if not Path(self.note).exists():
+            Path(self.note).touch()
+            os.kill(os.getpid(), self.number)
+
+
+class KillsItsGuardian(Misbehaving):
+    """Leaves nobody who could say how it ended."""
+
+    def go_wrong(self):
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(600)
+
+
 class Leaves(Misbehaving):
     def go_wrong(self):
         os._exit(7)

@@ -43,7 +43,7 @@ def overlay(**changes):
         "run": ["table4_supervised"],
         "limits": {"time_s": LIMIT_S, "memory_mib": 256},
         "timing": {"repeat_for_s": 0.01},
-        "solvers": {name: {"method": f"support.misbehaving:{name}"} for name in [*BAD, "IsTerminated"]},
+        "solvers": {name: {"method": f"support.misbehaving:{name}"} for name in [*BAD, "KillsItsGuardian"]},
         "baselines": {"FitsForEver": {"method": "support.misbehaving:FitsForEver"}},
         "experiments": {"table4_supervised": experiment},
     } | changes

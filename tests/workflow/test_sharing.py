@@ -10,6 +10,7 @@ from support.small_grid import ROOT, ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 
+ENDED = "support.misbehaving:KillsItsGuardian"
 CODE = "from support.misbehaving import Raises\n\n\nclass Mine(Raises):\n    pass\n"
 
 
@@ -17,7 +18,7 @@ def grid(*solvers, **methods):
     experiment = overlay()["experiments"]["table4_supervised"]
     experiment |= {"solvers": list(solvers), "baselines": ["svm"], "runs_per_job": "auto"}
     return {
-        "solvers": {"mine": {"method": "mine:Mine"}, "ended": {"method": "support.misbehaving:IsTerminated"}} | methods,
+        "solvers": {"mine": {"method": "mine:Mine"}, "ended": {"method": ENDED}} | methods,
         "limits": {"time_s": 5, "memory_mib": 256},
         "experiments": {"table4_supervised": experiment},
     }
@@ -75,7 +76,7 @@ def test_a_job_that_fails_keeps_the_old_rows_and_is_run_again(workflow):
     failing = grid("ism", "mine", "ended")
     done = workflow.run(*ROWS, **failing)
     assert done.returncode != 0
-    assert "the run was ended by SIGTERM; start the workflow again" in done.stdout + done.stderr
+    assert "the guardian of a run was killed" in done.stdout + done.stderr
     # Snakemake deletes the outputs of a job that fails; the workspace keeps the rows.
     assert workflow.planned(*ROWS, **failing)["run_batch"] == 1
     succeeds(workflow, **grid("ism", "mine"))

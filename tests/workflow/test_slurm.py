@@ -40,7 +40,7 @@ def test_rows_of_a_shared_job_outlast_one_that_fails_to_add_to_them(cluster, thr
     assert new_jobs(cluster, before) == ["COMPLETED"]
     (path,) = through_slurm.record_files()
     rows = path.read_text()
-    failed = through_slurm.run("--retries", "0", *ROWS, **together("ism", "Raises", "IsTerminated"))
+    failed = through_slurm.run("--retries", "0", *ROWS, **together("ism", "Raises", "KillsItsGuardian"))
     assert failed.returncode != 0
     # Whether or not the file is there now: nothing of it is made again.
     done = through_slurm.run(*ROWS, **together("ism", "Raises"))

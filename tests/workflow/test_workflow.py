@@ -283,10 +283,10 @@ def test_results_are_rebuilt_piecewise(copy):
 
 def test_an_interruption_is_no_row_and_a_red_end_with_its_reason(tmp_path):
     workflow = Workflow(tmp_path / "run")
-    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": ["IsTerminated", "ism"]}
+    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": ["KillsItsGuardian", "ism"]}
     done = workflow.run(experiments={"table4_supervised": experiment})
     assert done.returncode != 0
-    assert "the run was ended by SIGTERM; start the workflow again" in done.stdout + done.stderr
+    assert "the guardian of a run was killed" in done.stdout + done.stderr
     assert set(workflow.records()) == {"ism", *BASELINE_STATUS}
     assert not (workflow.folder / "reports").exists()
 

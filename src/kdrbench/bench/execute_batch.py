@@ -131,7 +131,7 @@ def _supervised(
 ) -> Turns[tuple[ProcessExit, Results]]:
     """Do the work under supervision and return what is believed of its results.
 
-    Retry once after SIGKILL, or where the run blames a bench that works; the second time is attributed to the run.
+    Retry once after a signal from outside, or where the run blames a bench that works; a second time is the run's.
     """
     for tries_left in (1, 0):
         files.clear()

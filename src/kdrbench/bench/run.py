@@ -19,14 +19,13 @@ import numpy as np
 
 from kdrbench.bench.isolation.guardian import BENCH_FAULT, Exit, ProcessExit
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.referee import BenchFaultError, Referee, Seconds, columns_of
 from kdrbench.bench.run_files import RunFiles, save_array, trace_lines
 from kdrbench.bench.untrusted import error_text, text_of
 from kdrbench.status import Status
 
 MOST_REPEATS = 100
-_INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -199,19 +198,13 @@ def _warm(times: list[Seconds]) -> dict[str, Any]:
 
 
 def classify_exit(process: ProcessExit, files: RunFiles, limits: Limits) -> RunResult:
-    """Return the result of the rows for which the run handed none over, from how its process ended.
-
-    Raises ``SupervisionError`` when the run was ended by INT, TERM or HUP: somebody stops the work.
-    """
+    """Return the result of the rows for which the run handed none over, from how its process ended."""
     if process.end is Exit.TIME_LIMIT:
         return RunResult(Status.TIME_LIMIT, f"killed at the time limit of {limits.time_s:g} s")
     if process.end is Exit.MEMORY_LIMIT:
         return RunResult(Status.MEMORY_LIMIT, f"killed beyond the memory limit of {limits.memory_mib:g} MiB")
     if process.end is Exit.SIGNALLED:
-        name = _signal_name(process.code)
-        if process.code in _INTERRUPTIONS:
-            raise SupervisionError(f"the run was ended by {name}; start the workflow again")
-        return RunResult(Status.FAILED, f"ended by {name}")
+        return RunResult(Status.FAILED, f"ended by {_signal_name(process.code)}")
     if blames_bench(process):
         return RunResult(Status.FAILED, "could not write its result, or lacks a package; the batch lacks neither")
     return RunResult(Status.FAILED, f"ended with exit code {process.code} and no result")
@@ -228,8 +221,11 @@ def time_of(result: RunResult, files: RunFiles, limits: Limits) -> float | None:
 
 
 def was_killed(process: ProcessExit) -> bool:
-    """Return whether the run was ended by SIGKILL, which may have come from outside."""
-    return process.end is Exit.SIGNALLED and process.code == signal.SIGKILL
+    """Return whether the run was ended by a signal that may have come from outside.
+
+    Who stops the work stops the batch as well, which then makes no row.
+    """
+    return process.end is Exit.SIGNALLED and process.code in _FROM_OUTSIDE
 
 
 def blames_bench(process: ProcessExit) -> bool:

@@ -1,6 +1,7 @@
 """Runs of solvers, well-behaved and not."""
 
 import json
+import signal
 
 import numpy as np
 import psutil
@@ -147,6 +148,7 @@ BAD = {
     "AllocatesInChildren": ("memory_limit", "killed beyond the memory limit of 256 MiB"),
     "Raises": ("failed", "ZeroDivisionError: the step length is 0/0"),
     "IsKilled": ("failed", "ended by SIGKILL, twice"),
+    "IsTerminated": ("failed", "ended by SIGTERM, twice"),
     "Leaves": ("failed", "ended with exit code 7 and no result"),
     "Lies": ("failed", "InputError: the result is not orthonormal"),
     "LiesOnTheWay": ("failed", "InputError: the iterate is not orthonormal"),
@@ -181,11 +183,19 @@ def test_a_bad_run_leaves_its_row_with_the_trace_so_far(files, monkeypatch, tmp_
         assert not psutil.pid_exists(int((tmp_path / "grandchild").read_text()))
 
 
-def test_an_interrupted_run_leaves_no_row(files):
-    with pytest.raises(SupervisionError, match="ended by SIGTERM"):
-        run("support.misbehaving:IsTerminated", files)
+@pytest.mark.attack("signals: of a run")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_stopped_once_from_outside_is_made_again(files, tmp_path, number):
+    (record,) = run("support.misbehaving:IsStoppedOnce", files, options={"note": str(tmp_path / "n"), "number": number})
+    assert (record.status, record.message) == ("converged", "went well after all")
+
+
+@pytest.mark.attack("signals: of a run")
+def test_a_run_without_its_guardian_leaves_no_row(files):
+    with pytest.raises(SupervisionError, match="the guardian of a run was killed"):
+        run("support.misbehaving:KillsItsGuardian", files)
     assert not files.records.exists()
-    assert workspace_of(files, batch_of("support.misbehaving:IsTerminated")).records() == []
+    assert workspace_of(files, batch_of("support.misbehaving:KillsItsGuardian")).records() == []
 
 
 def test_all_solvers_share_splits_and_starts(good, tmp_path):
@@ -235,11 +245,12 @@ def test_a_run_goes_on_from_the_rows_and_files_that_an_interrupted_batch_left(go
     batch = batch_of("ism", folds=2)
     workspace = workspace_of(files, batch)
     with workspace.claimed(batch, LIMITS, timed=True):
-        workspace.append(records[:1])
         workspace.run(0).folder.mkdir()
         kept = arrays_in(made)[f"{CELL}/projection_0"]
         np.save(workspace.run(0).array("projection"), -kept)
         workspace.run(0).trace.write_text("[0.5, -1.0, 0.1]\n[0.6, -2")
+        workspace.run(0).seal()
+        workspace.append(records[:1])
         workspace.run(1).folder.mkdir()
         workspace.run(1).trace.write_text("[0.5, -1.0, 0.1]\n")
         with workspace.rows.open("a") as stream:
