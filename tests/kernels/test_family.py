@@ -60,7 +60,7 @@ def test_pairs_by_a_loop_and_never_below_zero_where_they_are_distances(pairing):
     np.testing.assert_allclose(pairing_block(pairing, left, right), expected, atol=1e-13)
     np.testing.assert_allclose(pairing_values(pairing, left), [[of_pair(x, y) for y in left] for x in left], atol=1e-13)
     # Far from the origin squares cancel; without care some of these zeros come out negative.
-    repeated = np.repeat(1e3 + rng.standard_normal((20, 2)), 2, axis=0)
+    repeated = np.repeat(1e3 + rng.standard_normal((100, 2)), 2, axis=0) + 1e-8 * rng.standard_normal((200, 2))
     if pairing is Pairing.DIFFERENCE:
         assert pairing_values(pairing, repeated).min() >= 0.0
         assert pairing_block(pairing, repeated, repeated + 0.0).min() >= 0.0
@@ -91,6 +91,15 @@ def test_values_by_hand():
     assert Gaussian(sigma=2.0).value(np.array([8.0]))[0] == pytest.approx(np.exp(-1.0), rel=1e-15)
     assert Polynomial(degree=3, offset=1.0, scale=0.5).value(np.array([4.0]))[0] == 27.0
     assert KERNELS["squared"].value(np.array([4.0]))[0] == -4.0
+
+
+def test_a_gaussians_slopes_are_its_values_over_powers_of_two_sigma_squared():
+    # 2 sigma is not sigma^2 here.
+    kernel, unit = Gaussian(sigma=1.5), -1 / 4.5
+    value = np.exp(unit * BETA)
+    np.testing.assert_allclose(kernel.derivative(BETA), unit * value, rtol=1e-14)
+    np.testing.assert_allclose(kernel.second_derivative(BETA), unit**2 * value, rtol=1e-14)
+    np.testing.assert_allclose(value_and_derivative(kernel, BETA), (value, unit * value), rtol=1e-14)
 
 
 def test_results_are_new_arrays():
