@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kdrbench.bench.batch import Bundle
-from kdrbench.bench.gate import read_results, row_message
+from kdrbench.bench.gate import Asked, collect, read_results, row_message
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
@@ -30,7 +30,7 @@ from kdrbench.bench.run_files import (
 from kdrbench.bench.untrusted import UnreadableError, remove, visible
 from kdrbench.status import Status
 from support.one_batch import context_of, referee_in
-from support.tiny_stage import DATA, TinyStage, tiny_batch
+from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
 
 LIMITS = Limits(time_s=5.0, memory_mib=256)
 
@@ -494,3 +494,45 @@ def test_removing_follows_no_link_and_opens_locked_folders(tmp_path):
     Path(tmp_path / "other").symlink_to(kept)
     remove(tmp_path / "other")
     assert (kept / "inside").is_dir()
+
+
+@pytest.mark.parametrize("arrays", [(), ("answer",)])
+def test_of_what_a_run_leaves_only_its_own_files_stay(tmp_path, arrays):
+    files = RunFiles(tmp_path / "run")
+    left_files(files.folder)
+    save_array(files.array("answer"), np.ones(1))
+    for name in ("answer.txt", "notes", ".hidden.npy", "x y.npy"):
+        (files.folder / name).write_text("of the method")
+    (files.folder / "folder" / "below").mkdir(parents=True)
+    results = collect(files, Asked((("first",),), TinyRecord, arrays), 1.0, 5.0)
+    assert [(key, one.status, one.message) for key, one in results.items()] == [(("first",), "converged", "well")]
+    named = {f"{name}.npy" for name in arrays or ("answer", "projection")}
+    own = {files.results.name, files.trace.name, files.checkpoint.name}
+    assert {path.name for path in files.folder.iterdir()} == own | named
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"key": "first"}, {"key": {}}, {"key": [{}]}, {"columns": [["answer", 1.0]]}, {"columns": None}, {"cpu_s": True}],
+)
+def test_a_line_whose_key_columns_or_seconds_are_none_is_no_result(tmp_path, changes):
+    files = RunFiles(tmp_path)
+    files.results.write_text(line_of() + "\n" + json.dumps(json.loads(line_of()) | changes) + "\n")
+    with pytest.raises(UnreadableError, match=r"line 2 of results.jsonl is no result: "):
+        read_results(files)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), ()])
+def test_arrays_without_a_side_or_without_entries_are_read_as_they_are(tmp_path, shape):
+    save_array(tmp_path / "answer.npy", np.ones(shape))
+    assert read_array(tmp_path / "answer.npy").shape == shape
+
+
+@pytest.mark.parametrize("shape", ["(-1, -1)", "(-1,)", "(-2, 0)", "(True, -1)"])
+def test_a_shape_below_nothing_is_refused(tmp_path, shape):
+    path = tmp_path / "answer.npy"
+    for data in (b"", bytes(8)):
+        header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}\n"
+        path.write_bytes(npy(header)[:-8] + data)
+        with pytest.raises(UnreadableError, match=r"^answer.npy "):
+            read_array(path)

@@ -1,5 +1,6 @@
 """Two machines or two users on one folder of results: nothing is doubled, nothing is lost."""
 
+import errno
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kdrbench.bench import workspace_lock as module
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
 from kdrbench.bench.publish import publish
@@ -215,3 +217,72 @@ def test_what_a_mount_says_of_its_locks(kind, options, reach):
     lines = "\n".join([ROOT_LINE, LINE.format(kind=kind, options=options)])
     assert locks_reach(Path("/data/results"), lines) is reach
     assert locks_reach(Path("/elsewhere"), lines)
+
+
+def test_the_mark_names_who_works_and_is_gone_with_the_work(tmp_path):
+    lock, mark = tmp_path / "job.lock", tmp_path / "job.holder"
+    here = Holder.here()
+    for left in (None, f"{2**22 + 1}\n{here.machine}\n{here.boot}", "1\nelsewhere\nanother start", "no mark"):
+        if left is not None:
+            mark.write_text(left)
+        with workspace_lock(lock, tmp_path):
+            assert Holder.read(mark) == here
+        assert not mark.exists()
+
+
+@pytest.mark.parametrize(("machine", "boot", "goes_on"), [("", "", True), ("x", "", False), ("", "x", False)])
+def test_where_locks_do_not_reach_only_a_mark_of_this_machine_is_known_to_be_old(
+    tmp_path, monkeypatch, machine, boot, goes_on
+):
+    monkeypatch.setattr(module, "locks_reach", lambda folder: False)
+    mark, here = tmp_path / "job.holder", Holder.here()
+    mark.write_text(f"7\n{here.machine}{machine}\n{here.boot}{boot}")
+    with ExitStack() as stack:
+        if not goes_on:
+            said = f"process 7 on {here.machine}{machine} works on .*, or was killed there: .* delete {mark} and start"
+            stack.enter_context(pytest.raises(SupervisionError, match=said))
+        stack.enter_context(workspace_lock(tmp_path / "job.lock", tmp_path))
+        assert goes_on
+    assert mark.exists() is not goes_on
+
+
+def test_a_mark_that_names_nobody_is_somebodys_where_locks_do_not_reach(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "locks_reach", lambda folder: False)
+    (tmp_path / "job.holder").write_text("no mark")
+    with (
+        pytest.raises(SupervisionError, match="a process of another machine works on"),
+        workspace_lock(tmp_path / "job.lock", tmp_path),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EIO])
+def test_a_file_system_without_locks_is_named_and_other_faults_are_theirs(tmp_path, monkeypatch, number):
+    def fail(stream, how):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(module.fcntl, "flock", fail)
+    with pytest.raises((SupervisionError, OSError)) as caught, workspace_lock(tmp_path / "job.lock", tmp_path):
+        pass
+    if number == errno.EIO:
+        assert caught.value.errno == errno.EIO
+    else:
+        assert f"the file system of {tmp_path} has no locks (flock: {os.strerror(number)})" in str(caught.value)
+
+
+def test_a_permission_that_is_not_the_locks_is_said_by_what_lacks_it(tmp_path):
+    with pytest.raises(PermissionError, match="elsewhere"), workspace_lock(tmp_path / "job.lock", tmp_path):
+        raise PermissionError(errno.EACCES, "Permission denied", "/elsewhere")
+
+
+def test_the_deepest_mount_counts_and_of_equally_deep_ones_the_last():
+    on = "27 1 254:0 / {point} rw - {kind} server: {options}"
+    lines = [
+        on.format(point="/", kind="ext4", options="rw"),
+        on.format(point="/data/shared", kind="nfs", options="nolock"),
+        on.format(point="/data", kind="ext4", options="rw"),
+        on.format(point="/home", kind="nfs", options="nolock"),
+        on.format(point="/home", kind="ext4", options="rw"),
+    ]
+    reach = [locks_reach(Path(name), "\n".join(lines)) for name in ("/data", "/data/shared/results", "/home/me")]
+    assert reach == [True, False, True]

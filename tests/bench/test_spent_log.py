@@ -1,7 +1,9 @@
 """The seconds that the runs of a grid take together, and the budget that limits them."""
 
+import fcntl
 import multiprocessing
 import os
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -134,3 +136,28 @@ def test_pauses_of_one_process_are_those_of_the_other(clock):
     assert os.waitpid(pid, 0)[1] == 0
     clock[0] += 50.0
     assert pauses.total_s() == 20
+
+
+def test_seconds_are_on_the_disk_when_they_have_been_charged(tmp_path, monkeypatch):
+    log, on_disk = SpentLog(tmp_path / "spent.txt"), []
+    monkeypatch.setattr(os, "fsync", lambda number: on_disk.append(log.path.read_text()))
+    with log.charged():
+        pass
+    assert on_disk == [log.path.read_text()]
+
+
+def test_who_charges_waits_for_the_lock_of_another(tmp_path):
+    log = SpentLog(tmp_path / "spent.txt")
+
+    def charge():
+        with log.charged():
+            pass
+
+    charging = threading.Thread(target=charge)
+    with log.path.open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        charging.start()
+        charging.join(0.2)
+        assert log.path.read_text() == ""
+    charging.join(20)
+    assert log.path.read_text().count("\n") == 1

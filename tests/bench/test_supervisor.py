@@ -335,6 +335,8 @@ def test_the_guardian_looks_up_often_and_sleeps_meanwhile(monkeypatch, tmp_path)
     # Its limit of memory and a scheduler that is gone are noticed within a second, the limit of time at once.
     assert asked.min() >= 0
     assert asked.max() <= 1
+    # No wait goes beyond the limit.
+    assert asked.sum() <= 1.0 + GRACE_S + 1e-6
     assert process.wall_s >= 1.0
     # It looks a few times a second: it shares a core with what is timed.
     assert len(asked) <= 20 * process.wall_s

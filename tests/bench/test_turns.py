@@ -4,13 +4,15 @@ import gc
 import json
 import mmap
 import os
+import select
 import signal
 import stat
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -18,10 +20,10 @@ import psutil
 import pytest
 
 from kdrbench.bench.batch import Bundle
-from kdrbench.bench.isolation import guardian, turn
+from kdrbench.bench.isolation import guardian, limits, turn
 from kdrbench.bench.isolation.core_lock import prepare_process
 from kdrbench.bench.isolation.limits import Limits, SpentLog
-from kdrbench.bench.isolation.supervisor import SupervisionError
+from kdrbench.bench.isolation.supervisor import SupervisionError, Supervisor
 from kdrbench.bench.job import run_job
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import Record, read_records
@@ -379,3 +381,35 @@ def test_nothing_outlives_a_job_that_ends_between_turns_and_it_goes_on_without_l
     assert [row.axes[2:] for row in rows_in(tmp_path)] == [("a", 0), ("b", 0), ("c", 0), ("c", 1)]
     rows = run(batches, tmp_path)
     assert [row.axes[2:] for row in rows] == [(method, number) for method in "abc" for number in (0, 1)]
+
+
+def test_only_what_lies_between_question_and_grant_is_waited(monkeypatch):
+    now = [5.0]
+    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with closing(turn.Turn()) as one:
+        for asks, waits in ((1, 4.0), (0, 2.0), (3, 1.0)):
+            now[0] += 3.0
+            os.write(one.run_end, b"?" * asks)
+            # Also where nothing is to be read: the line may have been emptied by the method.
+            one.asked()
+            assert select.select([one.fileno()], [], [], 0)[0] == []
+            now[0] += waits
+            one.grant()
+        now[0] += 10.0
+        assert one.waited_s() == 7.0
+
+
+def test_a_line_that_is_closed_leaves_no_descriptor_and_closes_no_other():
+    before = sorted(Path("/proc/self/fd").iterdir())
+    one = turn.Turn()
+    one.close_run_end()
+    one.close()
+    assert sorted(Path("/proc/self/fd").iterdir()) == before
+
+
+def test_the_run_alone_holds_its_end_of_the_line():
+    one = turn.Turn()
+    with closing(Supervisor().start(lambda: None, LIMITS, turn=one)):
+        # When it has ended its line ends, too: nobody is left who could write.
+        assert select.select([one.fileno()], [], [], 20)[0] == [one.fileno()]
+        assert os.read(one.fileno(), 1) == b""

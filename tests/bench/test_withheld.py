@@ -1,21 +1,24 @@
 """Test rows, and labels that a method is to find, are not in the memory of its run."""
 
+import ctypes
 import gc
 import json
 import os
 import re
 import signal
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import psutil
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
 from kdrbench.baselines import BaselineTask
-from kdrbench.bench.isolation.keeper import Keeper
+from kdrbench.bench.isolation.keeper import Keeper, Kept
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
@@ -211,3 +214,44 @@ def test_a_keeper_that_is_killed_is_an_error_of_the_bench():
         for _ in range(2):
             with pytest.raises(SupervisionError, match="the process that holds the data was killed"):
                 keeper.ask(leave)
+
+
+def is_open(kept, number):
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def is_readable_by_others(kept):
+    # PR_GET_DUMPABLE
+    return bool(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+
+
+def prints(kept):
+    print("to one")
+    print("to the other", file=sys.stderr)
+
+
+def test_a_keeper_holds_no_lock_hides_its_memory_and_prints_where_its_batch_does(tmp_path, capfd):
+    with (tmp_path / "lock").open("w") as lock, Keeper(lambda: 40) as keeper:
+        assert keeper.ask(is_open, lock.fileno()) is False
+        assert keeper.ask(is_readable_by_others) is False
+        keeper.ask(prints)
+    assert capfd.readouterr() == ("to one\n", "to the other\n")
+
+
+def test_a_keeper_that_is_closed_leaves_no_process_and_no_file_open():
+    before = (list(Path("/proc/self/fd").iterdir()), psutil.Process().children())
+    keeper = Keeper(lambda: 40)
+    keeper.close()
+    # Once more is no error.
+    keeper.close()
+    assert (list(Path("/proc/self/fd").iterdir()), psutil.Process().children()) == before
+
+
+def test_what_was_made_last_is_made_once():
+    kept, made = Kept(40), []
+    answers = [kept.once(key, lambda key=key: made.append(key) or len(made)) for key in "aabba"]
+    assert (made, answers) == (list("aba"), [1, 1, 2, 2, 3])
