@@ -161,3 +161,12 @@ def test_who_charges_waits_for_the_lock_of_another(tmp_path):
         assert log.path.read_text() == ""
     charging.join(20)
     assert log.path.read_text().count("\n") == 1
+
+
+def test_seconds_are_charged_where_something_else_lies_in_the_place_of_the_file(tmp_path):
+    log = SpentLog(tmp_path / "spent.txt")
+    log.path.mkdir()
+    with log.charged():
+        pass
+    assert log.path.read_text().count("\n") == 1
+    assert (tmp_path / "spent.txt.damaged").is_dir()
