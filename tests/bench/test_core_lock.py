@@ -16,6 +16,14 @@ from kdrbench.errors import InputError
 from support.other_user import NOBODY, as_nobody
 
 
+@pytest.fixture(autouse=True)
+def cores_are_given_back():
+    """No test may leave its process on fewer cores."""
+    before = os.sched_getaffinity(0)
+    yield
+    assert os.sched_getaffinity(0) == before
+
+
 def test_the_owner_runs_on_its_cores_alone_and_gives_them_back(tmp_path):
     before = os.sched_getaffinity(0)
     with owned_cores(1, tmp_path) as cores:

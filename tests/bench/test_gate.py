@@ -536,3 +536,24 @@ def test_a_shape_below_nothing_is_refused(tmp_path, shape):
         path.write_bytes(npy(header)[:-8] + data)
         with pytest.raises(UnreadableError, match=r"^answer.npy "):
             read_array(path)
+
+
+def test_an_empty_array_of_an_impossible_shape_is_refused(tmp_path):
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': (0, {2**62}, {2**62})}}\n"
+    (tmp_path / "answer.npy").write_bytes(npy(header)[:-8])
+    with pytest.raises(UnreadableError, match=r"answer.npy has the impossible shape"):
+        read_array(tmp_path / "answer.npy")
+
+
+@pytest.mark.parametrize(("names", "refused"), [(["answer"], False), (["a", "b"], True)])
+def test_arrays_alone_and_all_of_them_count_as_arrays(tmp_path, monkeypatch, names, refused):
+    monkeypatch.setattr("kdrbench.bench.gate.MOST_ARRAY", 300)
+    files = RunFiles(tmp_path)
+    files.trace.write_text("[0.1, -3.5, 0.01, 7]\n" * 100)
+    hand_over(files, RunResult(Status.CONVERGED, "well", key=("first",)))
+    for name in names:
+        # The header takes 128 bytes.
+        save_array(files.array(name), np.ones(10))
+    results = collect(files, Asked((("first",),), TinyRecord), 1.0, 5.0)
+    message = "the arrays up to b.npy hold more than 300 bytes" if refused else "well"
+    assert [one.message for one in results.values()] == [message]

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from kdrbench.solvers.geometry.stiefel import orthonormalised, subspace_turn
-from kdrbench.solvers.safeguarded.approach import History, accelerate, approach, corrected, evaluated, fell
+from kdrbench.solvers.safeguarded import approach as passes
+from kdrbench.solvers.safeguarded import correction as corrections
+from kdrbench.solvers.safeguarded.approach import Approach, History, accelerate, approach, corrected, evaluated, fell
 from kdrbench.solvers.safeguarded.correction import _CorrectedProblem, approach_through
 from support.helpers import random_projection, small_problem
 
@@ -187,3 +189,80 @@ def test_gradient_passes_reach_the_optimum_of_a_kernel_problem():
     reached = approach(problem, start, problem.surrogate(start), 1e-9, always)
     assert reached.stationarity <= 1e-9
     assert reached.value >= problem.value(start)
+
+
+class Told:
+    """Tells F and stationarity one after the other, whatever is asked; the points are numbered by their scale."""
+
+    def __init__(self, *told):
+        self.told, self.n = told, 0
+
+    def __call__(self, problem, point):
+        (value, stationarity), self.n = self.told[self.n], self.n + 1
+        return Approach(random_projection(self.n), value, random_projection(0), stationarity)
+
+    def number_of(self, found):
+        return next(n for n in range(len(self.told)) if np.array_equal(found.point, random_projection(n + 1)))
+
+
+@pytest.mark.parametrize(
+    ("told", "kept", "corrected"),
+    [
+        # F fell: what was there before is kept, and it ends.
+        ([(9.0, 0.01), (10.0, 0.0)], 0, 1),
+        # Nothing is better.
+        ([(10.0, 0.2), (10.0, 0.0)], 0, 1),
+        # Stationarity is a little better, which is kept but not worth another correction.
+        ([(10.0, 0.08), (10.0, 0.0)], 1, 1),
+        # Much better, and then at the tolerance.
+        ([(10.0, 0.001), (10.0, 0.0)], 2, 2),
+        # F has grown: wherever stationarity is, that is kept and goes on.
+        ([(11.0, 0.2), (11.0, 0.0)], 2, 2),
+        # Better by rounding is not grown.
+        ([(10.0 + 1e-10, 0.2), (10.0, 0.0)], 0, 1),
+    ],
+)
+def test_a_correction_is_kept_while_it_is_better_and_the_last_where_it_brings_little(
+    monkeypatch, told, kept, corrected
+):
+    tell, aims, slacks = Told((10.0, 0.1), *told), [], []
+
+    def towards(problem, start, surrogate, aim, keep_going, *, slack):
+        aims.append(aim)
+        slacks.append(slack)
+        return Approach(start, 0.0, start, 0.0)
+
+    monkeypatch.setattr(corrections, "evaluated", tell)
+    monkeypatch.setattr(corrections, "approach", towards)
+    found = approach_through(Approximation(), Quadratic(), random_projection(), MATRIX, 1e-6, always)
+    assert tell.number_of(found) == kept
+    assert len(aims) == corrected
+    # Each aims below where it begins, and at nothing that could not be seen at the approximation's accuracy.
+    assert 0 < max(aims) < 0.1
+    assert 0 < max(slacks) <= 1e-3
+
+
+def test_corrections_that_always_gain_end_all_the_same(monkeypatch):
+    tell = Told(*((10.0 + number, 0.1) for number in range(100)))
+    monkeypatch.setattr(corrections, "evaluated", tell)
+    monkeypatch.setattr(corrections, "approach", lambda problem, start, *_, slack: Approach(start, 0.0, start, 0.0))
+    found = approach_through(Approximation(), Quadratic(), random_projection(), MATRIX, 1e-6, always)
+    assert tell.number_of(found) == tell.n - 1 < 50
+
+
+@pytest.mark.parametrize(
+    ("reached", "is_kept"),
+    [((11.0, 0.2), True), ((10.0, 0.05), True), ((10.0, 0.2), False), ((9.0, 0.05), False), ((11.0, 0.05), True)],
+)
+def test_of_two_iterates_that_of_larger_f_or_smaller_stationarity_is_kept(monkeypatch, reached, is_kept):
+    tell, looks = Told((10.0, 0.1), reached), iter([True, False])
+    monkeypatch.setattr(passes, "evaluated", tell)
+    found = accelerate(Quadratic(), random_projection(), MATRIX, 1e-6, lambda point: next(looks))
+    assert tell.number_of(found) == is_kept
+
+
+def test_after_a_loss_the_search_goes_on_from_where_it_was_best(monkeypatch):
+    tell, looks = Told((10.0, 0.1), (9.0, 0.05), (12.0, 0.2)), iter([True, True, False])
+    monkeypatch.setattr(passes, "evaluated", tell)
+    found = accelerate(Quadratic(), random_projection(), MATRIX, 1e-6, lambda point: next(looks))
+    assert tell.number_of(found) == 2
