@@ -72,3 +72,26 @@ def test_beyond_the_rank_the_null_space_is_taken_by_the_same_rule(monkeypatch, v
     expected = np.column_stack([vectors[:, positive], weighted_most(null, 4 - positive.sum())])
     assert subspace_turn(expected, columns) <= 1e-6
     np.testing.assert_allclose(found, np.r_[np.array(values)[positive], np.zeros(4 - positive.sum())], atol=1e-12)
+
+
+@pytest.mark.parametrize("values", [(9.0, 8, 7, 6), (9.0, 9, 5, 4), (9.0, 9, 9, 4), (9.0, 8, 8, 4)])
+def test_lanczos_finds_the_leading_ones_or_says_that_it_missed_a_copy(values):
+    matrix, _ = matrix_of(np.r_[values, np.linspace(3, -4, SIZE - 4)])
+    found = stiefel._by_lanczos(matrix, 2, float(np.abs(matrix).sum(axis=0).max()))
+    apart = len(set(values[:3])) == 3
+    # Where eigenvalues are apart none is missed, so nothing is left to a slower way.
+    assert found is not None or not apart
+    if found is not None:
+        np.testing.assert_allclose(found[0], sorted(values[:3]), rtol=1e-9)
+
+
+def test_only_columns_of_eigenvalues_that_tie_are_turned_within_their_space():
+    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((SIZE, 6)))[0]
+    turned = stiefel._untied_within(np.array([5.0, 4, 4, 4, 3, 3]), basis, 1e-9)
+    np.testing.assert_array_equal(turned[:, 0], basis[:, 0])
+    weights = 1.0 / np.arange(1.0, SIZE + 1)
+    for space in (slice(1, 4), slice(4, 6)):
+        assert subspace_turn(basis[:, space], turned[:, space]) <= 1e-7
+        inner = turned[:, space].T @ (weights[:, None] * turned[:, space])
+        # Those with most weight on the first axes come first, and no turn would give the first one more.
+        np.testing.assert_allclose(inner, np.diag(np.sort(np.diag(inner))[::-1]), atol=1e-12)

@@ -1,0 +1,77 @@
+"""Which evaluator answers where a factor grows too large, and blocks of samples far from the origin."""
+
+import numpy as np
+import pytest
+
+from kdrbench.evaluation import Evaluation, LowRankProblem, PanelProblem, dispatched
+from kdrbench.evaluation.cost_model import Plan
+from kdrbench.evaluation.dispatched import DispatchedProblem
+from kdrbench.evaluation.pairs import PairBlocks
+from kdrbench.kernels import Gaussian, Pairing
+from kdrbench.problems import TraceObjective, supervised_gamma
+from support.helpers import random_projection, random_samples
+
+
+class Factor(LowRankProblem):
+    """Keeps what it was made with; says that it suffices where it is told so."""
+
+    suffices, made = True, []
+
+    def __init__(self, objective, **options):
+        super().__init__(objective, **options)
+        self.made.append(options["max_rank"])
+
+    def suffices_at(self, projection):
+        return self.suffices
+
+
+@pytest.fixture
+def problem(monkeypatch):
+    """Return a small problem of which the plan says that a factor is used, by how it was asked for."""
+    features, labels = random_samples()
+    monkeypatch.setattr(dispatched, "LowRankProblem", Factor)
+    monkeypatch.setattr(Factor, "made", [])
+    monkeypatch.setattr(DispatchedProblem, "plan", lambda self, n_components: Plan("low_rank", "by hand", False))
+    objective = TraceObjective(features, Gaussian(2.0), supervised_gamma(labels))
+    return lambda asked: DispatchedProblem(objective, Evaluation(evaluator=asked, tolerance=1e-6))
+
+
+def test_a_factor_is_given_up_for_good_where_it_does_not_suffice(problem, monkeypatch):
+    one, point = problem("auto"), random_projection()
+    assert type(one.evaluator(point)) is Factor
+    assert one.accuracy(2) == pytest.approx(1e-7)
+    monkeypatch.setattr(Factor, "suffices", False)
+    assert type(one.evaluator(point)) is PanelProblem
+    assert one.explain(2).startswith("panels: a factor to the tolerance would be too large")
+    assert one.accuracy(2) == 0.0
+    monkeypatch.setattr(Factor, "suffices", True)
+    assert type(one.evaluator(point)) is PanelProblem
+
+
+def test_a_factor_that_was_asked_for_by_name_is_kept_however_large(problem, monkeypatch):
+    monkeypatch.setattr(Factor, "suffices", False)
+    assert type(problem("low_rank").evaluator(random_projection())) is Factor
+    # It may have any rank, and one that was chosen only such as the memory holds.
+    assert Factor.made == [None]
+    problem("auto").evaluator(random_projection())
+    assert Factor.made[1] > 0
+
+
+def test_a_projection_of_another_shape_is_refused(problem):
+    for wrong in (np.ones((5, 2)), np.ones(6), np.ones((6, 2, 1))):
+        with pytest.raises(ValueError, match="a projection must have 6 rows, got shape"):
+            problem("auto").evaluator(wrong)
+
+
+def test_distances_far_from_the_origin_keep_their_digits():
+    samples = np.random.default_rng(0).standard_normal((20, 2))
+    objective = TraceObjective(samples, Gaussian(1.0), supervised_gamma(np.arange(20) % 3))
+    blocks = PairBlocks(objective, 7, single_precision=False)
+    exact = ((samples[:, None] - samples[None]) ** 2).sum(axis=2)
+    found = list(blocks.over(Pairing.DIFFERENCE, samples + 1e6)(0))
+    assert [(one.rows, one.columns) for one in found] == [
+        (slice(0, 7), columns) for columns in (slice(0, 7), slice(7, 14), slice(14, 20))
+    ]
+    for one in found:
+        # Without an offset taken out, the squares of 1e12 would leave an error of 1e-4.
+        np.testing.assert_allclose(one.beta, exact[one.rows, one.columns], atol=1e-8)
