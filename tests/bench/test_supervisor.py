@@ -381,6 +381,8 @@ def test_the_spared_and_their_descendants_live_and_all_others_are_killed_and_rea
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_batch_that_is_told_to_end_leaves_with_the_code_of_the_signal(child, number, code):
     def prepared():
+        # Tests may have been started by nohup, which HUP does not end.
+        signal.signal(number, signal.SIG_DFL)
         prepare_process(3)
         assert {os.environ[f"{name}_NUM_THREADS"] for name in ("OMP", "OPENBLAS", "MKL")} == {"3"}
         signal.raise_signal(number)

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from kdrbench.files import unsealed
 from support.small_grid import ROOT, Workflow
 
 pytestmark = pytest.mark.workflow
@@ -169,7 +170,7 @@ def test_a_fourth_system_is_limited_killed_and_resumed(fourth):
             one.send_signal(signal.SIGKILL)
     process.communicate()
     psutil.wait_procs(everybody, timeout=30)
-    before = rows.read_text().splitlines()
+    before = [unsealed(line) for line in rows.read_text().splitlines()]
     fourth.run("--unlock", **configuration(halves=experiment))
     run(fourth, "--until", "merge", halves=experiment)
     (published,) = (fourth.folder / "results/runs").rglob("*.jsonl")

@@ -19,9 +19,9 @@ from kdrbench.bench.untrusted import (
     array_in,
     arrays_in,
     claim_folder,
+    content_of,
     is_number,
     lines_of,
-    opened,
     remove,
 )
 from kdrbench.files import flush, write_bytes, write_text
@@ -211,11 +211,7 @@ def read_checkpoint(path: Path) -> Checkpoint | None:
 
 
 def _trace_beside(checkpoint: Path) -> bytes:
-    stream = opened(RunFiles(checkpoint.parent).trace, MOST_TRACE)
-    if stream is None:
-        return b""
-    with stream:
-        return stream.read(MOST_TRACE)
+    return content_of(RunFiles(checkpoint.parent).trace, MOST_TRACE) or b""
 
 
 def kept_checkpoint(path: Path) -> Checkpoint | None:

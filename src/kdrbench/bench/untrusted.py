@@ -59,6 +59,16 @@ def opened(path: Path, most: int) -> BinaryIO | None:
     return stream
 
 
+def content_of(path: Path, most: int) -> bytes | None:
+    """Return the bytes of a plain file, as :func:`opened` finds it; ``None`` if there is none."""
+    stream = opened(path, most)
+    if stream is None:
+        return None
+    with stream:
+        # No more than is there: read(most) would take that much memory first, of a run that may have less.
+        return stream.read(os.fstat(stream.fileno()).st_size)
+
+
 def lines_of(path: Path, most: int) -> Iterator[Any]:
     """Yield the values of a file of JSON lines of at most ``most`` bytes; an unfinished last line is left out.
 
@@ -101,11 +111,8 @@ def array_in(path: Path) -> NDArray[Any] | None:
 
     Raises ``UnreadableError`` unless the file is plain and holds exactly what its header says.
     """
-    stream = opened(path, MOST_ARRAY)
-    if stream is None:
-        return None
-    with stream:
-        return _array(stream.read(MOST_ARRAY), path.name)
+    content = content_of(path, MOST_ARRAY)
+    return None if content is None else _array(content, path.name)
 
 
 def _array(content: bytes, name: str) -> NDArray[Any]:
@@ -118,7 +125,7 @@ def _array(content: bytes, name: str) -> NDArray[Any]:
         raise UnreadableError(f"{name} is no array of NumPy's: it begins with {content[:16]!r}") from None
     if dtype.kind not in _KINDS or not dtype.isnative:
         raise UnreadableError(f"{name} holds {visible(str(dtype)[:60])}; only plain numbers and words are read")
-    data = content[stream.tell() :]
+    data = memoryview(content)[stream.tell() :]
     if min(shape, default=0) < 0 or len(data) != claimed:
         raise UnreadableError(f"{name} holds {len(data)} bytes of data; its header says {claimed}")
     if not data:

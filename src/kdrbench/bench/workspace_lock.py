@@ -19,7 +19,7 @@ from pathlib import Path
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.files import set_aside
 
-# The folder, below results, that holds what unfinished jobs leave; nobody else writes there.
+# The folder, below results, that holds what unfinished jobs leave; no other program writes there.
 WORKSPACES = ".workspace"
 _MOUNTS = Path("/proc/self/mountinfo")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
