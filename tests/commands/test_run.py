@@ -119,6 +119,8 @@ def test_an_ended_command_leaves_nothing_running(tmp_path, number):
         text=True,
         env=os.environ
         | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]), "TMPDIR": str(tmp_path)},
+        # Tests may have been started by nohup, whose children HUP does not end.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     ) as process:
         for line in process.stderr:
             if "iterates seen" in line:

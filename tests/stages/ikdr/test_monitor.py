@@ -1,3 +1,4 @@
+import errno
 import os
 import time
 
@@ -156,10 +157,17 @@ def test_iterates_off_the_manifold_are_refused(tmp_path, iterate, message):
         monitor.accept(random_projection())
 
 
-@pytest.mark.parametrize(("name", "what"), [("trace.jsonl", "trace"), ("projection.npy", "projection")])
-def test_a_file_that_cannot_be_written_is_the_benchs_fault(tmp_path, name, what):
+def full(path, array):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("what", ["trace", "projection"])
+def test_a_file_that_cannot_be_written_is_the_benchs_fault(tmp_path, monkeypatch, what):
     monitor = monitor_for(small_problem(), tmp_path)
-    (tmp_path / name).mkdir()
+    if what == "trace":
+        (tmp_path / "trace.jsonl").mkdir()
+    else:
+        monkeypatch.setattr("kdrbench.bench.referee.save_array", full)
     monitor.begin()
     with pytest.raises(BenchFaultError, match=f"the {what} cannot be written"):
         monitor.keep_going(random_projection())
