@@ -96,3 +96,12 @@ def test_an_approximation_is_offered_for_many_samples_exact_sums_and_panels(
     problem = DispatchedProblem(objective, Evaluation(tolerance=tolerance))
     assert (problem.approximation(2) is not None) is offers
     assert ("; approached through " in problem.explain(2)) is offers
+
+
+def test_fewer_samples_are_as_many_different_ones():
+    features, labels = random_samples()
+    problem = DispatchedProblem(TraceObjective(features, Gaussian(2.0), supervised_gamma(labels)), Evaluation())
+    for count in (3, 7, len(features) - 1):
+        taken = problem.subsampled(count).objective.features
+        assert len(np.unique(taken, axis=0)) == count
+        assert {tuple(row) for row in taken} <= {tuple(row) for row in features}
