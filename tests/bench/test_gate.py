@@ -557,3 +557,12 @@ def test_arrays_alone_and_all_of_them_count_as_arrays(tmp_path, monkeypatch, nam
     results = collect(files, Asked((("first",),), TinyRecord), 1.0, 5.0)
     message = "the arrays up to b.npy hold more than 300 bytes" if refused else "well"
     assert [one.message for one in results.values()] == [message]
+
+
+@pytest.mark.parametrize("cut", [1, 2, 40])
+def test_an_unfinished_last_line_is_left_out(tmp_path, cut):
+    files = RunFiles(tmp_path)
+    files.results.write_text(line_of() + "\n" + line_of("second")[:-cut])
+    assert list(read_results(files)) == [("first",)]
+    files.results.write_text(line_of()[:-cut])
+    assert read_results(files) == {}

@@ -127,3 +127,27 @@ def test_a_run_prints_much_before_it_waits_for_its_guardian():
     # F_GETPIPE_SZ; a user who has used up what is lent gets a small pipe.
     assert fcntl.fcntl(one._writing, 1032) >= min(2**20, lent) or os.getuid() != 0
     one.leave_to_run()
+
+
+@pytest.mark.parametrize(
+    ("written", "logged"),
+    [(b"", b""), (b"late", b"  | late\n"), (b"a\tb\n\x1b[2J\n", b"  | a\tb\n  | \\x1b[2J\n"), (b"\n", b"  | \n")],
+)
+def test_what_came_last_is_in_the_log(written, logged):
+    one, (reading, writing) = output.Output(), os.pipe()
+    os.write(one._writing, written)
+    one.leave_to_run()
+    one.write_to(writing)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as log:
+        assert log.read() == logged
+
+
+def test_what_is_left_out_is_counted():
+    one = output.Output()
+    for _ in range(30):
+        os.write(one._writing, b"y" * 50_000)
+        one.read()
+    one.leave_to_run()
+    left_out = 30 * 50_000 - MOST_BYTES
+    assert one.text() == f"  | ({left_out} bytes of output left out) ".encode() + b"y" * MOST_BYTES + b"\n"

@@ -75,3 +75,33 @@ def test_distances_far_from_the_origin_keep_their_digits():
     for one in found:
         # Without an offset taken out, the squares of 1e12 would leave an error of 1e-4.
         np.testing.assert_allclose(one.beta, exact[one.rows, one.columns], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("few", "tolerance", "evaluator", "offers"),
+    [
+        (10, 0.0, "panels", True),
+        (10_000, 0.0, "panels", False),
+        (10, 1e-3, "panels", False),
+        (10, 0.0, "dense", False),
+    ],
+)
+def test_an_approximation_is_offered_for_many_samples_exact_sums_and_panels(
+    monkeypatch, few, tolerance, evaluator, offers
+):
+    monkeypatch.setattr(dispatched, "APPROXIMATION_SAMPLES", few)
+    monkeypatch.setattr(DispatchedProblem, "plan", lambda self, n_components: Plan(evaluator, "by hand", False))
+    features, labels = random_samples()
+    objective = TraceObjective(features, Gaussian(2.0), supervised_gamma(labels))
+    problem = DispatchedProblem(objective, Evaluation(tolerance=tolerance))
+    assert (problem.approximation(2) is not None) is offers
+    assert ("; approached through " in problem.explain(2)) is offers
+
+
+def test_fewer_samples_are_as_many_different_ones():
+    features, labels = random_samples()
+    problem = DispatchedProblem(TraceObjective(features, Gaussian(2.0), supervised_gamma(labels)), Evaluation())
+    for count in (3, 7, len(features) - 1):
+        taken = problem.subsampled(count).objective.features
+        assert len(np.unique(taken, axis=0)) == count
+        assert {tuple(row) for row in taken} <= {tuple(row) for row in features}

@@ -95,3 +95,12 @@ def test_only_columns_of_eigenvalues_that_tie_are_turned_within_their_space():
         inner = turned[:, space].T @ (weights[:, None] * turned[:, space])
         # Those with most weight on the first axes come first, and no turn would give the first one more.
         np.testing.assert_allclose(inner, np.diag(np.sort(np.diag(inner))[::-1]), atol=1e-12)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+def test_a_tie_is_one_whatever_the_units_of_the_matrix(way, factor):
+    matrix, vectors = matrix_of(factor * np.r_[9.0, 9, 5, np.linspace(4, -4, SIZE - 3)])
+    columns = leading_eigenvectors(matrix, 3)[1]
+    assert subspace_turn(vectors[:, :2], columns[:, :2]) <= 1e-6
+    inner = columns[:, :2].T @ (columns[:, :2] / np.arange(1.0, SIZE + 1)[:, None])
+    np.testing.assert_allclose(inner, np.diag(np.sort(np.diag(inner))[::-1]), atol=1e-10)
