@@ -26,7 +26,7 @@ types: $(READY)
 
 # More workers than cores: the modules that come first, through Snakemake and Slurm, wait most of their time.
 unit: $(READY)
-	OMP_NUM_THREADS=1 pytest -n 4 --dist loadscope --no-loadscope-reorder
+	OMP_NUM_THREADS=1 pytest -n 5 --dist loadscope --no-loadscope-reorder
 
 # Everything that tries to break kdrbench, with new random seeds; prints how often each was tried and held.
 ATTACK_ROUNDS ?= 5
