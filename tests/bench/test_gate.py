@@ -104,6 +104,7 @@ FILES = {
     "a key of keys": (writes(line_of(key=[["first"]]) + "\n"), "line 1 of results.jsonl is no result: "),
     "negative seconds": (writes(line_of(time_s=-1.0) + "\n"), "line 1 of results.jsonl is no result: "),
     "seconds of words": (writes(line_of(cpu_s="1") + "\n"), "line 1 of results.jsonl is no result: "),
+    "half a clock": (writes(line_of(clocked_s=None) + "\n"), "line 1 of results.jsonl is no result: "),
     "endless seconds": (writes(line_of().replace("0.1", "1e999") + "\n"), "line 1 of results.jsonl is no result: "),
     "not a number": (writes(line_of().replace("0.1", "NaN") + "\n"), "line 1 of results.jsonl is not JSON: "),
     "nested without end": (writes("[" * 100_000 + "\n"), "line 1 of results.jsonl is not JSON: "),

@@ -1,5 +1,6 @@
 """Memory of a run in all its forms counts against its limit, whichever meter holds, and none of it stays behind."""
 
+import ctypes
 import mmap
 import os
 import subprocess
@@ -90,6 +91,68 @@ def test_shared_memory_counts_against_the_limit(shm, attack_rng):
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_shared_memory_counts(shm, kind):
     _passes_the_limit(kind, 192)
+
+
+def orphaned(mib):
+    """Memory of processes whose parents have gone: they are the guardian's children, not the run's."""
+    for _ in range(2):
+        if os.fork() == 0:
+            if os.fork() == 0:
+                held = np.ones(mib * MIB // 16)
+                time.sleep(600)
+                os._exit(int(held[0]))
+            os._exit(0)
+
+
+def unreadable(mib):
+    """Memory of children that nobody but root may look into; of root's own it can be."""
+    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+    for _ in range(2):
+        if os.fork() == 0:
+            held = np.ones(mib * MIB // 16)
+            time.sleep(600)
+            os._exit(int(held[0]))
+
+
+@pytest.mark.attack("memory: hidden")
+@pytest.mark.parametrize("kind", [orphaned, unreadable])
+def test_memory_of_other_processes_of_a_run_counts(kind):
+    _passes_the_limit(kind, 192)
+
+
+@pytest.mark.attack("memory: hidden")
+def test_a_process_that_may_not_be_looked_into_counts_as_a_whole(monkeypatch):
+    read = Path.read_text
+
+    def refused(path, *args, **kwargs):
+        if path.name.startswith("smaps"):
+            raise PermissionError(13, "Permission denied")
+        return read(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    _passes_the_limit(anonymous, 192)
+
+
+def segments(mib):
+    """Segments of System V that no process is attached to."""
+    libc = ctypes.CDLL(None)
+    libc.shmat.restype = ctypes.c_void_p
+    for _ in range(mib // 64):
+        place = libc.shmat(libc.shmget(0, 64 * MIB, 0o1600), None, 0)
+        ctypes.memset(place, 1, 64 * MIB)
+        libc.shmdt(ctypes.c_void_p(place))
+
+
+@pytest.mark.attack("memory: hidden")
+def test_segments_of_system_v_count():
+    if not supervise_private():
+        pytest.skip("SKIPPED LOUDLY: no namespace of its own for shared memory here")
+    _passes_the_limit(segments, 192)
+
+
+def supervise_private():
+    """Whether runs have shared memory of their own on this machine."""
+    return supervise(lambda: os._exit(int(private_shm._enter_namespace())), LIMITS).code == 1
 
 
 def _passes_the_limit(kind, mib):

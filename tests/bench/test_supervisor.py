@@ -396,3 +396,18 @@ def test_no_limit_is_a_number_that_nothing_is_below(value):
         with pytest.raises(InputError, match=f"limit must be a finite number > 0, got {value!r}"):
             Limits(*bad)
     assert Limits(1e-300, 1e-300).time_s == 1e-300
+
+
+@pytest.mark.attack("signals: of a guardian")
+def test_a_guardian_that_its_run_stops_is_not_waited_for(monkeypatch, tmp_path):
+    monkeypatch.setattr("kdrbench.bench.isolation.supervisor._LOOK_S", 0.1)
+    note = tmp_path / "pids"
+
+    def stop():
+        note.write_text(f"{os.getppid()} {os.getpid()}")
+        os.kill(os.getppid(), signal.SIGSTOP)
+        time.sleep(600)
+
+    with pytest.raises(SupervisionError, match="the guardian of a run was stopped"):
+        supervise(stop, LIMITS)
+    assert not any(psutil.pid_exists(int(number)) for number in note.read_text().split())

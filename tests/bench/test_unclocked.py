@@ -1,9 +1,11 @@
 """What a method's clock does not cover is seen from outside, whatever the method does to its clock."""
 
 import os
+import signal
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -176,6 +178,29 @@ def test_work_off_the_clock_is_marked(method, tmp_path):
     assert row.time_s < WORK_S / 2
     assert row.provenance.unclocked_s > WORK_S / 2
     assert row.provenance.evaluation_s < WORK_S / 2
+
+
+@dataclass(frozen=True)
+class WorksInAFirstTry(Misbehaving):
+    """Ends itself when it has done its work, and finds it there when it is made again."""
+
+    note: str = ""
+
+    def run(self, problem, start, monitor):
+        if not Path(self.note).exists():
+            works()
+            Path(self.note).touch()
+            os.kill(os.getpid(), signal.SIGTERM)
+        monitor.keep_going(start)
+        return SolverOutcome(start, Status.CONVERGED, "at once")
+
+
+@pytest.mark.attack("time: off the clock")
+def test_work_of_a_first_try_is_marked(tmp_path):
+    batch = batch_of(f"{__name__}:WorksInAFirstTry", options={"note": str(tmp_path / "note")})
+    (row,) = run_batch(batch, load_dataset("wine"), context_of(LIMITS), files_in(tmp_path))
+    assert (row.status, row.provenance.unaccounted) == ("converged", True), row.message
+    assert row.provenance.wall_s > WORK_S / 2 > row.time_s
 
 
 @pytest.mark.attack("time: off the clock")

@@ -216,6 +216,17 @@ def test_a_keeper_that_is_killed_is_an_error_of_the_bench():
                 keeper.ask(leave)
 
 
+def stop(kept):
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+@pytest.mark.attack("signals: of a keeper")
+def test_a_keeper_that_is_stopped_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("kdrbench.bench.isolation.keeper._LOOK_S", 0.1)
+    with Keeper(lambda: 40) as keeper, pytest.raises(SupervisionError, match="was killed or stopped"):
+        keeper.ask(stop)
+
+
 def is_open(kept, number):
     try:
         os.fstat(number)

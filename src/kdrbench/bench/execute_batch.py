@@ -133,6 +133,7 @@ def _supervised(
 
     Retry once after a signal from outside, or where the run blames a bench that works; a second time is the run's.
     """
+    before: list[ProcessExit] = []
     for tries_left in (1, 0):
         files.clear()
         if isinstance(run, TakesFiles):
@@ -153,6 +154,13 @@ def _supervised(
             yield from _check_bench(module, context, files, supervisor)
         if not ((killed or blaming) and tries_left):
             break
+        before.append(process)
+    # Work of a first try is no method's to hide: times of a run that was made twice do not count.
+    process = replace(
+        process,
+        wall_s=process.wall_s + sum(one.wall_s for one in before),
+        cpu_s=process.cpu_s + sum(one.cpu_s for one in before),
+    )
     if kept:
         # Of a run that went on from a checkpoint, the process is that of its last part.
         results = {key: _since(kept, one) for key, one in results.items()}

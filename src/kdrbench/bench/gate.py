@@ -154,6 +154,8 @@ def _result(values: object) -> RunResult | None:
         return None
     if not all(_is_seconds(values[name]) for name in _SECONDS):
         return None
+    if (values["clocked_s"] is None) != (values["clocked_cpu_s"] is None):
+        return None
     said = values["status"]
     if said not in list(Status):
         values = {**values, "message": f"{text_of(said)!r} is no status: {text_of(values['message'])}"}

@@ -155,7 +155,7 @@ def _watch(run: int, began: float, watched: Watched, meter: Meter, output: Outpu
             return Exit.TIME_LIMIT, most
         if now < look_at:
             continue
-        look_at, most = now + _POLL_S, max(most, meter.most(run))
+        look_at, most = now + _POLL_S, max(most, meter.most(processes.descendants()))
         if most > watched.limits.memory_mib * processes.MIB:
             return Exit.MEMORY_LIMIT, most
         if watched.scheduler is not None and not psutil.pid_exists(watched.scheduler):

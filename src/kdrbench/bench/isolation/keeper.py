@@ -23,7 +23,9 @@ from kdrbench.bench.isolation.supervisor import SupervisionError
 
 _Value = TypeVar("_Value")
 _Part = TypeVar("_Part")
-_KILLED = "the process that holds the data was killed; start the workflow again"
+_KILLED = "the process that holds the data was killed or stopped; start the workflow again"
+# How often it is looked after while it works.
+_LOOK_S = 2.0
 
 
 @dataclass
@@ -90,6 +92,10 @@ class Keeper(Generic[_Value]):
 
     def _answer(self) -> Any:
         try:
+            while not self._line.poll(_LOOK_S):
+                if processes.is_stopped(self._child):
+                    self.close()
+                    raise SupervisionError(_KILLED)
             raised, value = self._line.recv()
         except (EOFError, OSError) as error:
             raise SupervisionError(_KILLED) from error

@@ -34,8 +34,8 @@ class Meter(Protocol):
         """Let the calling process, which is the run, be metered."""
         ...
 
-    def most(self, run: int) -> int:
-        """Return the most bytes seen up to now."""
+    def most(self, pids: list[int]) -> int:
+        """Return the most bytes that these processes, all of the run's, were seen to hold up to now."""
         ...
 
     def exceeded(self) -> bool:
@@ -68,13 +68,13 @@ class Sampled:
     def join(self) -> None:
         """Nothing: processes are found as descendants of the run."""
 
-    def most(self, run: int) -> int:
+    def most(self, pids: list[int]) -> int:
         """Look at the processes if they may have got memory since the last time."""
         # A process gets no page without a fault, and nothing is written to a tmpfs that the machine does not count.
         # Looking at all pages takes twenty times as long, of a core that a run may be timed on while this one waits.
-        if (seen := (processes.page_faults(run), _machine_shared_kib())) != self._seen:
+        if (seen := (processes.page_faults(pids), _machine_shared_kib())) != self._seen:
             self._seen = seen
-            self._most = max(self._most, self._held(processes.tree(run)))
+            self._most = max(self._most, self._held(pids))
         return self._most
 
     def exceeded(self) -> bool:
@@ -84,9 +84,9 @@ class Sampled:
     def close(self) -> None:
         """Nothing to clear up."""
 
-    def _held(self, tree: list[int]) -> int:
+    def _held(self, pids: list[int]) -> int:
         private, mapped, files = 0, dict[_Inode, int](), dict[_Inode, int]()
-        for pid in tree:
+        for pid in pids:
             private += _add_pages(pid, mapped, self._devices)
             files |= self._open_files(pid)
         files |= self._shm.files()
@@ -130,7 +130,7 @@ class Group:
         """Move the calling process into the group, and with it all that it starts."""
         (self._folder / "cgroup.procs").write_text("0", encoding="ascii")
 
-    def most(self, run: int) -> int:
+    def most(self, pids: list[int]) -> int:
         """Return the most bytes seen; pages of files that the run reads are not its memory."""
         values = _pairs(self._folder / "memory.stat")
         self._most = max(self._most, values.get("anon", 0) + values.get("shmem", 0))
@@ -190,6 +190,8 @@ def _add_pages(pid: int, mapped: dict[_Inode, int], devices: set[int]) -> int:
             # What only this process maps is private in the sum above.
             private -= fields.get("Private_Dirty", 0)
             mapped[inode] = mapped.get(inode, 0) + fields.get("Pss", 0)
+    except PermissionError:  # the process forbids to be looked into
+        return processes.resident_memory(pid)
     except OSError:  # the process has gone, or is a zombie
         return 0
     return private

@@ -30,7 +30,10 @@ class PrivateShm:
         self._noted: dict[Path, tuple[int, int]] = {}
 
     def files(self) -> dict[tuple[int, int], int]:
-        """Return by inode the bytes of the files that are there, also of those that no process has open."""
+        """Return by inode the bytes of the files that are there, also of those that no process has open.
+
+        Segments of System V count as files; those of others cannot be told apart without a namespace.
+        """
         paths = _below(SHM) if self.private else iter(self._noted)
         found = {}
         for path in paths:
@@ -39,7 +42,7 @@ class PrivateShm:
                 inode = (status.st_dev, status.st_ino)
                 if self.private or self._noted[path] == inode:
                     found[inode] = status.st_blocks * _BLOCK
-        return found
+        return found | (_segments() if self.private else {})
 
     def note(self, path: Path, status: os.stat_result) -> None:
         """Note a file that a process of the run has open: it is the run's if it was not there before."""
@@ -54,6 +57,18 @@ class PrivateShm:
                 status = path.lstat()
                 if (status.st_dev, status.st_ino) == inode:
                     path.unlink()
+
+
+def _segments() -> dict[tuple[int, int], int]:
+    """Return the bytes in memory of the segments of System V, whose files are of the kernel's own device."""
+    descriptor = os.memfd_create("kdrbench")
+    device = os.fstat(descriptor).st_dev
+    os.close(descriptor)
+    with suppress(OSError):
+        names, *lines = (line.split() for line in Path("/proc/sysvipc/shm").read_text(encoding="ascii").splitlines())
+        number, resident = names.index("shmid"), names.index("rss")
+        return {(device, int(line[number])): int(line[resident]) for line in lines}
+    return {}
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -45,9 +45,26 @@ def anonymous_memory() -> int:
     return _status_kib("RssAnon") * 1024
 
 
-def page_faults(root: int) -> int:
-    """Return how many page faults a process and its descendants have had, those of threads included."""
-    return sum(_faults(process) for process in tree(root))
+def page_faults(pids: list[int]) -> int:
+    """Return how many page faults these processes have had, those of threads included."""
+    return sum(_faults(process) for process in pids)
+
+
+def resident_memory(pid: int) -> int:
+    """Return the bytes of a process that are in memory, shared ones included: what nobody can hide."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+    except OSError:  # the process has gone
+        return 0
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether a signal has stopped a process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # the process has gone
+        return False
+    return text.rpartition(")")[2].split()[0] in "Tt"
 
 
 def descendants() -> list[int]:

@@ -25,6 +25,10 @@ from kdrbench.errors import KdrbenchError
 SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
 
 
+# How often a batch looks after the guardian it waits for.
+_LOOK_S = 2.0
+
+
 class SupervisionError(KdrbenchError):
     """The run could not be watched to its end: it leaves no row and is to be run again."""
 
@@ -69,6 +73,9 @@ class Supervisor:
     def end(self, guardian: int, *, reported: bool) -> None:
         """Let a guardian end its run and go; clear up after one that has not ``reported`` to have done so."""
         os.kill(guardian, signal.SIGTERM)
+        # One that a method has stopped hears nothing else.
+        if processes.is_stopped(guardian):
+            os.kill(guardian, signal.SIGKILL)
         os.waitpid(guardian, 0)
         self._guardians.discard(guardian)
         if not reported:
@@ -86,10 +93,15 @@ class Supervised:
     def wait(self) -> ProcessExit | None:
         """Wait until the run asks for its turn, or until it and all its descendants are gone; return how it ended.
 
-        Raises ``SupervisionError`` when the scheduler is gone or the guardian was killed.
+        Raises ``SupervisionError`` when the scheduler is gone, or the guardian was killed or stopped.
         """
-        report = self._report.fileno()
-        ready, _, _ = select.select([report, *([self._turn.fileno()] if self._turn else [])], [], [])
+        report, ready = self._report.fileno(), list[int]()
+        while not ready:
+            ready, _, _ = select.select([report, *([self._turn.fileno()] if self._turn else [])], [], [], _LOOK_S)
+            # Somebody who suspends the work stops this process as well.
+            if not ready and processes.is_stopped(self._guardian):
+                self.close()
+                raise SupervisionError("the guardian of a run was stopped; start the workflow again")
         if self._turn and report not in ready:
             # What it left at work would slow the others, while its own clock is stopped.
             processes.stop(self._guardian)
