@@ -47,10 +47,11 @@ docs: $(READY)
 
 # The library's tests with the oldest versions of everything that pyproject.toml allows.
 OLDEST := .venv-oldest
-test-oldest:
+test-oldest: $(READY)
 	$(PYTHON) -m venv --clear $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-oldest.lock
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps .
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(OLDEST)/wheel .
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(OLDEST)/wheel/*.whl
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n 2 --dist loadscope $(addprefix tests/,$(LIBRARY))
 LIBRARY := kernels problems lowrank evaluation solvers paradigms metric_learning estimators baselines
 

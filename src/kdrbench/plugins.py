@@ -90,6 +90,8 @@ def load_class_module(kind: str, place: str) -> ModuleType:
     except BaseException as error:
         # A user's file may raise anything when it is executed, also what ends a process.
         hint = "" if is_file_name(place) else "; is it on the PYTHONPATH?"
+        if isinstance(error, SystemExit):
+            hint = "; let it define classes, and end nothing when it is loaded"
         raise InputError(f"{kind} method {place!r} cannot be loaded: {_words(error)}{hint}") from error
 
 

@@ -193,11 +193,10 @@ def _frozen(results: Path, name: str) -> Path:
 
 
 def _grid(config: Path, *, hashed: bool) -> Grid:
-    import json
-
     from kdrbench.conformance.trial import places_in, try_apart
     from kdrbench.stages.config import load_grid
+    from kdrbench.stages.config_file import read_config_file
 
-    values = json.loads(config.read_text(encoding="utf-8"))
+    values = read_config_file(config)
     try_apart(lambda: load_grid(values, hashed=False), places_in(values))
     return load_grid(values, hashed=hashed)

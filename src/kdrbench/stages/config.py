@@ -151,7 +151,11 @@ def _check_schema(config: Config, schema: Mapping[str, Any]) -> None:
 
 def _missing(faults: Iterable[Any]) -> str:
     """Return all missing keys in words, by the place where they are missing."""
-    places = {_place(fault): [key for key in fault.validator_value if key not in fault.instance] for fault in faults}
+    places: dict[str, list[str]] = {}
+    for fault in faults:
+        # Two parts of the schema may ask for the same key.
+        keys = places.setdefault(_place(fault), [])
+        keys += [key for key in dict.fromkeys(fault.validator_value) if key not in (*fault.instance, *keys)]
     said = [
         f"the key{'s' if len(keys) > 1 else ''} {', '.join(map(repr, keys))} {'are' if len(keys) > 1 else 'is'} missing"
         f"{f' in {place}' if place else ''}"

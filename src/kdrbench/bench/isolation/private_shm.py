@@ -32,7 +32,7 @@ class PrivateShm:
     def files(self) -> dict[tuple[int, int], int]:
         """Return by inode the bytes of the files that are there, also of those that no process has open.
 
-        Segments of System V count as files; those of others cannot be told apart without a namespace.
+        Segments of System V count as files; without a namespace it is not known whose they are.
         """
         paths = _below(SHM) if self.private else iter(self._noted)
         found = {}

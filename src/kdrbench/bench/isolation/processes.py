@@ -51,7 +51,7 @@ def page_faults(pids: list[int]) -> int:
 
 
 def resident_memory(pid: int) -> int:
-    """Return the bytes of a process that are in memory, shared ones included: what nobody can hide."""
+    """Return the bytes of a process that are in memory, shared ones included: what no process can hide."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
     except OSError:  # the process has gone
