@@ -1,9 +1,13 @@
-"""Errors that a user can cause and correct; everything else that is raised is a defect of kdrbench."""
+"""Errors that a user can cause and correct, and how others are put into words.
+
+Every other error is a defect of kdrbench.
+"""
 
 import errno
+import unicodedata
 
-# Characters of a message that is not ours.
-_LONGEST = 300
+# Characters of a message that is not ours: in a sentence, and at all.
+_LONGEST, _MOST_TEXT = 300, 2**16
 
 
 class KdrbenchError(Exception):
@@ -61,12 +65,35 @@ def unknown_name(kind: str, name: object, allowed: list[str]) -> str:
 
 def in_words(error: BaseException) -> str:
     """Return the type of an exception of somebody else's code and the first line of its message, in 300 characters."""
-    kind = type(error).__name__
+    lines = text_of(error).splitlines()
+    text = visible(f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def error_text(error: BaseException) -> str:
+    """Return the type of an exception and all lines of its message, whatever making them raises."""
+    return f"{type(error).__name__}: {text_of(error)}"
+
+
+def text_of(message: object) -> str:
+    """Return a message as a string of at most 65,536 characters, whatever it is."""
     try:
-        lines = str(error).splitlines()
+        return str(message)[:_MOST_TEXT]
     except Exception:
-        # Its own method may raise.
-        lines = []
-    text = f"{kind}: {lines[0]}" if lines else kind
-    printable = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return printable if len(printable) <= _LONGEST else f"{printable[:_LONGEST]}..."
+        # Methods of somebody else's object may raise anything.
+        return f"a message of type {type(message).__name__} that is no text"
+
+
+def visible(text: str, also: str = "") -> str:
+    """Return the text with control characters, line ends, invisible characters and lone surrogates escaped.
+
+    The characters in ``also`` stay as they are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if _is_visible(one) or one in also else one.encode("unicode_escape").decode() for one in text)
+
+
+def _is_visible(letter: str) -> bool:
+    """Return whether a character is a printable one or a space."""
+    return letter.isprintable() or unicodedata.category(letter) == "Zs"

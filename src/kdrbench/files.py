@@ -36,7 +36,7 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
             # mkstemp makes files private; results are as readable as the user's other files.
             os.fchmod(stream.fileno(), 0o666 & ~present_umask())
         if path.is_dir():
-            set_aside(path, path.with_name(f"{path.name}.damaged"), "is no file")
+            set_aside(path, "is no file")
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -79,7 +79,7 @@ def locked(path: Path) -> Iterator[None]:
     """Wait for a lock file and hold it; the system takes the lock back from a process that is killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
-        set_aside(path, path.with_name(f"{path.name}.damaged"), "is no file")
+        set_aside(path, "is no file")
     with path.open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
@@ -98,12 +98,13 @@ def unsealed(line: str) -> str:
     return text
 
 
-def set_aside(path: Path, place: Path, why: str, *, copy: bool = False) -> None:
+def set_aside(path: Path, why: str, place: Path | None = None, *, copy: bool = False) -> None:
     """Move what is damaged to ``place``, over what is there, and say in one sentence on standard error what was done.
 
-    With ``copy`` it stays where it is as well. What is not there is only spoken of.
+    The place is beside the path if none is given. With ``copy`` it stays where it is as well. What is not there is only
+    spoken of.
     """
-    kept = ""
+    place, kept = place or path.with_name(f"{path.name}.damaged"), ""
     if os.path.lexists(path):
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place)

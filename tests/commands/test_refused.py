@@ -108,16 +108,15 @@ def test_results_that_are_read_only_end_every_writer_with_one_sentence(disk, dat
     assert rows(results) == expected
 
 
+def list_solvers(stdout):
+    command = [sys.executable, "-m", "kdrbench", "list", "solvers"]
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+
+
 @pytest.mark.attack("disk: full")
 def test_an_answer_that_cannot_be_written_is_said():
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "kdrbench", "list", "solvers"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+        done = list_solvers(full)
     assert done.stderr == (
         "kdrbench: No space left on device; free some space on that disk, and give the same command again: what is "
         "finished is kept\n"
@@ -129,13 +128,7 @@ def test_a_reader_that_has_gone_is_no_error():
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as stream:
-        done = subprocess.run(
-            [sys.executable, "-m", "kdrbench", "list", "solvers"],
-            stdout=stream,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+        done = list_solvers(stream)
     assert (done.returncode, done.stderr) == (1, "")
 
 

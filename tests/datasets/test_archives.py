@@ -135,7 +135,7 @@ def test_a_bomb_in_an_extended_header_is_not_swallowed(tmp_path):
 
 
 def with_header(path, kind, announced, content=b""):
-    """Write a tar whose first header announces so many bytes of a name or another extension."""
+    """Write a tar whose first header announces that number of bytes of a name or another extension."""
     info = tarfile.TarInfo("././@LongLink")
     info.type = kind
     # Negative and huge sizes are those of GNU's base 256.

@@ -228,7 +228,7 @@ def test_a_solver_told_to_stop_inside_a_pass_hands_back_its_last_iterate(solver)
     result = solve(build_solver({"method": solver}), problem, start, StopsInside())
     assert result.status is Status.TIME_LIMIT
     assert result.projection.shape == start.shape
-    # Later calls are nobody's to stop.
+    # Nothing may stop later calls.
     assert np.isfinite(problem.value(result.projection))
     assert result.evaluation.startswith("panels")
 

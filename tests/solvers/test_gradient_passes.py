@@ -194,19 +194,19 @@ def test_gradient_passes_reach_the_optimum_of_a_kernel_problem():
 class Told:
     """Tells F and stationarity one after the other, whatever is asked; the points are numbered by their scale."""
 
-    def __init__(self, *told):
-        self.told, self.n = told, 0
+    def __init__(self, *answers):
+        self.answers, self.n = answers, 0
 
     def __call__(self, problem, point):
-        (value, stationarity), self.n = self.told[self.n], self.n + 1
+        (value, stationarity), self.n = self.answers[self.n], self.n + 1
         return Approach(random_projection(self.n), value, random_projection(0), stationarity)
 
     def number_of(self, found):
-        return next(n for n in range(len(self.told)) if np.array_equal(found.point, random_projection(n + 1)))
+        return next(n for n in range(len(self.answers)) if np.array_equal(found.point, random_projection(n + 1)))
 
 
 @pytest.mark.parametrize(
-    ("told", "kept", "corrected"),
+    ("answers", "kept", "corrected"),
     [
         # F fell: what was there before is kept, and it ends.
         ([(9.0, 0.01), (10.0, 0.0)], 0, 1),
@@ -223,9 +223,9 @@ class Told:
     ],
 )
 def test_a_correction_is_kept_while_it_is_better_and_the_last_where_it_brings_little(
-    monkeypatch, told, kept, corrected
+    monkeypatch, answers, kept, corrected
 ):
-    tell, aims, slacks = Told((10.0, 0.1), *told), [], []
+    tell, aims, slacks = Told((10.0, 0.1), *answers), [], []
 
     def towards(problem, start, surrogate, aim, keep_going, *, slack):
         aims.append(aim)

@@ -92,6 +92,8 @@ class SlurmCluster:
         for daemon in reversed(self._daemons.values()):
             daemon.terminate()
             daemon.wait(timeout=30)
+        # Jobs that run outlive the daemon of their node.
+        self._kill_steps()
 
     def start_node(self):
         """Start the daemon of the node and wait until it takes jobs."""
@@ -101,12 +103,17 @@ class SlurmCluster:
     def kill_node(self):
         """Let the node go down as by a loss of power: its daemon and all that it runs are gone at once."""
         daemon = self._daemons.pop("slurmd")
-        steps = [one for one in psutil.process_iter(["name"]) if one.info["name"] == "slurmstepd" and self._holds(one)]
-        for process in [psutil.Process(daemon.pid), *steps, *(job for step in steps for job in step.children(True))]:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
+        daemon.kill()
+        self._kill_steps()
         daemon.wait()
         self.command("scontrol", "update", f"NodeName={self.host}", "State=DOWN", "Reason=test")
+
+    def _kill_steps(self):
+        """Kill what steps of this cluster's jobs run, and their keepers."""
+        steps = [one for one in psutil.process_iter(["name"]) if one.info["name"] == "slurmstepd" and self._holds(one)]
+        for process in [*steps, *(job for step in steps for job in step.children(True))]:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
 
     def _holds(self, process):
         """Return whether a process has a file of this cluster open."""

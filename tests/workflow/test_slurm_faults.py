@@ -52,7 +52,7 @@ def refusing(cluster, through_slurm, tmp_path):
 @pytest.mark.attack("slurm: jobs refused")
 def test_jobs_that_slurm_refuses_are_sent_again(cluster, through_slurm, refusing, attack_rng):
     before, solvers = cluster.jobs(), ("ism", "Raises")
-    # Each is sent at most thrice.
+    # Each is sent at most three times.
     refusing(*attack_rng.choice(range(1, 4), size=2, replace=False))
     done = through_slurm.run(*ROWS, **of_solvers(*solvers))
     assert done.returncode == 0, done.stdout + done.stderr

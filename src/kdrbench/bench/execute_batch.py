@@ -31,7 +31,7 @@ from kdrbench.bench.run import (
     time_of,
     was_killed,
 )
-from kdrbench.bench.run_files import Checkpoint, RunFiles, read_checkpoint
+from kdrbench.bench.run_files import Checkpoint, RunFiles
 from kdrbench.bench.stage import RunContext
 from kdrbench.bench.turns import Turns
 from kdrbench.bench.untrusted import remove
@@ -135,10 +135,10 @@ def _supervised(
     """
     before: list[ProcessExit] = []
     for tries_left in (1, 0):
-        files.clear()
+        kept = files.clear()
         if isinstance(run, TakesFiles):
             run.hand_in(files)
-        kept, pauses, turn = read_checkpoint(files.checkpoint), Pauses(), Turn()
+        pauses, turn = Pauses(), Turn()
         # The seconds before an interruption count, also for a run that does not use them.
         used_s = kept.wall_s if kept else 0.0
         left_s = max(context.limits.time_s - used_s, GRACE_S)
@@ -175,10 +175,9 @@ def _supervised(
 def _check_bench(module: str, context: RunContext, files: RunFiles, supervisor: Supervisor) -> Turns[None]:
     """Raise ``SupervisionError`` where a process without a method cannot do either what a run could not do."""
     turn, pauses = Turn(), Pauses()
-    target = partial(probe, files, module)
-    if blames_bench(
-        (yield from _in_turns(partial(supervisor.start, target, context.limits, pauses, turn), turn, context))
-    ):
+    start = partial(supervisor.start, partial(probe, files, module), context.limits, pauses, turn)
+    process = yield from _in_turns(start, turn, context)
+    if blames_bench(process):
         raise SupervisionError("the bench failed within the run; correct what the lines above say and start again")
 
 

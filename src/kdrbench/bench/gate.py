@@ -23,14 +23,12 @@ from kdrbench.bench.untrusted import (
     MOST_MESSAGE,
     UnreadableError,
     claim_folder,
-    error_text,
     is_number,
     lines_of,
     opened,
     remove,
-    text_of,
-    visible,
 )
+from kdrbench.errors import error_text, text_of, visible
 from kdrbench.status import BY_METHODS, Status
 
 Key = tuple[Any, ...]

@@ -76,7 +76,7 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
     Raises ``RecordError`` when it was damaged, or a column is missing, unknown or of the wrong type.
     """
     try:
-        values = json.loads(unsealed(line), parse_constant=_refuse)
+        values = json.loads(unsealed(line), parse_constant=no_number)
     except json.JSONDecodeError as error:
         raise RecordError(f"not a line of JSON: {line[:80]!r}") from error
     except (ValueError, RecursionError) as error:
@@ -142,7 +142,8 @@ def _is_of(value: object, allowed: Any) -> bool:
     return isinstance(value, kinds)
 
 
-def _refuse(word: str) -> NoReturn:
+def no_number(word: str) -> NoReturn:
+    """Refuse NaN and the infinities, which Python reads and JSON does not have."""
     raise ValueError(word)
 
 

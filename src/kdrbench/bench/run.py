@@ -21,7 +21,7 @@ from kdrbench.bench.isolation.guardian import BENCH_FAULT, Exit, ProcessExit
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.referee import BenchFaultError, Referee, Seconds, columns_of
 from kdrbench.bench.run_files import RunFiles, save_array, trace_lines
-from kdrbench.bench.untrusted import error_text, text_of
+from kdrbench.errors import error_text, text_of
 from kdrbench.status import Status
 
 MOST_REPEATS = 100

@@ -69,14 +69,16 @@ class RunFiles:
         arrays = {path.stem: read_array(path) for path in sorted(self.folder.glob("*.npy"))}
         return {name: array for name, array in arrays.items() if array is not None}
 
-    def clear(self) -> None:
-        """Make room for a run: one that has a checkpoint keeps that, its trace and its last iterate."""
+    def clear(self) -> Checkpoint | None:
+        """Make room for a run: one that has a checkpoint keeps that, its trace and its last iterate; return it."""
         claim_folder(self.folder)
-        if kept_checkpoint(self.checkpoint) is None:
+        kept = kept_checkpoint(self.checkpoint)
+        if kept is None:
             remove(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         for path in (self.results, self.missing_module, self._evidence):
             remove(path)
+        return kept
 
     def seal(self) -> None:
         """Flush trace and arrays of a run that has ended to disk, and note their hashes: what its rows rest on."""
@@ -112,7 +114,7 @@ class RunFiles:
         try:
             read_checkpoint(self.checkpoint)
             self.arrays()
-        except Exception as error:
+        except (UnreadableError, OSError) as error:
             return f"holds no readable state of its unfinished run ({error})"
         return None
 

@@ -9,24 +9,24 @@ import math
 import os
 import shutil
 import stat
-import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from kdrbench.errors import KdrbenchError
+from kdrbench.bench.record import no_number
+from kdrbench.errors import KdrbenchError, text_of, visible
 
 MOST_LINE = 2**20
 # An array of a run is d x q, or a number for each sample; a state is some of them.
 MOST_ARRAY, MOST_STATE = 2**28, 2**30
-# Of a message in a row, and of its rest in the job's log.
-MOST_MESSAGE, MOST_LOGGED = 1_000, 2**16
+# Of a message in a row; its rest is in the job's log.
+MOST_MESSAGE = 1_000
 _KINDS = "biufcUS"
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 # What a run can do to a path; anything else that opening reports is a fault of the machine's.
@@ -89,13 +89,9 @@ def lines_of(path: Path, most: int) -> Iterator[Any]:
 
 def _json(line: bytes, place: str) -> Any:
     try:
-        return json.loads(line.decode("utf-8"), parse_constant=_refuse)
+        return json.loads(line.decode("utf-8"), parse_constant=no_number)
     except (ValueError, RecursionError):
         raise UnreadableError(f"{place} is not JSON: {line[:60]!r}") from None
-
-
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(word)
 
 
 def is_number(value: object) -> bool:
@@ -163,29 +159,6 @@ def arrays_in(path: Path) -> dict[str, NDArray[Any]] | None:
             raise
         except Exception as error:
             raise UnreadableError(f"{path.name} is no archive of arrays: {text_of(error)}") from error
-
-
-def text_of(message: object) -> str:
-    """Return a message as a string, whatever it is, of at most ``MOST_LOGGED`` characters."""
-    try:
-        return str(message)[:MOST_LOGGED]
-    except Exception:
-        return f"a message of type {type(message).__name__} that is no text"
-
-
-def error_text(error: BaseException) -> str:
-    """Return the kind of an error and what it says, whatever its text raises."""
-    return f"{type(error).__name__}: {text_of(error)}"
-
-
-def visible(text: str) -> str:
-    """Return the text with control characters, line ends, invisible characters and lone surrogates escaped."""
-    if text.isprintable():
-        return text
-    return "".join(
-        one if one.isprintable() or unicodedata.category(one) == "Zs" else one.encode("unicode_escape").decode("ascii")
-        for one in text
-    )
 
 
 def claim_folder(path: Path) -> None:

@@ -130,7 +130,7 @@ class Workspace(Generic[AnyRecord]):
     def _set_aside(self, path: Path, why: str, *, copy: bool = False) -> None:
         """Set a part of the folder, or all of it, aside in one folder beside it."""
         place = self.folder.with_name(f"{self.folder.name}.damaged")
-        set_aside(path, place if path == self.folder else place / path.name, why, copy=copy)
+        set_aside(path, why, place if path == self.folder else place / path.name, copy=copy)
 
     def _drop_unusable_checkpoints(self, limits: Limits, timed: bool) -> None:
         """Remove checkpoints beyond today's time limit, and those of untimed runs where times are asked for."""

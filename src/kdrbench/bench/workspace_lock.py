@@ -70,10 +70,10 @@ def workspace_lock(lock: Path, folder: Path) -> Iterator[None]:
     try:
         for place in reversed([folder, *lock.parents]):
             if WORKSPACES in place.parts and os.path.lexists(place) and not place.is_dir():
-                set_aside(place, place.with_name(f"{place.name}.damaged"), "is no folder")
+                set_aside(place, "is no folder")
         for path in (lock, mark):
             if path.exists() and not path.is_file():
-                set_aside(path, path.with_name(f"{path.name}.damaged"), "is no file")
+                set_aside(path, "is no file")
         lock.parent.mkdir(parents=True, exist_ok=True)
         with lock.open("a", encoding="ascii") as stream:
             _take(stream.fileno(), mark, folder)

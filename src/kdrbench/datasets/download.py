@@ -73,7 +73,7 @@ class ResumingDownloader:
         import requests
 
         if self.part.exists() and not self.part.is_file():
-            set_aside(self.part, self.part.with_name(f"{self.part.name}.damaged"), "is no file")
+            set_aside(self.part, "is no file")
         have = self.part.stat().st_size if self.part.exists() else 0
         # The bytes themselves are wanted, not a packed form that requests would unpack.
         headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if have else {})}

@@ -156,7 +156,7 @@ def _download(url: str, candidate: _Candidate, sources: Sources, accept: Accept)
         if not _fault_of(target, candidate.sha256, accept):
             return target
         if target.is_dir():
-            set_aside(target, target.with_name(f"{target.name}.damaged"), "is no file")
+            set_aside(target, "is no file")
         target.unlink(missing_ok=True)
         digest = f"sha256:{candidate.sha256}" if candidate.sha256 else None
         manager = pooch.create(sources.cache_folder, "", registry={candidate.path: digest}, urls={candidate.path: url})

@@ -21,20 +21,12 @@ from kdrbench.stages.registry import STAGES, build_stage, stage_of, system_of, t
 RESERVED_NAMES = frozenset({"checks", "data", "figures", "findings", "logs", "merged", "reference", "runs", "traces"})
 # Rules of the workflow and files of reports, which no experiment may be called like.
 _RULES = (
-    "check_plugin",
-    "dashboard",
-    "figure",
-    "freeze_config",
-    "merge",
-    "prepare_data",
-    "prepare_picture",
-    "run_batch",
+    *("all", "check_plugin", "dashboard", "figure", "freeze_config", "merge", "prepare_data", "prepare_picture"),
+    *("run_batch", "table", "typeset_table", "unknown_target"),
 )
 _REPORTS = ("claims", "complexity", "low_rank_text", "paired_tests", "performance_profile", "published_vs_ours")
 _TARGETS = ("ismplus_table4", "kpca_table1", "kpca_table2", "kpca_table3", "kpca_tests", "kpca_times", "lowrank_text")
-RESERVED_EXPERIMENTS = frozenset(
-    {"all", "run_batch", "table", "typeset_table", "unknown_target", *_RULES, *_REPORTS, *_TARGETS}
-)
+RESERVED_EXPERIMENTS = frozenset({*_RULES, *_REPORTS, *_TARGETS})
 # Sections whose keys are names that results lie under.
 _NAMED = ("experiments", "datasets", "kernels", "solvers", "baselines")
 # Control characters and halves of surrogate pairs; line breaks and tabs among them are text, but not in names.

@@ -144,5 +144,6 @@ def _portable(error: Exception) -> Exception:
     try:
         ForkingPickler.loads(ForkingPickler.dumps(error))
     except Exception:
+        # Pickling calls methods of the error's class, which may be anybody's.
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error

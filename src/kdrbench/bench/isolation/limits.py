@@ -130,7 +130,7 @@ class SpentLog:
             good = [line for line in lines if _seconds(line) is not None]
             if len(good) < len(lines):
                 why = f"has {len(lines) - len(good)} line(s) that are no seconds"
-                set_aside(self.path, self._aside, why, copy=True)
+                set_aside(self.path, why, copy=True)
                 stream.seek(0)
                 stream.write(b"".join(line + b"\n" for line in good))
                 stream.truncate()
@@ -138,11 +138,7 @@ class SpentLog:
 
     def _set_aside_unless_file(self) -> None:
         if os.path.lexists(self.path) and not self.path.is_file():
-            set_aside(self.path, self._aside, "is no file")
-
-    @property
-    def _aside(self) -> Path:
-        return self.path.with_name(f"{self.path.name}.damaged")
+            set_aside(self.path, "is no file")
 
 
 def _seconds(line: bytes) -> float | None:

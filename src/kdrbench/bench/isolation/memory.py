@@ -1,8 +1,8 @@
 """How much memory a run's processes hold: asked of a control group of the run's own, or added up process by process.
 
-Counted are private memory, anonymous memory that is shared, memfd, and files in ``/dev/shm`` or another tmpfs. A group
-(cgroup v2) is used where the user may make one: there the kernel holds the limit itself. Elsewhere the guardian looks
-at intervals.
+Counted are private memory, anonymous memory that is shared, memfd, segments of System V, and files in ``/dev/shm`` or
+another tmpfs. A group (cgroup v2) is used where the user may make one: there the kernel holds the limit itself.
+Elsewhere the guardian looks at intervals.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kdrbench.bench.isolation import processes
-from kdrbench.bench.isolation.private_shm import SHM, PrivateShm
+from kdrbench.bench.isolation.private_shm import SHM, PrivateShm, memory_device
 
 _MIB = processes.MIB
 CGROUPS = Path("/sys/fs/cgroup")
@@ -66,7 +66,7 @@ class Sampled:
         self._devices = _tmpfs_devices()
 
     def join(self) -> None:
-        """Nothing: processes are found as descendants of the run."""
+        """Nothing: the guardian finds the processes, which are its descendants."""
 
     def most(self, pids: list[int]) -> int:
         """Look at the processes if they may have got memory since the last time."""
@@ -234,10 +234,8 @@ def _machine_shared_kib() -> int:
 
 
 def _tmpfs_devices() -> set[int]:
-    """Return the devices whose files lie in memory: every tmpfs, and the kernel's own, of which a memfd is one."""
-    descriptor = os.memfd_create("kdrbench")
-    devices = {os.fstat(descriptor).st_dev}
-    os.close(descriptor)
+    """Return the devices whose files lie in memory: every tmpfs, and the kernel's own."""
+    devices = {memory_device()}
     lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     for line in lines:
         if " - tmpfs " in line:

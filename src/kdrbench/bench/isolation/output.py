@@ -9,6 +9,8 @@ import fcntl
 import os
 from contextlib import suppress
 
+from kdrbench.errors import visible
+
 MOST_BYTES = 2**20
 _PIPE_BYTES = 2**20
 _SET_PIPE_SIZE = 1031
@@ -72,9 +74,5 @@ class Output:
         if self._total > len(tail):
             # The first line may be the end of one.
             lines[0] = f"({self._total - len(tail)} bytes of output left out) {lines[0]}"
-        return "".join(f"{_PREFIX}{_printable(line)}\n" for line in lines).encode()
-
-
-def _printable(line: str) -> str:
-    """Return a line in which nothing moves the cursor, rings, colours or turns the direction of the text."""
-    return "".join(one if one.isprintable() or one == "\t" else one.encode("unicode_escape").decode() for one in line)
+        shown = (visible(line, also="\t") for line in lines)
+        return "".join(f"{_PREFIX}{line}\n" for line in shown).encode()

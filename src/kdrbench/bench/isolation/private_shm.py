@@ -61,14 +61,21 @@ class PrivateShm:
 
 def _segments() -> dict[tuple[int, int], int]:
     """Return the bytes in memory of the segments of System V, whose files are of the kernel's own device."""
-    descriptor = os.memfd_create("kdrbench")
-    device = os.fstat(descriptor).st_dev
-    os.close(descriptor)
+    device = memory_device()
     with suppress(OSError):
         names, *lines = (line.split() for line in Path("/proc/sysvipc/shm").read_text(encoding="ascii").splitlines())
         number, resident = names.index("shmid"), names.index("rss")
         return {(device, int(line[number])): int(line[resident]) for line in lines}
     return {}
+
+
+def memory_device() -> int:
+    """Return the kernel's own device of files in memory, of which a memfd is one."""
+    descriptor = os.memfd_create("kdrbench")
+    try:
+        return os.fstat(descriptor).st_dev
+    finally:
+        os.close(descriptor)
 
 
 def _below(folder: Path) -> Iterator[Path]:

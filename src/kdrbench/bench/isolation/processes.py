@@ -60,11 +60,7 @@ def resident_memory(pid: int) -> int:
 
 def is_stopped(pid: int) -> bool:
     """Return whether a signal has stopped a process."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:  # the process has gone
-        return False
-    return text.rpartition(")")[2].split()[0] in "Tt"
+    return bool(fields := _stat(pid)) and fields[0] in "Tt"
 
 
 def descendants() -> list[int]:
@@ -146,13 +142,19 @@ def tree(root: int) -> list[int]:
 
 
 def _faults(pid: int) -> int:
+    """Return the minor and major page faults of a process, fields 10 and 12."""
+    fields = _stat(pid)
+    return int(fields[7]) + int(fields[9]) if fields else 0
+
+
+def _stat(pid: int) -> list[str]:
+    """Return what Linux says of a process from field 3 on, its state; nothing if it has gone."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:  # the process has gone
-        return 0
-    # The name, in brackets, may hold anything; minor and major faults are fields 10 and 12.
-    fields = text.rpartition(")")[2].split()
-    return int(fields[7]) + int(fields[9])
+    except OSError:
+        return []
+    # The name, in brackets, may hold anything.
+    return text.rpartition(")")[2].split()
 
 
 def _status_kib(name: str) -> int:

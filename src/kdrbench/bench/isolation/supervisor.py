@@ -140,7 +140,7 @@ def supervise(
 ) -> ProcessExit:
     """Run ``target`` in a process of its own within ``limits``; return when it and all its descendants are gone.
 
-    Raises ``SupervisionError`` when the scheduler is gone or the guardian was killed.
+    Raises ``SupervisionError`` when the scheduler is gone or the guardian was stopped or killed.
     """
     with closing(Supervisor(scheduler).start(target, limits, pauses)) as run:
         while (ending := run.wait()) is None:

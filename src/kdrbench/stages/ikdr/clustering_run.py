@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kdrbench.bench.gate import read_results
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult, repeated
-from kdrbench.bench.run_files import RunFiles, read_trace, save_array
+from kdrbench.bench.run_files import RunFiles, save_array, trace_lines
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
@@ -132,7 +132,7 @@ class ClusteringRun:
             stationarity=stationarity,
             optimality="" if is_control(self.solver) else optimality_of(stationarity, None),
             nmi_given=None if self.given is None else normalised_mutual_information(self.given, clusters),
-            evaluation_s=evaluation_s * len(read_trace(files.trace)),
+            evaluation_s=evaluation_s * sum(1 for _ in trace_lines(files.trace)),
         )
 
     def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:

@@ -12,13 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from kdrbench.bench.referee import BenchFaultError, Referee
-from kdrbench.bench.run_files import (
-    Checkpoint,
-    TraceLine,
-    read_checkpoint,
-    read_trace,
-    write_checkpoint,
-)
+from kdrbench.bench.run_files import Checkpoint, TraceLine, read_checkpoint, read_trace, write_checkpoint
 from kdrbench.errors import InputError
 from kdrbench.files import write_text
 from kdrbench.kernels.family import FloatArray

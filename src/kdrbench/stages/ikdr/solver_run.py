@@ -14,7 +14,7 @@ import numpy as np
 
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult, repeated
-from kdrbench.bench.run_files import RunFiles, read_trace
+from kdrbench.bench.run_files import RunFiles, trace_lines
 from kdrbench.bench.seeds import rng_of
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
@@ -131,7 +131,7 @@ class SolverRun:
             feasibility=feasibility_error(projection),
             stationarity=stationarity,
             optimality="" if is_control(self.solver) else optimality_of(stationarity, second_order.get("curvature")),
-            evaluation_s=evaluation_s * len(read_trace(files.trace)),
+            evaluation_s=evaluation_s * sum(1 for _ in trace_lines(files.trace)),
             **second_order,
         )
 

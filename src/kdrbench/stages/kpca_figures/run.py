@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.referee import Referee, finite
 from kdrbench.bench.run import RunResult
-from kdrbench.bench.untrusted import error_text
 from kdrbench.datasets import Dataset
+from kdrbench.errors import error_text
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.stages.kpca_figures.compute import (

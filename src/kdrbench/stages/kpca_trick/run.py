@@ -20,8 +20,8 @@ from kdrbench.bench.batch import Batch
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.seeds import rng_of
-from kdrbench.bench.untrusted import error_text
 from kdrbench.datasets import Dataset
+from kdrbench.errors import error_text
 from kdrbench.metric_learning import (
     AnyKernel,
     aligned_kernel,

@@ -22,9 +22,8 @@ from kdrbench.bench.referee import Referee, finite
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.seeds import rng_of
-from kdrbench.bench.untrusted import error_text
 from kdrbench.datasets import Dataset
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, error_text
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank import (
     Constraints,
