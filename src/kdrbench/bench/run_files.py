@@ -108,9 +108,6 @@ class RunFiles:
             return "is no folder"
         if not self.checkpoint.exists():
             return None
-        # Looked for first: whoever reads a pipe waits for ever.
-        if others := [path.name for path in self.folder.iterdir() if not path.is_file()]:
-            return f"holds {min(others)}, which is no file"
         try:
             read_checkpoint(self.checkpoint)
             self.arrays()
