@@ -22,12 +22,14 @@ from kdrbench.bench.isolation.keeper import Keeper, Kept
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
-from kdrbench.bench.seeds import seed_of
+from kdrbench.bench.seeds import rng_of, seed_of
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.prepared import load_prepared, save_prepared
 from kdrbench.errors import DataError
 from kdrbench.solvers import SolverOutcome, Status
 from kdrbench.stages.ikdr.definition import CellDefinition
+from kdrbench.stages.kpca_trick.stage import KPCATrickStage
+from support.kpca_trick_cases import kpca_batch
 from support.misbehaving import Misbehaving
 from support.one_batch import IKDR, alone, context_of, files_in, grid_of
 
@@ -102,6 +104,15 @@ class SearchesWhenItFits:
 
 
 @dataclass(frozen=True)
+class SearchesWhenItLearns:
+    """A learner of distances."""
+
+    def fit(self, features, labels):
+        note_findings()
+        return np.eye(features.shape[1])
+
+
+@dataclass(frozen=True)
 class LooksForData(Misbehaving):
     """Looks for the data set among all objects."""
 
@@ -128,8 +139,8 @@ def planted():
     return Dataset("planted", features, labels.astype(np.int64), names, ("a", "b"))
 
 
-def run_on(method, tmp_path, monkeypatch, *, kind="solvers", withholds=True):
-    """Run a method on fold 0 of the planted rows; return what it found and the rows of its test part."""
+def planted_file(tmp_path, monkeypatch):
+    """Write the planted rows to a file, and say where findings go."""
     path = tmp_path / "planted.npz"
     child = os.fork()
     if child == 0:
@@ -138,6 +149,12 @@ def run_on(method, tmp_path, monkeypatch, *, kind="solvers", withholds=True):
         os._exit(0)
     os.waitpid(child, 0)
     monkeypatch.setenv(PLACE, str(tmp_path / "found"))
+    return path
+
+
+def run_on(method, tmp_path, monkeypatch, *, kind="solvers", withholds=True):
+    """Run a method on fold 0 of the planted rows; return what it found and the rows of its test part."""
+    path = planted_file(tmp_path, monkeypatch)
     monkeypatch.setattr(type(IKDR), "withholds", withholds)
     method = {"it": {"method": f"{__name__}:{method.__name__}"}}
     chosen = {"solvers": method} if kind == "solvers" else {"solvers": {"ism": {"method": "ism"}}, "baselines": method}
@@ -169,6 +186,23 @@ def test_no_test_row_is_in_the_memory_of_a_run(method, kind, tmp_path, monkeypat
     assert found["labels"] == 0
     # It is scored on them all the same.
     assert row.quality is not None
+
+
+@pytest.mark.attack("time: test rows")
+@pytest.mark.parametrize("withholds", [True, False])
+def test_no_test_row_is_in_the_memory_of_a_learner(tmp_path, monkeypatch, withholds):
+    path = planted_file(tmp_path, monkeypatch)
+    monkeypatch.setattr(KPCATrickStage, "withholds", withholds)
+    learner = f"{__name__}:{SearchesWhenItLearns.__name__}"
+    batch = replace(kpca_batch((learner,), ("plain",), (0,), n_train=40), dataset="planted", data_sha256="")
+    rows = run_job(
+        KPCATrickStage(), alone(batch), lambda name: load_prepared(path), context_of(LIMITS), files_in(tmp_path)
+    )
+    order = rng_of("kpca split", "planted", 0, batch.seed).permutation(N_ROWS)
+    test, found = set(order[40:].tolist()), json.loads((tmp_path / "found").read_text())
+    assert {(row.status, row.n_test, row.accuracy is None) for row in rows} == {("converged", 20, False)}
+    # Where nothing is withheld, the search finds them.
+    assert (set(found["rows"]) & test, found["labels"] > 0) == (set() if withholds else test, not withholds)
 
 
 def test_the_search_finds_rows_that_are_there(tmp_path, monkeypatch):

@@ -1,11 +1,13 @@
 """Grids, runs and jobs of one experiment, for tests of the stages beside kernel dimension reduction."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.job import run_job
 from kdrbench.bench.referee import Referee
+from kdrbench.bench.run import Judged
 from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.stage import RunContext
 from kdrbench.stages import build_stage
@@ -32,10 +34,14 @@ def referee_of(folder=Path("unused"), limits=LIMITS):
 
 def results_of(batch, dataset, number=0, referee=None):
     """The results of a run by their keys, made in this process."""
-    stage, referee = build_stage(batch.system), referee or referee_of()
-    results = list(stage.prepare(batch, dataset, RunContext(LIMITS))(number).run(referee))
-    assert len({result.key for result in results}) == len(results)
-    return {result.key: result for result in results}
+    stage = build_stage(batch.system)
+    with TemporaryDirectory() as folder:
+        referee = referee or referee_of(Path(folder))
+        run = stage.prepare(batch, dataset, RunContext(LIMITS))(number)
+        results = list(run.run(referee))
+        assert len({result.key for result in results}) == len(results)
+        by_key = {result.key: result for result in results}
+        return run.judged(referee.files, by_key) if isinstance(run, Judged) else by_key
 
 
 def job_of(batch, dataset, folder, limits=LIMITS, stage=None):

@@ -21,6 +21,7 @@ from kdrbench.bench.isolation.turn import Turn
 from kdrbench.bench.referee import Referee
 from kdrbench.bench.rows import RowMaker, now
 from kdrbench.bench.run import (
+    Judged,
     Run,
     RunResult,
     TakesFiles,
@@ -80,7 +81,8 @@ class BatchAtWork:
     def _scored(self, run: Run, number: int, files: RunFiles, results: Results) -> tuple[Results, Mapping[str, Any]]:
         """Return the results of a run with what its files say; what cannot be evaluated is the run's fault."""
         try:
-            return results, run.score(files)
+            judged = run.judged(files, results) if isinstance(run, Judged) else results
+            return judged, run.score(files)
         except (ImportError, OSError):
             raise
         except Exception as error:

@@ -55,6 +55,15 @@ class TakesFiles(Protocol):
         ...
 
 
+@runtime_checkable
+class Judged(Protocol):
+    """A run whose results are completed one by one from what it has left."""
+
+    def judged(self, files: RunFiles, results: Mapping[tuple[Any, ...], RunResult]) -> dict[tuple[Any, ...], RunResult]:
+        """Return the results with what they cannot know in the run's process; called in the batch's, after the run."""
+        ...
+
+
 class Run(Protocol):
     """The work of one run, prepared in the batch's process and done in a process of its own."""
 

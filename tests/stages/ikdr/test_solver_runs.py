@@ -64,7 +64,8 @@ def test_a_good_run_leaves_a_full_row_and_a_trace(good):
     assert record.feasibility < FEASIBILITY_BOUND
     assert record.stationarity < 0.01
     assert (record.optimality, record.partition, record.kernel_weights) == ("not_stationary", 0, "")
-    assert 0 < record.time_s < record.provenance.wall_s < LIMITS.time_s
+    # The process also repeats the work, which a busy machine makes longer than the limit of the first.
+    assert 0 < record.time_s < min(record.provenance.wall_s, LIMITS.time_s)
     assert 0 < record.warm_s < record.provenance.wall_s
     assert record.warm_cpu_s > 0
     assert record.warm_iqr_s >= 0

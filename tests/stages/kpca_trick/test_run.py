@@ -5,7 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kdrbench.bench.referee import Seconds
+from kdrbench.bench.isolation.limits import Pauses
+from kdrbench.bench.referee import Referee, Seconds
+from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.seeds import rng_of
 from kdrbench.datasets import load_dataset
 from kdrbench.kernels import Polynomial
@@ -20,10 +22,11 @@ from kdrbench.metric_learning import (
 )
 from kdrbench.stages.kpca_trick import run as run_module
 from kdrbench.stages.kpca_trick import split as split_module
+from kdrbench.stages.kpca_trick import split_run
 from kdrbench.stages.kpca_trick.split import candidates_of, draw_split
 from support.configs import whole_config
 from support.kpca_trick_cases import kpca_batch
-from support.stage_cases import results_of
+from support.stage_cases import LIMITS, results_of
 
 IRIS = load_dataset("iris")
 GRID = whole_config()["experiments"]["kpca_tables"]["candidates"]["default"]
@@ -123,11 +126,10 @@ def test_the_time_of_choosing_is_apart_from_that_of_learning():
             assert column == pytest.approx(sum(parts), rel=1e-12)
 
 
-class Ticks:
+class Ticks(Referee):
     """A referee to whom every piece of work takes one second."""
 
-    def __init__(self):
-        self.charged_s = 0.0
+    charged_s = 0.0
 
     def timed(self, work):
         value = work()
@@ -136,12 +138,17 @@ class Ticks:
 
 
 @pytest.mark.parametrize(("test_selected", "further_s"), [(False, 0), (True, 20 + 2 * 21)])
-def test_a_method_has_the_time_it_needs_alone_and_the_limit_counts_what_is_shared_once(test_selected, further_s):
-    learners, referee = ("dne", "kdrbench.metric_learning.dne:DNE"), Ticks()
+def test_a_method_has_the_time_it_needs_alone_and_the_limit_counts_what_is_shared_once(
+    tmp_path, monkeypatch, test_selected, further_s
+):
+    learners, referee = ("dne", "kdrbench.metric_learning.dne:DNE"), Ticks(LIMITS, 0.0, Pauses(), RunFiles(tmp_path))
+    judge = split_run.accuracy_of
+    # Mapping and classifying take as long.
+    monkeypatch.setattr(split_run, "accuracy_of", lambda *given: (judge(*given)[0], Seconds(1.0, 0.5)))
     batch = kpca_batch(candidates=GRID, learners=learners, test_selected=test_selected)
     results = results_of(batch, IRIS, referee=referee)
     # Aligning, or 21 kernels on 5 folds: coordinates and a fit on each; then coordinates, learning and predicting.
-    expected = {"plain": 1, "aligned": 1 + 2, "centred": 1 + 2, "cross_validated": 21 * 5 * 2 + 2}
+    expected = {"plain": 2, "aligned": 1 + 3, "centred": 1 + 3, "cross_validated": 21 * 5 * 2 + 3}
     assert {key: result.time_s for key, result in results.items()} == {
         (learner, variant): seconds for learner in learners for variant, seconds in expected.items()
     }
@@ -171,7 +178,7 @@ def test_what_a_learner_raises_is_its_row_and_leaves_the_others_alone(monkeypatc
         result = results["fails", variant]
         assert (result.status, result.message) == ("failed", "ArithmeticError: too many")
         assert result.time_s is None
-        assert "accuracy" not in result.columns
+        assert result.columns["accuracy"] is None
     assert results["fails", "plain"].columns["accuracy"] == columns()["plain"]["accuracy"]
     for variant, row in columns().items():
         assert results["dne", variant].columns["accuracy"] == row["accuracy"]

@@ -1,15 +1,15 @@
 """One random split of Tables 1 to 3 of the KPCA trick: every learner in every variant, timed.
 
 What depends only on the split and the kernel is computed once for all learners: squared distances, kernel matrices,
-folds and KPCA coordinates. Each method's times hold all that it would need alone.
+folds and KPCA coordinates. Each method's times hold all that it would need alone. A run learns on the training samples;
+test samples are mapped and classified in the process that keeps them, by what the run has left.
 
 Source: Chatpatanasiri et al., Neurocomputing 73, 2010, section 5.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -20,18 +20,19 @@ from kdrbench.bench.batch import Batch
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.seeds import rng_of
-from kdrbench.datasets import Dataset
 from kdrbench.errors import error_text
 from kdrbench.metric_learning import (
     AnyKernel,
     aligned_kernel,
     best_of,
     build_learner,
+    learn_map,
     stratified_folds,
 )
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.metric_learning.selection import Part, fold_parts
-from kdrbench.stages.kpca_trick.split import SampleSplit, candidates_of, draw_split, kernel_in_words
+from kdrbench.stages.kpca_trick.learned_map import LearnedMap, name_of, weights_of
+from kdrbench.stages.kpca_trick.split import Coordinates, SampleSplit, candidates_of, kernel_in_words
 from kdrbench.status import Status
 
 _NO_TIME = Seconds()
@@ -56,20 +57,18 @@ class SplitDefinition:
 
 @dataclass(frozen=True)
 class MethodRow:
-    """One learner in one variant: ``tuning`` chose the kernel, ``learning`` made coordinates, map and predictions.
+    """One learner in one variant: ``tuning`` chose the kernel, ``learning`` made coordinates and map.
 
-    ``message`` says why there is no accuracy. ``test_selected`` holds the accuracies of all candidates, or nothing:
-    what choosing by the test samples gives.
+    ``learned`` is what came out, and with it what the learner learns with each candidate if that is asked for;
+    ``message`` says why there is nothing.
     """
 
     learner: str
     variant: str
-    accuracy: float | None = None
+    learned: tuple[LearnedMap, ...] = ()
     tuning: Seconds = _NO_TIME
     learning: Seconds = _NO_TIME
     kernel: str = ""
-    n_coordinates: int | None = None
-    test_selected: tuple[float, ...] = ()
     message: str = ""
 
     @property
@@ -80,29 +79,29 @@ class MethodRow:
             return RunResult(Status.FAILED, self.message, columns=kernel, key=key)
         total = self.tuning.plus(self.learning)
         columns = {
-            "accuracy": self.accuracy,
             "tuning_cpu_s": self.tuning.cpu_s,
             "tuning_wall_s": self.tuning.wall_s,
             "learning_cpu_s": self.learning.cpu_s,
             "learning_wall_s": self.learning.wall_s,
-            "n_coordinates": self.n_coordinates,
-            "test_selected": json.dumps(self.test_selected) if self.test_selected else "",
+            "n_coordinates": len(self.learned[0].projection) if self.learned else None,
         }
         return RunResult(Status.CONVERGED, "", total.wall_s, total.cpu_s, kernel | columns, key)
 
 
-def run_split(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-    """Yield the result of each method as it ends; what a method raises is its message.
+def run_split(batch: Batch, split: SampleSplit, number: int, referee: Referee) -> Iterator[RunResult]:
+    """Yield the result of each method as it ends, without accuracy, and leave what it has learned.
 
-    The split is drawn off the clock. Raises what is no fault of a method: ``ImportError`` and ``MemoryError``.
+    What a method raises is its message. Raises what is no fault of a method: ``ImportError`` and ``MemoryError``.
     """
     definition = SplitDefinition(**batch.definition)
-    split = draw_split(dataset, number, definition.n_train, batch.seed)
     rng = rng_of("kpca folds", batch.dataset, number, batch.seed)
     folds = stratified_folds(split.train_codes, definition.n_folds, rng)
-    candidates = candidates_of(definition.candidates, dataset.features.shape[1])
+    candidates = candidates_of(definition.candidates, split.train.shape[1])
     for row in _Methods(definition, split, folds, candidates, referee).rows():
-        yield row.result
+        result = row.result
+        for number, learned in enumerate(row.learned):
+            learned.save(referee, name_of(batch, result.key, number))
+        yield result
 
 
 @dataclass
@@ -136,13 +135,13 @@ class _Methods:
     folds: IntArray
     candidates: Sequence[AnyKernel]
     referee: Referee
-    _parts: dict[AnyKernel, tuple[Part, Seconds]] = field(default_factory=dict)
+    _coordinates: dict[AnyKernel, tuple[Coordinates, Seconds]] = field(default_factory=dict)
 
     def rows(self) -> Iterator[MethodRow]:
         variants = self.definition.variants
         if "plain" in variants:
             for row in self._of("plain"):
-                yield self._learned(row, lambda: (self.split.plain(), _NO_TIME))
+                yield self._learned(row, None)
         for variant in ("aligned", "centred"):
             if variant in variants:
                 yield from self._aligned(variant)
@@ -162,7 +161,7 @@ class _Methods:
             return
         for row in rows:
             chosen = replace(row, kernel=kernel_in_words(kernel, split.pairs.n_features), tuning=spent)
-            yield self._learned(chosen, lambda: self._part(kernel))
+            yield self._learned(chosen, kernel)
 
     def _cross_validated(self) -> Iterator[MethodRow]:
         rows = self._of("cross_validated")
@@ -193,39 +192,43 @@ class _Methods:
             return _failed(row, trial.error)
         kernel = self.candidates[best_of(np.array(trial.accuracies))]
         row = replace(row, kernel=kernel_in_words(kernel, self.split.pairs.n_features), tuning=trial.spent)
-        row = self._learned(row, lambda: self._part(kernel))
-        if not self.definition.test_selected or row.accuracy is None:
+        row = self._learned(row, kernel)
+        if not self.definition.test_selected or not row.learned:
             return row
         try:
-            tried = tuple(self._test_accuracy(row.learner, one) for one in self.candidates)
+            # The run's limit counts these seconds, the method's times do not.
+            tried = [self._learn(row.learner, one)[0] for one in self.candidates]
         except Exception as error:
             return _failed(row, error)
-        return replace(row, test_selected=tried)
+        return replace(row, learned=(*row.learned, *tried))
 
-    def _test_accuracy(self, learner: str, kernel: AnyKernel) -> float:
-        """Return the accuracy on the test samples; the run's limit counts its seconds, the method's times do not."""
-        part, _ = self._part(kernel)
-        accuracy, _ = self.referee.timed(lambda: part.accuracy(build_learner(learner)))
-        return accuracy
-
-    def _learned(self, row: MethodRow, prepare: Callable[[], tuple[Part, Seconds]]) -> MethodRow:
-        """Return the row with its accuracy and the seconds of coordinates, learning and predicting."""
+    def _learned(self, row: MethodRow, kernel: AnyKernel | None) -> MethodRow:
+        """Return the row with what is learned, and the seconds of coordinates and learning."""
         try:
-            part, prepared = prepare()
-            accuracy, spent = self.referee.timed(lambda: part.accuracy(build_learner(row.learner)))
+            learned, spent = self._learn(row.learner, kernel)
         except Exception as error:
             return _failed(row, error)
-        return replace(row, accuracy=accuracy, learning=prepared.plus(spent), n_coordinates=part.train.shape[1])
+        return replace(row, learned=(learned,), learning=spent)
 
-    def _part(self, kernel: AnyKernel) -> tuple[Part, Seconds]:
-        """Return both sets in the coordinates of the kernel, computed once, and the seconds that took."""
-        if kernel not in self._parts:
-            self._parts[kernel] = self.referee.timed(lambda: self.split.coordinates(kernel))
-        return self._parts[kernel]
+    def _learn(self, learner: str, kernel: AnyKernel | None) -> tuple[LearnedMap, Seconds]:
+        """Learn in the coordinates of a kernel, or on the samples as they are."""
+        features, vectors, prepared = self.split.train, np.empty((0, 0)), _NO_TIME
+        if kernel is not None:
+            (features, vectors), prepared = self._coordinates_of(kernel)
+        codes = self.split.train_codes
+        projection, spent = self.referee.timed(lambda: learn_map(build_learner(learner), features, codes))
+        weights = np.empty(0) if kernel is None else weights_of(kernel, self.candidates)
+        return LearnedMap(weights, vectors, projection), prepared.plus(spent)
+
+    def _coordinates_of(self, kernel: AnyKernel) -> tuple[Coordinates, Seconds]:
+        """Return the training samples in the coordinates of the kernel, computed once, and the seconds that took."""
+        if kernel not in self._coordinates:
+            self._coordinates[kernel] = self.referee.timed(lambda: self.split.coordinates(kernel))
+        return self._coordinates[kernel]
 
 
 def _failed(row: MethodRow, error: Exception) -> MethodRow:
     # A package that is missing is no result of a method.
     if isinstance(error, ImportError | MemoryError):
         raise error
-    return replace(row, accuracy=None, message=error_text(error))
+    return replace(row, learned=(), message=error_text(error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from kdrbench.kernels import Combination, Gaussian, Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import AnyKernel, SamplePairs, kernel_pca, scaled_gaussian
 from kdrbench.metric_learning.neighbours import IntArray
-from kdrbench.metric_learning.selection import Part
 
 
 def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKernel]:
@@ -22,6 +21,10 @@ def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKer
     if "degrees" in definition:
         return [Polynomial(degree) for degree in definition["degrees"]]
     return [scaled_gaussian(float(sigma), n_features) for sigma in definition["sigmas"]]
+
+
+# Training samples in the coordinates of a kernel (n x D), and the vectors (n x D) that make them.
+Coordinates = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -35,16 +38,17 @@ class SampleSplit:
     pairs: SamplePairs
     test_pairs: SamplePairs
 
-    def plain(self) -> Part:
-        """Return both sets as they are."""
-        return Part(self.train, self.train_codes, self.test, self.test_codes)
+    def given(self) -> SampleSplit:
+        """Return what methods are given: no test samples."""
+        nothing = self.test[:0].copy()
+        empty = SamplePairs(nothing, self.train)
+        return replace(self, test=nothing, test_codes=self.test_codes[:0].copy(), test_pairs=empty)
 
-    def coordinates(self, kernel: AnyKernel) -> Part:
-        """Return both sets in the KPCA coordinates of the kernel."""
+    def coordinates(self, kernel: AnyKernel) -> Coordinates:
+        """Return the training samples in the KPCA coordinates of a kernel, and the vectors that make them."""
         gram = self.pairs.gram(kernel, up_to_constant=True)
         coordinates = kernel_pca(gram)
-        test = coordinates.transform(self.test_pairs.gram(kernel, up_to_constant=True))
-        return Part(coordinates.transform(gram), self.train_codes, test, self.test_codes)
+        return coordinates.transform(gram), coordinates.scaled_vectors
 
 
 def draw_split(dataset: Dataset, number: int, n_train: int, seed: int) -> SampleSplit:

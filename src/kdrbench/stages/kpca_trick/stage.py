@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, ClassVar
 
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.isolation.keeper import Keeper
 from kdrbench.bench.record import Record
 from kdrbench.bench.referee import Referee
-from kdrbench.bench.run import RunResult
-from kdrbench.bench.stage import Cell, Config, Stage
+from kdrbench.bench.run import Run, RunResult
+from kdrbench.bench.stage import Cell, Config, RunContext, Stage
 from kdrbench.datasets import Dataset
 from kdrbench.metric_learning import build_learner
 from kdrbench.stages.kpca_trick.config import SCHEMA, check_experiment, value_for
-from kdrbench.stages.kpca_trick.run import run_split
+from kdrbench.stages.kpca_trick.split_run import make_split_run
 
-_RUN = "kdrbench.stages.kpca_trick.run"
+_RUN = "kdrbench.stages.kpca_trick.split_run"
 # Seconds of one fit on n samples, over n^2.
 _FIT_S = 1.5e-6
 
@@ -59,6 +61,7 @@ class KPCATrickStage(Stage):
     """
 
     record = KPCATrickRecord
+    withholds = True
     schema = SCHEMA
 
     def check(self, name: str, config: Config) -> None:
@@ -89,19 +92,17 @@ class KPCATrickStage(Stage):
                 rows=tuple(product(learners, variants)),
             )
 
+    def prepare(self, batch: Batch, dataset: Dataset | Keeper[Dataset], context: RunContext) -> Callable[[int], Run]:
+        """Return what draws a split, of which the run is given the training samples."""
+        return partial(make_split_run, batch, dataset)
+
     def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
         """Yield the result of each method on a split as it ends."""
-        return run_split(batch, dataset, number, referee)
+        return make_split_run(batch, dataset, number).run(referee)
 
-    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
+    def describe(self, batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> Mapping[str, Any]:
         """Return the sizes of a split."""
-        n_train = batch.definition["n_train"]
-        return {
-            "n_train": n_train,
-            "n_test": len(dataset.labels) - n_train,
-            "n_features": dataset.features.shape[1],
-            "n_folds": batch.definition["n_folds"],
-        }
+        return make_split_run(batch, dataset, number).sizes
 
 
 def _seconds_of_a_run(definition: Mapping[str, Any]) -> float:
