@@ -12,7 +12,8 @@ needs_slurm = pytest.mark.skipif(
     reason=f"SKIPPED LOUDLY: no Slurm on this machine ({', '.join(missing_programs())}): apt-get install "
     "slurm-wlm munge",
 )
-PATIENCE_S = 120.0
+# On a busy machine a start of Snakemake takes half a minute.
+PATIENCE_S = 300.0
 # Runs that sleep for as long as they may.
 FAR = {"limits": {"time_s": 600, "memory_mib": 256}}
 
