@@ -63,6 +63,11 @@ def unknown_name(kind: str, name: object, allowed: list[str]) -> str:
     return f"unknown {kind} {name!r}; allowed: {', '.join(allowed)}.{hint}"
 
 
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """Return "1 run" or "2 runs"; ``nouns`` is the plural of a noun that does not only take an s."""
+    return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
 def in_words(error: BaseException) -> str:
     """Return the type of an exception of somebody else's code and the first line of its message, in 300 characters."""
     lines = text_of(error).splitlines()

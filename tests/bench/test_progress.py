@@ -99,7 +99,7 @@ def test_lines(grid, results):
     assert lines == [
         "table4_supervised/wine/gaussian/ism     4 of 4     3 converged, 1 at the time limit",
         "table4_supervised/wine/gaussian/sm      2 of 4     2 failed; run 2 running for 1.5s, lowest cost -4",
-        "1 cell(s) have not begun",
+        "not begun: 1 cell",
         "6 of 12 runs ended (3 converged, 1 at the time limit, 2 failed), 1 running, about 1.25m left",
     ]
     assert "runs 0-3 begun, but no process here works on them" in list(progress_lines(progress_of(grid, results)))[1]

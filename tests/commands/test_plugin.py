@@ -72,7 +72,7 @@ def test_a_sound_plug_in_ends_with_0_and_a_broken_one_with_1(tmp_path):
     assert done.exit_code == 1
     assert "feasibility: the iterate 1 is not orthonormal" in done.output
     assert "\n    orthonormalise each iterate" in done.output
-    assert done.output.splitlines()[-1] == f"{path} has 1 fault(s) of a solver"
+    assert done.output.splitlines()[-1] == f"{path} has 1 fault of a solver"
 
 
 def test_check_prints_json(tmp_path):

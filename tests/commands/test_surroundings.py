@@ -157,7 +157,7 @@ def test_the_status_counts_and_lists_losers():
     cell = LosingCell("e", "wine", "gaussian", "mine", "random", "cost", -1.0, -2.0, 10)
     assert losing_lines([]) == []
     first, second = losing_lines([cell])
-    assert first == "1 cell(s) lose to a random projection:"
+    assert first == "worse than a random projection: 1 cell"
     assert second.startswith("  e/wine/gaussian/mine: cost -1 is worse than -2 of the random projection 'random'")
 
 
@@ -179,5 +179,5 @@ def test_the_status_names_who_loses(tmp_path):
     done = kdrbench("status", "--results", tmp_path)
     assert done.exit_code == 0, done.output
     *_, count, cell = done.output.splitlines()
-    assert count == "1 cell(s) lose to a random projection:"
+    assert count == "worse than a random projection: 1 cell"
     assert cell.startswith("  table4_supervised/wine/gaussian/dg: cost -1 is worse than -2")

@@ -65,7 +65,7 @@ def merge(results):
 def test_rows_are_merged_when_all_are_there(results):
     done = merge(results)
     assert done.exit_code == 2
-    assert "2 row(s) have no record, the first is ('e', 'wine', 'it', 1, 'first'); run the workflow" in done.stderr
+    assert "without a record: 2 rows, the first is ('e', 'wine', 'it', 1, 'first'); run the workflow" in done.stderr
     assert not (results / "tiny.csv").exists()
     _add(results, 1)
     done = merge(results)
@@ -77,7 +77,7 @@ def test_rows_are_merged_when_all_are_there(results):
     # A table that is to be shorter says so.
     with (results / "tiny.csv").open("a") as stream:
         stream.write("\n".join(["of another configuration"] * 3) + "\n")
-    assert "tiny.csv had 3 row(s) more: the configuration asks for fewer runs than before" in merge(results).stdout
+    assert "tiny.csv had 3 rows more: the configuration asks for fewer runs than before" in merge(results).stdout
 
 
 def test_the_status_is_read_from_rows(results):

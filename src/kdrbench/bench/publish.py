@@ -25,7 +25,7 @@ from kdrbench.bench.run_files import trace_lines
 from kdrbench.bench.workspace import Workspace
 from kdrbench.bench.workspace_lock import WORKSPACES, workspace_lock
 from kdrbench.csv_files import csv_text, read_csv
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
 from kdrbench.files import drop_unfinished, replacing, write_text
 from kdrbench.status import Status
 
@@ -78,7 +78,9 @@ def publish(bundle: Bundle, files: JobFiles, record: type[AnyRecord]) -> list[An
 def _in_order(batch: Batch, workspace: Workspace[AnyRecord]) -> list[AnyRecord]:
     records = {one.axes: one for one in workspace.records() if one.provenance.batch_sha256 == batch.sha256}
     if missing := [axes for axes in batch.axes if axes not in records]:
-        raise RecordError(f"{workspace.folder} lacks {len(missing)} row(s), the first is {missing[0]}; run it again")
+        raise RecordError(
+            f"{workspace.folder} lacks {counted(len(missing), 'row')}, the first is {missing[0]}; run it again"
+        )
     return [records[axes] for axes in batch.axes]
 
 
@@ -182,9 +184,13 @@ def in_order(records: Iterable[tuple[Path, AnyRecord]], expected: Iterable[tuple
         rows[row.axes] = row
     wanted = dict.fromkeys(expected)
     if missing := [axes for axes in wanted if axes not in rows]:
-        raise RecordError(f"{len(missing)} row(s) have no record, the first is {missing[0]}; run the workflow again")
+        raise RecordError(
+            f"without a record: {counted(len(missing), 'row')}, the first is {missing[0]}; run the workflow again"
+        )
     if extra := set(rows) - set(wanted):
-        raise RecordError(f"{len(extra)} record(s) belong to no row of the configuration, one is {min(extra)}")
+        raise RecordError(
+            f"belonging to no row of the configuration: {counted(len(extra), 'record')}, one is {min(extra)}"
+        )
     return [rows[axes] for axes in wanted]
 
 

@@ -23,6 +23,7 @@ from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.record import AnyRecord, append_records, read_records, read_undamaged, write_records
 from kdrbench.bench.run_files import RunFiles, kept_checkpoint
 from kdrbench.bench.workspace_lock import workspace_lock
+from kdrbench.errors import counted
 from kdrbench.files import set_aside, write_text
 from kdrbench.status import Status
 
@@ -111,7 +112,9 @@ class Workspace(Generic[AnyRecord]):
         faults += [f"row {axes} occurs {len(rows)} times" for axes, rows in by_axes.items() if len(rows) > 1]
         if faults:
             # Copied first: a kill in between must not cost the other rows.
-            self._set_aside(self.rows, f"has {len(faults)} line(s) that are no rows ({faults[0]})", copy=True)
+            self._set_aside(
+                self.rows, f"holds what is no row, in {counted(len(faults), 'line')} ({faults[0]})", copy=True
+            )
             records = [rows[0] for rows in by_axes.values() if rows[0] == rows[-1]]
             self.replace(records)
         return records

@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from kdrbench.commands.options import as_json
+from kdrbench.errors import counted
 
 _ANSWER_S = 20
 # Modules by distribution: without the first the library does not work, without the second the workflow does not.
@@ -97,7 +98,8 @@ def _threads() -> Iterator[Answer]:
     yield Answer(
         "threads",
         True,
-        f"{cores} core(s) of {os.cpu_count()} for this process; {limits}. Timed runs set their own: timing.threads",
+        f"{counted(cores, 'core')} of {os.cpu_count()} for this process; {limits}. Timed runs set their own: "
+        "timing.threads",
     )
     from threadpoolctl import threadpool_info
 
@@ -121,7 +123,7 @@ def _threads() -> Iterator[Answer]:
     yield Answer(
         "load",
         load < 0.5 * cores,
-        f"{load:.1f} on {cores} core(s)",
+        f"{load:.1f} on {counted(cores, 'core')}",
         "other work runs here: times will be longer, and runs that shared their core are marked `contaminated`",
     )
 

@@ -13,7 +13,7 @@ import click
 
 from kdrbench.commands.completion import PluginName
 from kdrbench.commands.options import FILE, NearChoice, as_json, read_options
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
 
 # By the word of the command: the word of sentences, and the entry of a configuration that names the file.
@@ -99,9 +99,8 @@ def check(
     if as_json:
         click.echo(json.dumps(said))
     else:
-        click.echo(
-            f"{plugin} {f'has {faults} fault(s)' if faults else 'keeps the contract'} of a {_word(subject.kind)}"
-        )
+        kept = f"has {counted(faults, 'fault')}" if faults else "keeps the contract"
+        click.echo(f"{plugin} {kept} of a {_word(subject.kind)}")
     sys.exit(1 if faults and out is None else 0)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.commands.options import FILE, read_paths
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,7 +181,8 @@ def where(tables: tuple[Path, ...], reports: Path) -> None:
             raise InputError(f"{path} is not there: run the workflow first; tables of experiments are in merged/")
         rows += read_csv(path)
     endings = Counter(row["status"] for row in rows)
-    click.echo(f"{endings.total()} runs: " + ", ".join(f"{count} {name}" for name, count in sorted(endings.items())))
+    words = ", ".join(f"{count} {name}" for name, count in sorted(endings.items()))
+    click.echo(f"{counted(endings.total(), 'run')}: {words}")
     if drifted := sum(row["drifted"] == "True" for row in rows):
         click.echo(f"{drifted} of them on cores whose speed drifted by more than 10 %: their times are marked")
     for kind, folder in (("table", reports), ("figure", reports / "figures")):

@@ -12,7 +12,7 @@ import click
 
 from kdrbench.commands.completion import RunName
 from kdrbench.commands.options import as_json, results_folder
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError, counted, unknown_name
 
 if TYPE_CHECKING:
     from kdrbench.bench.record import Record
@@ -241,8 +241,9 @@ def _trace_in_words(trace: list[dict[str, float]]) -> str:
     # When the run first was so near its best cost that more digits are rarely printed.
     near = next(point for point in trace if point["cost"] <= best + 1e-4 * abs(best))
     return (
-        f"trace: {len(trace)} iterates seen; cost {first['cost']:.8g} at {first['time_s']:.3g} s, {last['cost']:.8g} "
-        f"at {last['time_s']:.3g} s, lowest {best:.8g}, within 0.01 % of it after {near['time_s']:.3g} s"
+        f"trace: {counted(len(trace), 'iterate')} seen; cost {first['cost']:.8g} at {first['time_s']:.3g} s, "
+        f"{last['cost']:.8g} at {last['time_s']:.3g} s, lowest {best:.8g}, within 0.01 % of it after "
+        f"{near['time_s']:.3g} s"
     )
 
 

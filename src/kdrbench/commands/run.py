@@ -16,7 +16,7 @@ import click
 
 from kdrbench.commands.completion import PluginName
 from kdrbench.commands.options import FILE, NearChoice, as_json, read_configs, read_options
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
 
 if TYPE_CHECKING:
     from kdrbench.bench.batch import Batch
@@ -210,7 +210,7 @@ def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> s
     last = trace[-1]
     fold = f"fold {begun[-1] + 1} of {len(batch.runs)}: " if len(batch.runs) > 1 else ""
     return (
-        f"{fold}cost {last.cost:.8g}, {len(trace)} iterates seen, stationarity {last.stationarity:.1e}, "
+        f"{fold}cost {last.cost:.8g}, {counted(len(trace), 'iterate')} seen, stationarity {last.stationarity:.1e}, "
         f"{last.time_s:.1f} of {time_limit_s:g} s"
     )
 
@@ -234,7 +234,7 @@ class _Line:
 
 
 def _repeated(row: Mapping[str, Any]) -> str:
-    return f" ({row['warm_s']:.3g} s warm, {row['repeats']} repeats)" if row["repeats"] else ""
+    return f" ({row['warm_s']:.3g} s warm, {counted(row['repeats'], 'repeat')})" if row["repeats"] else ""
 
 
 def _in_words(row: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.commands.options import FILE, read_word
+from kdrbench.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,8 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
     dataset = load_defined(name, json.loads(definition), mirror or None)
     save_prepared(dataset, out)
     n_samples, n_features = dataset.features.shape
-    click.echo(f"{name}: {n_samples} samples, {n_features} features, {len(dataset.class_names)} classes -> {out}")
+    size = f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}"
+    click.echo(f"{name}: {size}, {counted(len(dataset.class_names), 'class', 'classes')} -> {out}")
 
 
 @click.command()
@@ -124,9 +126,9 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
     paths = [Path(path) for name in experiments for path in grid.experiment_paths(name, "records", results)]
     expected = grid.expected(list(experiments))
     if lost := rows_lost(out, len(expected)):
-        click.echo(f"{out} had {lost} row(s) more: the configuration asks for fewer runs than before")
+        click.echo(f"{out} had {counted(lost, 'row')} more: the configuration asks for fewer runs than before")
     merged = merge_records(paths, grid.stage(experiments[0]).record, expected, out)
-    click.echo(f"{len(merged)} rows -> {out}")
+    click.echo(f"{counted(len(merged), 'row')} -> {out}")
 
 
 @click.command()

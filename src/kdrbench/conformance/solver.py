@@ -19,7 +19,7 @@ from kdrbench.conformance.common import (
     features_and_labels,
     some_projection,
 )
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import supervised_problem
@@ -146,7 +146,8 @@ def _obeys(solver: Solver) -> None:
             continue
         if watch.asked_again > _FEW_CALLS:
             raise Fault(
-                f"it continues after keep_going has answered false, and asked {watch.asked_again} more time(s)",
+                "it continues after keep_going has answered false, and asked "
+                f"{counted(watch.asked_again, 'time')} more",
                 "leave the loop at the first false, and return the iterate you have",
             )
         if watch.calls - watch.calls_at_stop > _FEW_CALLS:

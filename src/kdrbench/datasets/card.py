@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kdrbench.datasets.registry import DatasetEntry, SourceFile
+from kdrbench.errors import counted
 
 
 class Fact(NamedTuple):
@@ -18,7 +19,7 @@ class Fact(NamedTuple):
 
 def facts_of(entry: DatasetEntry) -> list[Fact]:
     """Return the lines of the data card, those that have nothing to say left out."""
-    size = f"{entry.n_samples} samples, {entry.n_features} features"
+    size = f"{counted(entry.n_samples, 'sample')}, {counted(entry.n_features, 'feature')}"
     facts = [
         Fact("Name", entry.name),
         Fact("Size", size if entry.kind == "features" else f"a kernel matrix of {entry.n_samples} samples"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from kdrbench.bench.progress import BatchProgress, endings, seconds_left
+from kdrbench.errors import counted
 from kdrbench.reports.tables.numbers import duration, quantity
 from kdrbench.stages.ikdr.controls import LosingCell
 from kdrbench.status import Status
@@ -30,7 +31,7 @@ def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
         parts = [_in_words(batches), *_outdated(batches), *_running(batches)]
         yield f"{cell:<{width}}  {ended:>4} of {total:<4}  {'; '.join(filter(None, parts))}".rstrip()
     if waiting:
-        yield f"{waiting} cell(s) have not begun"
+        yield f"not begun: {counted(waiting, 'cell')}"
     yield _summary(progress)
 
 
@@ -38,7 +39,7 @@ def losing_lines(losing: list[LosingCell]) -> list[str]:
     """Return a line for each cell that loses to a random projection, after one that counts them; none if none does."""
     if not losing:
         return []
-    return [f"{len(losing)} cell(s) lose to a random projection:", *(f"  {cell}" for cell in losing)]
+    return [f"worse than a random projection: {counted(len(losing), 'cell')}", *(f"  {cell}" for cell in losing)]
 
 
 def _cell(one: BatchProgress) -> str:
@@ -71,7 +72,7 @@ def _running(batches: list[BatchProgress]) -> Iterator[str]:
 
 def _summary(progress: list[BatchProgress]) -> str:
     ended, left = sum(one.n_ended for one in progress), sum(one.left for one in progress)
-    text = f"{ended} of {sum(len(one.batch.runs) for one in progress)} runs ended"
+    text = f"{ended} of {counted(sum(len(one.batch.runs) for one in progress), 'run')} ended"
     if counts := _in_words(progress):
         text += f" ({counts})"
     if outdated := sum(one.n_ended for one in progress if one.outdated):

@@ -14,7 +14,7 @@ from unicodedata import category
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.stage import Config, Stage
 from kdrbench.datasets.own import check_own, registry_of
-from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
+from kdrbench.errors import ConfigError, DataError, InputError, counted, unknown_name
 from kdrbench.stages.registry import STAGES, build_stage, stage_of, system_of, table_of
 
 # Folders of results and reports, which no configuration may be called like.
@@ -219,14 +219,14 @@ def _in_words(error: Any) -> str:
         extra = next(key for key in value if key not in error.schema["properties"])
         return f"config: {unknown_name(f'key{where}:', _shown(extra), allowed)}"
     if rule == "minProperties":
-        return f"config: {place} must hold at least {wanted} entry"
+        return f"config: {place} must hold at least {counted(wanted, 'entry', 'entries')}"
     allowed_words = {
         "type": f"of type {wanted}",
         "enum": f"one of {', '.join(map(str, wanted))}" if rule == "enum" else "",
         "minimum": f"at least {wanted}",
         "exclusiveMinimum": f"greater than {wanted}",
         "maximum": f"a finite number of at most {wanted:.4g}" if rule == "maximum" else "",
-        "minItems": f"a list of at least {wanted} name(s)",
+        "minItems": f"a list of at least {counted(wanted, 'name')}",
         "anyOf": _one_of(wanted) if rule == "anyOf" else "",
         "maxLength": f"at most {wanted} characters long",
         "uniqueItems": "a list without repetitions",

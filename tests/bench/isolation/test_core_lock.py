@@ -12,7 +12,7 @@ import pytest
 
 from kdrbench.bench.isolation import core_lock
 from kdrbench.bench.isolation.core_lock import any_cores, owned_cores
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
 from support.other_user import NOBODY, as_nobody
 
 
@@ -154,7 +154,7 @@ def test_who_waits_says_so_once_and_takes_nothing_from_others_meanwhile(tmp_path
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(EnoughError), owned_cores(len(cores), tmp_path):
             pass
-    assert capsys.readouterr().err.count(f"waiting for {len(cores)} core(s): other timed batches hold") == 1
+    assert capsys.readouterr().err.count(f"waiting for {counted(len(cores), 'core')}: other timed batches hold") == 1
     # The message comes within a minute, and the wait leaves the cores to those who work.
     assert min(slept) > 0
     assert 100 * max(slept) < 60

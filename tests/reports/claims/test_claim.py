@@ -19,7 +19,7 @@ from kdrbench.reports.tables.published_numbers import our_name, published_name, 
     ],
 )
 def test_a_share_decides(holding, normally, decision):
-    found = decided_by_share(holding, 20, "evidence", "note", "runs", normally)
+    found = decided_by_share(holding, 20, "evidence", "note", "run", normally)
     assert (found.decision, found.evidence, found.note) == (decision, "evidence", "note")
     assert found.measure == f"{holding} of 20 runs ({5 * holding} %)"
 
@@ -27,12 +27,13 @@ def test_a_share_decides(holding, normally, decision):
 def test_nothing_to_count_decides_nothing():
     found = decided_by_share(0, 0, "evidence")
     assert (found.decision, found.measure) == (Decision.UNDECIDED, "")
-    assert found.evidence == "no records: no cells to count"
+    assert found.evidence == "no records: no cell to count"
 
 
 def test_only_all_are_a_hundred_per_cent():
-    assert share_of(199, 200, "runs") == "199 of 200 runs (99 %)"
-    assert share_of(200, 200, "runs") == "200 of 200 runs (100 %)"
+    assert share_of(199, 200, "run") == "199 of 200 runs (99 %)"
+    assert share_of(200, 200, "run") == "200 of 200 runs (100 %)"
+    assert share_of(1, 1, "run") == "1 of 1 run (100 %)"
 
 
 def test_data_sets_of_a_paper_have_our_names():

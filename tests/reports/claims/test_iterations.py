@@ -61,7 +61,7 @@ def test_iterations_of_stopped_rivals_are_said_and_not_counted():
     rows = [*supervised("dg", iterations=31), *supervised("sm", iterations=1, status="time_limit")]
     found = rivals_iterations(records(*rows), TABLE_4)
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "60 of 60 runs (100 %)")
-    assert found.evidence.endswith("80 runs were stopped at a limit")
+    assert found.evidence.endswith("stopped at a limit: 80 runs")
 
 
 def ends(**optimality):

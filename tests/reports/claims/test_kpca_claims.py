@@ -213,8 +213,8 @@ def made(plain=0.7, kernel=0.99, learners=LEARNERS, **changed):
 
 def test_plain_learners_must_fail_and_kernels_succeed():
     found = kernels_succeed(made())
-    assert (found.decision, found.measure) == (CONFIRMED, "6 of 6 learners and sets (100 %)")
+    assert (found.decision, found.measure) == (CONFIRMED, "6 of 6 cases (100 %)")
     assert kernels_succeed(made(plain=0.9)).decision is CONTRADICTED
-    assert kernels_succeed(made(nca=0.9)).measure == "4 of 6 learners and sets (66 %)"
+    assert kernels_succeed(made(nca=0.9)).measure == "4 of 6 cases (66 %)"
     assert kernels_succeed(made(nca=None)).decision is CONTRADICTED
     assert kernels_succeed(made(learners=("nca",))).decision is UNDECIDED

@@ -202,7 +202,7 @@ def test_divergences_must_be_close_in_accuracy_and_nmi():
     assert found(0.01, 0.06).decision is CONTRADICTED
     assert (found(0.01, 0.06, 1).decision, found(0.01, 0.06, 1).measure) == (
         MOSTLY,
-        "4 of 5 numbers of constraints (80 %)",
+        "4 of 5 constraint counts (80 %)",
     )
     assert divergences_comparable(low_rank(*on("digits", "burg", {"accuracy": 0.9}))).decision is UNDECIDED
 

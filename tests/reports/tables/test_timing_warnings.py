@@ -31,7 +31,7 @@ DRIFTED = {"drift": -0.234, "drifted": True}
 def test_times_on_drifting_cores_are_marked_and_counted():
     cells, table, page = laid_out(("ism", 0, DRIFTED), ("ism", 1, {}), ("dg", 0, {}), ("sm", 0, {}))
     time = cells["ism", "time_s"]
-    assert time.ours.warning == "the speed of the cores drifted in 1 of 2 run(s), by up to 23%"
+    assert time.ours.warning == "the speed of the cores drifted in 1 of 2 runs, by up to 23%"
     assert time.ours.warning in time.why
     assert time.ours.mean is not None
     # A mean of which one time is doubtful is shown, and is the best of nothing.
@@ -43,7 +43,7 @@ def test_times_on_drifting_cores_are_marked_and_counted():
     assert table.notes[-1] == f"\u2021 Times to be taken with care: {said}."
     assert page.count("<sup>\u2021</sup>") == 1
     assert f"\u2021 Times to be taken with care: {said}." in page
-    assert "of 1 the speed of the cores drifted" in page
+    assert "whose cores drifted in speed by more than 10 %: 1;" in page
     latex = render_latex(table)
     assert latex.count(r"$^\ddagger$") == 2
     assert "20ms" in latex
@@ -57,7 +57,7 @@ def test_times_of_untimed_runs_are_shown_and_compared_with_nothing():
     assert cells["dg", "time_s"].best
     assert cells["ism", "cost"].ours.mean == -1311.0
     assert "times of runs that shared their cores, not comparable" in table.notes[-1]
-    assert "1 did not own their cores" in page
+    assert "that did not own their cores: 1;" in page
 
 
 def test_good_times_have_no_warning():

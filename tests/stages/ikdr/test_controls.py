@@ -69,7 +69,7 @@ def test_the_means_are_of_folds_that_both_have():
     assert (cell.mean, cell.random_mean, cell.folds) == (-1.5, -2.0, 3)
     assert str(cell) == (
         "table4_supervised/wine/gaussian/ism: cost -1.5 is worse than -2 of the random projection 'random', "
-        "over 3 fold(s)"
+        "over 3 folds"
     )
 
 

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
 
 _RETRY_S = 0.05
 _TRIES_BEFORE_MESSAGE = 100
@@ -64,14 +64,17 @@ def owned_cores(count: int, folder: Path | None = None) -> Iterator[tuple[int, .
     allowed = sorted(os.sched_getaffinity(0))
     if count > len(allowed):
         raise InputError(
-            f"a run asks for {count} threads, this machine lends {len(allowed)} core(s); lower timing.threads"
+            f"a run asks for {counted(count, 'thread')}, this machine lends {counted(len(allowed), 'core')}; "
+            "lower timing.threads"
         )
     folder = folder or _own_folder()
     tries = 0
     while len(held := _try_lock(allowed, count, folder)) < count:
         tries += 1
         if tries == _TRIES_BEFORE_MESSAGE:
-            print(f"waiting for {count} core(s): other timed batches hold the locks in {folder}", file=sys.stderr)
+            print(
+                f"waiting for {counted(count, 'core')}: other timed batches hold the locks in {folder}", file=sys.stderr
+            )
         # Holding some while waiting for others could lock two batches out for ever.
         _release(held)
         time.sleep(_RETRY_S)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
 from kdrbench.files import set_aside
 
 _LAYOUT = struct.Struct("dd")
@@ -129,7 +129,7 @@ class SpentLog:
             lines = stream.read().split()
             good = [line for line in lines if _seconds(line) is not None]
             if len(good) < len(lines):
-                why = f"has {len(lines) - len(good)} line(s) that are no seconds"
+                why = f"holds what is no seconds, in {counted(len(lines) - len(good), 'line')}"
                 set_aside(self.path, why, copy=True)
                 stream.seek(0)
                 stream.write(b"".join(line + b"\n" for line in good))

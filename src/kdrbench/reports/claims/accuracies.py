@@ -38,7 +38,7 @@ def accuracy_above(records: Records) -> Found:
         means = {cell.name: mean_of(cell) for cell in coverage.cells}
         below = [_percent(name, mean) for name, mean in means.items() if mean is None or mean < LEAST_ACCURACY]
         reached = len(means) - len(below)
-        evidence = f"{share_of(reached, len(means), 'cells')} reach 95 % on test folds"
+        evidence = f"{share_of(reached, len(means), 'cell')} reach 95 % on test folds"
         evidence += f"; below: {listed(below)}" if below else ""
         return decided_by_share(reached, len(means), evidence, f"{_printed_below()} {_of_training(coverage)}".strip())
 
@@ -73,7 +73,7 @@ def _of_training(coverage: Coverage) -> str:
     known = [mean for mean in means if mean is not None]
     if not known:
         return ""
-    return f"On training samples {share_of(sum(mean >= LEAST_ACCURACY for mean in known), len(known), 'cells')} do."
+    return f"On training samples {share_of(sum(mean >= LEAST_ACCURACY for mean in known), len(known), 'cell')} do."
 
 
 def lowest_error(records: Records) -> Found:
@@ -86,10 +86,10 @@ def lowest_error(records: Records) -> Found:
             errors.setdefault(cell.dataset, {})[cell.method] = mean_of(cell)
         beaten = [text for dataset, found in errors.items() if (text := _beaten(dataset, found))]
         lowest = len(errors) - len(beaten)
-        evidence = f"lowest or level in {share_of(lowest, len(errors), 'data sets')}"
+        evidence = f"lowest or level in {share_of(lowest, len(errors), 'data set')}"
         evidence += f"; not on {listed(beaten)}" if beaten else ""
         note = "Errors are of the samples that were fitted, as the table prints them."
-        return decided_by_share(lowest, len(errors), evidence, note, "data sets")
+        return decided_by_share(lowest, len(errors), evidence, note, "data set")
 
     return decided_on(coverage, judge)
 
@@ -126,10 +126,8 @@ def rule_of_q(records: Records) -> Found:
             for (rule, dataset), q in found.items()
             if q != asked[rule, dataset]
         ]
-        evidence = f"equal in {share_of(equal, len(found), 'cases')}"
-        return decided_by_share(
-            equal, len(found), evidence + (f"; {listed(others, 8)}" if others else ""), unit="cases"
-        )
+        evidence = f"equal in {share_of(equal, len(found), 'case')}"
+        return decided_by_share(equal, len(found), evidence + (f"; {listed(others, 8)}" if others else ""), unit="case")
 
     return decided_on(coverage, judge)
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config
 from kdrbench.reports.tables.published_numbers import our_name, published_numbers
 
@@ -86,7 +87,7 @@ def confirmed_if(holds: bool, evidence: str, note: str = "") -> Found:
 
 
 def decided_by_share(
-    n_holding: int, n_total: int, evidence: str, note: str = "", unit: str = "cells", normally: bool = False
+    n_holding: int, n_total: int, evidence: str, note: str = "", unit: str = "cell", normally: bool = False
 ) -> Found:
     """Return a claim decided by how many ``unit`` of all it holds in.
 
@@ -104,7 +105,7 @@ def decided_by_share(
 
 def share_of(n_holding: int, n_total: int, unit: str) -> str:
     """Return "195 of 203 runs (96 %)"; rounded down, so that only all are 100 %."""
-    return f"{n_holding} of {n_total} {unit}" + (f" ({100 * n_holding // n_total} %)" if n_total else "")
+    return f"{n_holding} of {counted(n_total, unit)}" + (f" ({100 * n_holding // n_total} %)" if n_total else "")
 
 
 def listed(names: list[str], most: int = 3) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records, decided_by_share, listed, share_of
 from kdrbench.reports.claims.coverage import (
     CONVERGED_RIVALS,
@@ -92,7 +93,7 @@ def endings(cells: Sequence[OwnCell]) -> str:
     many = " and ".join(f"{found.count(kind)} {text}" for kind, text in words.items() if kind in found)
     names = list(dict.fromkeys(cell.method for cell in cells))
     who = "converged rivals" if all(map(is_converged, names)) else ", ".join(map(method_label, names))
-    return f"Of the {len(found)} runs of {who}, {many}." if many else ""
+    return f"Of the {counted(len(found), 'run')} of {who}, {many}." if many else ""
 
 
 def lower_cost(records: Records) -> Found:
@@ -132,7 +133,7 @@ def lowest_among_clusters(records: Records) -> Found:
         places = dict.fromkeys(pair.rival.place for pair in pairs)
         higher = [pair for pair in pairs if not _holds(pair)]
         lost = {pair.rival.place for pair in higher}
-        evidence = share_of(len(places) - len(lost), len(places), "cells") + " have no lower rival"
+        evidence = share_of(len(places) - len(lost), len(places), "cell") + " have no lower rival"
         evidence += f"; lower or incomplete: {listed(_named(higher))}" if higher else ""
         return decided_by_share(len(places) - len(lost), len(places), evidence)
 
@@ -156,7 +157,7 @@ def _judge(pairs: list[PairOfCells]) -> Found:
     whole = [pair for pair in pairs if pair.complete]
     lower = sum(pair.gap < -TIE for pair in whole)
     higher = sorted((pair for pair in whole if pair.gap > TIE), key=lambda pair: -pair.gap)
-    evidence = f"lower in {lower} of {len(pairs)} cells, tied in {len(whole) - lower - len(higher)}"
+    evidence = f"lower in {lower} of {counted(len(pairs), 'cell')}, tied in {len(whole) - lower - len(higher)}"
     evidence += f", higher in {len(higher)}" + (f": {listed(_named(higher))}" if higher else "")
     if lost := [pair.rival.name for pair in pairs if not pair.complete]:
         evidence += f"; {len(lost)} lost for missing or failed runs: {listed(lost)}"
@@ -165,7 +166,7 @@ def _judge(pairs: list[PairOfCells]) -> Found:
     evidence += _intervals(whole)
     found = decided_by_share(sum(map(_holds, pairs)), len(pairs), evidence)
     if pairs and lower == 0:
-        return Found(Decision.CONTRADICTED, evidence, measure=share_of(0, len(pairs), "cells"))
+        return Found(Decision.CONTRADICTED, evidence, measure=share_of(0, len(pairs), "cell"))
     return found
 
 

@@ -5,6 +5,7 @@ They are decided by the series of made data, which are this project's own: the p
 
 from __future__ import annotations
 
+from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, undecided
 from kdrbench.reports.claims.coverage import RIVALS, TIME_COLUMNS
 from kdrbench.reports.tables.cells import clean_times
@@ -51,7 +52,7 @@ def quadratic_time(records: Records) -> Found:
     exponents = [law.exponent for law in laws]
     middle = 0.5 * (min(exponents) + max(exponents))
     like = sum(_within(law, 2.0) and abs(law.exponent - middle) <= _NEAR for law in laws)
-    return decided_by_share(like, len(laws), evidence, note, "solvers")
+    return decided_by_share(like, len(laws), evidence, note, "solver")
 
 
 def complexity(records: Records) -> Found:
@@ -75,7 +76,7 @@ def complexity(records: Records) -> Found:
         note = f"Of what is there: {evidence}." if evidence else ""
         return undecided(f"an iteration's first solves at three sizes of {', '.join(missing)}", note)
     holding = sum(_as_printed(*one) for one in found)
-    return decided_by_share(holding, len(found), evidence, unit="exponents")
+    return decided_by_share(holding, len(found), evidence, unit="exponent")
 
 
 def _says_something(axis: str, law: PowerLaw) -> bool:
@@ -95,7 +96,7 @@ def _within(law: PowerLaw, exponent: float) -> bool:
 
 def _slope(one: SizeSeries, law: PowerLaw | None) -> str:
     if law is None:
-        return f"{method_label(one.method)} ended at {len(one.ended)} sizes"
+        return f"{method_label(one.method)} ended at {counted(len(one.ended), 'size')}"
     return _exponent(one.axis, one.method, law)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, share_of, undecided
 from kdrbench.reports.claims.costs import TIE, pairs_of, relative_gaps
 from kdrbench.reports.claims.coverage import (
@@ -54,14 +55,12 @@ def few_iterations(records: Records) -> Found:
             return undecided("iterations of runs that ended by the rule")
         few = int((counts["iterations"] < FEWER_THAN).sum())
         most = counts.iloc[int(counts["iterations"].argmax())]
-        evidence = (
-            f"fewer than {FEWER_THAN} in {share_of(few, asked, 'runs')}, median {counts['iterations'].median():g}"
-        )
+        evidence = f"fewer than {FEWER_THAN} in {share_of(few, asked, 'run')}, median {counts['iterations'].median():g}"
         evidence += (
             f", at most {most['iterations']:g} ({dataset_label(most['dataset'])}, {kernel_label(most['kernel'])})"
         )
         note = "The rule stops when eigenvalues change by less than 1 %, which is no proof of a stationary point."
-        return decided_by_share(few, asked, evidence, note, "runs", normally=True)
+        return decided_by_share(few, asked, evidence, note, "run", normally=True)
 
     return decided_on(coverage, judge)
 
@@ -85,8 +84,8 @@ def rivals_iterations(records: Records, table: PrintedTable) -> Found:
             f"{str(name).upper()} {row['min']:g} to {row['max']:g}, median {row['median']:g}"
             for name, row in medians.iterrows()
         )
-        evidence += f"; {int(limits.sum())} runs were stopped at a limit" if limits.any() else ""
-        return decided_by_share(inside, asked, evidence, unit="runs", normally=True)
+        evidence += f"; stopped at a limit: {counted(int(limits.sum()), 'run')}" if limits.any() else ""
+        return decided_by_share(inside, asked, evidence, unit="run", normally=True)
 
     return decided_on(coverage, judge)
 
@@ -115,7 +114,7 @@ def second_order(records: Records) -> Found:
         evidence = f"curvature not negative at {good} of {len(fixed)} fixed points"
         note = f"Left out: {len(others)} stationary ends that are no fixed points of ISM, {saddles} of them saddles; "
         note += "ends that are not stationary; and those whose curvature was not evaluated."
-        return decided_by_share(good, len(fixed), evidence, note, "fixed points")
+        return decided_by_share(good, len(fixed), evidence, note, "fixed point")
 
     return decided_on(coverage, judge)
 
@@ -138,9 +137,12 @@ def eigenvalue_stopping(records: Records) -> Found:
                 good += int(((stationary <= STATIONARY) & (gaps < NEAR)).sum())
                 still, near = still + int((stationary <= STATIONARY).sum()), near + int((gaps < NEAR).sum())
                 largest = max(largest, float(stationary.max(initial=0.0)))
-        evidence = f"stationary to {STATIONARY:g} in {still} of {asked} runs (at worst {largest:.2g}), cost less than "
+        evidence = (
+            f"stationary to {STATIONARY:g} in {still} of {counted(asked, 'run')} (at worst {largest:.2g}), "
+            "cost less than "
+        )
         evidence += f"{NEAR:.0%} above the converged one in {near}"
-        return decided_by_share(good, asked, evidence, unit="runs", normally=True)
+        return decided_by_share(good, asked, evidence, unit="run", normally=True)
 
     return decided_on(coverage, judge)
 
@@ -166,11 +168,13 @@ def start_of_ism(records: Records) -> Found:
         gaps = np.concatenate([relative_gaps(pair.ours, pair.theirs) for pair in pairs]) if pairs else np.zeros(0)
         asked = sum(pair.rival.n_runs for pair in pairs)
         lower, higher = int((gaps < -TIE).sum()), int((gaps > TIE).sum())
-        evidence = f"lower in {lower}, tied in {len(gaps) - lower - higher}, higher in {higher} of {asked} runs; "
+        evidence = (
+            f"lower in {lower}, tied in {len(gaps) - lower - higher}, higher in {higher} of {counted(asked, 'run')}; "
+        )
         medians = [_median_iterations(coverage.of(method)) for method in ("ism", _RANDOM)]
         evidence += f"median iterations {medians[0]:g} against {medians[1]:g}"
         note = "Both stop when eigenvalues settle, which is not always where the cost does."
-        return decided_by_share(len(gaps) - higher, asked, evidence, note, "runs")
+        return decided_by_share(len(gaps) - higher, asked, evidence, note, "run")
 
     return decided_on(coverage, judge)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdrbench.errors import counted
 from kdrbench.reports.claims.accuracies import LEVEL, mean_of
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records, decided_by_share, listed, share_of, undecided
 from kdrbench.reports.claims.coverage import (
@@ -42,9 +43,9 @@ def conic_is_best(records: Records) -> Found:
         cases = [(place, means) for place, means in _by_kernel(coverage).items() if CONIC in means]
         beaten = [text for (_, dataset), means in cases if (text := _beaten(dataset, means))]
         best = len(cases) - len(beaten)
-        evidence = f"best or level in {share_of(best, len(cases), 'data sets')}" if cases else "no combination was run"
+        evidence = f"best or level in {share_of(best, len(cases), 'data set')}" if cases else "no combination was run"
         evidence += f"; beaten on {listed(beaten)}" if beaten else ""
-        return decided_by_share(best, len(cases), evidence, unit="data sets")
+        return decided_by_share(best, len(cases), evidence, unit="data set")
 
     return decided_on(coverage, judge)
 
@@ -79,11 +80,14 @@ def multiquadric_often_better(records: Records) -> Found:
         whole = [(first, second) for first, second in both if first is not None and second is not None]
         better = sum(first - second > LEVEL for first, second in whole)
         worse = sum(second - first > LEVEL for first, second in whole) + len(both) - len(whole)
-        evidence = f"better in {better} of {len(both)} cells, level in {len(both) - better - worse}, worse in {worse}"
+        evidence = (
+            f"better in {better} of {counted(len(both), 'cell')}, level in {len(both) - better - worse}, "
+            f"worse in {worse}"
+        )
         evidence += " or incomplete" if len(whole) < len(both) else ""
         weaker = Decision.MOSTLY if better > worse else Decision.CONTRADICTED
         decision = Decision.CONFIRMED if better > len(both) / 2 else weaker
-        return Found(decision, evidence, measure=share_of(better, len(both), "cells"))
+        return Found(decision, evidence, measure=share_of(better, len(both), "cell"))
 
     return decided_on(coverage, judge)
 
@@ -104,9 +108,9 @@ def kernels_alike(records: Records) -> Found:
             _spread(place, means, seconds[place]) for place, means in _by_kernel(coverage).items() if place in seconds
         ]
         alike = sum(holds for holds, _ in lines)
-        evidence = f"alike in {share_of(alike, len(lines), 'cases')}" if lines else "no case has both"
+        evidence = f"alike in {share_of(alike, len(lines), 'case')}" if lines else "no case has both"
         evidence += "".join(f"; {text}" for holds, text in lines if not holds)
-        return decided_by_share(alike, len(lines), evidence, unit="cases")
+        return decided_by_share(alike, len(lines), evidence, unit="case")
 
     missing = tuple(dict.fromkeys(coverage.missing + timed.missing))
     return decided_on(Coverage(coverage.cells, missing), judge)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import (
     Claim,
     Decision,
@@ -77,7 +78,7 @@ def _wins(kpca: pd.DataFrame, means: pd.DataFrame, variant: str, won_printed: in
     gains = (means[variant].round(2) - means[PLAIN].round(2)).round(4)
     won, level = int((gains > 0).sum()), int((gains == 0).sum())
     lost = len(gains) - won - level
-    evidence = f"won {won}, level {level}, lost {lost} of {len(gains)} cells"
+    evidence = f"won {won}, level {level}, lost {lost} of {counted(len(gains), 'cell')}"
     if names := _names(gains[~(gains >= 0)].index):
         evidence += f"; lost: {listed(names)}"
     if missing := missing_splits(kpca, PLAIN, variant):
@@ -87,7 +88,7 @@ def _wins(kpca: pd.DataFrame, means: pd.DataFrame, variant: str, won_printed: in
     decision = Decision.CONTRADICTED
     if won >= _MOSTLY * won_printed:
         decision = Decision.CONFIRMED if won >= won_printed and lost <= lost_printed else Decision.MOSTLY
-    return Found(decision, evidence, "", f"won {share_of(won, len(gains), 'cells')}")
+    return Found(decision, evidence, "", f"won {share_of(won, len(gains), 'cell')}")
 
 
 def _chosen_on_the_test_set(kpca: pd.DataFrame, means: pd.DataFrame) -> str:
@@ -113,7 +114,7 @@ def cross_validated_slightly_better(records: Records) -> Found:
         return undecided(f"{missing} {_TABLES_FILE}")
     gains = _gains(records.kpca)
     better, worse = int((gains.round(2) > 0).sum()), int((gains.round(2) < 0).sum())
-    evidence = f"{gains.mean():+.3f} in the mean of {len(gains)} cells, better in {better}, worse in {worse}"
+    evidence = f"{gains.mean():+.3f} in the mean of {counted(len(gains), 'cell')}, better in {better}, worse in {worse}"
     holds = _READS_THE_SAME <= float(gains.mean()) <= CLOSE
     return Found(confirmed_if(holds, "").decision, evidence, "The printed tables give +0.010.", f"{gains.mean():+.3f}")
 
@@ -133,8 +134,9 @@ def aligned_come_close(records: Records) -> Found:
     spent, gains = spent.dropna(), _gains(records.kpca)
     ratio = float(spent[CROSS_VALIDATED].sum() / spent[ALIGNED].sum())
     evidence = (
-        f"accuracy {-gains.mean():+.3f} against cross-validated kernels over {len(gains)} cells; choosing takes "
-        f"{spent[ALIGNED].sum():.3g} s against {spent[CROSS_VALIDATED].sum():.3g} s for a split of {len(spent)} cells"
+        f"accuracy {-gains.mean():+.3f} against cross-validated kernels over {counted(len(gains), 'cell')}; "
+        f"choosing takes {spent[ALIGNED].sum():.3g} s against {spent[CROSS_VALIDATED].sum():.3g} s for a split of "
+        f"{counted(len(spent), 'cell')}"
     )
     holds = float(gains.mean()) <= CLOSE and ratio >= QUICKER
     return Found(confirmed_if(holds, "").decision, evidence, "", f"{ratio:.3g} times as quick")
@@ -167,7 +169,7 @@ def kernels_succeed(records: Records) -> Found:
     both = both.reindex(columns=[1.0, 2.0])
     holds = (both[1.0] <= FAILS) & (both[2.0] >= SUCCEEDS)
     evidence = f"plain at most {both[1.0].max():.2f}, degree 2 at least {both[2.0].min():.2f}"
-    return decided_by_share(int(holds.sum()), len(both), evidence, unit="learners and sets")
+    return decided_by_share(int(holds.sum()), len(both), evidence, unit="case")
 
 
 def tricks_agree(records: Records) -> Found:
@@ -193,7 +195,7 @@ def tricks_agree(records: Records) -> Found:
     if beyond.any():
         differ = int((apart[beyond] > _READS_THE_SAME).sum())
         evidence += f", beyond it by up to {apart[beyond].max():.3f} (in {differ} of {int(beyond.sum())})"
-    return decided_by_share(int((regular <= _READS_THE_SAME).sum()), len(regular), evidence, unit="settings")
+    return decided_by_share(int((regular <= _READS_THE_SAME).sum()), len(regular), evidence, unit="setting")
 
 
 def _gains(kpca: pd.DataFrame) -> pd.Series:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import (
     Claim,
     Decision,
@@ -94,7 +95,7 @@ def fewer_sweeps(records: Records) -> Found:
     if ratios.empty:
         return undecided(f"sweeps of {TRACE_ONE} and of {BOOST} on the same constraints {_FILE}")
     median = float(ratios.median())
-    evidence = f"DefiniteBoost needs {median:,.3g} times as many in the median of {len(ratios)} sets"
+    evidence = f"DefiniteBoost needs {median:,.3g} times as many in the median of {counted(len(ratios), 'set')}"
     evidence += f", a lower bound in {unfinished}" if unfinished else ""
     for method in OTHER_STEPS:
         others, _ = _ratios(rows, method)
@@ -122,7 +123,7 @@ def same_kernel(records: Records) -> Found:
         return undecided(f"kernels of {TRACE_ONE} and of {BOOST} on the same constraints {_FILE}")
     holds = (both <= SAME).all(axis=1)
     evidence = f"at most {both['ours'].max():.1e} and {both['theirs'].max():.1e} from the exact kernel"
-    return on_gyrb(rows, decided_by_share(int(holds.sum()), len(both), evidence, unit="sets"))
+    return on_gyrb(rows, decided_by_share(int(holds.sum()), len(both), evidence, unit="set"))
 
 
 def better_than_target(records: Records) -> Found:
@@ -141,7 +142,7 @@ def better_than_target(records: Records) -> Found:
         parts.append(f"{experiment}, {method}: {ours:.3f} against {theirs:.3f}")
     if not parts:
         return undecided(f"accuracies of Burg and von Neumann {_FILE}")
-    return on_gyrb(rows, decided_by_share(holding, len(parts), "; ".join(parts), unit="series"))
+    return on_gyrb(rows, decided_by_share(holding, len(parts), "; ".join(parts), unit="comparison"))
 
 
 def agreement_rises(records: Records) -> Found:
@@ -153,7 +154,7 @@ def agreement_rises(records: Records) -> Found:
     note = f"On the stand-in of gyrB: {'; '.join(others)}." if others else ""
     if not ours:
         return Found(Decision.UNDECIDED, f"no records: NMI at three numbers of constraints on Digits {_FILE}", note)
-    return decided_by_share(sum(ours.values()), len(ours), "; ".join(ours), note, unit="curves")
+    return decided_by_share(sum(ours.values()), len(ours), "; ".join(ours), note, unit="curve")
 
 
 def _rising(rows: pd.DataFrame) -> dict[str, bool]:
@@ -183,7 +184,7 @@ def divergences_comparable(records: Records) -> Found:
     apart = {name: (means[name][EXACT[0]] - means[name][EXACT[1]]).abs() for name in ("accuracy", _NMI)}
     holds = (apart["accuracy"] <= CLOSE_ACCURACY) & (apart[_NMI] <= CLOSE_NMI)
     evidence = f"accuracies at most {apart['accuracy'].max():.3f} apart, NMI {apart[_NMI].max():.2f}"
-    return decided_by_share(int(holds.sum()), len(holds), evidence, unit="numbers of constraints")
+    return decided_by_share(int(holds.sum()), len(holds), evidence, unit="constraint count")
 
 
 def rank_kept(records: Records) -> Found:
@@ -195,7 +196,7 @@ def rank_kept(records: Records) -> Found:
         return undecided(f"ranks of learned kernels on Digits {_FILE}")
     kept = learned["learned_rank"] == learned["rank"]
     evidence = f"rank {learned['rank'].max():.0f} at the start, {learned['learned_rank'].min():.0f} or more at the end"
-    return decided_by_share(int(kept.sum()), len(kept), evidence, unit="kernels")
+    return decided_by_share(int(kept.sum()), len(kept), evidence, unit="kernel")
 
 
 def few_sweeps(records: Records) -> Found:
@@ -210,13 +211,14 @@ def few_sweeps(records: Records) -> Found:
     asked = rows[rows["method"].isin(EXACT) & (rows["n_constraints"] > 0)]
     solved = met(asked)
     evidence = (
-        f"{_sweeps_in_words(asked, '')}; of {len(asked)} solves {len(asked) - len(solved)} miss their constraints"
+        f"{_sweeps_in_words(asked, '')}; of {counted(len(asked), 'solve')} "
+        f"{len(asked) - len(solved)} miss their constraints"
     )
     few = int((solved["sweeps"] <= MOST_SWEEPS).sum())
     if few == len(solved) and (solved.empty or solved["n_constraints"].max() < MOST_CONSTRAINTS):
         missing = f"{MOST_CONSTRAINTS} constraints on Digits that can be met"
         return Found(Decision.UNDECIDED, f"no records: {missing}; {evidence}", note)
-    return decided_by_share(few, len(solved), evidence, note, unit="solves")
+    return decided_by_share(few, len(solved), evidence, note, unit="solve")
 
 
 def _sweeps_in_words(rows: pd.DataFrame, start: str) -> str:

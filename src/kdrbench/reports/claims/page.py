@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from kdrbench.errors import counted
 from kdrbench.files import write_text
 from kdrbench.reports.claims import accuracies, costs, growth, iterations, kernel_choice, kpca_trick, low_rank, times
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records
@@ -62,7 +63,7 @@ def claims_html(decisions: Decided, decided_by: list[str], folder: Path) -> str:
     """Return one self-contained page."""
     counts = Counter(result.decision for _, result in decisions)
     numbers = ", ".join(f"{counts[decision]} {decision}" for decision in Decision)
-    counted = f"{len(decisions)} claims: {numbers}"
+    words = f"{counted(len(decisions), 'claim')}: {numbers}"
     return render(
-        "claims.html.j2", decided=decisions, counts=counted, decided_by=", ".join(decided_by), folder=folder.as_posix()
+        "claims.html.j2", decided=decisions, counts=words, decided_by=", ".join(decided_by), folder=folder.as_posix()
     )

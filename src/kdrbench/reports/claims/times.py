@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import (
     Claim,
     Decision,
@@ -54,11 +55,11 @@ def times_faster(records: Records) -> Found:
         best = max(pairs, key=_ratio)
         bounded = sum(not pair.ended.all() for pair in pairs)
         evidence = f"first solves: at most {factor(_ratio(best))} times ({best.rival.name}), median "
-        evidence += f"{factor(float(np.median([_ratio(pair) for pair in pairs])))} of {len(pairs)} cells"
+        evidence += f"{factor(float(np.median([_ratio(pair) for pair in pairs])))} of {counted(len(pairs), 'cell')}"
         if bounded:
-            evidence += f"; {bounded} ratios are lower bounds, since runs were stopped at their limit"
+            evidence += f"; lower bounds, since runs were stopped at their limit: {counted(bounded, 'ratio')}"
         if stopped:
-            evidence += f"; {len(stopped)} cells are left out, in which ISM itself was stopped"
+            evidence += f"; left out: {counted(len(stopped), 'cell')} in which ISM itself was stopped"
         open_ = bounded or any(_ratio(pair) >= FASTER or _rival_stopped(pair) for pair in stopped)
         failed = Decision.UNDECIDED if open_ else Decision.CONTRADICTED
         measure = f"{factor(_ratio(best))} times"
@@ -119,10 +120,10 @@ def as_fast_as_baselines(records: Records) -> Found:
             if ratio > AS_FAST
         ]
         within = len(ratios) - len(slower)
-        evidence = f"first solves within ten times the baseline's in {within} of {len(ratios)} cases"
+        evidence = f"first solves within ten times the baseline's in {within} of {counted(len(ratios), 'case')}"
         evidence += f"; {listed(slower)}" if slower else ""
         note = "A baseline's time is that of its whole fit, ISM's that of the projection."
-        return decided_by_share(within, len(ratios), evidence, note, "cases")
+        return decided_by_share(within, len(ratios), evidence, note, "case")
 
     return decided_on(coverage, judge)
 
@@ -147,7 +148,7 @@ def disparity_grows(records: Records) -> Found:
         note = f"Of what is there: {evidence}." if evidence else ""
         return undecided(f"first solves of ISM and {', '.join(missing)} at three numbers of features", note)
     growing = sum(law.low > 0 for law in laws.values())
-    return decided_by_share(growing, len(laws), f"ratio of times: {evidence}", unit="rivals")
+    return decided_by_share(growing, len(laws), f"ratio of times: {evidence}", unit="rival")
 
 
 def _law_of_ratio(theirs: SizeSeries, ours: SizeSeries) -> PowerLaw | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.reports.dashboard.bars import Bar, bar_of
 from kdrbench.reports.dashboard.runs import run_name
 from kdrbench.reports.figures.chart import Chart
@@ -22,23 +23,23 @@ from kdrbench.status import Status
 _LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
 
 
-def counts_of(runs: pd.DataFrame) -> list[tuple[str, int]]:
-    """Return what there is, in words and numbers; results are rows, of which a run may leave several."""
+def counts_of(runs: pd.DataFrame) -> list[str]:
+    """Return what there is, as "2 runs"; results are rows, of which a run may leave several."""
     of_ikdr = runs[runs["system"] == IKDR]
     counts = [
-        ("runs", n_runs(runs)),
-        ("results", len(runs)),
-        ("experiments", runs["experiment"].nunique()),
-        ("data sets", runs["dataset"].nunique()),
+        counted(n_runs(runs), "run"),
+        counted(len(runs), "result"),
+        counted(runs["experiment"].nunique(), "experiment"),
+        counted(runs["dataset"].nunique(), "data set"),
     ]
     if of_ikdr.empty:
         return counts
     baselines = of_ikdr["kernel"] == NO_KERNEL
     return [
         *counts,
-        ("kernels", of_ikdr.loc[~baselines, "kernel"].nunique()),
-        ("solvers", of_ikdr.loc[~baselines, "method"].nunique()),
-        ("baselines", of_ikdr.loc[baselines, "method"].nunique()),
+        counted(of_ikdr.loc[~baselines, "kernel"].nunique(), "kernel"),
+        counted(of_ikdr.loc[~baselines, "method"].nunique(), "solver"),
+        counted(of_ikdr.loc[baselines, "method"].nunique(), "baseline"),
     ]
 
 
@@ -172,7 +173,7 @@ def _flagged(runs: pd.DataFrame, column: str, title: str, meaning: str) -> Check
 def _changed(runs: pd.DataFrame) -> Iterator[Finding]:
     changed = runs[runs["git_dirty"].astype(str) == "True"]
     for (experiment, commit), group in changed.groupby(["experiment", "git_commit"], sort=False):
-        yield Finding(str(experiment), f"commit {str(commit)[:10]}", f"{len(group)} runs")
+        yield Finding(str(experiment), f"commit {str(commit)[:10]}", f"{counted(len(group), 'run')}")
 
 
 def _missing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:
@@ -186,7 +187,9 @@ def _missing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:
             for cell in methods:
                 absent = sum((name, dataset, *cell, run) not in there for run in range(runs_of(experiment)))
                 if absent:
-                    yield Finding(name, _cell_name(dataset, *cell), f"{absent} of {runs_of(experiment)} runs")
+                    yield Finding(
+                        name, _cell_name(dataset, *cell), f"{absent} of {counted(runs_of(experiment), 'run')}"
+                    )
 
 
 def _losing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdrbench.datasets import load_prepared
+from kdrbench.errors import counted
 from kdrbench.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.tables.labels import dataset_label
 
@@ -82,7 +83,7 @@ def figure_2(name: str, runs: pd.DataFrame, arrays: dict[str, Arrays]) -> Chart:
         of_set = arrays[str(dataset)]
         features, labels = of_set["features"], of_set["labels"]
         axes = Axis("x1"), Axis("x2")
-        title = f"{dataset_label(str(dataset))}: {features.shape[1]} features"
+        title = f"{dataset_label(str(dataset))}: {counted(features.shape[1], 'feature')}"
         panels.append(Panel(title, *axes, _by_class(features[:, 0], features[:, 1], labels)))
         for learner, rows in group.groupby("method", sort=False):
             shares = {int(degree): float(share) for degree, share in zip(rows["value"], rows["accuracy"], strict=True)}

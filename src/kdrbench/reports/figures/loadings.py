@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.datasets import load_prepared
+from kdrbench.errors import counted
 from kdrbench.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.figures.styles import kernel_colours, shown_solver
 from kdrbench.reports.records import Config, read_findings
@@ -83,7 +84,7 @@ def _weights(
         )
         for kernel, each in weights.items()
     ]
-    part = f"{len(shown)} of {len(names)} features" if len(shown) < len(names) else "all features"
+    part = f"{len(shown)} of {counted(len(names), 'feature')}" if len(shown) < len(names) else "all features"
     title = f"{dataset_label(dataset)}, {part}"
     return Panel(title, Axis("", Scale.NAMES), Axis("weight in W"), series)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.figures.styles import Style, styles_of
 from kdrbench.reports.records import Config
@@ -43,8 +44,8 @@ def low_rank_chart(name: str, runs: pd.DataFrame, experiment: Config, defined: I
         name=name,
         title=experiment["title"],
         caption=(
-            f"{experiment['title']}. Median of {runs['run'].nunique()} draws of the constraints, band of the "
-            "quartiles. Crosses: some runs did not meet their stopping rule."
+            f"{experiment['title']}. Median of {counted(runs['run'].nunique(), 'draw')} of the constraints, "
+            "band of the quartiles. Crosses: some runs did not meet their stopping rule."
         ),
         panels=[_panel(runs, shown, column) for column in _PANELS],
         columns=2,
@@ -81,7 +82,10 @@ def _series(rows: pd.DataFrame, method: str, style: Style, column: str) -> list[
         line=style.line,
         lower=low,
         upper=high,
-        words=[f"{met} of {len(group)} runs met their rule" for met, (_, group) in zip(solved, groups, strict=True)],
+        words=[
+            f"{met} of {counted(len(group), 'run')} met their rule"
+            for met, (_, group) in zip(solved, groups, strict=True)
+        ],
     )
     short = [place for place, (_, group) in enumerate(groups) if solved[place] < len(group)]
     crosses = replace(

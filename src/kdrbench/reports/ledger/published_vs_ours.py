@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.csv_files import csv_text, parse_csv
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
 from kdrbench.reports.ledger.comparison import UNEXPLAINED, Comparison, comparison
 from kdrbench.reports.ledger.effects import EFFECT_RULES, Effect
 from kdrbench.reports.ledger.ikdr_lines import ikdr_lines
@@ -88,7 +88,7 @@ def _in_words(comparisons: list[Comparison]) -> str:
     verdicts = [one.verdict for one in judged(comparisons)]
     counts, total = Counter(verdicts), max(1, len(verdicts))
     parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / total:.0%})" for verdict in COUNTED]
-    return f"{len(verdicts)} numbers: " + ", ".join(parts)
+    return f"{counted(len(verdicts), 'number')}: " + ", ".join(parts)
 
 
 def labels_of(one: Comparison) -> tuple[str, str, str]:

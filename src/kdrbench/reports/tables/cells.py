@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.reports.records import Metric, Split
 from kdrbench.reports.tables import numbers
 from kdrbench.reports.tables.labels import NO_CELL, is_converged
@@ -196,9 +197,11 @@ def warning_of(runs: pd.DataFrame) -> str:
     reasons = []
     if drifted := n_drifted(runs):
         largest = runs["drift"].astype(float).abs().max()
-        reasons.append(f"the speed of the cores drifted in {drifted} of {len(runs)} run(s), by up to {largest:.0%}")
+        reasons.append(
+            f"the speed of the cores drifted in {drifted} of {counted(len(runs), 'run')}, by up to {largest:.0%}"
+        )
     if waited := int((runs["contaminated"].astype(str) == "True").sum()):
-        reasons.append(f"{waited} of {len(runs)} run(s) waited for their core")
+        reasons.append(f"{waited} of {counted(len(runs), 'run')} waited for their core")
     if worked := n_unaccounted(runs):
-        reasons.append(f"{worked} of {len(runs)} run(s) worked while their clock was stopped")
+        reasons.append(f"{worked} of {counted(len(runs), 'run')} worked while their clock was stopped")
     return "; ".join(reasons)

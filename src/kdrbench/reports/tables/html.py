@@ -12,6 +12,7 @@ import pandas as pd
 
 from kdrbench.datasets.card import facts_of
 from kdrbench.datasets.registry import load_registry
+from kdrbench.errors import counted
 from kdrbench.reports.records import n_runs
 from kdrbench.reports.tables.cells import n_drifted, n_unaccounted, n_untimed
 from kdrbench.reports.tables.labels import method_label
@@ -94,12 +95,13 @@ def provenance(runs: pd.DataFrame) -> str:
     changed = (runs["git_dirty"].astype(str) == "True").any()
     contaminated = int((runs["contaminated"].astype(str) == "True").sum())
     return (
-        f"{n_runs(runs)} runs on {each('processor')}, {each('blas_threads')} BLAS thread(s), {each('blas')}; Python "
+        f"{counted(n_runs(runs), 'run')} on {each('processor')}, BLAS threads {each('blas_threads')}, "
+        f"{each('blas')}; Python "
         f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
         f"{each('kdrbench_version')} at commit {each('git_commit')}{', with changes' if changed else ''}. "
         f"Limits: {each('time_limit_s')} s, "
-        f"{each('memory_limit_mib')} MiB a run. {contaminated} run(s) shared their core with other work; "
-        f"of {n_drifted(runs)} the speed of the cores drifted by more than 10 %; "
-        f"{n_untimed(runs)} did not own their cores; "
-        f"{n_unaccounted(runs)} worked while their clock was stopped."
+        f"{each('memory_limit_mib')} MiB a run. Runs that shared their core with other work: {contaminated}; "
+        f"whose cores drifted in speed by more than 10 %: {n_drifted(runs)}; "
+        f"that did not own their cores: {n_untimed(runs)}; "
+        f"that worked while their clock was stopped: {n_unaccounted(runs)}."
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
+from kdrbench.errors import counted
 from kdrbench.reports.records import NO_KERNEL, Config, Split, split_of
 from kdrbench.reports.tables.cells import UNTIMED, Cell
 from kdrbench.reports.tables.html import Section
@@ -125,7 +126,7 @@ def _warnings(cells: list[IkdrCell]) -> list[str]:
     reasons = [UNTIMED] if untimed else []
     if drifted := len(marked) - untimed:
         doubt = "the speed of the cores drifted by more than 10 %, a run waited for its core or worked off the clock"
-        reasons.append(f"in {drifted} of {len(times)} times {doubt}")
+        reasons.append(f"in {drifted} of {counted(len(times), 'time')} {doubt}")
     return [f"{WARNED} Times to be taken with care: {'; '.join(reasons)}."] if reasons else []
 
 

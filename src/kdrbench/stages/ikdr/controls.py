@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kdrbench.bench.stage import Config
+from kdrbench.errors import counted
 from kdrbench.solvers.registry import build_solver
 from kdrbench.stages.ikdr.config import method_of
 from kdrbench.stages.ikdr.scores import Metric
@@ -41,7 +42,8 @@ class LosingCell(NamedTuple):
         """Return the cell in words."""
         return (
             f"{self.experiment}/{self.dataset}/{self.kernel}/{self.method}: {self.what} {self.mean:.6g} is "
-            f"worse than {self.random_mean:.6g} of the random projection {self.random!r}, over {self.folds} fold(s)"
+            f"worse than {self.random_mean:.6g} of the random projection {self.random!r}, over "
+            f"{counted(self.folds, 'fold')}"
         )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kdrbench.bench.seeds import rng_of, seed_of
 from kdrbench.datasets import Dataset, Standardiser
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
 from kdrbench.stages.ikdr.fold import Fold
 
 _Rows = NDArray[np.int64]
@@ -109,7 +109,8 @@ def _check_counts(dataset: Dataset, n_folds: int) -> None:
     if counts.min() < 2:
         lonely = dataset.class_names[int(counts.argmin())]
         raise InputError(
-            f"data set {dataset.name!r}: class {lonely!r} has {counts.min()} member(s); cross validation needs at "
+            f"data set {dataset.name!r}: class {lonely!r} has {counted(int(counts.min()), 'member')}; cross "
+            "validation needs at "
             "least 2, so that each training fold holds each class; leave the class out"
         )
     if counts.max() < n_folds:

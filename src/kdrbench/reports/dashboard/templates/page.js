@@ -153,7 +153,7 @@ function tableOptions(table, name) {
     autoWidth: false,
     order: [],
     layout: { topStart: "search", topEnd: "info", bottomStart: null, bottomEnd: null },
-    language: { search: "Filter:", info: "_TOTAL_ lines", infoFiltered: "of _MAX_", infoEmpty: "0 lines", emptyTable: "Nothing." },
+    language: { search: "Filter:", info: "_TOTAL_ _ENTRIES-TOTAL_", entries: { _: "lines", 1: "line" }, infoFiltered: "of _MAX_", infoEmpty: "0 lines", emptyTable: "Nothing." },
     columnDefs: [
       { targets: "few", columnControl: [{ target, content: filterOf("few") }] },
       { targets: ["words", "number"], columnControl: [{ target, content: filterOf("other") }] },
