@@ -145,6 +145,61 @@ def test_what_is_not_there_is_one_sentence_and_2(results, words, message):
     assert (done.exit_code, message in done.stderr) == (2, True)
 
 
+def kept(results, status, *methods):
+    """Give the runs of some methods in the merged table another ending."""
+    table = pd.read_csv(results / "ikdr.csv")
+    table.loc[table["method"].isin(methods), "status"] = status
+    table.to_csv(results / "ikdr.csv", index=False)
+
+
+def test_runs_that_failed_are_counted_and_not_compared(results):
+    kept(results, "failed", "a")
+    done = kdrbench("compare", "a", "b", "--results", results)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("kdrbench: nothing can be compared: of 'a' 2 of 2 runs failed; `kdrbench show`")
+    assert kdrbench("compare", "a", "b", "--results", results, "--json").stdout == "[]\n"
+    table = pd.read_csv(results / "ikdr.csv")
+    table.loc[0, "status"] = "converged"
+    table.to_csv(results / "ikdr.csv", index=False)
+    done = kdrbench("compare", "a", "b", "--results", results)
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[2].split()[:5] == ["cost", "e/wine/gaussian", "1", "1", "0"]
+    assert done.stderr.startswith("kdrbench: left out: of 'a' 1 of 2 runs failed;")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: b"",
+        lambda text: text[:-9],
+        lambda text: text[: text.index(b"\n") + 40],
+        lambda text: text.replace(b"converged", b"conv", 1),
+        lambda text: text.replace(b"status", b"stat", 1),
+        lambda text: text + b"\xff\n",
+        lambda text: text + b"a," * 400 + b"\n",
+        lambda text: bytes(1000),
+    ],
+)
+def test_a_damaged_table_is_named_with_what_to_do(results, damage):
+    path = results / "ikdr.csv"
+    path.write_bytes(damage(path.read_bytes()))
+    done = kdrbench("compare", "a", "b", "--results", results)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"kdrbench: {path} is no whole table (")
+    assert "; delete it and start the workflow again" in done.stderr
+
+
+def test_show_takes_the_name_of_a_configuration(results):
+    (results / "mine").mkdir()
+    (results / "mine" / "config.json").write_text(json.dumps({"experiments": {"e": {}}}))
+    words = ["show", "e/wine/gaussian/a/0", "--results", results, "--name"]
+    assert "converged - well" in kdrbench(*words, "mine").stdout
+    said = kdrbench(*words, "mini").stderr
+    assert f"{results / 'mini' / 'config.json'} is not there: unknown configuration 'mini'; allowed: mine. Did" in said
+    said = kdrbench("show", "f/wine/gaussian/a/0", *words[2:], "mine").stderr
+    assert "config.json: unknown experiment 'f'; allowed: e" in said
+
+
 def test_without_results_the_workflow_is_named(tmp_path):
     assert (
         "run the workflow first, or name its folder with --results"

@@ -14,8 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.cli import main
+from kdrbench.commands.cell import cell_config
 from kdrbench.commands.options import read_configs, read_options
-from kdrbench.commands.run import _Line, cell_config
+from kdrbench.commands.run import _in_words, _Line
 from kdrbench.errors import InputError
 from kdrbench.stages.config import load_grid
 from support.own_methods import write_all
@@ -24,11 +25,13 @@ ROOT = Path(__file__).parents[2]
 SETTINGS = {
     "components": None,
     "time_limit": 5.0,
-    "memory_limit": 1024,
+    "memory_limit": None,
     "folds": None,
     "start": None,
     "unsupervised": False,
     "seed": 0,
+    "options": {},
+    "kernel_options": {},
 }
 
 
@@ -92,6 +95,17 @@ def test_a_solver_that_fails_is_said_and_ends_with_1():
         (["wine", "gaussian", "ism", "--option", "tol=1"], "unknown option of solver method 'ism': 'tol'"),
         (["wine", "gaussian", "ism", "--config", "none.yaml"], "there is no configuration none.yaml"),
         (["no.py", "gaussian", "ism"], "cannot be loaded: there is no file no.py"),
+        (["wine", "gaussian", "ism", "--components", "99"], "^kdrbench: --components is 99; data set 'wine'"),
+        (["wine", "gaussian", "ism", "--folds", "200"], "^kdrbench: --folds is 200; the largest class of data"),
+        (["wine", "gaussian", "ism", "--time-limit", "1e300"], "^kdrbench: --time-limit is 1e.300; it must be"),
+        (["wine", "gaussian", "ism", "--kernel-option", "a=1"], "^kdrbench: --kernel-option: unknown option of"),
+        (["wine", "gaussian", "ism", "--option", "tolerance=-1"], "^kdrbench: --option: solver option tolerance"),
+        (["wine", "gaussian", "imm"], "^kdrbench: SOLVER: unknown solver method 'imm'; allowed: .*"),
+        (["wine", "gaussian", "ism", "--folds", "2", "--unsupervised"], "--folds and --unsupervised exclude each"),
+        (["wine", "gaussian", "ism", "--folds", "1"], "--folds is 1; it must be an integer of at least 2: give such"),
+        (["wine", "gaussian", "ism", "--folds", "two"], "--folds is two; it must be an integer of at least 2: give"),
+        (["wine", "gaussian", "ism", "--time-limit", "inf"], "--time-limit is inf; it must be a finite number great"),
+        (["wine", "gaussian", "ism", "--start", "rand"], "unknown --start 'rand'; allowed: .* Did you mean 'random'"),
     ],
 )
 def test_what_must_be_corrected_is_one_sentence_and_2(words, message):
@@ -99,6 +113,46 @@ def test_what_must_be_corrected_is_one_sentence_and_2(words, message):
     assert done.exit_code == 2
     with pytest.raises(AssertionError, match=message):
         raise AssertionError(done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("limits: {times: 1}", "unknown key in limits: 'times'; .* Did you mean 'time_s'"),
+        ("limits: {time_s: -1}", "^kdrbench: config: limits.time_s is '-1'; it must be greater than 0"),
+        ("solver: {}", "unknown key: 'solver'; .* Did you mean 'solvers'"),
+        ("solvers: {other: {method: ism, tolerence: 1}}", "solvers.other: unknown option .* Did you mean 'tolerance'"),
+        ("experiments: {e: {datasets: [wine], fold: 2}}", "unknown key in experiments.e: 'fold'; .* mean 'folds'"),
+        ("experiments: {e: {run: 2}}", "unknown key in experiments.e: 'run'; .* Did you mean 'runs'"),
+    ],
+)
+def test_a_configuration_is_checked_as_the_workflow_does(tmp_path, text, message):
+    (tmp_path / "mine.yaml").write_text(text)
+    done = kdrbench("wine", "gaussian", "ism", "--config", tmp_path / "mine.yaml")
+    assert done.exit_code == 2
+    with pytest.raises(AssertionError, match=message):
+        raise AssertionError(done.stderr)
+
+
+def test_limits_of_a_configuration_hold_unless_an_option_sets_them(tmp_path):
+    (tmp_path / "mine.yaml").write_text("limits: {time_s: 1.0e-6}\nsolvers: {dg: {tolerance: 1.0e-3}}\n")
+    words = ["wine", "gaussian", "ism", "--config", tmp_path / "mine.yaml"]
+    assert "stopped at the time limit of 1e-06 s" in kdrbench(*words).stdout
+    assert "converged" in kdrbench(*words, "--time-limit", "30").stdout
+
+
+def test_a_run_without_a_result_is_said_without_empty_numbers():
+    blank = dict.fromkeys(["cost", "quality", "iterations", "time_s", "stationarity", "feasibility", "repeats"])
+    row = blank | {
+        "run": 0,
+        "split": "none",
+        "status": "failed",
+        "message": "ended by SIGKILL",
+        "quality_metric": "nmi",
+    }
+    assert _in_words(row) == "failed - ended by SIGKILL; it left no result"
+    first = row | {"cost": -1.0, "iterations": 1, "time_s": 0.5, "split": "folds"}
+    assert _in_words(first) == "fold 0: failed - ended by SIGKILL\n  cost -1, 1 iteration in 0.5 s"
 
 
 def at_work(process):
@@ -141,10 +195,15 @@ def test_an_ended_command_leaves_nothing_running(tmp_path, number):
 def test_names_mean_first_what_the_configuration_says():
     known = read_configs((ROOT / "config.yaml", ROOT / "config.demo.yaml"))
     assert known["run"][0] == "demo_supervised"
-    config = cell_config(known, "wine", "polynomial", "dg", {"max_sweeps": 3}, {"degree": 2}, SETTINGS)
+    config = cell_config(
+        known, "wine", "polynomial", "dg", SETTINGS | {"options": {"max_sweeps": 3}, "kernel_options": {"degree": 2}}
+    )
     assert config["solvers"]["dg"] == {**known["solvers"]["dg"], "max_sweeps": 3}
     assert config["kernels"]["polynomial"] == {**known["kernels"]["polynomial"], "degree": 2}
-    plain = cell_config({}, "wine", "polynomial", "ism", {}, {}, SETTINGS | {"start": "random", "folds": 10})
+    plain = cell_config({}, "wine", "polynomial", "ism", SETTINGS | {"start": "random", "folds": 10})
+    # Limits are those of options, then of the configuration, then the command's own.
+    assert config["limits"] == {"time_s": 5.0, "memory_mib": known["limits"]["memory_mib"]}
+    assert plain["limits"] == {"time_s": 5.0, "memory_mib": 4096}
     (batch,) = load_grid(plain).batches()
     asked = batch.definition
     assert (asked["method"], asked["start"], asked["n_components"]) == ({"method": "ism"}, "random", 3)

@@ -79,7 +79,12 @@ SOLVER_FAULTS = [
     ),
     ("feasibility", ('"five steps"', '""'), "the outcome has no message", "say why it ended"),
     ("feasibility", ("Status.CONVERGED", '"fine"'), "ended with status 'fine'; allowed: converged", "Status"),
-    ("feasibility", ("range(5)", "range(1 // 0)"), r"ZeroDivisionError: .* .line 17 of plugin.py.", "orthonormal"),
+    (
+        "feasibility",
+        ("range(5)", "range(1 // 0)"),
+        r"ZeroDivisionError: .* .line 17 of plugin.py.",
+        "correct that line",
+    ),
     (
         "limits",
         (FIRST, FIRST + "        monitor.keep_going(start)\n" * 6),
@@ -161,9 +166,14 @@ def test_a_solver_that_asks_too_rarely(tmp_path):
 
 def test_a_solver_that_hangs_or_dies_is_a_finding_and_no_end_of_the_check(tmp_path):
     hangs = changed(SOLVER, FIRST, FIRST + "        while True:\n            pass\n")
-    assert faults(tmp_path, "solver", hangs, 1.0)["feasibility"].fault == "it did not end within 1 s"
+    found = faults(tmp_path, "solver", hangs, 1.0)["feasibility"]
+    assert (found.fault, found.advice[:10]) == ("it did not end within 1 s", "let it end")
     dies = changed(SOLVER, FIRST, FIRST + "        __import__('os')._exit(3)\n")
-    assert faults(tmp_path, "solver", dies)["feasibility"].fault == "it ended the process with exit code 3"
+    found = faults(tmp_path, "solver", dies)["feasibility"]
+    assert (found.fault, found.advice[:18]) == ("it ended the process with exit code 3", "raise an exception")
+    killed = changed(SOLVER, FIRST, FIRST + "        __import__('os').kill(__import__('os').getpid(), 11)\n")
+    found = faults(tmp_path, "solver", killed)["feasibility"]
+    assert (found.fault, found.advice[:21]) == ("it ended the process by signal 11", "look at compiled code")
 
 
 def test_state_that_is_kept_between_runs_is_found(tmp_path):

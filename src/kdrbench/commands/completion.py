@@ -35,7 +35,8 @@ class RunName(click.ParamType):  # type: ignore[type-arg]
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return what the tables below ``--results`` hold."""
         results = ctx.params.get("results")
-        names = set() if results is None else _methods(results) if self.column == "method" else _runs(results)
+        folder = None if results is None else results / ctx.params.get("name", "")
+        names = set() if folder is None else _methods(folder) if self.column == "method" else _runs(folder)
         return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
 
 

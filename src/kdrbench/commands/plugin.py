@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from kdrbench.commands.completion import PluginName
-from kdrbench.commands.options import FILE, NearChoice, as_json, read_options
+from kdrbench.commands.options import FILE, NearChoice, Number, as_json, read_options
 from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
 
@@ -67,7 +67,7 @@ def render(kind: str, name: str) -> dict[str, str]:
 @click.argument("plugin", type=PluginName("solver", "kernel", "dataset", "baseline", "metric-learner"))
 @click.option("--kind", type=NearChoice([*_NEW, "baseline"]), help="What it is, where the class does not show it.")
 @click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
-@click.option("--time-limit", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Of a check, in s.")
+@click.option("--time-limit", type=Number(least=0.1), default=60.0, show_default=True, help="Of a check, in s.")
 @click.option("--out", type=FILE, help="Also write the findings as JSON; faults then leave the exit code 0.")
 @as_json
 def check(

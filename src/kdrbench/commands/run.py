@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kdrbench.commands.cell import REPEAT_FOR_S, by_options, cell_config
 from kdrbench.commands.completion import PluginName
-from kdrbench.commands.options import FILE, NearChoice, as_json, read_configs, read_options
-from kdrbench.errors import InputError, counted
+from kdrbench.commands.options import FILE, NearChoice, Number, as_json, read_configs, read_options
+from kdrbench.errors import ConfigError, InputError, counted
 
 if TYPE_CHECKING:
     from kdrbench.bench.batch import Batch
+    from kdrbench.bench.grid import Grid
     from kdrbench.bench.publish import JobFiles
     from kdrbench.bench.record import Record
     from kdrbench.bench.workspace import Workspace
 
-_EXPERIMENT = "run"
 _LOOK_S = 0.1
-# Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
-_REPEAT_FOR_S = 0.1
 # Where the line cannot be written over, one is enough now and then.
 _PLAIN_S = 1.0
 
@@ -36,16 +35,16 @@ _PLAIN_S = 1.0
 @click.argument("dataset", type=PluginName("dataset"))
 @click.argument("kernel", type=PluginName("kernel"))
 @click.argument("solver", type=PluginName("solver"))
-@click.option("--components", type=click.IntRange(min=1), help="q; the number of classes if not said.")
-@click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="In s.")
-@click.option("--memory-limit", type=click.IntRange(min=1), default=4096, show_default=True, help="In MiB.")
-@click.option("--folds", type=click.IntRange(min=2), help="Cross validation; all rows, once, if not said.")
+@click.option("--components", type=Number(least=1, whole=True), help="q; the number of classes if not said.")
+@click.option("--time-limit", type=Number(above=0), help="In s; that of the configuration, else 60.")
+@click.option("--memory-limit", type=Number(least=1, whole=True), help="In MiB; that of the configuration, else 4096.")
+@click.option("--folds", type=Number(least=2, whole=True), help="Cross validation; all rows, once, if not said.")
 @click.option("--start", type=NearChoice(["surrogate", "random", "identity"]), help="In place of the solver's own.")
 @click.option("--unsupervised", is_flag=True, help="Cluster; labels are used for scoring alone.")
 @click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
 @click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
-@click.option("--config", "configs", type=FILE, multiple=True, help="Also resolve names from this configuration.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--config", "configs", type=FILE, multiple=True, help="Names and limits of this configuration.")
+@click.option("--seed", type=Number(least=0, whole=True), default=0, show_default=True)
 @click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR overrides it.")
 @as_json
 def run(
@@ -66,89 +65,30 @@ def run(
     from kdrbench.bench.isolation.core_lock import leave_when_told
     from kdrbench.bench.record import flat
     from kdrbench.conformance.trial import places_in, places_of, try_apart
-    from kdrbench.stages.config import load_grid
+    from kdrbench.stages.config import check_part, load_grid
 
     resolved = read_configs(configs)
-    both_options = read_options(options), read_options(kernel_options)
+    settings |= {"options": read_options(options), "kernel_options": read_options(kernel_options)}
     places = [*places_of([dataset, kernel, solver]), *places_in(resolved)]
 
-    def configured() -> dict[str, Any]:
-        return cell_config(resolved, dataset, kernel, solver, *both_options, settings)
+    def configured() -> tuple[dict[str, Any], Grid]:
+        check_part(resolved)
+        config = cell_config(resolved, dataset, kernel, solver, settings)
+        try:
+            return config, load_grid(config)
+        except ConfigError as fault:
+            raise by_options(fault, resolved, dataset, kernel, solver, settings) from fault
 
-    try_apart(lambda: load_grid(configured(), hashed=False), places)
-    config = configured()
-    (batch,) = load_grid(config).batches()
+    try_apart(configured, places)
+    config, grid = configured()
+    (batch,) = grid.batches()
     leave_when_told()
     with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
         _prepare(batch.dataset, config, mirror, Path(folder))
-        rows = [flat(record) for record in _run_batch(batch, settings, Path(folder))]
+        rows = [flat(record) for record in _run_batch(batch, config["limits"], Path(folder))]
     for row in rows:
         click.echo(json.dumps(row) if as_json else _in_words(row))
     sys.exit(0 if all(row["cost"] is not None and row["status"] != "failed" for row in rows) else 1)
-
-
-def cell_config(
-    resolved: Mapping[str, Any],
-    dataset: str,
-    kernel: str,
-    solver: str,
-    options: dict[str, Any],
-    kernel_options: dict[str, Any],
-    settings: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return the configuration of an experiment with one cell; names mean first what they mean in ``resolved``."""
-    paradigm = "unsupervised" if settings["unsupervised"] else "supervised"
-    experiment: dict[str, Any] = {"title": "one cell", "paradigm": paradigm, "start": "surrogate"}
-    defined = _named("method", solver, resolved.get("solvers", {})) | options
-    if settings["start"]:
-        defined["start"] = settings["start"]
-    data_name, definitions = _data(dataset, resolved.get("datasets", {}))
-    names = {"kernels": _short(kernel), "solvers": _short(solver)}
-    experiment |= {"datasets": [data_name], "split": "folds" if settings["folds"] else "none"}
-    experiment |= {key: [name] for key, name in names.items()}
-    experiment["components"] = {data_name: settings["components"] or _classes(data_name, definitions)}
-    if settings["folds"]:
-        experiment |= {"folds": settings["folds"], "runs_per_job": settings["folds"]}
-    return {
-        "seed": settings["seed"],
-        "run": [_EXPERIMENT],
-        "data": {"mirror": ""},
-        "limits": {"time_s": settings["time_limit"], "memory_mib": settings["memory_limit"]},
-        "timing": {"repeat_for_s": _REPEAT_FOR_S, "threads": 1},
-        "datasets": definitions,
-        "kernels": {names["kernels"]: _named("family", kernel, resolved.get("kernels", {})) | kernel_options},
-        "solvers": {names["solvers"]: defined},
-        "experiments": {_EXPERIMENT: experiment},
-    }
-
-
-def _named(key: str, name: str, definitions: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(definitions[name]) if name in definitions else {key: name}
-
-
-def _data(name: str, definitions: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the short name of a data set, and its definition if it is the user's own."""
-    from kdrbench.methods import is_own
-
-    if name in definitions:
-        return name, {name: dict(definitions[name])}
-    return (_short(name), {_short(name): {"loader": name}}) if is_own("data set", name, ()) else (name, {})
-
-
-def _short(place: str) -> str:
-    """Return a name for files and tables: that of the file, or of the class."""
-    name = place.rpartition(":")[2] if ":" in place else Path(place).stem
-    return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in name)
-
-
-def _classes(name: str, definitions: Mapping[str, Any]) -> int:
-    from kdrbench.datasets import registry_of
-    from kdrbench.errors import unknown_name
-
-    registry = registry_of({"datasets": definitions})
-    if name not in registry:
-        raise InputError(f"{unknown_name('data set', name, sorted(registry))} One of your own is named path/to/file.py")
-    return max(1, min(len(registry[name].class_counts), registry[name].n_features))
 
 
 def _prepare(name: str, config: Mapping[str, Any], mirror: str, folder: Path) -> None:
@@ -159,7 +99,7 @@ def _prepare(name: str, config: Mapping[str, Any], mirror: str, folder: Path) ->
     save_prepared(dataset, folder / f"{name}.npz")
 
 
-def _run_batch(batch: Batch, settings: Mapping[str, Any], folder: Path) -> list[Record]:
+def _run_batch(batch: Batch, limits: Mapping[str, Any], folder: Path) -> list[Record]:
     """Run the batch as the workflow does, in a process of its own, and show meanwhile how far it is."""
     from kdrbench.bench.batch import Bundle
     from kdrbench.bench.publish import JobFiles
@@ -167,14 +107,14 @@ def _run_batch(batch: Batch, settings: Mapping[str, Any], folder: Path) -> list[
     from kdrbench.stages import build_stage
 
     files, record = JobFiles.of(folder, batch.path), build_stage(batch.system).record
-    command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--repeat-for-s", str(_REPEAT_FOR_S)]
+    command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--repeat-for-s", str(REPEAT_FOR_S)]
     command += ["--job", Bundle(batch.path, (batch,)).to_word(), "--data", folder, "--results", folder]
-    command += ["--time-limit-s", str(settings["time_limit"]), "--memory-limit-mib", str(settings["memory_limit"])]
+    command += ["--time-limit-s", str(limits["time_s"]), "--memory-limit-mib", str(limits["memory_mib"])]
     # This process is the one that the batch must not outlive.
     environment = {**os.environ, "KDRBENCH_SCHEDULER_PID": str(os.getpid())}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as process:
         try:
-            _watch(process, batch, files, files.workspace(batch, record), settings["time_limit"])
+            _watch(process, batch, files, files.workspace(batch, record), limits["time_s"])
         except BaseException:
             process.terminate()
             raise
@@ -238,13 +178,14 @@ def _repeated(row: Mapping[str, Any]) -> str:
 
 
 def _in_words(row: Mapping[str, Any]) -> str:
-    def number(name: str, form: str) -> str:
-        return "none" if row[name] is None else format(row[name], form)
-
+    """Return how a run ended, why, and what it has found."""
     fold = f"fold {row['run']}: " if row["split"] == "folds" else ""
-    return (
-        f"{fold}{row['status']} - {row['message']}\n"
-        f"  cost {number('cost', '.8g')}, {row['quality_metric']} {number('quality', '.4g')}, "
-        f"{number('iterations', 'd')} iterations in {number('time_s', '.3g')} s{_repeated(row)}, stationarity "
-        f"{number('stationarity', '.1e')}, feasibility {number('feasibility', '.1e')}"
-    )
+    ending = f"{fold}{row['status']} - {row['message']}"
+    if row["cost"] is None:
+        return f"{ending}; it left no result"
+    forms = {"cost": "cost {:.8g}", "quality": f"{row['quality_metric']} {{:.4g}}"}
+    seconds = "" if row["time_s"] is None else f" in {row['time_s']:.3g} s{_repeated(row)}"
+    forms |= {"iterations": f"{{:d}} iteration{'s' * (row['iterations'] != 1)}{seconds}"}
+    forms |= {"stationarity": "stationarity {:.1e}", "feasibility": "feasibility {:.1e}"}
+    words = [form.format(row[name]) for name, form in forms.items() if row[name] is not None]
+    return f"{ending}\n  {', '.join(words)}"

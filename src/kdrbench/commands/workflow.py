@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.options import FILE, read_word
+from kdrbench.commands.options import FILE, Number, configuration_name, read_word
 from kdrbench.errors import counted
 
 if TYPE_CHECKING:
@@ -42,11 +42,17 @@ def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
 @click.option("--job", required=True, callback=read_word, help="The batches of the job, or @ and the file of them.")
 @click.option("--data", type=FILE, required=True, help="Folder of prepared data sets.")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
-@click.option("--time-limit-s", type=float, required=True, help="Limit of one run, on the clock of its method.")
-@click.option("--memory-limit-mib", type=float, required=True, help="Memory limit of one run.")
-@click.option("--repeat-for-s", type=float, default=0.5, show_default=True, help="Repeat shorter solves for this long.")
-@click.option("--threads", type=int, default=1, show_default=True, help="Cores and BLAS threads of a run.")
-@click.option("--budget-s", type=float, default=None, help="Seconds of all runs in RESULTS together.")
+@click.option(
+    "--time-limit-s", type=Number(above=0), required=True, help="Limit of one run, on the clock of its method."
+)
+@click.option("--memory-limit-mib", type=Number(above=0), required=True, help="Memory limit of one run.")
+@click.option(
+    "--repeat-for-s", type=Number(least=0), default=0.5, show_default=True, help="Repeat shorter solves for this long."
+)
+@click.option(
+    "--threads", type=Number(least=1, whole=True), default=1, show_default=True, help="Cores and BLAS threads of a run."
+)
+@click.option("--budget-s", type=Number(above=0), default=None, help="Seconds of all runs in RESULTS together.")
 @click.option("--untimed", is_flag=True, help="Share all cores with other jobs; times do not count.")
 @click.option("--mirror", default="", help="Folder or http(s) URL of data, should a prepared file be damaged.")
 @click.option("--definitions", default="{}", help="The definitions of data sets of one's own, as JSON.")
@@ -152,8 +158,8 @@ def forget(place: str, results: Path, reports: Path | None) -> None:
 
 @click.command()
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
-@click.option("--name", default="", help="Name of the configuration; the one without a name if not said.")
-@click.option("--watch", type=click.FloatRange(min=0.1), help="Repeat after this many seconds, until all has ended.")
+@configuration_name
+@click.option("--watch", type=Number(least=0.1), help="Repeat after this many seconds, until all has ended.")
 def status(results: Path, name: str, watch: float | None) -> None:
     """Say how far the workflow has come: runs that ended, how, those under way; who loses to a random projection."""
     import time

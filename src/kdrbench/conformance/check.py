@@ -11,12 +11,22 @@ from importlib import import_module
 from pathlib import Path
 
 from kdrbench.bench.isolation.apart import NoReportError, report_of
+from kdrbench.bench.isolation.guardian import Exit
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.conformance.common import Check, Fault, Finding
 from kdrbench.conformance.subject import Subject
 from kdrbench.errors import KdrbenchError, in_words
 
 _MEMORY_MIB = 4096.0
+# What to do about how a check's process ended, and about an exception of the plug-in's own lines, whatever was asked.
+_ADVICE = {
+    Exit.TIME_LIMIT: "let it end: bound its loops, and let a solver ask monitor.keep_going in each; if it is only "
+    "slow, give more seconds with --time-limit",
+    Exit.MEMORY_LIMIT: "let it keep less: a check gives it some tens of samples",
+    Exit.SIGNALLED: "look at compiled code that it calls, and at what kills processes: the check did not",
+    Exit.EXITED: "raise an exception where something is wrong, and leave the process to go on",
+}
+_RAISED = "correct that line: what the check gave it is sound"
 _OWN = Path(__file__).resolve().parents[1]
 
 
@@ -25,7 +35,7 @@ def ask_apart(check: Check, time_limit_s: float) -> Finding:
     try:
         return Finding(check.name, *report_of(lambda: _ask(check), Limits(time_limit_s, _MEMORY_MIB)))
     except NoReportError as ending:
-        return Finding(check.name, f"it {ending}", check.advice)
+        return Finding(check.name, f"it {ending}", _ADVICE[ending.end])
 
 
 def _ask(check: Check) -> tuple[str, str]:
@@ -37,7 +47,8 @@ def _ask(check: Check) -> tuple[str, str]:
     except KdrbenchError as error:
         said = (str(error), check.advice)
     except BaseException as error:
-        said = (f"it raised {in_words(error)}{_place_of(error)}", check.advice)
+        place = _place_of(error)
+        said = (f"it raised {in_words(error)}{place}", _RAISED if place else check.advice)
     sys.stdout.flush()
     return said
 

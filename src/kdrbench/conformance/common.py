@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.errors import in_words
 from kdrbench.kernels.family import FloatArray
 
 
@@ -28,7 +29,7 @@ class Fault(Exception):  # noqa: N818 - it is what is found, not an error of the
 class Check(NamedTuple):
     """One question; ``ask`` raises :class:`Fault` or anything else where the answer is no.
 
-    ``advice`` says what to do where it raises something else, or does not end.
+    ``advice`` says what to do where something else is raised that is not of the plug-in's own lines.
     """
 
     name: str
@@ -90,11 +91,7 @@ def common_checks(case: Case) -> list[Check]:
         ),
         Check("inputs", lambda: _leaves_inputs(case), "work on copies of the arrays you are given"),
         Check("global state", lambda: _leaves_the_process(case), "leave the process as it is"),
-        Check(
-            "pickle",
-            lambda: _can_be_pickled(case),
-            "keep plain values as options; make functions, files and locks where they are used",
-        ),
+        Check("pickle", lambda: _can_be_pickled(case), "keep all that matters in the options"),
     ]
 
 
@@ -207,8 +204,11 @@ def _leaves_the_environment(case: Case, before: dict[str, str]) -> None:
 
 
 def _can_be_pickled(case: Case) -> None:
-    plugin = case.build()
-    copy = pickle.loads(pickle.dumps(plugin))  # noqa: S301 - made here
+    plugin, advice = case.build(), "keep plain values as options; make functions, files and locks where they are used"
+    try:
+        copy = pickle.loads(pickle.dumps(plugin))  # noqa: S301 - made here
+    except Exception as error:
+        raise Fault(f"it cannot be pickled ({in_words(error)})", advice) from error
     if not _same(case.work(plugin, case.inputs()), case.work(copy, case.inputs())):
         raise Fault("a copy from a pickle gives another result", "keep all that matters in the options")
 

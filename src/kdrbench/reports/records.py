@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kdrbench.bench.publish import array_name, read_points
 from kdrbench.bench.stage import Config
 from kdrbench.csv_files import restored
-from kdrbench.errors import InputError
+from kdrbench.errors import DamagedError, InputError, in_words
 from kdrbench.stages import build_stage, system_of, table_of
 from kdrbench.stages.ikdr.config import is_scaling
 from kdrbench.stages.ikdr.controls import controls_of, losing_cells, random_ones
@@ -83,16 +83,32 @@ def stage_table(runs: pd.DataFrame, name: str, experiment: Config) -> Any:
 def read_runs(path: Path) -> pd.DataFrame:
     """Read a merged table.
 
-    Raises ``InputError`` where there is none.
+    Raises ``InputError`` where there is none, and ``DamagedError`` for one that is not as it was written.
     """
     if not path.is_file():
         raise InputError(f"{path} is not there: run the workflow first, or name the folder of merged tables")
-    # Only an empty cell is no value: a message may be "NA".
-    runs = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(_TEXT, str))
+    try:
+        runs = _parsed(path)
+    except (ValueError, KeyError) as error:
+        raise DamagedError(
+            f"{path} is no whole table ({in_words(error)}); delete it and start the workflow again, which merges it "
+            "from the rows of all runs"
+        ) from error
     for name in runs.select_dtypes(exclude=["number", "bool"]):
         texts = {text: restored(text) for text in runs[name].unique() if isinstance(text, str)}
         if any(text != shown for text, shown in texts.items()):
             runs[name] = runs[name].map(lambda value, texts=texts: texts.get(value, value))
+    return runs
+
+
+def _parsed(path: Path) -> pd.DataFrame:
+    """Read a table; ``ValueError`` or ``KeyError`` where columns, the end of a line or that of the file are missing."""
+    # Only an empty cell is no value: a message may be "NA".
+    runs = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(_TEXT, str))
+    if not path.read_bytes().endswith(b"\n"):
+        raise ValueError("its last line is cut")
+    if unknown := set(runs["status"]) - set(map(str, Status)):
+        raise ValueError(f"a status is {min(map(str, unknown))!r}")
     return runs
 
 

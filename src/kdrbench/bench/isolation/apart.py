@@ -17,7 +17,14 @@ from kdrbench.errors import KdrbenchError
 
 
 class NoReportError(KdrbenchError):
-    """The work did not come to its end; the message says what it did instead, as the end of "it ..."."""
+    """The work did not come to its end; the message says what it did instead, as the end of "it ...".
+
+    ``end`` is how its process ended.
+    """
+
+    def __init__(self, what: str, end: Exit) -> None:
+        super().__init__(what)
+        self.end = end
 
 
 def report_of(work: Callable[[], Any], limits: Limits, *, quiet: bool = False) -> Any:
@@ -40,7 +47,8 @@ def report_of(work: Callable[[], Any], limits: Limits, *, quiet: bool = False) -
             Exit.MEMORY_LIMIT: f"took more than {limits.memory_mib:g} MiB",
             Exit.SIGNALLED: f"ended the process by signal {ending.code}",
             Exit.EXITED: f"ended the process with exit code {ending.code}",
-        }[ending.end]
+        }[ending.end],
+        ending.end,
     )
 
 

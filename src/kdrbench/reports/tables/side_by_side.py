@@ -5,20 +5,24 @@ P values are those of Wilcoxon's signed ranks, corrected by Holm over the cells 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.reports.records import Metric
 from kdrbench.reports.tables.cells import COMPLETED, clean_times
 from kdrbench.reports.tables.paired_tests import CELL, TESTED, without_ties
 from kdrbench.reports.tables.significance import holm, signed_rank_p
+from kdrbench.status import Status
 
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
+
+_WITHOUT_RESULT = (str(Status.FAILED), str(Status.SKIPPED))
 
 
 @dataclass(frozen=True)
@@ -45,18 +49,29 @@ class Pair:
 def compare_solvers(runs: pd.DataFrame, first: str, second: str) -> list[Pair]:
     """Return each metric of each cell in which both solvers have runs; times only of runs that came to their own end.
 
-    Raises ``InputError`` for a solver without runs, and when the two have no cell in common.
+    Runs that failed or were skipped have no numbers: where no others are left, nothing is returned. Raises
+    ``InputError`` for a solver without runs, and when the two have no run of a cell in common.
     """
     methods = sorted(str(name) for name in runs["method"].unique())
     for name in (first, second):
         if name not in methods:
             raise InputError(unknown_name("method", name, methods))
-    cells = list(runs.groupby(CELL, sort=False))
+    cells = list(runs[~runs["status"].isin(_WITHOUT_RESULT)].groupby(CELL, sort=False))
     by_metric = [[_pair(*cell, first, second, metric) for cell in cells] for metric in TESTED]  # type: ignore[arg-type]
     pairs = [pair for of_metric in by_metric for pair in _corrected([one for one in of_metric if one])]
-    if not pairs:
+    if not pairs and not without_result(runs, (first, second)):
         raise InputError(f"{first!r} and {second!r} have no run with the same number in a cell")
     return pairs
+
+
+def without_result(runs: pd.DataFrame, methods: Iterable[str]) -> list[str]:
+    """Return how many runs of each method have no result, as "of 'dg' 2 of 3 runs failed"."""
+    words = []
+    for method in methods:
+        endings = runs.loc[runs["method"] == method, "status"]
+        counts = [(int((endings == status).sum()), status) for status in _WITHOUT_RESULT]
+        words += [f"of {method!r} {number} of {counted(len(endings), 'run')} {how}" for number, how in counts if number]
+    return words
 
 
 def _pair(place: tuple[str, str, str], cell: pd.DataFrame, first: str, second: str, metric: str) -> Pair | None:

@@ -1,24 +1,21 @@
-"""`kdrbench compare` and `kdrbench show`: what finished runs say."""
+"""`kdrbench show`: what is recorded of a run."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdrbench.commands.completion import RunName
-from kdrbench.commands.options import as_json, results_folder
+from kdrbench.commands.options import as_json, configuration_name, results_folder
 from kdrbench.errors import InputError, counted, unknown_name
 
 if TYPE_CHECKING:
     from kdrbench.bench.record import Record
-    from kdrbench.reports.tables.side_by_side import Pair
 
-_TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
 # What `show` prints after the result, in this order; the rest is in --json.
 _GROUPS = {
     "time": (
@@ -80,69 +77,15 @@ _GROUPS = {
 
 
 @click.command()
-@click.argument("first", metavar="A", type=RunName("method"))
-@click.argument("second", metavar="B", type=RunName("method"))
-@click.option("--experiment", default=None, help="Of this experiment only.")
-@results_folder
-@click.option("--name", default="", help="Name of the configuration; the one without a name if not said.")
-@as_json
-def compare(first: str, second: str, experiment: str | None, results: Path, name: str, as_json: bool) -> None:
-    """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have.
-
-    Wins and losses are A's. The ratio is the median over runs of A / B (of costs that of F = -cost); p is that of
-    Wilcoxon's signed rank test, then Holm's correction of it over the cells of a metric.
-    """
-    from kdrbench.reports.records import read_runs
-    from kdrbench.reports.tables.side_by_side import compare_solvers
-
-    folder = results / name
-    table = folder / "ikdr.csv"
-    # After a single target there is the table of its experiment alone.
-    if experiment is not None and (merged := folder / "merged" / f"{experiment}.csv").is_file():
-        table = merged
-    if not table.is_file():
-        raise InputError(
-            f"{table} is not there: run the workflow first, or name its folder with --results, the configuration with "
-            "--name, and after a single target its --experiment"
-        )
-    runs = read_runs(table)
-    if experiment is not None:
-        if experiment not in set(runs["experiment"]):
-            raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))
-        runs = runs[runs["experiment"] == experiment]
-    pairs = compare_solvers(runs, first, second)
-    click.echo(json.dumps([asdict(pair) for pair in pairs]) if as_json else _table(pairs))
-
-
-def _table(pairs: list[Pair]) -> str:
-    rows = [_TITLES, *(_row(pair) for pair in pairs)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(_line(row, widths) for row in rows)
-
-
-def _line(row: tuple[str, ...], widths: list[int]) -> str:
-    """Return words to the left, numbers to the right."""
-    labels = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
-    return "  ".join([*labels, *(cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True))])
-
-
-def _row(pair: Pair) -> tuple[str, ...]:
-    cell = f"{pair.experiment}/{pair.dataset}/{pair.kernel}"
-    # Ratios of costs differ from one in digits that ratios of times have not.
-    values = ((pair.ratio, ".6g"), (pair.p, ".3g"), (pair.holm, ".3g"))
-    numbers = [format(value, form) if value is not None else "-" for value, form in values]
-    return pair.metric, cell, str(pair.runs), str(pair.wins), str(pair.losses), *numbers
-
-
-@click.command()
 @click.argument("run", type=RunName("run"))
 @results_folder
+@configuration_name
 @as_json
-def show(run: str, results: Path, as_json: bool) -> None:
+def show(run: str, results: Path, name: str, as_json: bool) -> None:
     """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run."""
     from kdrbench.bench.record import flat
 
-    record = find_record(results, run)
+    record = find_record(results, run, name)
     trace, values = _trace(results, record), flat(record)
     if as_json:
         click.echo(json.dumps({**values, "trace": trace}))
@@ -163,13 +106,15 @@ def _result_columns(record: Record) -> list[str]:
     return [name for name in column_types(type(record)) if name not in others]  # type: ignore[arg-type]
 
 
-def find_record(results: Path, run: str) -> Record:
-    """Return the record of a run by its axes, joined by slashes.
+def find_record(results: Path, run: str, name: str = "") -> Record:
+    """Return the record of a run by its axes, joined by slashes, of an experiment of the configuration with this name.
 
     Raises ``InputError`` for words that name no run, saying how far they do.
     """
     names_of_run = run.split("/")
-    left = _records(results, names_of_run[0])
+    if name:
+        _check_experiment(results / name / "config.json", names_of_run[0])
+    left = _records(results, names_of_run[0], name)
     axes, example = left[0].axis_names(), "/".join(map(str, left[0].axes))
     if len(names_of_run) != len(axes):
         raise InputError(f"a run of {names_of_run[0]!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
@@ -182,7 +127,16 @@ def find_record(results: Path, run: str) -> Record:
     return max(left, key=lambda record: record.provenance.started_at)
 
 
-def _records(results: Path, experiment: str) -> list[Record]:
+def _check_experiment(frozen: Path, experiment: str) -> None:
+    """Raise ``InputError`` unless the frozen configuration has the experiment."""
+    if not frozen.is_file():
+        names = sorted(path.parent.name for path in frozen.parents[1].glob("*/config.json"))
+        raise InputError(f"{frozen} is not there: {unknown_name('configuration', frozen.parent.name, names)}")
+    if experiment not in (there := _experiments(frozen)):
+        raise InputError(f"in {frozen}: {unknown_name('experiment', experiment, sorted(there))}")
+
+
+def _records(results: Path, experiment: str, name: str) -> list[Record]:
     """Return all records of an experiment, read as those of its system; ``InputError`` where there are none."""
     from kdrbench.bench.record import RecordError, read_records
 
@@ -194,7 +148,7 @@ def _records(results: Path, experiment: str) -> list[Record]:
         names = sorted(path.name for path in (results / "runs").glob("*/"))
         raise InputError(f"{results / 'runs'} holds no such run: {unknown_name('experiment', experiment, names)}")
     faults = []
-    for kind in _kinds(results, experiment):
+    for kind in _kinds(results, experiment, name):
         try:
             return [record for path in paths for record in read_records(path, kind)]
         except RecordError as fault:
@@ -202,11 +156,14 @@ def _records(results: Path, experiment: str) -> list[Record]:
     raise faults[0]
 
 
-def _kinds(results: Path, experiment: str) -> Iterator[type[Record]]:
-    """Yield the class of an experiment's records by the frozen configurations, then those of all systems."""
+def _kinds(results: Path, experiment: str, name: str) -> Iterator[type[Record]]:
+    """Yield the class of an experiment's records by the frozen configurations, then those of all systems.
+
+    The configuration with the ``name`` comes first.
+    """
     from kdrbench.stages import STAGES, build_stage, stage_of
 
-    for path in (results / "config.json", *sorted(results.glob("*/config.json"))):
+    for path in (results / name / "config.json", results / "config.json", *sorted(results.glob("*/config.json"))):
         definitions = _experiments(path)
         if experiment in definitions:
             yield stage_of(definitions[experiment]).record

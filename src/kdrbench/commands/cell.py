@@ -1,0 +1,116 @@
+"""The configuration of the one cell that `kdrbench run` makes, and faults of it in the words of its options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kdrbench.errors import ConfigError, InputError
+
+EXPERIMENT = "run"
+# Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
+REPEAT_FOR_S = 0.1
+_LIMITS = {r"limits\.time_s": "time_limit", r"limits\.memory_mib": "memory_limit"}
+_OF_EXPERIMENT = {"folds": "--folds", "components": "--components", "start": "--start"}
+_OF_EXPERIMENT |= {"datasets": "DATASET", "kernels": "KERNEL", "solvers": "SOLVER"}
+# Of a run for which neither an option nor a configuration has limits.
+_UNSET = {"time_s": 60.0, "memory_mib": 4096}
+
+
+def cell_config(
+    resolved: Mapping[str, Any],
+    dataset: str,
+    kernel: str,
+    solver: str,
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the configuration of an experiment with one cell; names mean first what they mean in ``resolved``.
+
+    So do limits that no option sets.
+    """
+    if settings["unsupervised"] and settings["folds"]:
+        raise InputError(
+            "--folds and --unsupervised exclude each other: clusters say nothing of test rows; leave one out"
+        )
+    paradigm = "unsupervised" if settings["unsupervised"] else "supervised"
+    experiment: dict[str, Any] = {"title": "one cell", "paradigm": paradigm, "start": "surrogate"}
+    family = _named("family", kernel, resolved.get("kernels", {})) | settings["kernel_options"]
+    defined = _named("method", solver, resolved.get("solvers", {})) | settings["options"]
+    if settings["start"]:
+        defined["start"] = settings["start"]
+    data_name, definitions = _data(dataset, resolved.get("datasets", {}))
+    names = {"kernels": _short(kernel), "solvers": _short(solver)}
+    experiment |= {"datasets": [data_name], "split": "folds" if settings["folds"] else "none"}
+    experiment |= {key: [name] for key, name in names.items()}
+    experiment["components"] = {data_name: settings["components"] or _classes(data_name, definitions)}
+    if settings["folds"]:
+        experiment |= {"folds": settings["folds"], "runs_per_job": settings["folds"]}
+    asked = {"time_s": settings["time_limit"], "memory_mib": settings["memory_limit"]}
+    configured = resolved.get("limits", {})
+    limits = {key: asked[key] or configured.get(key, limit) for key, limit in _UNSET.items()}
+    return {
+        "seed": settings["seed"],
+        "run": [EXPERIMENT],
+        "data": {"mirror": ""},
+        "limits": limits,
+        "timing": {"repeat_for_s": REPEAT_FOR_S, "threads": 1},
+        "datasets": definitions,
+        "kernels": {names["kernels"]: family},
+        "solvers": {names["solvers"]: defined},
+        "experiments": {EXPERIMENT: experiment},
+    }
+
+
+def _named(key: str, name: str, definitions: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(definitions[name]) if name in definitions else {key: name}
+
+
+def _data(name: str, definitions: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the short name of a data set, and its definition if it is the user's own."""
+    from kdrbench.methods import is_own
+
+    if name in definitions:
+        return name, {name: dict(definitions[name])}
+    return (_short(name), {_short(name): {"loader": name}}) if is_own("data set", name, ()) else (name, {})
+
+
+def _short(place: str) -> str:
+    """Return a name for files and tables: that of the file, or of the class."""
+    name = place.rpartition(":")[2] if ":" in place else Path(place).stem
+    return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in name)
+
+
+def _classes(name: str, definitions: Mapping[str, Any]) -> int:
+    from kdrbench.datasets import registry_of
+    from kdrbench.errors import unknown_name
+
+    registry = registry_of({"datasets": definitions})
+    if name not in registry:
+        raise InputError(f"{unknown_name('data set', name, sorted(registry))} One of your own is named path/to/file.py")
+    return max(1, min(len(registry[name].class_counts), registry[name].n_features))
+
+
+def by_options(
+    fault: ConfigError, resolved: Mapping[str, Any], dataset: str, kernel: str, solver: str, settings: Mapping[str, Any]
+) -> ConfigError:
+    """Return a fault of the configuration of a cell in the words of the command that asked for it.
+
+    What is of the user's own configuration, ``resolved``, keeps its place there.
+    """
+    words = {rf"experiments\.{EXPERIMENT}\.{key}": word for key, word in _OF_EXPERIMENT.items()}
+    words |= {place: f"--{name.replace('_', '-')}" for place, name in _LIMITS.items() if settings[name]}
+    for kind, name, argument, option in (
+        ("datasets", dataset, "DATASET", ""),
+        ("kernels", kernel, "KERNEL", "--kernel-option"),
+        ("solvers", solver, "SOLVER", "--option"),
+    ):
+        if option and settings["options" if kind == "solvers" else "kernel_options"]:
+            words[rf"{kind}\.[\w-]+(?=: (unknown|kernel|solver) option)"] = option
+        if name not in resolved.get(kind, {}):
+            words[rf"{kind}\.[\w-]+"] = argument
+    text = str(fault)
+    for place, word in words.items():
+        text = re.sub(rf"^config: {place}(\.[\w-]+)?(?=[ :])", word, text)
+    return ConfigError(text)

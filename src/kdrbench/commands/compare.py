@@ -1,0 +1,81 @@
+"""`kdrbench compare`: two methods run by run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kdrbench.commands.completion import RunName
+from kdrbench.commands.options import as_json, configuration_name, results_folder
+from kdrbench.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from kdrbench.reports.tables.side_by_side import Pair
+
+_TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
+
+
+@click.command()
+@click.argument("first", metavar="A", type=RunName("method"))
+@click.argument("second", metavar="B", type=RunName("method"))
+@click.option("--experiment", default=None, help="Of this experiment only.")
+@results_folder
+@configuration_name
+@as_json
+def compare(first: str, second: str, experiment: str | None, results: Path, name: str, as_json: bool) -> None:
+    """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have.
+
+    Wins and losses are A's. The ratio is the median over runs of A / B (of costs that of F = -cost); p is that of
+    Wilcoxon's signed rank test, then Holm's correction of it over the cells of a metric. Runs that failed are left out
+    and counted; exit code 1 if nothing is left.
+    """
+    from kdrbench.reports.records import read_runs
+    from kdrbench.reports.tables.side_by_side import compare_solvers, without_result
+
+    folder = results / name
+    table = folder / "ikdr.csv"
+    # After a single target there is the table of its experiment alone.
+    if experiment is not None and (merged := folder / "merged" / f"{experiment}.csv").is_file():
+        table = merged
+    if not table.is_file():
+        raise InputError(
+            f"{table} is not there: run the workflow first, or name its folder with --results, the configuration with "
+            "--name, and after a single target its --experiment"
+        )
+    runs = read_runs(table)
+    if experiment is not None:
+        if experiment not in set(runs["experiment"]):
+            raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))
+        runs = runs[runs["experiment"] == experiment]
+    pairs, without = compare_solvers(runs, first, second), without_result(runs, (first, second))
+    if as_json or pairs:
+        click.echo(json.dumps([asdict(pair) for pair in pairs]) if as_json else _table(pairs))
+    if without:
+        left = "left out" if pairs else "nothing can be compared"
+        click.echo(f"kdrbench: {left}: {'; '.join(without)}; `kdrbench show` says why, run by run", err=True)
+    sys.exit(0 if pairs else 1)
+
+
+def _table(pairs: list[Pair]) -> str:
+    rows = [_TITLES, *(_row(pair) for pair in pairs)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(_line(row, widths) for row in rows)
+
+
+def _line(row: tuple[str, ...], widths: list[int]) -> str:
+    """Return words to the left, numbers to the right."""
+    labels = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
+    return "  ".join([*labels, *(cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True))])
+
+
+def _row(pair: Pair) -> tuple[str, ...]:
+    cell = f"{pair.experiment}/{pair.dataset}/{pair.kernel}"
+    # Ratios of costs differ from one in digits that ratios of times have not.
+    values = ((pair.ratio, ".6g"), (pair.p, ".3g"), (pair.holm, ".3g"))
+    numbers = [format(value, form) if value is not None else "-" for value, form in values]
+    return pair.metric, cell, str(pair.runs), str(pair.wins), str(pair.losses), *numbers
