@@ -119,7 +119,7 @@ def test_what_must_be_corrected_is_one_sentence_and_2(words, message):
     ("text", "message"),
     [
         ("limits: {times: 1}", "unknown key in limits: 'times'; .* Did you mean 'time_s'"),
-        ("limits: {time_s: -1}", "^kdrbench: config: limits.time_s is '-1'; it must be greater than 0"),
+        ("limits: {time_s: -1}", "^kdrbench: config: limits.time_s is -1; it must be greater than 0"),
         ("solver: {}", "unknown key: 'solver'; .* Did you mean 'solvers'"),
         ("solvers: {other: {method: ism, tolerence: 1}}", "solvers.other: unknown option .* Did you mean 'tolerance'"),
         ("experiments: {e: {datasets: [wine], fold: 2}}", "unknown key in experiments.e: 'fold'; .* mean 'folds'"),

@@ -115,6 +115,19 @@ class KillsItsGuardian(Misbehaving):
         time.sleep(600)
 
 
+@dataclass(frozen=True)
+class KillsItsKeeper(Misbehaving):
+    """Kills, or stops, every process of its batch but its guardian and itself: those that hold data are among them."""
+
+    number: int = signal.SIGKILL
+
+    def go_wrong(self):
+        guardian = os.getppid()
+        for process in psutil.Process(guardian).parent().children():
+            if process.pid != guardian:
+                process.send_signal(self.number)
+
+
 class Leaves(Misbehaving):
     def go_wrong(self):
         os._exit(7)

@@ -16,7 +16,7 @@ from kdrbench.bench.gate import Asked, Results, collect, failed_to_score, read_m
 from kdrbench.bench.isolation.guardian import GRACE_S, ProcessExit
 from kdrbench.bench.isolation.keeper import Keeper, Kept
 from kdrbench.bench.isolation.limits import Pauses
-from kdrbench.bench.isolation.supervisor import Supervised, SupervisionError, Supervisor
+from kdrbench.bench.isolation.supervisor import LostError, Supervised, SupervisionError, Supervisor
 from kdrbench.bench.isolation.turn import Turn
 from kdrbench.bench.referee import Referee
 from kdrbench.bench.rows import RowMaker, now
@@ -34,13 +34,15 @@ from kdrbench.bench.run import (
 )
 from kdrbench.bench.run_files import Checkpoint, RunFiles
 from kdrbench.bench.stage import RunContext
-from kdrbench.bench.turns import Turns
+from kdrbench.bench.turns import Turns, looked_after
 from kdrbench.bench.untrusted import remove
 from kdrbench.bench.workspace import Workspace
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
 from kdrbench.files import present_umask
+from kdrbench.status import Status
 
+_LOST = "its guardian, or the process that holds the data, was killed or stopped during the run, in two starts"
 # All of a data set, or the process that keeps it from runs.
 Data = Dataset | Keeper[Dataset]
 
@@ -59,7 +61,8 @@ class BatchAtWork:
     def run(self, number: int, calibration_before_s: float | None) -> Turns[bool]:
         """Make a run and append its rows; return whether it was made.
 
-        A run for which no budget is left gets rows that say so.
+        A run for which no budget is left gets rows that say so. One with which its guardian or its keeper is killed
+        raises ``LostError``; in a second start it is ``failed``: the grid must come to an end.
         """
         make_rows = self.make_rows.calibrated(calibration_before_s)
         context = make_rows.context
@@ -67,23 +70,46 @@ class BatchAtWork:
             self.workspace.append(make_rows.skipped(number, self.dataset))
             return False
         context.check_scheduler()
+        try:
+            yield from self._make(number, make_rows)
+        except LostError:
+            context.check_scheduler()
+            self._renew_keeper()
+            if not self.workspace.lost_before(number):
+                raise
+            files = self.workspace.run(number)
+            remove(files.checkpoint)
+            files.clear()
+            self.workspace.append(make_rows.alike(number, self.dataset, RunResult(Status.FAILED, _LOST)))
+        return True
+
+    def _make(self, number: int, make_rows: RowMaker) -> Turns[None]:
+        context, files = make_rows.context, self.workspace.run(number)
         run, keys, started_at = self.prepared(number), make_rows.batch.rows, now()
-        files = self.workspace.run(number)
         asked = Asked(keys, make_rows.stage.record, run.arrays)
-        process, results = yield from _supervised(run, asked, context, files, self.supervisor)
+        supervised = _supervised(run, asked, context, files, self.supervisor)
+        process, results = yield from looked_after(supervised, self._look_after_keeper)
         if len(keys) == 1:
             results = {key: replace(one, time_s=time_of(one, files, context.limits)) for key, one in results.items()}
         results, scores = self._scored(run, number, files, results)
         remove(files.checkpoint)
         self.workspace.append(make_rows.rows(number, results, process, started_at, scores))
-        return True
+
+    def _look_after_keeper(self) -> None:
+        if isinstance(self.dataset, Keeper):
+            self.dataset.check()
+
+    def _renew_keeper(self) -> None:
+        if isinstance(self.dataset, Keeper) and not self.dataset.is_at_work():
+            self.supervisor.spare(self.dataset.renew())
+            self.dataset.ask(check_kept, self.make_rows.batch)
 
     def _scored(self, run: Run, number: int, files: RunFiles, results: Results) -> tuple[Results, Mapping[str, Any]]:
         """Return the results of a run with what its files say; what cannot be evaluated is the run's fault."""
         try:
             judged = run.judged(files, results) if isinstance(run, Judged) else results
             return judged, run.score(files)
-        except (ImportError, OSError):
+        except (ImportError, OSError, LostError):
             raise
         except Exception as error:
             click.echo(traceback.format_exc(), err=True)

@@ -16,7 +16,7 @@ import click
 from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.bench.execute_batch import BatchAtWork, Data, at_work
 from kdrbench.bench.isolation.keeper import Keeper
-from kdrbench.bench.isolation.supervisor import SupervisionError, Supervisor
+from kdrbench.bench.isolation.supervisor import LostError, SupervisionError, Supervisor
 from kdrbench.bench.provenance import software_and_machine
 from kdrbench.bench.publish import JobFiles, publish
 from kdrbench.bench.record import Record
@@ -165,6 +165,10 @@ class _Job:
     def _make(self, work: BatchAtWork, number: int) -> Turns[None]:
         try:
             made = yield from work.run(number, self.calibrations.before_s)
+        except LostError as error:
+            # It may be the run's doing, and says nothing of the others.
+            self._note_fault(work.make_rows.batch, error)
+            return
         except Exception as error:
             self._note_fault(work.make_rows.batch, error)
             work.missing.clear()

@@ -56,7 +56,11 @@ class RowMaker:
     def skipped(self, number: int, dataset: Dataset | Keeper[Dataset]) -> list[Record]:
         """Return the rows of a run that was left out because the grid's budget is used up."""
         message = f"not run: the grid's budget of {self.context.budget_s:g} s is used up"
-        results = dict.fromkeys(self.batch.rows, RunResult(Status.SKIPPED, message))
+        return self.alike(number, dataset, RunResult(Status.SKIPPED, message))
+
+    def alike(self, number: int, dataset: Dataset | Keeper[Dataset], result: RunResult) -> list[Record]:
+        """Return the rows of a run that has the same result for each key, and of whose process nothing is known."""
+        results = dict.fromkeys(self.batch.rows, result)
         return self.rows(number, results, _NO_PROCESS, now(), self.stage.describe(self.batch, dataset, number))
 
     def _row(

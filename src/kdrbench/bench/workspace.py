@@ -66,6 +66,16 @@ class Workspace(Generic[AnyRecord]):
             self.run(number).seal()
         append_records(self.rows, records, seal=True)
 
+    def lost_before(self, number: int) -> bool:
+        """Note that a run ended with its guardian or its keeper; return whether it did so in an earlier start."""
+        note = self._note_of_loss(number)
+        if not (before := note.exists()):
+            write_text(note, "")
+        return before
+
+    def _note_of_loss(self, number: int) -> Path:
+        return self.folder / f"run-{number}.lost"
+
     def replace(self, records: Sequence[AnyRecord]) -> None:
         """Write these rows in place of all others."""
         write_records(self.rows, records, seal=True)

@@ -199,6 +199,24 @@ def test_a_run_without_its_guardian_leaves_no_row(files):
     assert workspace_of(files, batch_of("support.misbehaving:KillsItsGuardian")).records() == []
 
 
+@pytest.mark.attack("signals: of a run")
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("KillsItsGuardian", None), ("KillsItsKeeper", None), ("KillsItsKeeper", {"number": int(signal.SIGSTOP)})],
+)
+def test_the_second_start_in_which_a_run_ends_its_watchers_gives_its_row(files, method, options):
+    spoiling = batch_of(f"support.misbehaving:{method}", folds=2, options=options)
+    with pytest.raises(SupervisionError, match="was killed"):
+        run_batch(spoiling, load_dataset("wine"), context_of(LIMITS, 0.0), files)
+    assert workspace_of(files, spoiling).records() == []
+    records = run_batch(spoiling, load_dataset("wine"), context_of(LIMITS, 0.0), files)
+    assert [record.status for record in records] == ["failed"] * 2
+    assert {record.message for record in records} == {
+        "its guardian, or the process that holds the data, was killed or stopped during the run, in two starts"
+    }
+    assert all(record.n_train for record in records)
+
+
 def test_all_solvers_share_splits_and_starts(good, tmp_path):
     first = {trace_of(good[1])[0]["cost"]}
     for method in ("stiefel_cayley", "support.misbehaving:Raises"):

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from kdrbench.bench.isolation import processes
 from kdrbench.bench.isolation.guardian import in_child
-from kdrbench.bench.isolation.supervisor import SupervisionError
+from kdrbench.bench.isolation.supervisor import LostError
 
 _Value = TypeVar("_Value")
 _Part = TypeVar("_Part")
@@ -47,15 +47,19 @@ class Kept(Generic[_Value]):
 class Keeper(Generic[_Value]):
     """A process that calls ``make`` and holds what it returns; the caller closes it.
 
-    Raises what ``make`` raises, and ``SupervisionError`` when the process was killed.
+    Raises what ``make`` raises, and ``LostError`` when the process was killed.
     """
 
     def __init__(self, make: Callable[[], _Value]) -> None:
+        self._make = make
+        self._begin()
+
+    def _begin(self) -> None:
         parent = os.getpid()
         self._line, other = Pipe()
         self._child = os.fork()
         if self._child == 0:
-            in_child(lambda: _keep(make, parent, other))
+            in_child(lambda: _keep(self._make, parent, other))
         other.close()
         try:
             self._answer()
@@ -71,9 +75,30 @@ class Keeper(Generic[_Value]):
         try:
             self._line.send((work, arguments))
         except OSError as error:
-            raise SupervisionError(_KILLED) from error
+            raise LostError(_KILLED) from error
         part: _Part = self._answer()
         return part
+
+    def is_at_work(self) -> bool:
+        """Return whether the process is there, and not stopped."""
+        if self._line.closed:
+            return False
+        try:
+            gone = os.waitid(os.P_PID, self._child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return False
+        return gone is None and not processes.is_stopped(self._child)
+
+    def check(self) -> None:
+        """Raise ``LostError`` unless the process is at work."""
+        if not self.is_at_work():
+            raise LostError(_KILLED)
+
+    def renew(self) -> int:
+        """Let another process make the value and hold it; return its number."""
+        self.close()
+        self._begin()
+        return self._child
 
     def __enter__(self) -> Keeper[_Value]:
         return self
@@ -95,10 +120,10 @@ class Keeper(Generic[_Value]):
             while not self._line.poll(_LOOK_S):
                 if processes.is_stopped(self._child):
                     self.close()
-                    raise SupervisionError(_KILLED)
+                    raise LostError(_KILLED)
             raised, value = self._line.recv()
         except (EOFError, OSError) as error:
-            raise SupervisionError(_KILLED) from error
+            raise LostError(_KILLED) from error
         if raised:
             raise value
         return value

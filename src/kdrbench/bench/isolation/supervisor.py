@@ -33,6 +33,10 @@ class SupervisionError(KdrbenchError):
     """The run could not be watched to its end: it leaves no row and is to be run again."""
 
 
+class LostError(SupervisionError):
+    """The guardian of a run, or the process that holds its data, was killed or stopped, maybe by the run."""
+
+
 class Supervisor:
     """Starts the runs of a process, and knows which of its children are their guardians.
 
@@ -70,6 +74,10 @@ class Supervisor:
             turn.close_run_end()
         return Supervised(self, guardian, reading, turn)
 
+    def spare(self, process: int) -> None:
+        """Leave this child, which is no run's, when all that a killed guardian left is cleared up."""
+        self._bystanders.add(process)
+
     def end(self, guardian: int, *, reported: bool) -> None:
         """Let a guardian end its run and go; clear up after one that has not ``reported`` to have done so."""
         os.kill(guardian, signal.SIGTERM)
@@ -93,7 +101,7 @@ class Supervised:
     def wait(self) -> ProcessExit | None:
         """Wait until the run asks for its turn, or until it and all its descendants are gone; return how it ended.
 
-        Raises ``SupervisionError`` when the scheduler is gone, or the guardian was killed or stopped.
+        Raises ``LostError`` when the scheduler is gone, or the guardian was killed or stopped.
         """
         report, ready = self._report.fileno(), list[int]()
         while not ready:
@@ -101,7 +109,7 @@ class Supervised:
             # Somebody who suspends the work stops this process as well.
             if not ready and processes.is_stopped(self._guardian):
                 self.close()
-                raise SupervisionError("the guardian of a run was stopped; start the workflow again")
+                raise LostError("the guardian of a run was stopped; start the workflow again")
         if self._turn and report not in ready:
             # What it left at work would slow the others, while its own clock is stopped.
             processes.stop(self._guardian)
@@ -110,9 +118,7 @@ class Supervised:
         self._text = self._report.read()
         self.close()
         if not self._text:
-            raise SupervisionError(
-                "the guardian of a run was killed, or the scheduler is gone; start the workflow again"
-            )
+            raise LostError("the guardian of a run was killed, or the scheduler is gone; start the workflow again")
         values = json.loads(self._text)
         return ProcessExit(**{**values, "end": Exit(values["end"])})
 
