@@ -119,7 +119,7 @@ class KillsItsGuardian(Misbehaving):
 class KillsItsKeeper(Misbehaving):
     """Kills, or stops, every process of its batch but its guardian and itself: those that hold data are among them."""
 
-    number: int = signal.SIGKILL
+    number: int = 9
 
     def go_wrong(self):
         guardian = os.getppid()

@@ -57,6 +57,11 @@ class Grid:
         self._bundles = {job: Bundle(job, tuple(batches)) for job, batches in bundles.items()}
 
     @property
+    def sources(self) -> dict[tuple[str, ...], Sources]:
+        """The sources of all batches by the modules that they were followed from."""
+        return self._sources_of_roots
+
+    @property
     def name(self) -> str:
         """The configuration's name; empty for the one that is at the top of results and reports."""
         return str(self.config.get("name", ""))

@@ -17,6 +17,7 @@ from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.bench.execute_batch import BatchAtWork, Data, at_work
 from kdrbench.bench.isolation.keeper import Keeper
 from kdrbench.bench.isolation.supervisor import LostError, SupervisionError, Supervisor
+from kdrbench.bench.plan import PLANS, Loaded, SourcesChangedError
 from kdrbench.bench.provenance import software_and_machine
 from kdrbench.bench.publish import JobFiles, publish
 from kdrbench.bench.record import Record
@@ -151,16 +152,26 @@ class _Job:
         """Make the missing runs of batches that have the same ones: run by run, each by all methods in turns."""
         supervisor = Supervisor(self.context.scheduler)
         with ExitStack() as stack:
-            works = []
+            works, loaded = [], []
             for make_rows in group:
                 workspace = self.files.workspace(make_rows.batch, make_rows.stage.record)
                 try:
-                    works.append(stack.enter_context(at_work(self.load, workspace, make_rows, supervisor)))
+                    work = stack.enter_context(at_work(self.load, workspace, make_rows, supervisor))
+                    # Its method has been loaded by now.
+                    sources = Loaded.of(self.files.workspaces / PLANS, make_rows.batch.sources_sha256)
+                    works.append(work)
+                    loaded.append((work, sources, set(work.missing)))
                 except Exception as error:
                     self._note_fault(make_rows.batch, error)
             for number in group[0].batch.runs:
                 take_turns(self._make(work, number) for work in works if number in work.missing)
                 self.calibrations.end_if_long({work.workspace for work in works})
+            for work, sources, runs in loaded:
+                try:
+                    sources.check()
+                except SourcesChangedError as error:
+                    work.workspace.replace([record for record in work.workspace.records() if record.run not in runs])
+                    self._note_fault(work.make_rows.batch, error)
 
     def _make(self, work: BatchAtWork, number: int) -> Turns[None]:
         try:

@@ -16,7 +16,7 @@ import importlib.util
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
@@ -27,15 +27,20 @@ _PACKAGE, _ENGINE = "kdrbench", "kdrbench.bench."
 _DECIDES_NUMBERS = frozenset(f"{_ENGINE}{name}" for name in ("referee", "run", "seeds"))
 _ROOT = Path(__file__).resolve().parents[1]
 _STANDARD = frozenset(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+State = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Sources:
-    """``sha256`` of the code of ``modules``, and versions of the installed ``packages`` that they import."""
+    """``sha256`` of the code of ``modules``, and versions of the installed ``packages`` that they import.
+
+    ``files`` holds for each module its file and the :func:`state` of that when it was read.
+    """
 
     sha256: str
     modules: tuple[str, ...]
     packages: dict[str, str]
+    files: dict[str, tuple[str, State]] = field(default_factory=dict)
 
     def packages_in(self, environment: Path | None) -> dict[str, str]:
         """Return the versions, or the hash of the conda environment's file where the modules run in that one."""
@@ -66,7 +71,16 @@ def sources_of(roots: Iterable[str]) -> Sources:
     # In one order, for the hash of a cycle depends on where it is entered.
     hashes = sorted([reader.hash_of(name) for name in sorted(set(roots))])
     text = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
-    return Sources(text, tuple(sorted(reader.modules)), _versions(reader.foreign))
+    return Sources(text, tuple(sorted(reader.modules)), _versions(reader.foreign), reader.files)
+
+
+def state(path: str | Path) -> State:
+    """Return what tells a file from one that was written since: size, time of the last change in ns, number."""
+    try:
+        seen = Path(path).stat()
+    except OSError:
+        return ()
+    return seen.st_size, seen.st_mtime_ns, seen.st_ino
 
 
 class _Reader:
@@ -75,6 +89,7 @@ class _Reader:
     def __init__(self) -> None:
         self.modules: dict[str, str] = {}
         self.foreign: set[str] = set()
+        self.files: dict[str, tuple[str, State]] = {}
         self._open: set[str] = set()
 
     def hash_of(self, name: str) -> str:
@@ -92,6 +107,7 @@ class _Reader:
             return name
         self._open.add(name)
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        self.files[name] = (str(path), state(path))
         code, imports = _read(path.read_bytes(), package)
         parts = sorted(f"{self.hash_of(one.module)} {one.name} {one.alias}" for one in imports)
         self._open.discard(name)

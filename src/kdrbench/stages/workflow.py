@@ -16,8 +16,10 @@ from typing import Any
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.isolation.supervisor import SCHEDULER_VARIABLE
+from kdrbench.bench.plan import PLANS, write_plan
 from kdrbench.bench.sources import sources_of
 from kdrbench.bench.stage import Config
+from kdrbench.bench.workspace_lock import WORKSPACES
 from kdrbench.conformance.trial import places_in, try_apart
 from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
 from kdrbench.files import write_text
@@ -26,6 +28,7 @@ from kdrbench.stages.config_file import check_config_files
 from kdrbench.stages.registry import table_of
 
 _LONGEST_WORD, _LONG_WORDS = 32 * 1024, Path("results/.workspace/words")
+_PLANS = Path("results", WORKSPACES, PLANS)
 _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 
 
@@ -55,9 +58,12 @@ def grid_of(config: Config, workflow: Any) -> Grid:
     named, environment = {**config, "name": config.get("name") or _name_of(workflow)}, environment_of(workflow, "run")
     try:
         # A job that starts Snakemake again, on a cluster, has outputs that would be missed.
-        if getattr(workflow, "is_main_process", True):
+        if first := getattr(workflow, "is_main_process", True):
             try_apart(lambda: load_grid(named, hashed=False), places_in(named))
-        return load_grid(named, environment)
+        grid = load_grid(named, environment)
+        if first and not workflow.dryrun:
+            write_plan(_PLANS, grid.sources.items())
+        return grid
     except KdrbenchError as error:
         raise WorkflowError(str(error)) from None
 
