@@ -15,6 +15,7 @@ Messages, docstrings, annotations, decorators and ``__all__`` are left as they a
 
 import argparse
 import ast
+import difflib
 import json
 import os
 import random
@@ -229,9 +230,21 @@ class Mutants:
             self.failed.append(report.nodeid)
 
 
+def known_module(name):
+    """Return the name of a module of the package; of another one the error names the nearest."""
+    package = ROOT / "src" / "kdrbench"
+    paths = [path for path in sorted(package.rglob("*.py")) if path.name != "__init__.py"]
+    names = [".".join(("kdrbench", *path.relative_to(package).with_suffix("").parts)) for path in paths]
+    if name in names:
+        return name
+    near = difflib.get_close_matches(name, names, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "name one as it is imported, as kdrbench.solvers.escape"
+    raise argparse.ArgumentTypeError(f"there is no module {name}; {hint}")
+
+
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("modules", nargs="+", help="names of the modules, as they are imported")
+    parser.add_argument("modules", nargs="+", type=known_module, help="names of the modules, as they are imported")
     parser.add_argument("--count", type=int, default=20, help="mutants to be drawn of each")
     parser.add_argument("--seed", type=int, default=0, help="seed that they are drawn with")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="what the tests of a mutant may last")

@@ -1,12 +1,13 @@
 """The command that changes modules: each switch makes one change, and no switch makes none."""
 
+import argparse
 import ast
 import sys
 from types import ModuleType
 
 import pytest
 
-from mutants import Switched, drawn
+from mutants import Switched, drawn, known_module
 
 SOURCE = '''
 """A docstring with 1 + 1."""
@@ -27,6 +28,14 @@ def clipped(values: list[int], top: int = 3) -> list[int]:
         kept.append(value - 1)
     return kept
 '''
+
+
+def test_a_module_that_is_not_there_is_named_with_its_nearest():
+    assert known_module("kdrbench.solvers.escape") == "kdrbench.solvers.escape"
+    with pytest.raises(argparse.ArgumentTypeError, match=r"no module kdrbench.solvers.escap; did you mean .*\.escape"):
+        known_module("kdrbench.solvers.escap")
+    with pytest.raises(argparse.ArgumentTypeError, match="no module solvers; name one as it is imported"):
+        known_module("solvers")
 
 
 @pytest.fixture

@@ -243,6 +243,18 @@ def test_sets_without_a_solution_and_the_stand_in_decide_nothing_of_sweeps():
     assert found.note == "On the stand-in of gyrB: at most 1051 sweeps (burg)"
 
 
+def test_few_draws_of_the_constraints_confirm_nothing():
+    (claim,) = [one for one in CLAIMS if one.name == "agreement_rises"]
+    rows = [row | {"run": run} for run in range(5) for row in agreeing("burg", 0.5, 0.7, 0.8)]
+    assert claim.decide(low_rank(*rows)).decision is CONFIRMED
+    found = claim.decide(low_rank(*[row for row in rows if row["run"] < 4]))
+    assert found.decision is UNDECIDED
+    assert found.note == "Left out, with fewer than 5 draws of the constraints: t (4)."
+    # An experiment of few draws takes nothing from one of many.
+    others = [row | {"experiment": "of one draw"} for row in agreeing("burg", 0.9, 0.7, 0.1)]
+    assert claim.decide(low_rank(*rows, *others)).decision is CONFIRMED
+
+
 def test_digits_on_another_number_of_samples_decide_nothing():
     rows = [
         {"method": method, "n_constraints": count, "nmi_ten_starts": 0.4 + count / 1000, "accuracy": 0.95}

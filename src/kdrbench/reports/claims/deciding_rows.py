@@ -6,6 +6,9 @@ Digits, and for gyrB, whose data are not to be had, a synthetic stand-in, which 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -24,6 +27,8 @@ DIGITS_SAMPLES = 317
 # A set of constraints, and the method that DefiniteBoost is compared with: also among kernels of trace one.
 SET = ["experiment", "n_constraints", "run"]
 TRACE_ONE = "von_neumann_trace"
+# Fewer draws of the constraints decide nothing: chance would.
+DRAWS = 5
 # A set counts as solvable where its constraints are met to this share in the end.
 MET = 0.05
 
@@ -127,6 +132,30 @@ def solvable(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     missed = (rows["largest_violation"] > MET).groupby([rows["experiment"], rows["n_constraints"]]).transform("mean")
     return rows[np.asarray(missed) <= 0.5]
+
+
+def by_draws(decide: Callable[[Records], Found]) -> Callable[[Records], Found]:
+    """Return the same for rows with enough draws of the constraints; undecided, it says which were left out."""
+
+    def decided(records: Records) -> Found:
+        rows, left_out = _enough_draws(records.low_rank)
+        found = decide(replace(records, low_rank=rows))
+        return (
+            replace(found, note=f"{found.note} {left_out}".strip()) if found.decision == Decision.UNDECIDED else found
+        )
+
+    return decided
+
+
+def _enough_draws(low_rank: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return the rows of methods and numbers of constraints with enough draws, and in words those left out."""
+    if not has_columns(low_rank, *SET, "method"):
+        return low_rank, ""
+    draws = low_rank.groupby(["experiment", "method", "n_constraints"])["run"].transform("nunique")
+    fewest = draws[draws < DRAWS].groupby(low_rank["experiment"], sort=False).min()
+    words = [f"{name} ({count})" for name, count in fewest.items()]
+    left_out = f"Left out, with fewer than {DRAWS} draws of the constraints: {listed(words)}." if words else ""
+    return low_rank[draws >= DRAWS], left_out
 
 
 def of_one_experiment(runs: pd.DataFrame) -> pd.DataFrame:
