@@ -92,7 +92,7 @@ pictures: docs
 
 # The picture of the rules in docs/experiments.md.
 rulegraph: $(READY)
-	snakemake --rulegraph --configfile config.demo.yaml > docs/rulegraph.dot
+	snakemake --rulegraph --configfile config.demo.yaml docs/rulegraph.yaml > docs/rulegraph.dot
 	python docs/draw_rulegraph.py < docs/rulegraph.dot > docs/rulegraph.svg
 	rm docs/rulegraph.dot
 

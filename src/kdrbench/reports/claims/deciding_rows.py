@@ -140,9 +140,9 @@ def by_draws(decide: Callable[[Records], Found]) -> Callable[[Records], Found]:
     def decided(records: Records) -> Found:
         rows, left_out = _enough_draws(records.low_rank)
         found = decide(replace(records, low_rank=rows))
-        return (
-            replace(found, note=f"{found.note} {left_out}".strip()) if found.decision == Decision.UNDECIDED else found
-        )
+        if found.decision is not Decision.UNDECIDED:
+            return found
+        return replace(found, note=f"{found.note} {left_out}".strip())
 
     return decided
 
