@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from kdrbench.lowrank import LowRankStatus, Stopping, diagonal, draw_pairs, learn_kernel, squared_distances
+from kdrbench.lowrank import LowRankStatus, Stopping, diagonal, draw_pairs, learn, learn_kernel, squared_distances
 from kdrbench.lowrank.burg import Burg
+from kdrbench.lowrank.newton import _step
+from kdrbench.lowrank.reduced import reduce_problem
+from kdrbench.lowrank.result import Progress
 
 STOPPING = Stopping(1e-9, 1e-9, 100)
 
@@ -55,3 +58,77 @@ def test_without_constraints_nothing_changes(solver):
     result = learn_kernel(factor, diagonal(3, [0], "<=", 1.0).take([]), solver=solver)
     assert (result.status, result.dual_change, result.kkt_residual) == (LowRankStatus.CONVERGED, 0.0, 0.0)
     np.testing.assert_allclose(result.kernel, factor @ factor.T, atol=1e-12)
+
+
+class QuadraticDual:
+    """Dual objective ``offset`` + g'mu - mu'H mu / 2 over the duals of as many constraints; ``loss`` where mu > 0."""
+
+    def __init__(self, hessian, slopes, senses, offset=0.0, loss=0.0):
+        self.hessian, self.slopes, self.offset, self.loss = np.array(hessian), np.array(slopes), offset, loss
+        asked = diagonal(len(slopes), range(len(slopes)), senses, 1.0)
+        self.problem = reduce_problem(np.eye(len(slopes)), asked, orthonormal=False, slack=np.inf)
+
+    def at(self, duals):
+        return duals
+
+    def dual(self, duals, _):
+        value = self.slopes @ duals - 0.5 * duals @ self.hessian @ duals
+        return float(self.offset + value - self.loss * duals.any())
+
+    def curvature(self, duals, _, free):
+        return self.hessian[np.ix_(free, free)]
+
+
+def first_step(dual):
+    zero = np.zeros(len(dual.slopes))
+    return _step(dual, zero, zero, dual.slopes)
+
+
+@pytest.mark.parametrize("sense", [">=", "<="])
+def test_a_dual_at_its_bound_whose_gradient_points_outwards_is_held(sense):
+    # Together the two would take a step of (7.6, -7.4), whose projection overshoots; the first alone is solved by 1.
+    sign = 1.0 if sense == ">=" else -1.0
+    duals, _, full = first_step(QuadraticDual([[1.0, 0.9], [0.9, 1.0]], sign * np.array([1.0, -0.5]), sense))
+    np.testing.assert_allclose(duals, [sign, 0.0], rtol=1e-9)
+    assert full
+    assert first_step(QuadraticDual(np.eye(2), -sign * np.ones(2), sense)) is None
+
+
+@pytest.mark.parametrize("size", [1.0, 1e8])
+def test_a_loss_that_is_rounding_of_the_dual_is_taken_and_no_larger_one(size):
+    # The objective is rounded to 1e-16 of its size, however little the step promises.
+    slopes = [1e-9]
+    assert first_step(QuadraticDual([[1.0]], slopes, "=", offset=size, loss=1e-14 * size)) is not None
+    assert first_step(QuadraticDual([[1.0]], slopes, "=", offset=size, loss=1e-11 * size)) is None
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_one_step_solves_a_quadratic_whatever_the_units_of_its_duals(unit):
+    units, hessian = np.array([unit, 1.0]), np.array([[2.0, 1.0], [1.0, 3.0]])
+    duals, *_ = first_step(QuadraticDual(hessian / np.outer(units, units), np.array([1.0, 2.0]) / units, "="))
+    np.testing.assert_allclose(duals, np.linalg.solve(hessian, [1.0, 2.0]) * units, rtol=1e-8)
+
+
+def test_the_growth_of_duals_is_looked_at_after_each_doubling(monkeypatch):
+    # Samples 0 and 2 cannot be far apart when both are near 1: the duals grow for ever.
+    asked = squared_distances(3, [(0, 1), (1, 2), (0, 2)], ["<=", "<=", ">="], [0.1, 0.1, 4.0])
+    looks = []
+
+    def look(_, duals, growth, progress):
+        looks.append((progress.sweeps, duals.copy(), growth))
+        return False
+
+    monkeypatch.setattr(learn, "_no_solution", look)
+    learn_kernel(np.eye(3), asked, stopping=Stopping(1e-12, 1e-12, 900))
+    assert [sweeps for sweeps, *_ in looks] == [100, 200, 400, 800]
+    for (_, before, _), (_, after, growth) in zip(looks, looks[1:], strict=False):
+        np.testing.assert_array_equal(growth, after - before)
+
+
+@pytest.mark.parametrize("slack", [1.0, np.inf])
+def test_with_slack_no_growth_of_duals_proves_anything(slack):
+    asked = squared_distances(3, [(0, 1), (1, 2), (0, 2)], ["<=", "<=", ">="], [0.1, 0.1, 4.0])
+    divergence = Burg(reduce_problem(np.eye(3), asked, orthonormal=False, slack=slack))
+    # Twice the sum of the first two distances is never below the third.
+    duals = np.array([-2.0, -2.0, 1.0])
+    assert learn._no_solution(divergence, duals, duals, Progress(sweeps=1)) is (slack == np.inf)

@@ -54,6 +54,7 @@ def test_a_constraint_on_the_trace_is_added_and_taken_away_without_trace():
     rows = traced.vectors @ matrix
     assert traced.sum_by_constraint(np.einsum("ij,ij->i", rows, traced.vectors))[-1] == pytest.approx(np.trace(matrix))
     assert (traced.bounds[-1], traced.initial[-1]) == (7.0, pytest.approx(problem.spectrum.sum()))
+    assert (traced.turned[-1], traced.numbers[-1], traced.lower[-1], traced.upper[-1]) == (1.0, 4, -np.inf, np.inf)
     again = without_trace(traced)
     for field in fields(ReducedProblem):
         np.testing.assert_array_equal(getattr(again, field.name), getattr(problem, field.name), err_msg=field.name)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kdrbench.lowrank import Stopping, learn_kernel, squared_distances
+from kdrbench.lowrank import Stopping, learn_kernel, spectrum, squared_distances
 from kdrbench.lowrank.burg import _two_step
 from kdrbench.lowrank.spectrum import divided_differences, secular_spectrum, spectrum_of
 
@@ -23,6 +23,20 @@ def test_the_secular_equation_gives_the_spectrum_of_the_full_matrix(size, rho):
     np.testing.assert_allclose(matrix @ basis, basis * found.values, rtol=0, atol=rounding)
     np.testing.assert_allclose(basis.T @ basis, np.eye(size), rtol=0, atol=50 * size * EPS)
     np.testing.assert_allclose(np.abs(found.turned[0]), np.abs(w @ basis), rtol=0, atol=rounding)
+
+
+@pytest.mark.parametrize("rho", [-3.0, -1e-3, 1e-3, 1.0])
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_the_roots_are_found_in_a_dozen_steps(monkeypatch, size, rho):
+    # Halving brackets of the size of the gaps would leave 1 / 4096 of them; the interpolation converges quadratically.
+    monkeypatch.setattr(spectrum, "_MOST", 12)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        diagonal, w = 5 * rng.standard_normal(size), rng.standard_normal(size)
+        matrix = np.diag(diagonal) + rho * np.outer(w, w)
+        found = np.sort(secular_spectrum(diagonal, w, rho).values)
+        rounding = 50 * size * EPS * np.abs(matrix).max()
+        np.testing.assert_allclose(found, np.linalg.eigvalsh(matrix), rtol=0, atol=rounding)
 
 
 def test_small_differences_of_the_diagonal_keep_the_vectors_orthogonal():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
+from kdrbench.lowrank import trace_step
 from kdrbench.lowrank.result import Progress
-from kdrbench.lowrank.trace_step import Projection, projection_step
+from kdrbench.lowrank.trace_step import Projection, _newton, projection_step
 
 
 def projection(seed, signs, factor, *, dual=0.0, lower=-np.inf, upper=np.inf, slack=np.inf):
@@ -93,3 +94,52 @@ def test_traces_near_the_largest_and_the_smallest_number_are_met():
         largest = spectrum.values.max()
         turned = np.log(np.sum(spectrum.turned[0] ** 2 * np.exp(spectrum.values - largest)))
         assert turned + largest == pytest.approx(asked_for, abs=1e-9)
+
+
+@pytest.mark.parametrize("slack", [np.inf, 0.5])
+@pytest.mark.parametrize("factor", [1e-3, 0.5, 2.0, 1e3])
+def test_the_first_iterate_is_that_of_golden_and_thompson(monkeypatch, factor, slack):
+    tried = []
+
+    def noted(logs, rows, signs, alpha):
+        tried.append(alpha)
+        return spectrum_of(logs, rows, signs, alpha)
+
+    spectrum_of = trace_step.spectrum_of
+    monkeypatch.setattr(trace_step, "spectrum_of", noted)
+    for seed in range(5):
+        del tried[:]
+        asked = projection(seed, [1.0], factor, slack=slack)
+        step, _ = projection_step(asked, Progress())
+        # log(b / g(0)) = alpha |w|^2, and the slack moves log b by -alpha / gamma.
+        assert tried[0] == pytest.approx(np.log(factor) / (np.sum(asked.rows**2) + 1 / slack), rel=1e-12)
+        if factor > 1:
+            # The trace is nowhere above its bound, so that the step to the right is no longer than needed.
+            assert 0 < tried[0] <= step * (1 + 1e-12)
+
+
+class MisjudgedTrace:
+    """A trace whose level meets the target at ``root``, and whose slope is said to be another."""
+
+    spectrum = None
+
+    def __init__(self, root, slope):
+        self.root, self.slope, self.tried = root, slope, []
+
+    def __call__(self, alpha):
+        self.tried.append(alpha)
+        return float(np.arctan(alpha - self.root)), self.slope
+
+
+@pytest.mark.parametrize("slope", [0.0, 1e-3])
+@pytest.mark.parametrize("limit", [np.inf, 40.0])
+def test_where_newton_leaves_its_bracket_it_is_doubled_or_halved(slope, limit):
+    trace = MisjudgedTrace(10.0, slope)
+    alpha, _ = _newton(trace, float(np.arctan(-10.0)), limit, 1.0)
+    # The search ends where the level, whose slope is 1 at the root, is met to 1e-9.
+    assert alpha == pytest.approx(10.0, abs=2e-9)
+    first = np.arctan(10.0)
+    if limit == np.inf and slope == 0:
+        np.testing.assert_allclose(trace.tried[:5], first * np.array([1, 2, 4, 8, 6]), rtol=1e-12)
+    elif slope == 0:
+        assert trace.tried[1] == pytest.approx(0.5 * (first + limit))
