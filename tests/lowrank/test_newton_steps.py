@@ -1,5 +1,7 @@
 """Newton's steps and the sweeps of projections between them: what they are for, and when they are not taken."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -121,7 +123,7 @@ def test_the_growth_of_duals_is_looked_at_after_each_doubling(monkeypatch):
     monkeypatch.setattr(learn, "_no_solution", look)
     learn_kernel(np.eye(3), asked, stopping=Stopping(1e-12, 1e-12, 900))
     assert [sweeps for sweeps, *_ in looks] == [100, 200, 400, 800]
-    for (_, before, _), (_, after, growth) in zip(looks, looks[1:], strict=False):
+    for (_, before, _), (_, after, growth) in pairwise(looks):
         np.testing.assert_array_equal(growth, after - before)
 
 
