@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.problems import Counters
+from kdrbench.kernels import Gaussian
+from kdrbench.paradigms import supervised_problem
+from kdrbench.problems import Counters, in_row_space
 from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solver, solve
 from kdrbench.solvers.base import check_projection, run_in_row_space
 from kdrbench.solvers.controls import DiscriminantAxes, PrincipalAxes
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import Tangents
-from kdrbench.solvers.geometry.stiefel import outside, subspace_turn
+from kdrbench.solvers.geometry.stiefel import outside, relative_stationarity, subspace_turn
 from kdrbench.solvers.monitor import SolveMonitor
 from kdrbench.solvers.registry import eigengap_components
 from kdrbench.solvers.safeguarded.solver import explore
@@ -121,6 +123,23 @@ def test_a_certificate_by_hand(factor):
     assert certificate.curvature_error <= 1e-14
     first = certify(Quadratic(factor * 5.0, factor * 2.0), np.eye(2, 1))
     assert first.curvature == first.eigengap == pytest.approx(3 / 5)
+
+
+def test_in_the_row_space_a_certificate_is_the_same():
+    features, labels = random_samples(n_samples=12, n_features=70)
+    problem = supervised_problem(features, labels, Gaussian(12.0))
+    projection = random_projection(n_features=70)
+    certificate = certify(problem, projection)
+    gradient, surrogate = problem.gradient(projection), problem.surrogate(projection)
+    inner = np.linalg.eigvalsh(projection.T @ surrogate @ projection)
+    scale = np.abs(inner).max()
+    tangents = Tangents(problem, projection, gradient)
+    outer = np.linalg.eigvalsh(tangents.complement.T @ surrogate @ tangents.complement)
+    # What is outside of it is orthogonal to every sample.
+    assert in_row_space(problem, projection) is not None
+    assert certificate.stationarity == pytest.approx(relative_stationarity(projection, gradient), rel=1e-9)
+    assert certificate.eigengap == pytest.approx((inner[0] - outer[-1]) / scale, rel=1e-9)
+    assert certificate.curvature == pytest.approx(np.linalg.eigvalsh(tangents.hessian)[0] / (2 * scale), rel=1e-6)
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])

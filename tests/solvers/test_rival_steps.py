@@ -6,8 +6,9 @@ import pytest
 from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, Status, build_solver, solve
 from kdrbench.solvers.dimension_growth import _Growth
-from kdrbench.solvers.geometry.stiefel import relative_stationarity, subspace_turn
+from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity, subspace_turn
 from kdrbench.solvers.growth_column import RULES, Column
+from kdrbench.solvers.pymanopt_adapter import _clean
 from kdrbench.solvers.stiefel_cayley import _RULES, _Search
 from support.helpers import random_projection
 from support.quadratics import Noted, Quadratic
@@ -97,6 +98,58 @@ def test_a_column_gives_up_after_the_trials_of_its_rule(rule, fewest, most):
     assert fewest <= problem.counters.value - before <= most
     # What did not gain has settled.
     assert growing.settled(1e-6)
+
+
+@pytest.mark.parametrize("variant", ["published", "converged"])
+def test_what_is_said_of_columns_along_which_no_step_gains(variant):
+    class Sinking(Quadratic):
+        """Less and less, however one turns."""
+
+        def value(self, point):
+            self.counters.value += 1
+            return float(1000 - self.counters.value)
+
+    monitor, definition = Noted(), {"method": "dimension_growth", "variant": variant}
+    solver = build_solver(definition if variant == "published" else definition | {"polish": False})
+    result = solve(solver, Sinking(4, 3, 2, 1), random_projection(n_features=4), monitor)
+    if variant == "published":
+        assert result.status is Status.CONVERGED
+        assert result.message == RULES["published"].end
+    else:
+        assert result.status is Status.STALLED
+        said = "no step increases F along column 1; no step increases F along column 2; stationarity of all columns"
+        assert result.message.startswith(said)
+    # A search without gain ends its column, from which nobody need go on.
+    assert len(monitor.states) == 2
+    np.testing.assert_allclose(result.projection, random_projection(n_features=4), atol=1e-14)
+
+
+@pytest.mark.parametrize("rule", ["published", "converged"])
+def test_a_column_goes_on_from_its_state(rule):
+    problem, start = Quadratic(9, 5, 3, 2, 1, 0.5), random_projection(n_components=3)
+    growing = Column(problem, np.eye(6)[:, [4]], start, RULES[rule])
+    for _ in range(3):
+        growing.settled(1e-9)
+        growing.step()
+    again = Column(problem, np.eye(6)[:, [4]], start, RULES[rule], growing.state())
+    for column_ in (growing, again):
+        assert not column_.settled(1e-9)
+        assert column_.step()
+    np.testing.assert_array_equal(again.grown(), growing.grown())
+    for name, value in growing.state().items():
+        np.testing.assert_array_equal(again.state()[name], value)
+
+
+@pytest.mark.parametrize("off", [1e-14, 1e-12, 1e-3])
+def test_what_pymanopt_returns_is_brought_back_to_the_manifold_where_it_is_off(off):
+    point = random_projection()
+    given = point * (1 + off)
+    cleaned = _clean(given)
+    assert feasibility_error(cleaned) <= 1e-13
+    assert subspace_turn(cleaned, point) <= 1e-7
+    if off < 1e-13:
+        np.testing.assert_array_equal(cleaned, given)
+    assert cleaned is not given
 
 
 def test_growth_remembers_the_worst_that_was_said_of_a_column():
