@@ -25,18 +25,43 @@ def test_the_secular_equation_gives_the_spectrum_of_the_full_matrix(size, rho):
     np.testing.assert_allclose(np.abs(found.turned[0]), np.abs(w @ basis), rtol=0, atol=rounding)
 
 
-@pytest.mark.parametrize("rho", [-3.0, -1e-3, 1e-3, 1.0])
+def assert_spectrum(diagonal, w, rho):
+    found = np.sort(secular_spectrum(diagonal, w, rho).values)
+    matrix = np.diag(diagonal) + rho * np.outer(w, w)
+    rounding = 50 * len(w) * EPS * np.abs(matrix).max()
+    np.testing.assert_allclose(found, np.linalg.eigvalsh(matrix), rtol=0, atol=rounding)
+
+
+@pytest.mark.parametrize("rho", [-3.0, -1e-3, 1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
 def test_the_roots_are_found_in_a_dozen_steps(monkeypatch, size, rho):
     # Halving brackets of the size of the gaps would leave 1 / 4096 of them; the interpolation converges quadratically.
-    monkeypatch.setattr(spectrum, "_MOST", 12)
+    interpolate, calls = spectrum._root, []
+    monkeypatch.setattr(spectrum, "_root", lambda *numbers: calls.append(numbers) or interpolate(*numbers))
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        diagonal, w = 5 * rng.standard_normal(size), rng.standard_normal(size)
-        matrix = np.diag(diagonal) + rho * np.outer(w, w)
-        found = np.sort(secular_spectrum(diagonal, w, rho).values)
-        rounding = 50 * size * EPS * np.abs(matrix).max()
-        np.testing.assert_allclose(found, np.linalg.eigvalsh(matrix), rtol=0, atol=rounding)
+        del calls[:]
+        assert_spectrum(5 * rng.standard_normal(size), rng.standard_normal(size), rho)
+        # The first one is the guess.
+        assert len(calls) <= 1 + 12
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_gaps_and_couplings_of_every_size_have_their_roots_found(sign):
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        size = rng.integers(2, 30)
+        diagonal, w = np.cumsum(10.0 ** rng.uniform(-6, 2, size)), 10.0 ** rng.uniform(-6, 2, size)
+        assert_spectrum(diagonal, w, sign * 10.0 ** rng.uniform(-4, 4))
+
+
+def test_a_last_root_at_the_end_of_its_bracket_is_found():
+    # The last root is d_k + rho |w|^2 to rounding, so that rounding may put it beyond.
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        first, gap = rng.uniform(1, 100), 10.0 ** rng.uniform(-6, -3)
+        w = np.array([10.0 ** rng.uniform(-7, -5), rng.uniform(1, 100)])
+        assert_spectrum(np.array([first, first + gap]), w, 10.0 ** rng.uniform(-4, 0))
 
 
 def test_small_differences_of_the_diagonal_keep_the_vectors_orthogonal():

@@ -31,8 +31,8 @@ def secular_differences(poles: FloatArray, squares: FloatArray, rho: float) -> t
     ``poles``: d, ascending and distinct; ``squares``: w_j^2 > 0; ``rho`` > 0.
     """
     k = len(poles)
-    # The last root is below d_k + rho |w|^2, which acts as a pole without weight.
-    ends = np.append(poles, poles[-1] + rho * float(squares.sum()))
+    # The last root is at most d_k + rho |w|^2, well inside of twice that.
+    ends = np.append(poles, poles[-1] + 2 * rho * float(squares.sum()))
     gaps = np.diff(ends)
     weights = rho * squares
     shifts = poles - poles[:, None]
@@ -64,11 +64,13 @@ def secular_differences(poles: FloatArray, squares: FloatArray, rho: float) -> t
         far, near = np.where(right, left, other), np.where(right, other, left)
         constant = value - far * slope + near_weights / near**2
         moved = roots + _root(constant, (left + other) * value - left * other * slope, left * other * value)
-        inside = (moved >= low) & (moved <= high)
-        moved = np.where(inside, moved, 0.5 * (low + high))
-        done = bool((np.abs(moved - roots) <= _LAST * np.abs(moved)).all())
+        # Beyond the last pole there is no other: that one alone, with a weight and a constant, gives f both.
+        moved[-1] = roots[-1] + left[-1] * value[-1] / (value[-1] - left[-1] * slope[-1])
+        settled = np.abs(moved - roots) <= _LAST * np.abs(moved)
+        # Beside a root the bracket's ends are where rounding puts them.
+        moved = np.where(settled | ((moved >= low) & (moved <= high)), moved, 0.5 * (low + high))
         roots = moved
-        if done:
+        if settled.all():
             break
     return origins + roots, deltas - roots[:, None]
 
