@@ -147,7 +147,9 @@ class Mutants:
         self.fork(session, -1, session.items, None)
         clean = json.loads(self.out.read_text())
         if clean["failed"]:
-            raise session.Failed(f"these tests fail without any change: {clean['failed']}")
+            # Quiet as it is, pytest does not say why a session failed.
+            print("these tests fail without any change:", *clean["failed"], sep="\n  ", flush=True)
+            raise session.Failed("tests fail without any change")
         killed = Counter()
         for number, (path, label) in enumerate(self.labels):
             items = self.chosen(session.items, number, clean)

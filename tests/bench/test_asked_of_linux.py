@@ -211,9 +211,9 @@ def test_segments_are_found_by_number_and_nothing_stays_open():
     try:
         place = libc.shmat(number, None, 0)
         ctypes.memset(place, 1, 3 * MIB)
-        before = len(os.listdir("/proc/self/fd"))
+        before = sum(1 for _ in Path("/proc/self/fd").iterdir())
         found = {inode: size for (_, inode), size in private_shm._segments().items()}
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert sum(1 for _ in Path("/proc/self/fd").iterdir()) == before
         assert found[number] == 3 * MIB
         libc.shmdt(ctypes.c_void_p(place))
     finally:
