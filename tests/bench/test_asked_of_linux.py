@@ -63,6 +63,14 @@ def test_of_a_process_that_has_gone_there_is_nothing(gone):
     processes._send(gone, signal.SIGTERM)
 
 
+def test_a_resource_tracker_is_known_by_its_command_line(sleeper):
+    with subprocess.Popen([*SLEEP, "resource_tracker"], stdout=subprocess.PIPE) as tracker:
+        tracker.stdout.readline()
+        assert processes._is_tracker(tracker.pid)
+        assert not processes._is_tracker(sleeper.pid)
+        tracker.kill()
+
+
 def test_memory_and_faults_are_those_that_the_kernel_counts(sleeper):
     usage = resource.getrusage(resource.RUSAGE_SELF)
     faults = processes.page_faults([os.getpid()])

@@ -297,6 +297,14 @@ def test_a_changed_byte_in_another_packing_is_noticed(tiny, server, sources, tmp
         assert kept(tmp_path / "cache") == []
 
 
+def test_past_another_packing_with_changed_content_the_search_goes_on(tiny, server, sources, tmp_path):
+    mirror = put(tmp_path / "mirror", gzip.compress(TABLE.replace(b"\n20,6,a\n", b"\n20,5,a\n")), "data.csv.gz")
+    server.answers["/old/data.csv.gz"] = [lambda handler: whole(handler, gzip.compress(TABLE))]
+    read = read_entry(repackaged(tiny, server), dataclasses.replace(sources, mirror=mirror))
+    assert read.content_sha256 == tiny.content_sha256
+    assert len(server.requests) == 1
+
+
 def test_what_comes_half_and_has_no_hash_is_not_used(tiny, server, sources, tmp_path):
     packed = gzip.compress(TABLE)
     # No Content-Length: only the content tells that something is missing.

@@ -1,6 +1,7 @@
 """From a name to a checked set; what is in a prepared file."""
 
 import dataclasses
+import hashlib
 import re
 
 import numpy as np
@@ -10,8 +11,10 @@ from kdrbench.datasets import (
     Dataset,
     KernelSet,
     Labelling,
+    SourceFile,
     check_dataset,
     check_kernel_set,
+    load,
     load_dataset,
     load_kernel_set,
     load_prepared,
@@ -19,7 +22,7 @@ from kdrbench.datasets import (
     save_prepared,
 )
 from kdrbench.datasets.fetch import Sources
-from kdrbench.datasets.load import read_entry, read_kernel_entry
+from kdrbench.datasets.load import is_picture, picture_bytes, read_entry, read_kernel_entry
 from kdrbench.errors import DamagedError, DataError
 
 REGISTRY = load_registry()
@@ -71,6 +74,38 @@ def test_changed_values_are_noticed(monkeypatch):
     monkeypatch.setattr(parsers, "bundled_wine", changed)
     with pytest.raises(DataError, match=r"'wine' has values with SHA-256 .*; the registry says 3fdc6d"):
         load_dataset("wine")
+
+
+def test_values_that_are_no_numbers_are_refused_by_their_place(monkeypatch):
+    from kdrbench.datasets import parsers
+
+    original = parsers.bundled_wine
+
+    def damaged():
+        parsed = original()
+        features = parsed.features.copy()
+        features[17, 3] = np.nan
+        return parsed._replace(features=features)
+
+    monkeypatch.setattr(parsers, "bundled_wine", damaged)
+    with pytest.raises(DataError, match="1 NaN or infinite values, the first in sample 17"):
+        load_dataset("wine")
+
+
+def test_pictures_are_those_read_by_their_colours():
+    assert {name for name, entry in REGISTRY.items() if is_picture(entry)} == {"flower", "flower-106"}
+    with pytest.raises(DataError, match="'wine' is no image of which the colours are the samples"):
+        picture_bytes("wine")
+
+
+def test_the_bytes_of_a_picture_are_those_of_its_file(monkeypatch, tmp_path, no_mirror):
+    content = b"the verified bytes of a picture"
+    file = SourceFile("tiny/picture.png", hashlib.sha256(content).hexdigest())
+    entry = dataclasses.replace(REGISTRY["flower"], files=(file, SourceFile("another.png", "0" * 64)))
+    monkeypatch.setattr(load, "find_entry", lambda name: entry)
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "picture.png").write_bytes(content)
+    assert picture_bytes("tiny", mirror=str(tmp_path)) == content
 
 
 @pytest.mark.parametrize(

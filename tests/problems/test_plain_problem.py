@@ -4,10 +4,17 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.problems import Problem, approximation_of, hessian_of, is_approximable
+from kdrbench.problems import (
+    Counters,
+    Problem,
+    approximation_of,
+    hessian_of,
+    is_approximable,
+    value_and_gradient_of,
+)
 from kdrbench.solvers import SOLVERS, IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
-from support.helpers import small_problem
+from support.helpers import random_projection, small_problem
 
 MEMBERS = [name for name in (*Problem.__annotations__, *vars(Problem)) if not name.startswith("_")]
 PLAIN = sorted({*SOLVERS} - {"ism_2018"})
@@ -78,6 +85,17 @@ def test_value_and_gradient_together_change_no_iterate(definition, kernel):
     assert alone["value_gradient"] == 0
     assert alone["value"] == together["value"] + together["value_gradient"]
     assert alone["gradient"] == together["gradient"] + together["value_gradient"]
+
+
+def test_a_problem_counts_from_zero_and_value_and_gradient_together_as_one():
+    full, point = small_problem(), random_projection()
+    assert (full.counters, full.counters.total) == (Counters(0, 0, 0, 0, 0, 0), 0)
+    apart = WithoutBothAtOnce(full.fresh())
+    results = [value_and_gradient_of(problem, point) for problem in (full, apart)]
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-12)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-9)
+    assert full.counters == Counters(value_gradient=1)
+    assert apart.counters == Counters(value=1, gradient=1)
 
 
 def test_its_certificate_is_that_of_the_full_problem():

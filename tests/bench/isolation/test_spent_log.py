@@ -4,6 +4,7 @@ import fcntl
 import multiprocessing
 import os
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -161,6 +162,17 @@ def test_who_charges_waits_for_the_lock_of_another(tmp_path):
         assert log.path.read_text() == ""
     charging.join(20)
     assert log.path.read_text().count("\n") == 1
+
+
+def test_lines_that_another_job_sets_aside_meanwhile_are_not_set_aside_again(tmp_path, monkeypatch, capsys):
+    log = SpentLog(tmp_path / "spent.txt")
+    log.path.write_text("1.5\n2.5\n")
+    # What was read before the lock was had.
+    monkeypatch.setattr(Path, "read_bytes", lambda path: b"1.5\ngarbage\n2.5\n")
+    assert log.spent_s() == 4.0
+    assert [path.name for path in tmp_path.iterdir()] == ["spent.txt"]
+    assert log.path.read_text() == "1.5\n2.5\n"
+    assert capsys.readouterr().err == ""
 
 
 def test_seconds_are_charged_where_something_else_lies_in_the_place_of_the_file(tmp_path):
