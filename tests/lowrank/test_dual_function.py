@@ -13,7 +13,7 @@ from kdrbench.lowrank import (
     squared_distances,
 )
 from kdrbench.lowrank.burg import Burg
-from kdrbench.lowrank.divergence import values_of
+from kdrbench.lowrank.divergence import residual_of, values_of
 from kdrbench.lowrank.newton import search_conflict
 from kdrbench.lowrank.reduced import reduce_problem
 from kdrbench.lowrank.result import Progress
@@ -83,6 +83,21 @@ def test_where_the_duals_overflow_there_is_no_matrix(kind):
     for duals in ([1e308, 1e308, 1e308], [1e5, 0.0, 0.0], [np.nan, 0.0, 0.0]):
         with np.errstate(all="ignore"):
             assert divergence.at(np.array(duals)) is None
+
+
+def test_where_a_constraint_holds_the_residual_is_the_smaller_of_its_slack_and_its_dual():
+    asked = diagonal(3, [0, 1, 2], ["<=", ">=", "="], [4.0, 0.25, 2.0])
+    problem = reduce_problem(np.eye(3), asked, orthonormal=False, slack=np.inf)
+    # Excesses are relative to the bounds; a dual, times its bound, is relative, too.
+    for duals, excess, residual, violation in (
+        ([-0.05, 0.0, 7.0], [-2.0, 0.0, 0.0], 0.2, 0.0),
+        ([-0.25, 0.0, 7.0], [-2.0, 0.0, 0.0], 0.5, 0.0),
+        ([0.0, 0.4, 7.0], [-2.0, 1.0, 0.0], 0.1, 0.0),
+        ([0.0, 0.4, 7.0], [-2.0, -0.2, 0.5], 0.8, 0.8),
+        ([0.0, 0.4, 7.0], [2.0, 0.0, -1.8], 0.9, 0.9),
+    ):
+        found = residual_of(problem, np.array(duals), np.array(excess))
+        assert found == (pytest.approx(residual), pytest.approx(violation))
 
 
 def test_a_conflict_is_searched_where_there_can_be_one():

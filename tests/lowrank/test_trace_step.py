@@ -143,3 +143,11 @@ def test_where_newton_leaves_its_bracket_it_is_doubled_or_halved(slope, limit):
         np.testing.assert_allclose(trace.tried[:5], first * np.array([1, 2, 4, 8, 6]), rtol=1e-12)
     elif slope == 0:
         assert trace.tried[1] == pytest.approx(0.5 * (first + limit))
+
+
+@pytest.mark.parametrize("limit", [2.0, -2.0])
+def test_a_first_iterate_beyond_the_limit_of_the_dual_is_half_of_it(limit):
+    trace = MisjudgedTrace(0.25 * limit, 1.0)
+    alpha, _ = _newton(trace, float(np.arctan(-trace.root)), limit, 0.1)
+    assert trace.tried[0] == 0.5 * limit
+    assert alpha == pytest.approx(trace.root, abs=2e-9)
