@@ -98,6 +98,10 @@ def test_pictures_are_those_read_by_their_colours():
         picture_bytes("wine")
 
 
+def test_what_a_set_lacks_for_supervised_experiments_is_said():
+    assert [REGISTRY[name].lacks for name in ("moons", "gyrb-standin", "flower")] == ["", "features", "labels"]
+
+
 def test_the_bytes_of_a_picture_are_those_of_its_file(monkeypatch, tmp_path, no_mirror):
     content = b"the verified bytes of a picture"
     file = SourceFile("tiny/picture.png", hashlib.sha256(content).hexdigest())

@@ -58,7 +58,8 @@ def test_a_sweep_that_rounding_ended_midway_is_not_taken(monkeypatch):
 def test_without_constraints_nothing_changes(solver):
     factor = np.arange(6.0).reshape(3, 2)
     result = learn_kernel(factor, diagonal(3, [0], "<=", 1.0).take([]), solver=solver)
-    assert (result.status, result.dual_change, result.kkt_residual) == (LowRankStatus.CONVERGED, 0.0, 0.0)
+    assert (result.status, result.dual_change) == (LowRankStatus.CONVERGED, 0.0)
+    assert (result.kkt_residual, result.largest_violation) == (0.0, 0.0)
     np.testing.assert_allclose(result.kernel, factor @ factor.T, atol=1e-12)
 
 

@@ -1,17 +1,20 @@
 """What each part of a solve promises, on problems small enough to know the answer."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
+from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Gaussian
 from kdrbench.paradigms import supervised_problem
-from kdrbench.problems import Counters, in_row_space
+from kdrbench.problems import Counters, TraceObjective, in_row_space, supervised_gamma
 from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solver, solve
 from kdrbench.solvers.base import check_projection, run_in_row_space
 from kdrbench.solvers.controls import DiscriminantAxes, PrincipalAxes
 from kdrbench.solvers.geometry import curvature
-from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.solvers.geometry.certificate import Certificate, certify
 from kdrbench.solvers.geometry.curvature import Tangents
 from kdrbench.solvers.geometry.stiefel import outside, relative_stationarity, subspace_turn
 from kdrbench.solvers.monitor import SolveMonitor
@@ -123,6 +126,42 @@ def test_a_certificate_by_hand(factor):
     assert certificate.curvature_error <= 1e-14
     first = certify(Quadratic(factor * 5.0, factor * 2.0), np.eye(2, 1))
     assert first.curvature == first.eigengap == pytest.approx(3 / 5)
+
+
+def test_a_certificate_where_there_is_no_tangent_and_where_the_scale_is_zero():
+    square = certify(Quadratic(3.0, 2.0), np.eye(2))
+    assert (square.curvature, square.curvature_error) == (np.inf, 0.0)
+    assert (square.eigengap, square.eigengap_needed) == (np.inf, -np.inf)
+    # Nothing to compare with: numbers are as they are.
+    assert certify(Quadratic(0.0, -1.0, -2.0), np.eye(3, 1)).eigengap == 1.0
+
+
+def test_a_certificate_does_not_depend_on_the_unit_of_f():
+    features, labels = random_samples()
+    gamma, projection = supervised_gamma(labels), random_projection()
+    one, scaled = (
+        certify(
+            build_problem(TraceObjective(features, Gaussian(2.0), replace(gamma, weights=unit * gamma.weights))),
+            projection,
+        )
+        for unit in (1.0, 1e3)
+    )
+    assert abs(one.eigengap_needed) > 1e-3
+    for name in ("curvature", "eigengap", "eigengap_needed", "stationarity"):
+        assert getattr(scaled, name) == pytest.approx(getattr(one, name), rel=1e-8), name
+
+
+@pytest.mark.parametrize(
+    ("eigengap", "needed", "says"),
+    [
+        (0.5, 0.2, "second order holds"),
+        (0.2, 0.2, "second order holds"),
+        (0.1, 0.2, "silent"),
+        (0.5, np.nan, "not eval"),
+    ],
+)
+def test_what_theorem_1_says(eigengap, needed, says):
+    assert Certificate(0.0, 0.0, -1.0, 0.0, eigengap, needed).theorem_1.startswith(says)
 
 
 def test_in_the_row_space_a_certificate_is_the_same():

@@ -124,6 +124,16 @@ def test_what_is_said_of_columns_along_which_no_step_gains(variant):
     np.testing.assert_allclose(result.projection, random_projection(n_features=4), atol=1e-14)
 
 
+def test_polished_columns_say_how_they_grew_and_how_they_ended():
+    problem = Quadratic(9, 8, 4, 3, 2, 1)
+    result = solve(build_solver({"method": "dimension_growth"}), problem, random_projection(), IterationMonitor())
+    assert result.status is Status.CONVERGED
+    assert result.message.startswith("each column settled to 1e-06; all columns together: ")
+    # A monitor's word stands alone.
+    stopped = solve(build_solver({"method": "dimension_growth"}), problem, random_projection(), Noted(max_iterations=2))
+    assert "all columns" not in stopped.message
+
+
 @pytest.mark.parametrize("rule", ["published", "converged"])
 def test_a_column_goes_on_from_its_state(rule):
     problem, start = Quadratic(9, 5, 3, 2, 1, 0.5), random_projection(n_components=3)
