@@ -107,3 +107,17 @@ def test_labels_ask_for_the_papers_change_of_distances():
         assert bound == pytest.approx((0.75 if same else 1.25) * value)
     doubled = np.concatenate([FACTOR, FACTOR[:1]])
     assert len(constraints_from_labels(doubled, [0, 0, 0, 1, 1, 1, 0], 21, np.random.default_rng(0))) == 20
+
+
+def test_pairs_of_very_many_samples_are_numbered_exactly():
+    # Where 8 codes + 1 is no float64, the square root rounds to either side of a whole number.
+    upper = 2**29 + np.arange(500)
+    first = upper * (upper - 1) // 2
+
+    class Drawn:
+        def choice(self, *sizes, **options):
+            return np.concatenate([first, first + upper - 1])
+
+    pairs = draw_pairs(2**30, 1000, Drawn())
+    np.testing.assert_array_equal(pairs[:500], np.column_stack([0 * upper, upper]))
+    np.testing.assert_array_equal(pairs[500:], np.column_stack([upper - 1, upper]))
