@@ -110,7 +110,7 @@ def test_labels_ask_for_the_papers_change_of_distances():
 
 
 def test_pairs_of_very_many_samples_are_numbered_exactly():
-    # Where 8 codes + 1 is no float64, the square root rounds to either side of a whole number.
+    # Where 8 codes + 1 is no float64, the square root may round up to a whole number.
     upper = 2**29 + np.arange(500)
     first = upper * (upper - 1) // 2
 

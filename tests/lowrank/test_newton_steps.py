@@ -59,7 +59,7 @@ def test_without_constraints_nothing_changes(solver):
     factor = np.arange(6.0).reshape(3, 2)
     result = learn_kernel(factor, diagonal(3, [0], "<=", 1.0).take([]), solver=solver)
     assert (result.status, result.dual_change) == (LowRankStatus.CONVERGED, 0.0)
-    assert (result.kkt_residual, result.largest_violation) == (0.0, 0.0)
+    assert (result.kkt_residual, result.largest_violation, result.trace_bound) == (0.0, 0.0, 0.0)
     np.testing.assert_allclose(result.kernel, factor @ factor.T, atol=1e-12)
 
 

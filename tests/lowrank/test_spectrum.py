@@ -46,6 +46,16 @@ def test_the_roots_are_found_in_a_dozen_steps(monkeypatch, size, rho):
         assert len(calls) <= 1 + 12
 
 
+@pytest.mark.parametrize("pole", [-2.0, -1e-6, 0.5, 3.0])
+def test_the_interpolation_has_its_root_between_its_poles(pole):
+    # c + s / (0 - x) + t / (pole - x) with weights s, t > 0, multiplied out.
+    for c in (-4.0, -1e-9, 0.0, 1e-9, 4.0):
+        s, t = 0.7, 2.5
+        x = spectrum._root(*(np.array([number]) for number in (c, c * pole + s + t, s * pole)))[0]
+        assert 0 < x / pole < 1
+        assert c * x * (x - pole) == pytest.approx(s * (x - pole) + t * x, abs=1e-13)
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_gaps_and_couplings_of_every_size_have_their_roots_found(sign):
     for seed in range(100):
@@ -97,6 +107,7 @@ def test_divided_differences_of_exp_near_and_far():
     assert found[0, 2] == pytest.approx(np.expm1(1e-4) / 1e-4, rel=1e-12)
     assert found[0, 3] == pytest.approx(np.expm1(2.0) / 2, rel=1e-14)
     assert found[0, 4] == pytest.approx(1 / 800)
+    assert divided_differences(np.array([0.0, 5e-8]))[0, 1] == pytest.approx(np.expm1(5e-8) / 5e-8, rel=1e-14)
     np.testing.assert_array_equal(found, found.T)
 
 
