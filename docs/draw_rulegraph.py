@@ -1,6 +1,7 @@
 """Draw Snakemake's graph of rules as SVG, in layers, without Graphviz.
 
-    snakemake --rulegraph --configfile config.demo.yaml docs/rulegraph.yaml | python docs/draw_rulegraph.py > docs/rulegraph.svg
+    snakemake --rulegraph --configfile config.demo.yaml docs/rulegraph.yaml |
+        python docs/draw_rulegraph.py > docs/rulegraph.svg
 
 Each rule is drawn below all that it waits for. An arrow that follows from others is left out; one that passes layers is
 led between their rules. The order within a layer is that of the mean places of the neighbours, found by sweeps.
