@@ -40,7 +40,8 @@ def test_an_error_is_one_sentence_and_exit_code_two(tmp_path):
 def test_a_limit_of_zero_is_refused_before_anything_runs(tmp_path):
     files = [word for name in ("data", "results") for word in (f"--{name}", tmp_path / name)]
     done = kdrbench("batch", "--job", "{}", *files, "--time-limit-s", "0", "--memory-limit-mib", "1")
-    assert (done.returncode, done.stderr) == (2, "kdrbench: the time limit must be a finite number > 0, got 0.0\n")
+    words = "--time-limit-s is 0; it must be a finite number greater than 0: give such a number"
+    assert (done.returncode, done.stderr) == (2, f"kdrbench: {words}\n")
     assert not list(tmp_path.iterdir())
 
 

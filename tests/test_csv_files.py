@@ -42,7 +42,11 @@ def test_random_texts_come_back_from_tables_and_to_reports(tmp_path, attack_rng)
     texts = ["".join(attack_rng.choice(ALPHABET, attack_rng.integers(0, 8))) for _ in range(300)]
     texts += ["NA", "nan", "None", "null", "=1", "gone\r"]
     path = tmp_path / "table.csv"
-    path.write_text(csv_text(["message", "number"], [[text, -1.5] for text in texts]), encoding="utf-8", newline="")
+    path.write_text(
+        csv_text(["status", "message", "number"], [["converged", text, -1.5] for text in texts]),
+        encoding="utf-8",
+        newline="",
+    )
     assert [row["message"] for row in read_csv(path)] == texts
     assert parse_csv(csv_text(["message"], [[text] for text in texts]))[1] == [{"message": text} for text in texts]
     runs = read_runs(path)

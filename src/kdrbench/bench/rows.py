@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from kdrbench.bench.isolation.guardian import Exit, ProcessExit
 from kdrbench.bench.isolation.keeper import Keeper
 from kdrbench.bench.provenance import Provenance
 from kdrbench.bench.record import Record, RecordError, own_column_types
-from kdrbench.bench.run import RunResult, load_average
+from kdrbench.bench.run import RunResult
 from kdrbench.bench.stage import RunContext, Stage, cross
 from kdrbench.datasets import Dataset
 from kdrbench.status import Status
@@ -163,3 +164,8 @@ def unclocked(process: ProcessExit, results: Iterable[RunResult], evaluation_s: 
 def now() -> str:
     """Return the time of day to the second, in universal time."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def load_average() -> float:
+    """Return the machine's load over the last minute."""
+    return round(os.getloadavg()[0], 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import statistics
 import sys
@@ -247,8 +246,3 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:  # real-time signals have no names
         return f"signal {number}"
-
-
-def load_average() -> float:
-    """Return the machine's load over the last minute."""
-    return round(os.getloadavg()[0], 2)
