@@ -138,11 +138,7 @@ class Evaluator(ABC):
 
 
 class PairSums(Evaluator):
-    """Oracles from the two operators ``sloped`` and ``turned`` (see the module).
-
-    What has a row for each sample has them in an ``order`` of the evaluator's own, if one is given; features keep
-    theirs, as X is not copied.
-    """
+    """Oracles from the two operators ``sloped`` and ``turned``, with samples in an ``order`` of its own but for X."""
 
     def __init__(self, features: FloatArray, order: NDArray[np.intp] | None = None) -> None:
         super().__init__(features)
@@ -173,8 +169,9 @@ class PairSums(Evaluator):
 
     def _moved(self, direction: FloatArray) -> FloatArray:
         """Return X Z, in the evaluator's order of samples."""
-        moved: FloatArray = self._features @ direction.astype(self._features.dtype, copy=False)
-        return moved if self._order is None else moved[self._order]
+        # As Z'X', whose rows are long: up to twice as quick.
+        moved = (np.ascontiguousarray(direction.T, self._features.dtype) @ self._features.T).T
+        return np.ascontiguousarray(moved if self._order is None else moved[self._order])
 
     def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return V' sloped(V)."""
@@ -182,10 +179,8 @@ class PairSums(Evaluator):
 
     def _back(self, sloped: FloatArray) -> FloatArray:
         """Return 2 X' V, in double precision whatever the features are in."""
-        given = sloped
-        if self._order is not None:
-            given = np.empty_like(sloped)
-            given[self._order] = sloped
+        given = np.empty_like(sloped)
+        given[slice(None) if self._order is None else self._order] = sloped
         result = np.zeros((sloped.shape[1], self.n_features))
         for begin in range(0, len(given), _CHUNK):
             rows = slice(begin, begin + _CHUNK)

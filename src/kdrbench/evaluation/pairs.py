@@ -3,36 +3,32 @@
 A row of blocks begins with the block on the diagonal; those to its right represent their transposes as well. Where
 samples come class after class, rows are cut so that each has samples of one class: Gamma is then the same in all rows
 of a block, and weighs the sums instead of every pair. Classes of few samples share rows, with Gamma for each pair.
-
-Gaussian, multiquadric and polynomial kernels are functions g of a beta + b. The product of matrices that makes beta
-makes that argument as well, and g takes its memory (:func:`derivatives_in_turn`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
-from math import isqrt, perm
-from typing import Any
+from math import isqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.evaluation.arguments import arguments, derivatives_in_turn
 from kdrbench.evaluation.weights import chunks
-from kdrbench.kernels import Gaussian, Multiquadric, Pairing, Polynomial, Term, restricted, terms_of
-from kdrbench.kernels.family import FloatArray, Kernel, value_and_derivative
+from kdrbench.kernels import Pairing, Term, restricted, terms_of
+from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma, TraceObjective
 
 # Blocks of this shape stay in the second-level cache and are large enough for threads not to wait for the interpreter.
 _ROWS, _COLUMNS = 256, 512
 # OpenBLAS multiplies matrices without copying them first up to this number of multiplications.
 _SMALL_PRODUCT = 1_000_000
-_SHORTEST, _LONGEST = 192, 384
+_FEWEST_PAIRS, _MOST_PAIRS = 192 * 192, 384 * 384
+_LINE = 64
 # Rows of fewer samples cost more than the pairs' own weights do.
 _FEWEST_OF_A_CLASS = 64
-# A rounding of the argument by up to this share of what it is at beta = 0 (or of 1) changes no kernel by more.
-_HARMLESS = 2.0**-10
 
 
 def single_precision_features(objective: TraceObjective) -> FloatArray:
@@ -50,93 +46,52 @@ def single_precision_features(objective: TraceObjective) -> FloatArray:
     return single
 
 
-def affine_argument(kernel: Kernel) -> tuple[float, float] | None:
-    """Return (a, b) where the kernel is a function of a beta + b that may take the memory of its argument."""
-    # Subclasses may have another f.
-    if type(kernel) is Gaussian:
-        return -0.5 / float(kernel.sigma) ** 2, 0.0
-    if type(kernel) is Multiquadric:
-        return 1.0, float(kernel.offset) ** 2
-    return (float(kernel.scale), float(kernel.offset)) if type(kernel) is Polynomial else None
+class Block(NamedTuple):
+    """The samples ``rows`` against ``columns``; ``gamma`` has their weights, or one row of them that holds for all.
 
-
-def derivatives_in_turn(
-    kernel: Kernel, argument: FloatArray, orders: tuple[int, ...]
-) -> Iterator[tuple[float, FloatArray]]:
-    """Yield a number and an array for each of ascending ``orders``: their product is that derivative of f(beta).
-
-    ``argument`` is a beta + b for the kernels of :func:`affine_argument`, and beta for others. An array holds until
-    the next one is asked for, and may take the memory of the argument.
+    Arrays share memory with those of the next block. Of the memory to spare only the first array is used here.
     """
-    if type(kernel) is Gaussian:
-        np.exp(argument, out=argument)
-        for order in orders:
-            yield (-0.5 / float(kernel.sigma) ** 2) ** order, argument
-    elif type(kernel) is Multiquadric:
-        root = np.sqrt(argument, out=argument)
-        if 0 in orders:
-            yield -1.0, root
-        inverse = np.reciprocal(root, out=root) if orders != (0,) else root
-        if 1 in orders:
-            yield -0.5, inverse
-        if 2 in orders:
-            yield 0.25, inverse * inverse * inverse
-    elif type(kernel) is Polynomial:
-        for order in orders:
-            power = np.ones_like(argument)
-            # Quicker than numpy's power.
-            for _ in range(kernel.degree - order):
-                power *= argument
-            yield perm(kernel.degree, order) * float(kernel.scale) ** order, power
-    else:
-        functions = (kernel.value, kernel.derivative, kernel.second_derivative)
-        together = orders == (0, 1)
-        arrays = value_and_derivative(kernel, argument) if together else (functions[k](argument) for k in orders)
-        for array in arrays:
-            yield 1.0, array.astype(argument.dtype, copy=False)
-
-
-@dataclass(frozen=True)
-class Block:
-    """The samples ``rows`` against ``columns``; ``gamma`` has their weights, or one row of them that holds for all."""
 
     rows: slice
     columns: slice
     gamma: FloatArray
     argument: FloatArray
+    memory: list[FloatArray]
     term: Term
     zero_diagonal: bool
+    one_class: bool
+    on_diagonal: bool
 
-    @property
-    def on_diagonal(self) -> bool:
-        """Whether rows and columns are the same samples."""
-        return self.rows == self.columns
+    def spare(self, number: int) -> FloatArray:
+        """Return further memory of the argument's shape."""
+        return _shaped(self.memory[number], self.argument.shape)
 
     def derivatives(self, *orders: int) -> Iterator[tuple[float, FloatArray]]:
         """Yield :func:`derivatives_in_turn` with the kernel's weight; zero on a diagonal that does not count. Once."""
         kernel = restricted(self.term.kernel, self.rows, self.columns)
-        for number, array in derivatives_in_turn(kernel, self.argument, orders):
-            if self.zero_diagonal and self.on_diagonal:
-                # The next one may be made of this one.
-                array = array.copy()
-                np.fill_diagonal(array, 0.0)
-            yield self.term.weight * number, array
+        for number, array in derivatives_in_turn(kernel, self.argument, self.spare(0), orders):
+            if not (self.zero_diagonal and self.on_diagonal):
+                yield float(self.term.weight) * number, array
+                continue
+            own = array.diagonal().copy()
+            np.fill_diagonal(array, 0.0)
+            yield float(self.term.weight) * number, array
+            # The next one may be made of this one.
+            np.fill_diagonal(array, own)
 
     def counted(self, values: FloatArray) -> float:
         """Return the sum of Gamma * values over the block and its transpose, in double precision."""
-        if len(self.gamma) == 1:
+        if self.one_class:
             total = float((values @ self.gamma[0]).sum(dtype=np.float64))
         else:
             total = float(np.vdot(self.gamma, values))
         return total if self.on_diagonal else 2.0 * total
 
 
-@dataclass(frozen=True)
-class Row:
-    """The blocks of the samples ``rows``; ``gamma`` weighs them with all from their first, if they are of one class."""
+class Row(NamedTuple):
+    """The blocks of the samples ``rows``."""
 
     rows: slice
-    gamma: FloatArray | None
     blocks: Iterator[Block]
 
 
@@ -159,14 +114,14 @@ class PairBlocks:
 
     def over(self, term: Term, samples: FloatArray, n_columns: int | None = None) -> Sweep:
         """Return the rows of blocks for samples P (n x q), of a shape for products with ``n_columns``, or with many."""
-        height, width = _ROWS, _COLUMNS
-        if n_columns is not None:
-            # Also the product that makes the argument is small.
-            height = isqrt(_SMALL_PRODUCT // max(n_columns, samples.shape[1] + 2)) // 8 * 8
-            height = width = min(max(height, _SHORTEST), _LONGEST)
         if self._side is not None:
-            height = width = self._side
-        return Sweep(self, term, samples, height, width)
+            return Sweep(self, term, samples, self._side, self._side**2)
+        if n_columns is None:
+            return Sweep(self, term, samples, _ROWS, _ROWS * _COLUMNS)
+        # The product that makes the argument is small as well.
+        pairs = min(max(_SMALL_PRODUCT // max(n_columns, samples.shape[1] + 2), _FEWEST_PAIRS), _MOST_PAIRS)
+        # Rows have work of their own.
+        return Sweep(self, term, samples, isqrt(3 * pairs // 2), pairs)
 
     def cut(self, height: int) -> list[tuple[slice, bool]]:
         """Return the samples of each row of blocks, and whether they are of one class."""
@@ -177,49 +132,113 @@ class PairBlocks:
             rows += [(slice(first, last), of_one_class) for first, last in pairwise(bounds)]
         return rows
 
-    def gamma(self, rows: slice, columns: slice) -> FloatArray:
+    def gamma(self, rows: slice, columns: slice, out: FloatArray | None = None) -> FloatArray:
         """Return Gamma's entries for some pairs, its diagonal kept."""
-        return np.asarray(self.cast(self._factor[rows] * self._weights) @ self._factor[columns].T)
+        entries: FloatArray = np.matmul(self.cast(self._factor[rows] * self._weights), self._factor[columns].T, out=out)
+        return entries
 
 
 class Sweep:
     """All pairs of samples for one kernel, in rows of blocks."""
 
-    def __init__(self, pairs: PairBlocks, term: Term, samples: FloatArray, height: int, width: int) -> None:
-        self._pairs, self._height, self._width = pairs, height, width
+    def __init__(self, pairs: PairBlocks, term: Term, samples: FloatArray, height: int, block: int) -> None:
+        self._pairs, self._block = pairs, block
         everybody = slice(None) if pairs.order is None else pairs.order
         self._term = Term(term.weight, restricted(term.kernel, everybody, everybody))
         self._rows, self._n_samples = pairs.cut(height), len(samples)
-        self._left, self._right, self._bound = _arguments(term.kernel, samples, pairs.dtype)
+        self._left, self._right, self._bound = arguments(term.kernel, samples, pairs.dtype)
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self._rows)
 
-    def row(self, number: int) -> Row:
-        """Return a row of blocks, to be taken in turn: they share memory."""
+    def memory(self) -> list[FloatArray]:
+        """Return what one thread needs for a row of blocks."""
+        heights = [rows.stop - rows.start for rows, _ in self._rows]
+        size = max(height * max(height, self._widest(height)) for height in heights)
+        return [_aligned(size, self._pairs.dtype) for _ in range(4)]
+
+    def row(self, number: int, memory: list[FloatArray]) -> Row:
+        """Return a row of blocks, to be taken in turn: they share the memory."""
         rows, of_one_class = self._rows[number]
         gamma = None
         if of_one_class:
             gamma = self._pairs.gamma(slice(rows.start, rows.start + 1), slice(rows.start, None))
-        return Row(rows, None if gamma is None else gamma[0], self._blocks(rows, gamma))
+        return Row(rows, self._blocks(rows, gamma, memory))
 
-    def _blocks(self, rows: slice, gamma: FloatArray | None) -> Iterator[Block]:
-        height, left = rows.stop - rows.start, self._left[rows]
-        memory = np.empty(height * max(height, self._width), dtype=self._pairs.dtype)
-        starts = range(rows.stop, self._n_samples, self._width)
-        for columns in [rows, *(slice(start, min(start + self._width, self._n_samples)) for start in starts)]:
+    def _widest(self, height: int) -> int:
+        return max(self._block // height // 8 * 8, 1)
+
+    def _blocks(self, rows: slice, gamma: FloatArray | None, memory: list[FloatArray]) -> Iterator[Block]:
+        pairs, height, left = self._pairs, rows.stop - rows.start, self._left[rows]
+        widest = self._widest(height)
+        starts = range(rows.stop, self._n_samples, widest)
+        for columns in [rows, *(slice(start, min(start + widest, self._n_samples)) for start in starts)]:
             width = columns.stop - columns.start
-            argument = memory[: height * width].reshape(height, width)
+            argument = _shaped(memory[2], (height, width))
             np.matmul(left, self._right[:, columns], out=argument)
             if self._bound is not None:
                 limit, value = self._bound
                 limit(argument, value, out=argument)
             if gamma is None:
-                weights = self._pairs.gamma(rows, columns)
+                weights = pairs.gamma(rows, columns, _shaped(memory[3], argument.shape))
             else:
                 weights = gamma[:, columns.start - rows.start : columns.stop - rows.start]
-            yield Block(rows, columns, weights, argument, self._term, self._pairs.zero_diagonal)
+            about = (self._term, pairs.zero_diagonal, gamma is not None, columns is rows)
+            yield Block(rows, columns, weights, argument, memory, *about)
+
+
+def _shaped(memory: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    return memory[: shape[0] * shape[1]].reshape(shape)
+
+
+def _aligned(size: int, dtype: Any) -> FloatArray:
+    """Return memory that begins where a line of the cache does: products read it in two thirds of the time."""
+    memory = np.empty(size * np.dtype(dtype).itemsize + _LINE, dtype=np.uint8)
+    begin = -memory.ctypes.data % _LINE
+    aligned: FloatArray = memory[begin : begin + size * np.dtype(dtype).itemsize].view(dtype)
+    return aligned
+
+
+class RowProducts:
+    """Products with one row of blocks of Gamma * f and, to the right of the diagonal, with their transposes.
+
+    Where one row of Gamma serves all samples of the row, it weighs the columns, not the blocks.
+    """
+
+    def __init__(self, rows: slice, columns: FloatArray) -> None:
+        self._rows, self._columns = rows, columns
+        self._mine = np.ascontiguousarray(columns[rows].T)
+        self._own: FloatArray = np.zeros(columns[rows].shape)
+
+    def add(self, block: Block, factor: float, array: FloatArray, products: FloatArray) -> None:
+        """Add a block of f, given as a number and an array; its transpose to all ``products``, (columns) x n."""
+        others = self._columns[block.columns]
+        if block.one_class:
+            weights, scale = array, factor * block.gamma[0]
+            # Quicker than a product of arrays of unlike shapes, whose rows are short.
+            others = others * scale.repeat(others.shape[1]).reshape(others.shape)
+        else:
+            weights, scale = np.multiply(array, block.gamma, out=block.spare(1)), np.full(1, factor, array.dtype)
+            others = others * scale
+        self._own += weights @ others
+        if not block.on_diagonal:
+            across = self._mine @ weights
+            across *= scale
+            products[:, block.columns] += across
+
+    def add_to(self, products: FloatArray) -> None:
+        """Add what the row's own samples have."""
+        products[:, self._rows] += self._own.T
+
+
+def with_ones(columns: FloatArray) -> FloatArray:
+    """Return the columns, one of ones for the degrees, and zeros: multiples of four columns are quicker."""
+    n_samples, n_columns = columns.shape
+    padded: FloatArray = np.zeros((n_samples, -(-(n_columns + 1) // 4) * 4), dtype=columns.dtype)
+    padded[:, :n_columns] = columns
+    padded[:, n_columns] = 1.0
+    return padded
 
 
 def _runs(codes: NDArray[np.int64] | None, n_samples: int) -> list[tuple[int, int, bool]]:
@@ -235,28 +254,3 @@ def _runs(codes: NDArray[np.int64] | None, n_samples: int) -> list[tuple[int, in
             begin = runs.pop()[0]
         runs.append((begin, end, large))
     return runs
-
-
-def _arguments(
-    kernel: Kernel, samples: FloatArray, dtype: Any
-) -> tuple[FloatArray, FloatArray, tuple[np.ufunc, float] | None]:
-    """Return L and R with LR = a beta + b, and the bound that rounding might otherwise pass."""
-    affine = affine_argument(kernel)
-    scale, offset = affine or (1.0, 0.0)
-    bound = None
-    if kernel.pairing is Pairing.DOT:
-        left, right = scale * samples, samples
-        if offset:
-            ones = np.ones((len(samples), 1))
-            left, right = np.hstack([left, ones]), np.hstack([right, offset * ones])
-    else:
-        # |p|^2 + |r|^2 - 2 p'r as one product; of centred samples, since it cancels.
-        centred = samples - samples.mean(axis=0)
-        squares = scale * np.einsum("ij,ij->i", centred, centred)[:, None]
-        ones = np.ones_like(squares)
-        left, right = np.hstack([-2.0 * scale * centred, squares + offset, ones]), np.hstack([centred, ones, squares])
-        rounding = 4.0 * (samples.shape[1] + 2) * float(np.finfo(dtype).eps) * float(np.abs(squares).max())
-        # Rounding may leave distances of coinciding samples a little below zero.
-        if affine is None or not rounding <= _HARMLESS * (offset or 1.0):
-            bound = (np.maximum if scale > 0 else np.minimum, offset)
-    return np.ascontiguousarray(left, dtype), np.ascontiguousarray(right.T, dtype), bound

@@ -18,8 +18,9 @@ from typing import Self
 
 import numpy as np
 
+from kdrbench.evaluation.arguments import value_per_slope
 from kdrbench.evaluation.base import PairSums, curvature_form
-from kdrbench.evaluation.pairs import Block, PairBlocks, Row, single_precision_features
+from kdrbench.evaluation.pairs import PairBlocks, RowProducts, single_precision_features, with_ones
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import initial_surrogate, weighted_gram
 from kdrbench.kernels import Combination, Pairing, RelativeGaussian, Term, terms_of
@@ -59,8 +60,9 @@ class PanelProblem(PairSums):
         samples = self._samples(projection)
         value, through = 0.0, np.zeros(samples.shape)
         for term in self._terms:
-            sums = self._summed(term, samples, {0: None, 1: samples})
-            value += sums.value
+            ratio = value_per_slope(term.kernel)
+            sums = self._summed(term, samples, {1: samples} if ratio else {0: None, 1: samples})
+            value += ratio * float(sums.products[1][samples.shape[1]].sum()) if ratio else sums.value
             through += _combined(term.kernel.pairing, sums.products[1], samples)
         return value, self._back(through)
 
@@ -119,31 +121,32 @@ class PanelProblem(PairSums):
         targets: dict[int, FloatArray | None],
         changes: tuple[FloatArray, FloatArray] | None = None,
     ) -> _Sums:
-        """Return what the kernel's derivatives of these orders add up to: with columns V, (Gamma * f) (V, 1)', transposed.
+        """Return ((Gamma * f) (V, 1))' for derivatives f of these orders with columns V, the sum of Gamma * f without.
 
-        Without columns it is the sum of Gamma * f. ``changes`` are L and R whose product f'' is to be multiplied with.
+        ``changes`` are L and R with whose product f'' is multiplied.
         """
         cast, orders = self._by_class.cast, tuple(targets)
-        columns = {order: cast(_with_ones(given)) for order, given in targets.items() if given is not None}
+        columns = {order: cast(with_ones(given)) for order, given in targets.items() if given is not None}
         left, right = (cast(part) for part in changes) if changes is not None else (None, None)
         sweep = self._by_class.over(term, samples, max((part.shape[1] for part in columns.values()), default=1))
 
         def visit(total: _Sums, number: int) -> None:
-            row = sweep.row(number)
-            products = {order: _RowProducts(row, held) for order, held in columns.items()}
+            row = sweep.row(number, total.memory)
+            products = {order: RowProducts(row.rows, held) for order, held in columns.items()}
             for block in row.blocks:
                 for order, (factor, array) in zip(orders, block.derivatives(*orders), strict=True):
                     if order not in products:
                         total.value += factor * block.counted(array)
                         continue
                     if order == 2 and left is not None and right is not None:
-                        array = array * (left[block.rows] @ right[:, block.columns])
-                    products[order].add(block, factor, array)
+                        change = np.matmul(left[block.rows], right[:, block.columns], out=block.spare(1))
+                        array = np.multiply(change, array, out=change)
+                    products[order].add(block, factor, array, total.products[order])
             for order, found in products.items():
                 found.add_to(total.products[order])
 
         shapes = {order: held.T.shape for order, held in columns.items()}
-        parts = run_pass(range(len(sweep)), self._threads, lambda: _Sums(shapes), visit, self.report)
+        parts = run_pass(range(len(sweep)), self._threads, lambda: _Sums(sweep.memory(), shapes), visit, self.report)
         for part in parts[1:]:
             parts[0] += part
         return parts[0]
@@ -154,16 +157,24 @@ class PanelProblem(PairSums):
         ones, sweep = np.ones((len(held), 1), dtype=held.dtype), pairs.over(term, samples)
 
         def visit(total: _Sums, number: int) -> None:
-            row = sweep.row(number)
-            degrees, through = _RowProducts(row, ones), np.zeros((row.rows.stop - row.rows.start, size), held.dtype)
+            row = sweep.row(number, total.memory)
+            degrees = RowProducts(row.rows, ones)
+            through: FloatArray = np.zeros((row.rows.stop - row.rows.start, size), held.dtype)
             for block in row.blocks:
-                ((factor, array),) = block.derivatives(1)
-                degrees.add(block, factor, array)
-                through += (array * (0.5 * factor if block.on_diagonal else factor) * block.gamma) @ held[block.columns]
+                factor, array = next(block.derivatives(1))
+                degrees.add(block, factor, array, total.products[1])
+                weights = np.multiply(array, block.gamma, out=array)
+                through += (0.5 * factor if block.on_diagonal else factor) * (weights @ held[block.columns])
             degrees.add_to(total.products[1])
             total.form += held[row.rows].T @ through
 
-        parts = run_pass(range(len(sweep)), self._threads, lambda: _Sums({1: (1, len(held))}, size), visit, self.report)
+        parts = run_pass(
+            range(len(sweep)),
+            self._threads,
+            lambda: _Sums(sweep.memory(), {1: (1, len(held))}, size),
+            visit,
+            self.report,
+        )
         for part in parts[1:]:
             parts[0] += part
         form: FloatArray = parts[0].form + parts[0].form.T
@@ -173,10 +184,10 @@ class PanelProblem(PairSums):
 
 
 class _Sums:
-    """What one thread adds up: a value, (Gamma * f) (V, 1) transposed for orders of derivatives, and a quadratic form."""
+    """What one thread adds up: a value, ((Gamma * f) (V, 1))' by the order of the derivative f, a quadratic form."""
 
-    def __init__(self, shapes: dict[int, tuple[int, ...]], form_size: int = 0) -> None:
-        self.value = 0.0
+    def __init__(self, memory: list[FloatArray], shapes: dict[int, tuple[int, ...]], form_size: int = 0) -> None:
+        self.memory, self.value = memory, 0.0
         self.products: dict[int, FloatArray] = {order: np.zeros(shape) for order, shape in shapes.items()}
         self.form: FloatArray = np.zeros((form_size, form_size))
 
@@ -187,44 +198,6 @@ class _Sums:
         for order, products in other.products.items():
             self.products[order] += products
         return self
-
-
-class _RowProducts:
-    """Products with one row of blocks of Gamma * f and, to the right of the diagonal, with their transposes.
-
-    Where one row of Gamma serves all samples of the row, it weighs the columns, not the blocks.
-    """
-
-    def __init__(self, row: Row, columns: FloatArray) -> None:
-        self._rows, self._gamma = row.rows, row.gamma
-        ahead = columns[row.rows.start :]
-        self._ahead = ahead if row.gamma is None else ahead * row.gamma[:, None]
-        self._mine = np.ascontiguousarray(columns[row.rows].T)
-        self._own: FloatArray = np.zeros(columns[row.rows].shape)
-        self._across: FloatArray = np.zeros(ahead.T.shape, dtype=columns.dtype)
-        self._factor = 1.0
-
-    def add(self, block: Block, factor: float, array: FloatArray) -> None:
-        """Add a block of f, given as a number, the same for all blocks, and an array."""
-        here = slice(block.columns.start - self._rows.start, block.columns.stop - self._rows.start)
-        weights = array * block.gamma if self._gamma is None else array
-        self._own += weights @ self._ahead[here]
-        if not block.on_diagonal:
-            np.matmul(self._mine, weights, out=self._across[:, here])
-        self._factor = factor
-
-    def add_to(self, products: FloatArray) -> None:
-        """Add the row to all products, (columns) x n."""
-        products[:, self._rows] += self._factor * self._own.T
-        if self._gamma is not None:
-            self._across *= self._gamma
-        self._across *= self._factor
-        products[:, self._rows.start :] += self._across
-
-
-def _with_ones(columns: FloatArray) -> FloatArray:
-    """Return the columns and one of ones, for the degrees."""
-    return np.hstack([columns, np.ones((len(columns), 1), dtype=columns.dtype)])
 
 
 def _changes(pairing: Pairing, samples: FloatArray, moved: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -240,6 +213,8 @@ def _changes(pairing: Pairing, samples: FloatArray, moved: FloatArray) -> tuple[
 
 def _combined(pairing: Pairing, products: FloatArray, columns: FloatArray) -> FloatArray:
     """Return G V, or 2 (diag(G 1) - G) V for the difference pairing."""
+    n_columns = columns.shape[1]
+    through: FloatArray = products[:n_columns].T
     if pairing is Pairing.DOT:
-        return products[:-1].T
-    return 2.0 * (products[-1][:, None] * columns - products[:-1].T)
+        return through
+    return 2.0 * (products[n_columns][:, None] * columns - through)

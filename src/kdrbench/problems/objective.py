@@ -45,7 +45,7 @@ class FactoredGamma:
     def class_order(self) -> NDArray[np.intp] | None:
         """The samples' numbers, class after class and the largest class first; ``None`` where they are so already.
 
-        ``None`` as well without ``codes``. Large classes come first so that evaluators may take the small ones together.
+        ``None`` as well without ``codes``. With large classes first, evaluators may take the small ones together.
         """
         if self.codes is None:
             return None
