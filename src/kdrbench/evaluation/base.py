@@ -170,21 +170,20 @@ class PairSums(Evaluator):
     def _moved(self, direction: FloatArray) -> FloatArray:
         """Return X Z, in the evaluator's order of samples."""
         # As Z'X', whose rows are long: up to twice as quick.
-        moved = (np.ascontiguousarray(direction.T, self._features.dtype) @ self._features.T).T
-        return np.ascontiguousarray(moved if self._order is None else moved[self._order])
+        moved = np.ascontiguousarray((direction.T.astype(self._features.dtype) @ self._features.T).T)
+        return moved if self._order is None else moved[self._order]
 
     def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return V' sloped(V)."""
         return columns.T @ self._sloped(projection, columns)
 
     def _back(self, sloped: FloatArray) -> FloatArray:
-        """Return 2 X' V, in double precision whatever the features are in."""
-        given = np.empty_like(sloped)
+        """Return 2 X' V, by way of V'X, in double precision whatever the features are in."""
+        given = np.empty(sloped.shape)
         given[slice(None) if self._order is None else self._order] = sloped
         result = np.zeros((sloped.shape[1], self.n_features))
         for begin in range(0, len(given), _CHUNK):
             rows = slice(begin, begin + _CHUNK)
-            # V'X, whose rows are long, is twice as quick as X'V.
             result += np.ascontiguousarray(given[rows].T, self._features.dtype) @ self._features[rows]
         return np.ascontiguousarray(2.0 * result.T)
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from kdrbench.evaluation.arguments import arguments, derivatives_in_turn
 from kdrbench.evaluation.weights import chunks
-from kdrbench.kernels import Pairing, Term, restricted, terms_of
-from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels import Pairing, restricted, terms_of
+from kdrbench.kernels.family import FloatArray, Kernel
 from kdrbench.problems import FactoredGamma, TraceObjective
 
 # Blocks of this shape stay in the second-level cache and are large enough for threads not to wait for the interpreter.
@@ -57,7 +57,7 @@ class Block(NamedTuple):
     gamma: FloatArray
     argument: FloatArray
     memory: list[FloatArray]
-    term: Term
+    kernel: Kernel
     zero_diagonal: bool
     one_class: bool
     on_diagonal: bool
@@ -66,18 +66,11 @@ class Block(NamedTuple):
         """Return further memory of the argument's shape."""
         return _shaped(self.memory[number], self.argument.shape)
 
-    def derivatives(self, *orders: int) -> Iterator[tuple[float, FloatArray]]:
-        """Yield :func:`derivatives_in_turn` with the kernel's weight; zero on a diagonal that does not count. Once."""
-        kernel = restricted(self.term.kernel, self.rows, self.columns)
-        for number, array in derivatives_in_turn(kernel, self.argument, self.spare(0), orders):
-            if not (self.zero_diagonal and self.on_diagonal):
-                yield float(self.term.weight) * number, array
-                continue
-            own = array.diagonal().copy()
-            np.fill_diagonal(array, 0.0)
-            yield float(self.term.weight) * number, array
-            # The next one may be made of this one.
-            np.fill_diagonal(array, own)
+    def derivatives(self, orders: tuple[int, ...]) -> Iterator[tuple[float, FloatArray]]:
+        """Return what yields :func:`derivatives_in_turn`, zero on a diagonal that does not count. Once."""
+        kernel = restricted(self.kernel, self.rows, self.columns)
+        found = derivatives_in_turn(kernel, self.argument, self.spare(0), orders)
+        return _hollow(found) if self.on_diagonal and self.zero_diagonal else found
 
     def counted(self, values: FloatArray) -> float:
         """Return the sum of Gamma * values over the block and its transpose, in double precision."""
@@ -88,11 +81,13 @@ class Block(NamedTuple):
         return total if self.on_diagonal else 2.0 * total
 
 
-class Row(NamedTuple):
-    """The blocks of the samples ``rows``."""
-
-    rows: slice
-    blocks: Iterator[Block]
+def _hollow(arrays: Iterator[tuple[float, FloatArray]]) -> Iterator[tuple[float, FloatArray]]:
+    for number, array in arrays:
+        own = array.diagonal().copy()
+        np.fill_diagonal(array, 0.0)
+        yield number, array
+        # The next one may be made of this one.
+        np.fill_diagonal(array, own)
 
 
 class PairBlocks:
@@ -112,16 +107,16 @@ class PairBlocks:
         cast: FloatArray = np.ascontiguousarray(array, dtype=self.dtype)
         return cast
 
-    def over(self, term: Term, samples: FloatArray, n_columns: int | None = None) -> Sweep:
+    def over(self, kernel: Kernel, samples: FloatArray, n_columns: int | None = None) -> Sweep:
         """Return the rows of blocks for samples P (n x q), of a shape for products with ``n_columns``, or with many."""
         if self._side is not None:
-            return Sweep(self, term, samples, self._side, self._side**2)
+            return Sweep(self, kernel, samples, self._side, self._side**2)
         if n_columns is None:
-            return Sweep(self, term, samples, _ROWS, _ROWS * _COLUMNS)
+            return Sweep(self, kernel, samples, _ROWS, _ROWS * _COLUMNS)
         # The product that makes the argument is small as well.
         pairs = min(max(_SMALL_PRODUCT // max(n_columns, samples.shape[1] + 2), _FEWEST_PAIRS), _MOST_PAIRS)
         # Rows have work of their own.
-        return Sweep(self, term, samples, isqrt(3 * pairs // 2), pairs)
+        return Sweep(self, kernel, samples, isqrt(3 * pairs // 2), pairs)
 
     def cut(self, height: int) -> list[tuple[slice, bool]]:
         """Return the samples of each row of blocks, and whether they are of one class."""
@@ -141,12 +136,12 @@ class PairBlocks:
 class Sweep:
     """All pairs of samples for one kernel, in rows of blocks."""
 
-    def __init__(self, pairs: PairBlocks, term: Term, samples: FloatArray, height: int, block: int) -> None:
+    def __init__(self, pairs: PairBlocks, kernel: Kernel, samples: FloatArray, height: int, block: int) -> None:
         self._pairs, self._block = pairs, block
         everybody = slice(None) if pairs.order is None else pairs.order
-        self._term = Term(term.weight, restricted(term.kernel, everybody, everybody))
+        self._kernel = restricted(kernel, everybody, everybody)
         self._rows, self._n_samples = pairs.cut(height), len(samples)
-        self._left, self._right, self._bound = arguments(term.kernel, samples, pairs.dtype)
+        self._left, self._right, self._bound = arguments(kernel, samples, pairs.dtype)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -158,13 +153,13 @@ class Sweep:
         size = max(height * max(height, self._widest(height)) for height in heights)
         return [_aligned(size, self._pairs.dtype) for _ in range(4)]
 
-    def row(self, number: int, memory: list[FloatArray]) -> Row:
-        """Return a row of blocks, to be taken in turn: they share the memory."""
+    def row(self, number: int, memory: list[FloatArray]) -> tuple[slice, Iterator[Block]]:
+        """Return the samples of a row and its blocks, to be taken in turn: they share the memory."""
         rows, of_one_class = self._rows[number]
         gamma = None
         if of_one_class:
             gamma = self._pairs.gamma(slice(rows.start, rows.start + 1), slice(rows.start, None))
-        return Row(rows, self._blocks(rows, gamma, memory))
+        return rows, self._blocks(rows, gamma, memory)
 
     def _widest(self, height: int) -> int:
         return max(self._block // height // 8 * 8, 1)
@@ -174,8 +169,7 @@ class Sweep:
         widest = self._widest(height)
         starts = range(rows.stop, self._n_samples, widest)
         for columns in [rows, *(slice(start, min(start + widest, self._n_samples)) for start in starts)]:
-            width = columns.stop - columns.start
-            argument = _shaped(memory[2], (height, width))
+            argument = _shaped(memory[2], (height, columns.stop - columns.start))
             np.matmul(left, self._right[:, columns], out=argument)
             if self._bound is not None:
                 limit, value = self._bound
@@ -184,7 +178,7 @@ class Sweep:
                 weights = pairs.gamma(rows, columns, _shaped(memory[3], argument.shape))
             else:
                 weights = gamma[:, columns.start - rows.start : columns.stop - rows.start]
-            about = (self._term, pairs.zero_diagonal, gamma is not None, columns is rows)
+            about = (self._kernel, pairs.zero_diagonal, gamma is not None, columns is rows)
             yield Block(rows, columns, weights, argument, memory, *about)
 
 

@@ -14,7 +14,6 @@ is left.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
 
@@ -128,13 +127,13 @@ class PanelProblem(PairSums):
         cast, orders = self._by_class.cast, tuple(targets)
         columns = {order: cast(with_ones(given)) for order, given in targets.items() if given is not None}
         left, right = (cast(part) for part in changes) if changes is not None else (None, None)
-        sweep = self._by_class.over(term, samples, max((part.shape[1] for part in columns.values()), default=1))
+        sweep = self._by_class.over(term.kernel, samples, max((part.shape[1] for part in columns.values()), default=1))
 
         def visit(total: _Sums, number: int) -> None:
-            row = sweep.row(number, total.memory)
-            products = {order: RowProducts(row.rows, held) for order, held in columns.items()}
-            for block in row.blocks:
-                for order, (factor, array) in zip(orders, block.derivatives(*orders), strict=True):
+            rows, blocks = sweep.row(number, total.memory)
+            products = {order: RowProducts(rows, held) for order, held in columns.items()}
+            for block in blocks:
+                for order, (factor, array) in zip(orders, block.derivatives(orders), strict=True):
                     if order not in products:
                         total.value += factor * block.counted(array)
                         continue
@@ -147,26 +146,24 @@ class PanelProblem(PairSums):
 
         shapes = {order: held.T.shape for order, held in columns.items()}
         parts = run_pass(range(len(sweep)), self._threads, lambda: _Sums(sweep.memory(), shapes), visit, self.report)
-        for part in parts[1:]:
-            parts[0] += part
-        return parts[0]
+        return _all_of(parts, term.weight)
 
     def _form(self, pairs: PairBlocks, term: Term, samples: FloatArray, columns: FloatArray) -> FloatArray:
         """Return V' G V (dot) or 2 V' (diag(G 1) - G) V (difference), G = Gamma * f'(beta)."""
         held, size = pairs.cast(columns), columns.shape[1]
-        ones, sweep = np.ones((len(held), 1), dtype=held.dtype), pairs.over(term, samples)
+        ones, sweep = np.ones((len(held), 1), dtype=held.dtype), pairs.over(term.kernel, samples)
 
         def visit(total: _Sums, number: int) -> None:
-            row = sweep.row(number, total.memory)
-            degrees = RowProducts(row.rows, ones)
-            through: FloatArray = np.zeros((row.rows.stop - row.rows.start, size), held.dtype)
-            for block in row.blocks:
-                factor, array = next(block.derivatives(1))
+            rows, blocks = sweep.row(number, total.memory)
+            degrees = RowProducts(rows, ones)
+            through: FloatArray = np.zeros((rows.stop - rows.start, size), held.dtype)
+            for block in blocks:
+                factor, array = next(block.derivatives((1,)))
                 degrees.add(block, factor, array, total.products[1])
                 weights = np.multiply(array, block.gamma, out=array)
                 through += (0.5 * factor if block.on_diagonal else factor) * (weights @ held[block.columns])
             degrees.add_to(total.products[1])
-            total.form += held[row.rows].T @ through
+            total.form += held[rows].T @ through
 
         parts = run_pass(
             range(len(sweep)),
@@ -175,12 +172,11 @@ class PanelProblem(PairSums):
             visit,
             self.report,
         )
-        for part in parts[1:]:
-            parts[0] += part
-        form: FloatArray = parts[0].form + parts[0].form.T
+        total = _all_of(parts, term.weight)
+        form: FloatArray = total.form + total.form.T
         if term.kernel.pairing is Pairing.DOT:
             return form
-        return 2.0 * (weighted_gram(held, parts[0].products[1][0], self._threads) - form)
+        return 2.0 * (weighted_gram(held, total.products[1][0], self._threads) - form)
 
 
 class _Sums:
@@ -191,13 +187,20 @@ class _Sums:
         self.products: dict[int, FloatArray] = {order: np.zeros(shape) for order, shape in shapes.items()}
         self.form: FloatArray = np.zeros((form_size, form_size))
 
-    def __iadd__(self, other: _Sums) -> Self:
-        """Add what another thread has added up."""
-        self.value += other.value
-        self.form += other.form
-        for order, products in other.products.items():
-            self.products[order] += products
-        return self
+
+def _all_of(parts: list[_Sums], weight: float) -> _Sums:
+    """Return what all threads have added up, times the weight of the kernel."""
+    total = parts[0]
+    for part in parts[1:]:
+        total.value += part.value
+        total.form += part.form
+        for order, products in part.products.items():
+            total.products[order] += products
+    total.value *= weight
+    total.form *= weight
+    for products in total.products.values():
+        products *= weight
+    return total
 
 
 def _changes(pairing: Pairing, samples: FloatArray, moved: FloatArray) -> tuple[FloatArray, FloatArray]:
