@@ -18,6 +18,7 @@ from kdrbench.evaluation import (
     plan,
 )
 from kdrbench.evaluation.bounded_factor import pivoted_cholesky
+from kdrbench.evaluation.cost_model import largest_rank
 from kdrbench.evaluation.factored import monomial_features, n_monomials
 from kdrbench.evaluation.weights import GammaSums
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, RelativeGaussian, Squared, Term
@@ -237,6 +238,23 @@ def test_low_rank_factors_are_as_near_as_asked(tolerance, rounding, gamma):
     features, labels = random_samples(n_samples=N)
     objective = TraceObjective(features, Gaussian(sigma=2.0), gammas(labels)[gamma])
     assert_equal_oracles(LowRankProblem(objective, tolerance), DenseProblem(objective), 2, rounding)
+
+
+def test_with_many_components_products_with_the_hessian_go_through_pairs():
+    features, labels = random_samples(n_samples=300, n_features=14)
+    objective = TraceObjective(features, Gaussian(sigma=4.0), supervised_gamma(labels))
+    low_rank, dense = LowRankProblem(objective, 9e-6), DenseProblem(objective)
+    errors = {}
+    for q in (1, 12):
+        projection, direction = (random_projection(seed=seed, n_features=14, n_components=q) for seed in (1, 2))
+        expected = dense.hessian_vector(projection, direction)
+        errors[q] = np.abs(low_rank.hessian_vector(projection, direction) - expected).max() / np.abs(expected).max()
+    # Rounding only: the factor's error is of the order of the tolerance.
+    assert errors[12] <= 1e-12 < errors[1] <= 1e-3
+
+
+def test_a_factor_is_not_made_where_all_pairs_take_less_time():
+    assert [largest_rank(n_samples) for n_samples in (1000, 4000, 10**4, 10**6)] == [200, 200, 400, 4000]
 
 
 def test_a_solution_by_low_rank_factors_is_confirmed_by_an_exact_gradient():
