@@ -5,6 +5,11 @@ one gradient at a new W each, and a whole solve by ISM with the papers' rule. Th
 with n. Memory is the peak beyond the data. "share" is that of the machine's rate of products which the work of a dense
 surrogate, 2 n^2 (d + q) multiplications and additions, would stand for: above one where the work is not done at all.
 
+Last, how near passes over all pairs (F and gradient by panels) are to their floor: the time that the three products of
+matrices would take at the rate of a large one, and the exponential of each pair (for the multiquadric its square root
+and reciprocal, for the polynomial two products). Floors and passes are measured in turn, in CPU time, and the best of
+each counts.
+
     OMP_NUM_THREADS=1 python benchmarks/evaluators.py
 """
 
@@ -24,6 +29,7 @@ from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 
 N_SAMPLES, N_FEATURES, N_COMPONENTS, N_CLASSES = 4000, 200, 9, 10
 REPEATS = 3
+CALLS = 50
 GROWTH: dict[str, tuple[Kernel, int, tuple[int, ...], float]] = {
     "polynomial": (Polynomial(degree=3, scale=0.2), 5, (500, 5_000, 50_000, 500_000, 1_000_000), 0.0),
     "Gaussian, panels": (Gaussian(sigma=10.0), 5, (500, 4_000, 16_000, 60_000), 0.0),
@@ -148,6 +154,57 @@ def grow() -> None:
             print(f"| {name} | {n_samples} | {a_surrogate:.3f} | {a_gradient:.3f} | {memory:.0f} | {exponent:.2f} |")
 
 
+def best_in_turn(actions: dict[str, Callable[[], object]], rounds: int = 10) -> dict[str, float]:
+    """Return the least CPU time of each action, all of them having their turn in each round."""
+    best = dict.fromkeys(actions, np.inf)
+    for _ in range(rounds):
+        for name, action in actions.items():
+            began = time.process_time()
+            action()
+            best[name] = min(best[name], time.process_time() - began)
+    return best
+
+
+def elementwise(samples: FloatArray) -> dict[str, Callable[[], object]]:
+    """Return for each kernel what it does to one block of arguments, again and again in the same memory."""
+    out, positive = np.empty_like(samples), np.abs(samples) + 1
+    return {
+        "Gaussian": lambda: np.exp(samples, out=out),
+        "multiquadric": lambda: np.reciprocal(np.sqrt(positive, out=out), out=out),
+        "polynomial": lambda: np.multiply(np.multiply(samples, samples, out=out), samples, out=out),
+    }
+
+
+def shares(n_samples: int = 6000, n_features: int = 100, n_components: int = 10) -> None:
+    """Print the share of its floor that each pass over pairs reaches."""
+    print("\n| kernel | precision | ns a pair | floor, ns | share | share of products and exponentials |")
+    print("|---|---|---|---|---|---|")
+    kernels = {"Gaussian": Gaussian(20.0), "multiquadric": Multiquadric(1.0), "polynomial": Polynomial(3, 1.0, 0.1)}
+    rng = np.random.default_rng(0)
+    for precision, tolerance in (("float64", 0.0), ("float32", 1e-5)):
+        matrix, block = (rng.random(shape).astype(precision) for shape in ((1000, 1000), (256, 256)))
+        actions: dict[str, Callable[[], object]] = {"product": lambda matrix=matrix: matrix @ matrix}
+        # Often, as in a pass: the first time the block is not in the cache.
+        for name, action in elementwise(-block).items():
+            actions[f"of {name}"] = lambda action=action: [action() for _ in range(CALLS)]
+        for name, kernel in kernels.items():
+            problem = build_problem(objective_of(n_samples, n_features, kernel), Evaluation("panels", tolerance))
+            point = make_start("random", problem, n_components, rng)
+            actions[name] = lambda problem=problem, point=point: problem.value_and_gradient(point)
+        best = best_in_turn(actions)
+        multiplications = n_components + 2 * (n_components + 1)
+        products = multiplications * best["product"] / matrix.shape[0] ** 3
+        pairs = n_samples * (n_samples + 1) / 2
+        for name in kernels:
+            floor, spent = products + best[f"of {name}"] / CALLS / block.size, best[name] / pairs
+            exponentials = products + best["of Gaussian"] / CALLS / block.size
+            print(
+                f"| {name} | {precision} | {spent * 1e9:.2f} | {floor * 1e9:.2f} | {floor / spent:.2f} | "
+                f"{exponentials / spent:.2f} |"
+            )
+
+
 if __name__ == "__main__":
     compare()
     grow()
+    shares()

@@ -7,7 +7,7 @@ from kdrbench.evaluation import Evaluation, LowRankProblem, PanelProblem, dispat
 from kdrbench.evaluation.cost_model import Plan
 from kdrbench.evaluation.dispatched import DispatchedProblem
 from kdrbench.evaluation.pairs import PairBlocks
-from kdrbench.kernels import Gaussian, Pairing
+from kdrbench.kernels import Gaussian
 from kdrbench.problems import TraceObjective, supervised_gamma
 from support.helpers import random_projection, random_samples
 
@@ -65,16 +65,19 @@ def test_a_projection_of_another_shape_is_refused(problem):
 
 def test_distances_far_from_the_origin_keep_their_digits():
     samples = np.random.default_rng(0).standard_normal((20, 2))
-    objective = TraceObjective(samples, Gaussian(1.0), supervised_gamma(np.arange(20) % 3))
-    blocks = PairBlocks(objective, 7, single_precision=False)
+    gamma = supervised_gamma(np.arange(20) % 3)
+    sweep = PairBlocks(gamma, 7, order=None, single_precision=False).over(Gaussian(1.0), samples + 1e6)
     exact = ((samples[:, None] - samples[None]) ** 2).sum(axis=2)
-    found = list(blocks.over(Pairing.DIFFERENCE, samples + 1e6)(0))
-    assert [(one.rows, one.columns) for one in found] == [
-        (slice(0, 7), columns) for columns in (slice(0, 7), slice(7, 14), slice(14, 20))
-    ]
-    for one in found:
+    rows, blocks = sweep.row(0, sweep.memory())
+    places = []
+    for one in blocks:
+        places.append((one.rows, one.columns))
         # Without an offset taken out, the squares of 1e12 would leave an error of 1e-4.
-        np.testing.assert_allclose(one.beta, exact[one.rows, one.columns], atol=1e-8)
+        np.testing.assert_allclose(-2.0 * one.argument, exact[one.rows, one.columns], atol=1e-8)
+    assert rows == slice(0, places[0][0].stop)
+    assert places[0] == (rows, rows)
+    assert [columns.start for _, columns in places[1:]] == [columns.stop for _, columns in places[:-1]]
+    assert places[-1][1].stop == 20
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ from kdrbench.evaluation import (
     plan,
 )
 from kdrbench.evaluation.bounded_factor import pivoted_cholesky
+from kdrbench.evaluation.cost_model import largest_rank
 from kdrbench.evaluation.factored import monomial_features, n_monomials
 from kdrbench.evaluation.weights import GammaSums
-from kdrbench.kernels import Combination, Gaussian, Linear, Polynomial, RelativeGaussian, Squared, Term
+from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, RelativeGaussian, Squared, Term
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
@@ -85,6 +86,74 @@ def test_panels_equal_dense_arrays(kernel, gamma, panel, threads):
     features, labels = random_samples(n_samples=N)
     objective = TraceObjective(features, ALL_KERNELS[kernel], gammas(labels)[gamma])
     assert_equal_oracles(PanelProblem(objective, panel=panel, threads=threads), DenseProblem(objective), q=2)
+
+
+def unbalanced(rng, sizes):
+    """Labels of classes of given sizes, in any order."""
+    return rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+
+
+CLASS_SIZES = {
+    "large, small and single ones": (230, 140, 70, 64, 63, 12, 1, 1),
+    "two large ones": (300, 200),
+    "small ones alone": (60,) * 8,
+    "one against the rest": (511, 1),
+}
+SHAPES = {"few features": (6, 2), "all features are components": (4, 4), "more features than samples": (600, 3)}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("sizes", CLASS_SIZES)
+@pytest.mark.parametrize("kernel", [*KERNELS, "rbf-relative", "combination"])
+def test_rows_of_one_class_equal_dense_arrays(kernel, sizes, shape):
+    rng = np.random.default_rng(len(sizes))
+    labels = unbalanced(rng, CLASS_SIZES[sizes])
+    d, q = SHAPES[shape]
+    features = rng.standard_normal((len(labels), d)) + 0.5 * rng.standard_normal((8, d))[labels]
+    kernels = {**ALL_KERNELS, "rbf-relative": RelativeGaussian(rng.uniform(1.0, 3.0, len(labels)))}
+    objective = TraceObjective(features, kernels[kernel], supervised_gamma(labels))
+    assert objective.gamma.class_order is not None
+    # Of the order of rounding times the number of samples in a sum.
+    assert_equal_oracles(PanelProblem(objective), DenseProblem(objective), q, rounding=1e-11)
+    threads = PanelProblem(objective, threads=3)
+    assert_equal_oracles(threads, DenseProblem(objective), q, rounding=1e-11)
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+@pytest.mark.parametrize("kernel", ["gaussian", "multiquadric"])
+def test_rows_of_one_class_agree_in_any_unit(kernel, scale, single):
+    rng = np.random.default_rng(3)
+    labels = unbalanced(rng, (200, 100, 30))
+    features = rng.standard_normal((330, 5))
+    features[7] = features[9]
+    make = Gaussian if kernel == "gaussian" else Multiquadric
+    in_units = [
+        TraceObjective(unit * features, make(2.0 * unit), supervised_gamma(labels, zero_diagonal=False))
+        for unit in (1.0, scale)
+    ]
+    projection = random_projection(n_features=5, n_components=2)
+    expected, found = DenseProblem(in_units[0]), PanelProblem(in_units[1], single_precision=single)
+    value, gradient = found.value_and_gradient(projection)
+    # F has the unit of the kernel, the gradient with respect to W as well.
+    unit, rounding = (1.0 if kernel == "gaussian" else scale), (1e-5 if single else 1e-12)
+    reference = expected.gradient(projection)
+    assert value == pytest.approx(unit * expected.value(projection), rel=10 * rounding)
+    np.testing.assert_allclose(gradient / unit, reference, rtol=0, atol=rounding * np.abs(reference).max())
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1e-3), Multiquadric(1e-9)])
+def test_coinciding_samples_far_apart_from_others_have_no_distance_below_zero(kernel):
+    # The squares' rounding, about 1e-4, is far above the kernels' own scale.
+    places = 1e6 * np.random.default_rng(0).standard_normal((90, 3))
+    features = np.repeat(places, 2, axis=0)
+    objective = TraceObjective(features, kernel, supervised_gamma(np.arange(180) % 2, zero_diagonal=False))
+    value, gradient = PanelProblem(objective).value_and_gradient(np.eye(3)[:, :2])
+    assert np.isfinite(value)
+    assert np.isfinite(gradient).all()
+    if isinstance(kernel, Gaussian):
+        # No entry of K is above one.
+        assert value <= np.abs(objective.gamma.dense()).sum()
 
 
 @pytest.mark.parametrize("q", [1, 3, 6])
@@ -169,6 +238,23 @@ def test_low_rank_factors_are_as_near_as_asked(tolerance, rounding, gamma):
     features, labels = random_samples(n_samples=N)
     objective = TraceObjective(features, Gaussian(sigma=2.0), gammas(labels)[gamma])
     assert_equal_oracles(LowRankProblem(objective, tolerance), DenseProblem(objective), 2, rounding)
+
+
+def test_with_many_components_products_with_the_hessian_go_through_pairs():
+    features, labels = random_samples(n_samples=300, n_features=14)
+    objective = TraceObjective(features, Gaussian(sigma=4.0), supervised_gamma(labels))
+    low_rank, dense = LowRankProblem(objective, 9e-6), DenseProblem(objective)
+    errors = {}
+    for q in (1, 12):
+        projection, direction = (random_projection(seed=seed, n_features=14, n_components=q) for seed in (1, 2))
+        expected = dense.hessian_vector(projection, direction)
+        errors[q] = np.abs(low_rank.hessian_vector(projection, direction) - expected).max() / np.abs(expected).max()
+    # Rounding only: the factor's error is of the order of the tolerance.
+    assert errors[12] <= 1e-12 < errors[1] <= 1e-3
+
+
+def test_a_factor_is_not_made_where_all_pairs_take_less_time():
+    assert [largest_rank(n_samples) for n_samples in (1000, 4000, 10**4, 10**6)] == [200, 200, 400, 4000]
 
 
 def test_a_solution_by_low_rank_factors_is_confirmed_by_an_exact_gradient():

@@ -31,6 +31,34 @@ def test_several_label_columns_add_up():
     np.testing.assert_allclose(both, expected, atol=1e-14)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_samples_are_of_one_class_exactly_if_all_their_labels_agree(seed):
+    rng = np.random.default_rng(seed)
+    n_samples, n_columns = int(rng.integers(2, 60)), int(rng.integers(1, 4))
+    labels = rng.integers(0, rng.integers(2, 9, n_columns), (n_samples, n_columns)).astype(str)
+    labels[:2] = [["a"], ["b"]]
+    gamma = supervised_gamma(labels if n_columns > 1 else labels[:, 0])
+    together = (labels[:, None] == labels[None]).all(axis=2)
+    np.testing.assert_array_equal(gamma.codes[:, None] == gamma.codes, together)
+    assert sorted(set(gamma.codes)) == list(range(gamma.codes.max() + 1))
+    one_hot = np.hstack([column[:, None] == np.unique(column) for column in labels.T]).astype(float)
+    np.testing.assert_array_equal(gamma.factor, one_hot - one_hot.mean(axis=0))
+    # Class after class, the largest first, and within a class as they were.
+    order = np.arange(n_samples) if gamma.class_order is None else gamma.class_order
+    sizes = np.bincount(gamma.codes)[gamma.codes[order]]
+    assert (np.diff(sizes) <= 0).all()
+    changes = np.flatnonzero(np.diff(gamma.codes[order]))
+    assert len(changes) == gamma.codes.max()
+    assert (np.delete(np.diff(order), changes) > 0).all()
+    assert sorted(order) == list(range(n_samples))
+
+
+def test_samples_that_come_class_after_class_keep_their_order():
+    assert supervised_gamma([1, 1, 1, 0, 0, 2]).class_order is None
+    assert supervised_gamma([1, 0, 1]).class_order.tolist() == [0, 2, 1]
+    assert target_gamma(np.arange(4.0), Linear()).class_order is None
+
+
 @pytest.mark.parametrize("kernel", [Gaussian(sigma=1.0), Linear(), Squared()])
 def test_continuous_targets_weigh_by_their_centred_kernel(kernel):
     targets = np.random.default_rng(0).standard_normal((9, 2))

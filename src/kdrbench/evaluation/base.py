@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.passes import Report
@@ -137,7 +138,11 @@ class Evaluator(ABC):
 
 
 class PairSums(Evaluator):
-    """Oracles from the two operators ``sloped`` and ``turned`` (see the module)."""
+    """Oracles from the two operators ``sloped`` and ``turned``, with samples in an ``order`` of its own but for X."""
+
+    def __init__(self, features: FloatArray, order: NDArray[np.intp] | None = None) -> None:
+        super().__init__(features)
+        self._order = order
 
     @abstractmethod
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
@@ -147,10 +152,10 @@ class PairSums(Evaluator):
         return self._back(self._sloped(projection, self._samples(projection)))
 
     def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
-        return self._back(self._turned(projection, self._features @ direction.astype(self._features.dtype, copy=False)))
+        return self._back(self._turned(projection, self._moved(direction)))
 
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
-        moved, q = self._features @ basis.astype(self._features.dtype, copy=False), projection.shape[1]
+        moved, q = self._moved(basis), projection.shape[1]
         form = self._curvature_form(projection, moved)
         slope_part = 2.0 * self._quadratic(projection, moved)
         for a in range(q):
@@ -160,21 +165,27 @@ class PairSums(Evaluator):
 
     def _samples(self, projection: FloatArray) -> FloatArray:
         """Return P = X W."""
-        samples: FloatArray = self._features @ projection
-        return samples
+        return self._moved(projection)
+
+    def _moved(self, direction: FloatArray) -> FloatArray:
+        """Return X Z, in the evaluator's order of samples."""
+        # As Z'X', whose rows are long: up to twice as quick.
+        moved = np.ascontiguousarray((direction.T.astype(self._features.dtype) @ self._features.T).T)
+        return moved if self._order is None else moved[self._order]
 
     def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return V' sloped(V)."""
         return columns.T @ self._sloped(projection, columns)
 
     def _back(self, sloped: FloatArray) -> FloatArray:
-        """Return 2 X' V, in double precision whatever the features are in."""
-        result = np.zeros((self.n_features, sloped.shape[1]))
-        for begin in range(0, len(sloped), _CHUNK):
+        """Return 2 X' V, by way of V'X, in double precision whatever the features are in."""
+        given = np.empty(sloped.shape)
+        given[slice(None) if self._order is None else self._order] = sloped
+        result = np.zeros((sloped.shape[1], self.n_features))
+        for begin in range(0, len(given), _CHUNK):
             rows = slice(begin, begin + _CHUNK)
-            result += self._features[rows].T @ sloped[rows].astype(self._features.dtype, copy=False)
-        result *= 2.0
-        return result
+            result += np.ascontiguousarray(given[rows].T, self._features.dtype) @ self._features[rows]
+        return np.ascontiguousarray(2.0 * result.T)
 
     @abstractmethod
     def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:

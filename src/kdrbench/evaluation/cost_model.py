@@ -32,13 +32,15 @@ SINGLE_PRECISION = 1e-5
 EVALUATORS = ("auto", "dense", "panels", "factored", "low_rank", "autograd", "pairwise_sum")
 # Measured on Wine, Cancer, WDBC and made data with one thread: below this the n x n arrays stay in the cache.
 _DENSE_SAMPLES = 400
-_PER_VALUE = 30
+PER_VALUE = 30
 # What the factored evaluation spends on many small steps, in multiplications.
 _FACTORED_OVERHEAD = 2.5e6
 # From this many samples on a factor of any useful rank is cheaper than all pairs (it is known only at a W).
 APPROXIMATION_SAMPLES = 2000
 # A factor of higher rank than this, or than this share of n, costs more than the panels it is to save.
 _LARGEST_RANK, _LARGEST_SHARE = 200, 0.05
+# Making a factor takes m^2 steps a sample, and n steps of all pairs this many times as long (measured, q of 5 to 20).
+_PAIRS_TO_FACTOR = 16
 # The tolerance of the cheaper problem that a solver may begin with; measured on MNIST: 1e-2 needs twice the passes.
 APPROXIMATION_TOLERANCE = 1e-3
 # Arrays of n x n that the dense evaluation holds at once.
@@ -104,13 +106,13 @@ class _Sizes:
 
     def pairs(self) -> float:
         """Multiplications of a surrogate from all pairs."""
-        return self.n**2 / 2 * (self.d + 2 * self.q + 2 * _PER_VALUE)
+        return self.n**2 / 2 * (self.d + 2 * self.q + 2 * PER_VALUE)
 
     def factored(self, n_maps: int) -> float:
         """Multiplications of a surrogate from ``n_maps`` features."""
         sums = self.n if self.has_classes else self.n * self.groups
         # And one product over pairs of classes.
-        passes = n_maps * ((sums + self.groups**2) * (self.d + self.q) + self.n * _PER_VALUE)
+        passes = n_maps * ((sums + self.groups**2) * (self.d + self.q) + self.n * PER_VALUE)
         return passes + self.n * self.d**2 + _FACTORED_OVERHEAD
 
     def mib(self, evaluator: str, n_maps: int = 0) -> float:
@@ -161,7 +163,7 @@ def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | 
 
 def largest_rank(n_samples: int, memory_mib: float | None = None) -> int:
     """Return the rank up to which a factor of a kernel matrix is worth making, and fits in the memory."""
-    worth = max(_LARGEST_RANK, int(_LARGEST_SHARE * n_samples))
+    worth = max(_LARGEST_RANK, int(min(_LARGEST_SHARE * n_samples, (_PAIRS_TO_FACTOR * n_samples) ** 0.5)))
     if memory_mib is None:
         return worth
     # While it is made it is held twice.

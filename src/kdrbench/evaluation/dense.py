@@ -17,20 +17,16 @@ Source: NeurIPS 2019, Theorem 3 and Table 2 (there with constant factors dropped
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 
 from kdrbench.evaluation.base import PairSums, curvature_form
-from kdrbench.evaluation.pairs import (
-    Elementwise,
-    kernel_curvature,
-    kernel_slope,
-    kernel_value,
-    kernel_value_and_slope,
-    summed,
-)
 from kdrbench.kernels import Pairing, RelativeGaussian, Term, terms_of
-from kdrbench.kernels.family import FloatArray, pairing_values
+from kdrbench.kernels.family import FloatArray, pairing_values, value_and_derivative
 from kdrbench.problems import TraceObjective
+
+Elementwise = Callable[[Term, FloatArray], FloatArray]
 
 
 class DenseProblem(PairSums):
@@ -46,7 +42,7 @@ class DenseProblem(PairSums):
 
     def _value(self, projection: FloatArray) -> float:
         self._move_to(projection)
-        values = self._summed(kernel_value)
+        values = self._summed(lambda term, beta: term.kernel.value(beta))
         return sum(float(np.vdot(self._gamma, value)) for value in values.values())
 
     def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
@@ -55,7 +51,9 @@ class DenseProblem(PairSums):
             return self._value(projection), self._gradient(projection)
         value, slopes = 0.0, {}
         for pairing, terms in self._terms.items():
-            values, slopes[pairing] = summed(terms, self._beta[pairing], kernel_value_and_slope)
+            values, slopes[pairing] = _summed(
+                terms, self._beta[pairing], lambda term, beta: value_and_derivative(term.kernel, beta)
+            )
             value += float(np.vdot(self._gamma, values))
             slopes[pairing] *= self._gamma
         self._held["slopes"] = slopes
@@ -111,17 +109,17 @@ class DenseProblem(PairSums):
     def _summed(self, function: Elementwise) -> dict[Pairing, FloatArray]:
         """Return sum_i mu_i function_i(beta) for each pairing."""
         return {
-            pairing: summed(terms, self._beta[pairing], lambda term, beta: (function(term, beta),))[0]
+            pairing: _summed(terms, self._beta[pairing], lambda term, beta: (function(term, beta),))[0]
             for pairing, terms in self._terms.items()
         }
 
     def _slopes(self) -> dict[Pairing, FloatArray]:
         """Return G = Gamma * f'(beta), made once a point."""
-        return self._once("slopes", kernel_slope)
+        return self._once("slopes", lambda term, beta: term.kernel.derivative(beta))
 
     def _curvatures(self) -> dict[Pairing, FloatArray]:
         """Return Gamma * f''(beta), made once a point."""
-        return self._once("curvatures", kernel_curvature)
+        return self._once("curvatures", lambda term, beta: term.kernel.second_derivative(beta))
 
     def _once(self, name: str, function: Elementwise) -> dict[Pairing, FloatArray]:
         if name not in self._held:
@@ -133,6 +131,22 @@ class DenseProblem(PairSums):
     def _surrogate_from(self, slopes: dict[Pairing, FloatArray]) -> FloatArray:
         surrogate: FloatArray = self._features.T @ _weighted(slopes, self._features)
         return 0.5 * (surrogate + surrogate.T)
+
+
+def _summed(
+    terms: Iterable[Term], beta: FloatArray, function: Callable[[Term, FloatArray], tuple[FloatArray, ...]]
+) -> tuple[FloatArray, ...]:
+    """Return sum_i mu_i g_i(beta) for each array g that ``function`` returns."""
+    totals: list[FloatArray] = []
+    for term in terms:
+        for place, part in enumerate(function(term, beta)):
+            if term.weight != 1.0:
+                part *= float(term.weight)
+            if place == len(totals):
+                totals.append(part)
+            else:
+                totals[place] += part
+    return tuple(totals)
 
 
 def _beta_derivative(pairing: Pairing, samples: FloatArray, moved: FloatArray) -> FloatArray:

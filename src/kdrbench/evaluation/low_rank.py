@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.bounded_factor import Factor, kernel_values, pivoted_cholesky
-from kdrbench.evaluation.cost_model import SINGLE_PRECISION
+from kdrbench.evaluation.cost_model import PER_VALUE, SINGLE_PRECISION
 from kdrbench.evaluation.pairs import single_precision_features
+from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
 from kdrbench.kernels import Gaussian, Pairing, terms_of
 from kdrbench.kernels.family import FloatArray
@@ -93,6 +94,19 @@ class LowRankProblem(PairSums):
         result: FloatArray = point.degrees[:, None] * columns - self._sums.applied(point.factor, columns)
         result *= 2.0 * slope
         return result
+
+    def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        # A factor of rank m takes m q^2 multiplications a sample, all pairs n q: with many components these are fewer.
+        n_samples, q = len(self._features), projection.shape[1]
+        by_factor = 4 * self.rank_at(projection) * q * (q + 1)
+        if by_factor < n_samples / 2 * (7 * q + PER_VALUE):
+            return super()._hessian_vector(projection, direction)
+        self._pairs.report = self.report
+        return self._pairs._hessian_vector(projection, direction)
+
+    @cached_property
+    def _pairs(self) -> PanelProblem:
+        return PanelProblem(self._objective, threads=self._threads, single_precision=self._dtype is np.float32)
 
     def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         samples = self._at(projection).samples

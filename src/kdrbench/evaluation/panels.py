@@ -1,9 +1,10 @@
 """Exact evaluation in panels of rows and columns: no n x n array is ever made.
 
 The sums are those of :mod:`kdrbench.evaluation.dense`, for any kernel, taken block by block over the upper triangle of
-pairs; Gamma's blocks are made from its factors. Value, gradient and products take O(n^2 q) time and O(n q) memory. The
-surrogate is a quadratic form, which half the pairs determine: S + S' with S = sum_I X_I' (G_II X_I/2 + sum_{J > I} G_IJ
-X_J), in O(n^2 d/2) time and O(b d + d^2) memory for panels of b samples.
+pairs. Value, gradient and products take O(n^2 q) time and O(n q) memory; they go through the samples class by class
+(:mod:`.pairs`). The surrogate is a quadratic form, which half the pairs determine: S + S' with S = sum_I X_I' (G_II
+X_I/2 + sum_{J > I} G_IJ X_J), in O(n^2 d/2) time and O(b d + d^2) memory for panels of b samples. It takes the samples
+as they are given: X would have to be copied, and Gamma for each pair costs little beside d columns.
 
 With ``single_precision`` blocks are made and multiplied in float32, and rows of them summed in float64. Relative errors
 are then some 1e-7 of the sums of magnitudes; where the surrogate of a difference kernel cancels, so much more of what
@@ -12,28 +13,18 @@ is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
+from kdrbench.evaluation.arguments import value_per_slope
 from kdrbench.evaluation.base import PairSums, curvature_form
-from kdrbench.evaluation.pairs import (
-    Block,
-    Elementwise,
-    PairBlocks,
-    initial_slope,
-    kernel_curvature,
-    kernel_slope,
-)
+from kdrbench.evaluation.pairs import PairBlocks, RowProducts, single_precision_features, with_ones
 from kdrbench.evaluation.passes import run_pass
-from kdrbench.evaluation.weights import initial_surrogate, slopes_are_one_number, weighted_gram
-from kdrbench.kernels import Pairing
+from kdrbench.evaluation.weights import initial_surrogate, weighted_gram
+from kdrbench.kernels import Combination, Pairing, RelativeGaussian, Term, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
-
-_Row = Callable[[int], Iterator[Block]]
-# A block of G.
-_Weights = Callable[[Block], FloatArray]
 
 
 class PanelProblem(PairSums):
@@ -50,166 +41,183 @@ class PanelProblem(PairSums):
         threads: int = 1,
         single_precision: bool = False,
     ) -> None:
-        self._pairs = PairBlocks(objective, panel, single_precision=single_precision)
-        super().__init__(self._pairs.features(objective))
+        gamma, order = objective.gamma, objective.gamma.class_order
+        super().__init__(single_precision_features(objective) if single_precision else objective.features, order)
+        self._by_class = PairBlocks(gamma, panel, order=order, single_precision=single_precision)
+        self._as_given = PairBlocks(gamma, panel, order=None, single_precision=single_precision)
         self._threads, self._objective = threads, objective
+        self._terms = terms_of(objective.kernel)
 
     def _forget(self) -> None:
         """No point is ever held."""
 
     def _value(self, projection: FloatArray) -> float:
-        samples = self._projected(projection)
-
-        def visit(total: _Sums, block: Block) -> None:
-            total.value += block.value()
-
-        return sum(
-            part.value
-            for pairing in self._pairs.pairings
-            for part in self._swept(self._pairs.over(pairing, samples), samples[:, :0], visit)
-        )
+        samples = self._samples(projection)
+        return sum(self._summed(term, samples, {0: None}).value for term in self._terms)
 
     def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        samples = self._projected(projection)
+        samples = self._samples(projection)
         value, through = 0.0, np.zeros(samples.shape)
-
-        def visit(total: _Sums, block: Block) -> None:
-            part, slopes = block.value_and_slopes()
-            total.value += part
-            total.add(block, slopes)
-
-        for pairing in self._pairs.pairings:
-            sums = self._swept(self._pairs.over(pairing, samples), samples, visit)
-            value += sum(part.value for part in sums)
-            through += _combined(pairing, sums, samples)
+        for term in self._terms:
+            ratio = value_per_slope(term.kernel)
+            sums = self._summed(term, samples, {1: samples} if ratio else {0: None, 1: samples})
+            value += ratio * float(sums.products[1][samples.shape[1]].sum()) if ratio else sums.value
+            through += _combined(term.kernel.pairing, sums.products[1], samples)
         return value, self._back(through)
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
-        samples = self._projected(projection)
+        samples = self._samples(projection)
         total: FloatArray = np.zeros(columns.shape)
-        for pairing in self._pairs.pairings:
-            blocks = self._pairs.over(pairing, samples)
-            total += self._product(pairing, blocks, lambda block: block.weighted(kernel_slope), columns)
+        for term in self._terms:
+            total += _combined(term.kernel.pairing, self._summed(term, samples, {1: columns}).products[1], columns)
         return total
 
     def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        samples = self._projected(projection)
-        moved = self._pairs.cast(moved)
-        squares_change = 2.0 * np.einsum("ij,ij->i", samples, moved)
+        samples = self._samples(projection)
         total: FloatArray = np.zeros(moved.shape)
-
-        def bent(block: Block) -> FloatArray:
-            """Return Gamma * f'' * dbeta[Z]."""
-            rows, columns = block.rows, block.columns
-            change: FloatArray = samples[rows] @ moved[columns].T + moved[rows] @ samples[columns].T
-            if block.terms[0].kernel.pairing is Pairing.DIFFERENCE:
-                change *= -2.0
-                change += squares_change[rows, None]
-                change += squares_change[columns]
-            change *= block.weighted(kernel_curvature)
-            return change
-
-        for pairing in self._pairs.pairings:
-            blocks = self._pairs.over(pairing, samples)
-            total += self._product(pairing, blocks, lambda block: block.weighted(kernel_slope), moved)
-            total += self._product(pairing, blocks, bent, samples)
+        for term in self._terms:
+            pairing = term.kernel.pairing
+            changes = _changes(pairing, samples, moved)
+            products = self._summed(term, samples, {1: moved, 2: samples}, changes).products
+            total += _combined(pairing, products[1], moved) + _combined(pairing, products[2], samples)
         return total
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        samples = self._projected(projection)
+        samples = self._samples(projection)
         m, q = moved.shape[1], samples.shape[1]
         form = np.zeros((m, q, m, q))
-        for pairing in self._pairs.pairings:
-            blocks = self._pairs.over(pairing, samples)
+        for term in self._terms:
 
-            def weighted(columns: FloatArray, blocks: _Row = blocks) -> FloatArray:
-                return self._product(Pairing.DOT, blocks, lambda block: block.weighted(kernel_curvature), columns)
+            def weighted(columns: FloatArray, term: Term = term) -> FloatArray:
+                return _combined(Pairing.DOT, self._summed(term, samples, {2: columns}).products[2], columns)
 
-            form += curvature_form(pairing, weighted, moved, samples)
+            form += curvature_form(term.kernel.pairing, weighted, moved, samples)
         return form
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
-        return self._form(kernel_slope, self._projected(projection), self._features)
+        samples = self._features @ projection.astype(self._features.dtype, copy=False)
+        return sum((self._form(self._as_given, term, samples, self._features) for term in self._terms), np.zeros(()))
 
     def _initial_surrogate(self) -> FloatArray:
-        if slopes_are_one_number(self._objective):
-            return initial_surrogate(self._objective, self._threads, self.report)
-        return self._form(initial_slope, self._features[:, :1], self._features)
-
-    def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
-        return self._form(kernel_slope, self._projected(projection), columns)
-
-    def _projected(self, projection: FloatArray) -> FloatArray:
-        return self._features @ self._pairs.cast(projection)
-
-    def _product(self, pairing: Pairing, blocks: _Row, weights: _Weights, targets: FloatArray) -> FloatArray:
-        """Return G V (dot) or 2 (diag(G 1) - G) V (difference) for G given by its blocks."""
-
-        def visit(total: _Sums, block: Block) -> None:
-            total.add(block, weights(block))
-
-        return _combined(pairing, self._swept(blocks, self._pairs.cast(targets), visit), targets)
-
-    def _form(self, function: Elementwise, samples: FloatArray, columns: FloatArray) -> FloatArray:
-        """Return V' G V (dot) plus 2 V' (diag(G 1) - G) V (difference), G = Gamma * function(beta)."""
-        held = self._pairs.cast(columns)
-        size = held.shape[1]
-        result: FloatArray = np.zeros((size, size))
-        for pairing in self._pairs.pairings:
-            blocks = self._pairs.over(pairing, samples)
-
-            def visit(total: _Sums, number: int, blocks: _Row = blocks) -> None:
-                rows, through = slice(0), held[:0]
-                for block in blocks(number):
-                    weights = block.weighted(function)
-                    total.add(block, weights)
-                    if block.on_diagonal:
-                        rows, through = block.rows, 0.5 * (weights @ held[block.columns])
-                    else:
-                        through += weights @ held[block.columns]
-                total.form += held[rows].T @ through
-
-            sums = run_pass(
-                range(self._pairs.n_rows), self._threads, lambda: _Sums(held[:, :0], size), visit, self.report
-            )
-            half = np.sum([part.form for part in sums], axis=0)
-            if pairing is Pairing.DIFFERENCE:
-                degrees = np.sum([part.products[:, -1] for part in sums], axis=0)
-                result += 2.0 * (weighted_gram(held, degrees, self._threads) - half - half.T)
+        result: FloatArray = np.zeros((self.n_features, self.n_features))
+        for term in self._terms:
+            if isinstance(term.kernel, RelativeGaussian):
+                # Its slopes at beta = 0 differ from pair to pair: those of samples that coincide.
+                result += self._form(self._as_given, term, np.zeros((len(self._features), 1)), self._features)
             else:
-                result += half + half.T
+                objective = replace(self._objective, kernel=Combination((term,)))
+                result += initial_surrogate(objective, self._threads, self.report)
         return result
 
-    def _swept(self, blocks: _Row, targets: FloatArray, visit: Callable[[_Sums, Block], None]) -> list[_Sums]:
-        """Visit all blocks of the upper triangle."""
+    def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        samples = self._samples(projection)
+        return sum((self._form(self._by_class, term, samples, columns) for term in self._terms), np.zeros(()))
 
-        def visit_row(total: _Sums, number: int) -> None:
-            for block in blocks(number):
-                visit(total, block)
+    def _summed(
+        self,
+        term: Term,
+        samples: FloatArray,
+        targets: dict[int, FloatArray | None],
+        changes: tuple[FloatArray, FloatArray] | None = None,
+    ) -> _Sums:
+        """Return ((Gamma * f) (V, 1))' for derivatives f of these orders with columns V, the sum of Gamma * f without.
 
-        return run_pass(range(self._pairs.n_rows), self._threads, lambda: _Sums(targets), visit_row, self.report)
+        ``changes`` are L and R with whose product f'' is multiplied.
+        """
+        cast, orders = self._by_class.cast, tuple(targets)
+        columns = {order: cast(with_ones(given)) for order, given in targets.items() if given is not None}
+        left, right = (cast(part) for part in changes) if changes is not None else (None, None)
+        sweep = self._by_class.over(term.kernel, samples, max((part.shape[1] for part in columns.values()), default=1))
+
+        def visit(total: _Sums, number: int) -> None:
+            rows, blocks = sweep.row(number, total.memory)
+            products = {order: RowProducts(rows, held) for order, held in columns.items()}
+            for block in blocks:
+                for order, (factor, array) in zip(orders, block.derivatives(orders), strict=True):
+                    if order not in products:
+                        total.value += factor * block.counted(array)
+                        continue
+                    if order == 2 and left is not None and right is not None:
+                        change = np.matmul(left[block.rows], right[:, block.columns], out=block.spare(1))
+                        array = np.multiply(change, array, out=change)
+                    products[order].add(block, factor, array, total.products[order])
+            for order, found in products.items():
+                found.add_to(total.products[order])
+
+        shapes = {order: held.T.shape for order, held in columns.items()}
+        parts = run_pass(range(len(sweep)), self._threads, lambda: _Sums(sweep.memory(), shapes), visit, self.report)
+        return _all_of(parts, term.weight)
+
+    def _form(self, pairs: PairBlocks, term: Term, samples: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return V' G V (dot) or 2 V' (diag(G 1) - G) V (difference), G = Gamma * f'(beta)."""
+        held, size = pairs.cast(columns), columns.shape[1]
+        ones, sweep = np.ones((len(held), 1), dtype=held.dtype), pairs.over(term.kernel, samples)
+
+        def visit(total: _Sums, number: int) -> None:
+            rows, blocks = sweep.row(number, total.memory)
+            degrees = RowProducts(rows, ones)
+            through: FloatArray = np.zeros((rows.stop - rows.start, size), held.dtype)
+            for block in blocks:
+                factor, array = next(block.derivatives((1,)))
+                degrees.add(block, factor, array, total.products[1])
+                weights = np.multiply(array, block.gamma, out=array)
+                through += (0.5 * factor if block.on_diagonal else factor) * (weights @ held[block.columns])
+            degrees.add_to(total.products[1])
+            total.form += held[rows].T @ through
+
+        parts = run_pass(
+            range(len(sweep)),
+            self._threads,
+            lambda: _Sums(sweep.memory(), {1: (1, len(held))}, size),
+            visit,
+            self.report,
+        )
+        total = _all_of(parts, term.weight)
+        form: FloatArray = total.form + total.form.T
+        if term.kernel.pairing is Pairing.DOT:
+            return form
+        return 2.0 * (weighted_gram(held, total.products[1][0], self._threads) - form)
 
 
 class _Sums:
-    """What one thread adds up: a value, G (V, 1) for columns V, and a quadratic form."""
+    """What one thread adds up: a value, ((Gamma * f) (V, 1))' by the order of the derivative f, a quadratic form."""
 
-    def __init__(self, targets: FloatArray, form_size: int = 0) -> None:
-        # With a column of ones, for the degrees.
-        self._targets = np.hstack([targets, np.ones((len(targets), 1), dtype=targets.dtype)])
-        self.value = 0.0
-        self.products: FloatArray = np.zeros(self._targets.shape)
+    def __init__(self, memory: list[FloatArray], shapes: dict[int, tuple[int, ...]], form_size: int = 0) -> None:
+        self.memory, self.value = memory, 0.0
+        self.products: dict[int, FloatArray] = {order: np.zeros(shape) for order, shape in shapes.items()}
         self.form: FloatArray = np.zeros((form_size, form_size))
 
-    def add(self, block: Block, weights: FloatArray) -> None:
-        """Add a block of G and, off the diagonal, its transpose."""
-        self.products[block.rows] += weights @ self._targets[block.columns]
-        if not block.on_diagonal:
-            self.products[block.columns] += weights.T @ self._targets[block.rows]
+
+def _all_of(parts: list[_Sums], weight: float) -> _Sums:
+    """Return what all threads have added up, times the weight of the kernel."""
+    total = parts[0]
+    for part in parts[1:]:
+        total.value += part.value
+        total.form += part.form
+        for order, products in part.products.items():
+            total.products[order] += products
+    total.value *= weight
+    total.form *= weight
+    for products in total.products.values():
+        products *= weight
+    return total
 
 
-def _combined(pairing: Pairing, sums: list[_Sums], targets: FloatArray) -> FloatArray:
-    """Return G V, or 2 (diag(G 1) - G) V for the difference pairing."""
-    total: FloatArray = np.sum([part.products for part in sums], axis=0)
+def _changes(pairing: Pairing, samples: FloatArray, moved: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return L and R with LR = dbeta[Z], for P = XW and R = XZ."""
     if pairing is Pairing.DOT:
-        return total[:, :-1]
-    return 2.0 * (total[:, -1:] * targets - total[:, :-1])
+        return np.hstack([samples, moved]), np.hstack([moved, samples]).T
+    samples, moved = samples - samples.mean(axis=0), moved - moved.mean(axis=0)
+    own = 2.0 * np.einsum("ij,ij->i", samples, moved)[:, None]
+    ones = np.ones_like(own)
+    left = np.hstack([-2.0 * samples, -2.0 * moved, own, ones])
+    return left, np.hstack([moved, samples, ones, own]).T
+
+
+def _combined(pairing: Pairing, products: FloatArray, columns: FloatArray) -> FloatArray:
+    """Return G V, or 2 (diag(G 1) - G) V for the difference pairing."""
+    n_columns = columns.shape[1]
+    through: FloatArray = products[:n_columns].T
+    if pairing is Pairing.DOT:
+        return through
+    return 2.0 * (products[n_columns][:, None] * columns - through)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +41,20 @@ class FactoredGamma:
         """Number of rows and columns of Gamma."""
         return int(self.factor.shape[0])
 
+    @cached_property
+    def class_order(self) -> NDArray[np.intp] | None:
+        """The samples' numbers, class after class and the largest class first; ``None`` where they are so already.
+
+        ``None`` as well without ``codes``. With large classes first, evaluators may take the small ones together.
+        """
+        if self.codes is None:
+            return None
+        by_size = np.argsort(-np.bincount(self.codes), kind="stable")
+        places = np.empty(len(by_size), dtype=np.min_scalar_type(len(by_size)))
+        places[by_size] = np.arange(len(by_size))
+        places = places[self.codes]
+        return None if (places[1:] >= places[:-1]).all() else np.argsort(places, kind="stable")
+
     def dense(self) -> FloatArray:
         """Return Gamma as an n x n array."""
         gamma: FloatArray = (self.factor * self.weights) @ self.factor.T
@@ -54,13 +69,9 @@ def one_hot_columns(labels: ArrayLike) -> FloatArray:
     Raises ``InputError`` when labels have more than two dimensions, hold NaN, or a column names fewer than two
     classes.
     """
-    array = np.asarray(labels)
-    if array.ndim not in (1, 2) or array.size == 0:
-        raise InputError(f"labels must be n entries or n x m columns of labels, got shape {array.shape}")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise InputError("labels must not be NaN or infinite; remove those samples or give them a class")
-    columns = array[:, None] if array.ndim == 1 else array
-    return np.hstack([_one_hot(column) for column in columns.T])
+    columns = [np.eye(n_classes)[codes] for codes, n_classes in _coded_columns(labels)]
+    # One column of labels is not copied again.
+    return columns[0] if len(columns) == 1 else np.hstack(columns)
 
 
 def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> FactoredGamma:
@@ -74,9 +85,16 @@ def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> Factor
 
     Raises ``InputError`` as :func:`one_hot_columns`.
     """
-    one_hot = one_hot_columns(labels)
-    codes = np.unique(one_hot, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
-    return FactoredGamma(one_hot - one_hot.mean(axis=0), np.ones(one_hot.shape[1]), zero_diagonal, codes)
+    parts, codes = [], np.zeros(1, dtype=np.int64)
+    for numbers, n_classes in _coded_columns(labels):
+        centred = np.eye(n_classes) - np.bincount(numbers) / len(numbers)
+        parts.append(centred[numbers])
+        # Samples are of one class if all their labels agree.
+        codes = codes * n_classes + numbers
+        if len(parts) > 1:
+            codes = np.unique(codes, return_inverse=True)[1]
+    factor = parts[0] if len(parts) == 1 else np.hstack(parts)
+    return FactoredGamma(factor, np.ones(factor.shape[1]), zero_diagonal, codes.astype(np.int64, copy=False))
 
 
 def integer_gamma(labels: ArrayLike) -> FactoredGamma:
@@ -121,16 +139,21 @@ def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = T
     return FactoredGamma(factor[:, kept], weights[kept], zero_diagonal)
 
 
-def _one_hot(labels: NDArray[Any]) -> FloatArray:
-    try:
-        classes, codes = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        raise InputError(f"labels of one column must be of one type, none missing: {error}") from error
-    if len(classes) < 2:
-        raise InputError(f"labels must name at least 2 classes, got {len(classes)} class(es): {classes.tolist()}")
-    one_hot = np.zeros((labels.size, len(classes)))
-    one_hot[np.arange(labels.size), codes] = 1.0
-    return one_hot
+def _coded_columns(labels: ArrayLike) -> Iterator[tuple[NDArray[np.intp], int]]:
+    """Yield the classes of each column of labels, numbered from 0, and how many there are."""
+    array = np.asarray(labels)
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise InputError(f"labels must be n entries or n x m columns of labels, got shape {array.shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError("labels must not be NaN or infinite; remove those samples or give them a class")
+    for column in array[None] if array.ndim == 1 else array.T:
+        try:
+            classes, codes = np.unique(column, return_inverse=True)
+        except TypeError as error:
+            raise InputError(f"labels of one column must be of one type, none missing: {error}") from error
+        if len(classes) < 2:
+            raise InputError(f"labels must name at least 2 classes, got {len(classes)} class(es): {classes.tolist()}")
+        yield codes, len(classes)
 
 
 @dataclass(frozen=True)
