@@ -25,7 +25,8 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums, curvature_form
-from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, weighted_gram
+from kdrbench.evaluation.skyline import WeightedGrams
+from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate
 from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
@@ -97,6 +98,7 @@ class FactoredProblem(PairSums):
         if polynomial is None:
             # Differences vanish on the diagonal: what Gamma has there cancels.
             self._diagonal = 2.0 * cleaned_degrees(self._sums, len(features))
+        self._grams = WeightedGrams(self._features, threads)
         self._forget()
 
     def _forget(self) -> None:
@@ -155,7 +157,7 @@ class FactoredProblem(PairSums):
             return self._initial_surrogate()
         point = self._at(projection)
         result = point.factor * self._sums.quadratic(point.slope_features, self._features, self.report)
-        return result - weighted_gram(self._features, point.own_slopes, self._threads, self.report)
+        return result - self._grams.of(point.own_slopes, self.report)
 
     def _initial_surrogate(self) -> FloatArray:
         if self._constant_surrogate is None:
@@ -178,7 +180,8 @@ class FactoredProblem(PairSums):
         if self._point is None or not np.array_equal(self._point.projection, projection):
             self._point = _Point(
                 projection.copy(),
-                self._features @ projection.astype(self._features.dtype, copy=False),
+                # W'X', whose rows are long, is quicker than XW.
+                (projection.T.astype(self._features.dtype, copy=False) @ self._features.T).T,
                 self._polynomial,
                 self._sums,
                 self._diagonal,

@@ -20,6 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from kdrbench.evaluation.passes import Report, run_pass
 from kdrbench.kernels import Pairing, RelativeGaussian, terms_of
@@ -28,6 +29,8 @@ from kdrbench.problems import FactoredGamma, TraceObjective
 
 # Samples at a time, whatever the number of threads, so that results do not depend on it.
 _CHUNK = 512
+# Rows of so many entries, and their scaled copy, stay in a core's cache.
+_CACHED_ENTRIES = 170_000
 Rows = FloatArray | Callable[[slice], FloatArray]
 _ROUNDING = 1e-13
 
@@ -37,13 +40,19 @@ def rows_of(source: Rows, rows: slice) -> FloatArray:
     return source(rows) if callable(source) else source[rows]
 
 
-def chunks(n_samples: int) -> list[slice]:
+def chunks(n_samples: int, size: int = _CHUNK) -> list[slice]:
     """Return the chunks of samples that threads work on."""
-    return [slice(begin, min(begin + _CHUNK, n_samples)) for begin in range(0, n_samples, _CHUNK)]
+    return [slice(begin, min(begin + size, n_samples)) for begin in range(0, n_samples, size)]
 
 
 def weighted_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: Report | None = None) -> FloatArray:
     """Return X' diag(w) X, each sign of w being half the work of a general product."""
+    upper = upper_gram(columns, weights, threads, report)
+    return upper + np.triu(upper, 1).T
+
+
+def upper_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: Report | None = None) -> FloatArray:
+    """Return the upper triangle of :func:`weighted_gram`, with zeros below it."""
     size = rows_of(columns, slice(0, 1)).shape[1]
     if not weights.any():
         return np.zeros((size, size))
@@ -56,9 +65,16 @@ def weighted_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: 
             if chosen.any():
                 part, scale = (values, here) if chosen.all() else (values[chosen], here[chosen])
                 scaled = part * np.sqrt(sign * scale)[:, None].astype(values.dtype)
-                total += sign * (scaled.T @ scaled)
+                if scaled.dtype == total.dtype:
+                    # Added where it is: a sum in Fortran's order is not copied.
+                    blas.dsyrk(sign, scaled.T, beta=1.0, c=total, overwrite_c=True)
+                else:
+                    total += blas.ssyrk(sign, scaled.T)
 
-    parts = run_pass(chunks(len(weights)), threads, lambda: np.zeros((size, size)), visit, report)
+    rows_at_once = int(np.clip(_CACHED_ENTRIES // size, 1, _CHUNK))
+    parts = run_pass(
+        chunks(len(weights), rows_at_once), threads, lambda: np.zeros((size, size), order="F"), visit, report
+    )
     total: FloatArray = np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
     return total
 
