@@ -6,10 +6,12 @@ do. Then sample i of Z = X - 1m' has nothing beyond its first l_i features, whic
 
     X' diag(w) X = Z' diag(w) Z + m (Z'w)' + (Z'w) m' + (w'1) m m'
 
-takes sum_i l_i^2 multiplications where the plain product takes n d^2: .38 of them for MNIST. All but the first term come
-from one more column of ones. It is exact but for rounding. The terms may be larger than their sum where a sample is much nearer to 0 than m is. So Z is used only if |m| is at most
-``_FARTHEST`` times the length of every sample: then the rounding, for any w, is at most (1 + 2 * 4)^2 times that of the
-plain sum, whose measure is sum_i |w_i| |x_i|^2. (A term's factors are at most |z_i| + |m| <= |x_i| + 2 |m|.)
+takes sum_i l_i^2 multiplications where the plain product takes n d^2: .38 of them for MNIST. All but the first term
+come from one more column of ones. It is exact but for rounding.
+
+The terms may be larger than their sum where a sample is much nearer to 0 than m is. So Z is used only if |m| is at most
+``_FARTHEST`` times the length of every sample. Then the rounding, for any w, is at most (1 + 2 * 4)^2 times that of the
+plain sum, whose measure is sum_i |w_i| |x_i|^2: the factors of a term are at most |z_i| + |m| <= |x_i| + 2 |m|.
 """
 
 from __future__ import annotations
