@@ -99,9 +99,18 @@ class GammaSums:
 
     def applied(self, features: Rows, columns: Rows, report: Report | None = None) -> FloatArray:
         """Return (Gamma * BB') Q for ``features`` B and ``columns`` Q."""
+        return self.spread(features, self.collected(features, columns, report), report)
+
+    def collected(self, features: Rows, columns: Rows, report: Report | None = None) -> FloatArray:
+        """Return T with which (Gamma * A B') Q is the spread of A and T, for B = ``features`` and any A like it."""
         sums = self._sums(features, columns, report)
-        mixed = self._weights[:, None, None] * sums if self._codes is None else np.tensordot(self._blocks, sums, axes=1)
-        result = np.empty((len(self._factor), sums.shape[2]))
+        if self._codes is None:
+            return self._weights[:, None, None] * sums
+        return np.tensordot(self._blocks, sums, axes=1)
+
+    def spread(self, features: Rows, mixed: FloatArray, report: Report | None = None) -> FloatArray:
+        """Return row i of ``features`` times the block of T = ``mixed`` that belongs to sample i, n x c."""
+        result = np.empty((len(self._factor), mixed.shape[2]))
 
         def visit(total: None, rows: slice) -> None:
             part = rows_of(features, rows)
