@@ -25,7 +25,7 @@ from kdrbench.kernels.family import FloatArray
 
 IntArray = NDArray[np.intp]
 
-# The median of so many samples, evenly taken, is a value that most samples share, if there is one.
+# The median of this number of samples, evenly taken, is a value that most samples share, if there is one.
 _PROBES = 33
 _FARTHEST = 4.0
 # A skyline of a larger share of the plain product's work is not worth picking rows for, nor is a small product.

@@ -29,7 +29,7 @@ from kdrbench.problems import FactoredGamma, TraceObjective
 
 # Samples at a time, whatever the number of threads, so that results do not depend on it.
 _CHUNK = 512
-# Rows of so many entries, and their scaled copy, stay in a core's cache.
+# Rows of this number of entries, and their scaled copy, stay in a core's cache.
 _CACHED_ENTRIES = 170_000
 Rows = FloatArray | Callable[[slice], FloatArray]
 _ROUNDING = 1e-13
