@@ -5,9 +5,9 @@ one gradient at a new W each, and a whole solve by ISM with the papers' rule. Th
 with n. Memory is the peak beyond the data. "share" is that of the machine's rate of products which the work of a dense
 surrogate, 2 n^2 (d + q) multiplications and additions, would stand for: above one where the work is not done at all.
 
-At last what the polynomial kernel's zero diagonal costs on MNIST, CPU seconds, in turn: X' diag(w) X as a plain sum and by
-its skyline (``kdrbench.evaluation.skyline``), beside a whole surrogate; and what a Hessian product does with samples,
-through the curvature of all pairs of columns and through the derivative of monomials.
+At last what the polynomial kernel's zero diagonal costs on MNIST, CPU seconds, in turn: X' diag(w) X as a plain sum and
+by its skyline (``kdrbench.evaluation.skyline``), beside a whole surrogate; and what a Hessian product does with
+samples, through the curvature of all pairs of columns and through the derivative of monomials.
 
     OMP_NUM_THREADS=1 python benchmarks/evaluators.py
 """
@@ -19,7 +19,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-
 from real_data import mnist
 
 from kdrbench.evaluation import Evaluation, FactoredProblem, build_problem

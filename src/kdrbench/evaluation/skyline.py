@@ -107,16 +107,32 @@ def _skyline_of(features: FloatArray) -> _Skyline | None:
         return None
     probes = features[np.linspace(0, n_samples - 1, _PROBES).astype(int)]
     common = np.sort(probes, axis=0)[_PROBES // 2]
-    counts = np.zeros(n_features, dtype=np.int64)
-    shortest = np.inf
-    for rows in chunks(n_samples):
-        counts += np.count_nonzero(features[rows] != common, axis=0)
-        shortest = min(shortest, float(np.einsum("ij,ij->i", features[rows], features[rows]).min()))
+    # In an order of their own the probes' rows are shortest: where these are long, all rows need not be looked at.
+    if _share(_lengths(probes, common, _order(probes, common)), n_features) > _WORTH:
+        return None
+    shortest = min(float(np.einsum("ij,ij->i", features[rows], features[rows]).min()) for rows in chunks(n_samples))
     if float(common @ common) > _FARTHEST**2 * shortest:
         return None
-    order = np.argsort(-counts, kind="stable")
-    places = np.empty(n_features, dtype=np.int32)
-    places[order] = np.arange(1, n_features + 1)
-    lengths = np.concatenate([((features[rows] != common) * places).max(axis=1) for rows in chunks(n_samples)])
-    share = float(np.mean((lengths / n_features) ** 2))
-    return _Skyline(features, common, order, lengths) if share <= _WORTH else None
+    order = _order(features, common)
+    lengths = _lengths(features, common, order)
+    return _Skyline(features, common, order, lengths) if _share(lengths, n_features) <= _WORTH else None
+
+
+def _order(features: FloatArray, common: FloatArray) -> IntArray:
+    """Return the features, those first that differ most often from what is common."""
+    counts = np.zeros(len(common), dtype=np.intp)
+    for rows in chunks(len(features)):
+        counts += np.count_nonzero(features[rows] != common, axis=0)
+    return np.argsort(-counts, kind="stable")
+
+
+def _lengths(features: FloatArray, common: FloatArray, order: IntArray) -> IntArray:
+    """Return l_i: where in the order the last feature is that differs."""
+    places = np.empty(len(order), dtype=np.int32)
+    places[order] = np.arange(1, len(order) + 1)
+    return np.concatenate([((features[rows] != common) * places).max(axis=1) for rows in chunks(len(features))])
+
+
+def _share(lengths: IntArray, n_features: int) -> float:
+    """Return the work of a skyline, as a share of the plain product's."""
+    return float(np.mean((lengths / n_features) ** 2))
