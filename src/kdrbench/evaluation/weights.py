@@ -31,6 +31,8 @@ from kdrbench.problems import FactoredGamma, TraceObjective
 _CHUNK = 512
 # Rows of this number of entries, and their scaled copy, stay in a core's cache.
 _CACHED_ENTRIES = 170_000
+# Of fewer rows a product reads and writes its result more often than it is worth.
+_FEWEST_ROWS = 128
 Rows = FloatArray | Callable[[slice], FloatArray]
 _ROUNDING = 1e-13
 
@@ -71,7 +73,7 @@ def upper_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: Rep
                 else:
                     total += blas.ssyrk(sign, scaled.T)
 
-    rows_at_once = int(np.clip(_CACHED_ENTRIES // size, 1, _CHUNK))
+    rows_at_once = int(np.clip(_CACHED_ENTRIES // size, _FEWEST_ROWS, _CHUNK))
     parts = run_pass(
         chunks(len(weights), rows_at_once), threads, lambda: np.zeros((size, size), order="F"), visit, report
     )
