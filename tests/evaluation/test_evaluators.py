@@ -19,7 +19,7 @@ from kdrbench.evaluation import (
 )
 from kdrbench.evaluation.bounded_factor import pivoted_cholesky
 from kdrbench.evaluation.cost_model import largest_rank
-from kdrbench.evaluation.factored import monomial_features, n_monomials
+from kdrbench.evaluation.monomials import monomial_changes, monomial_features, n_monomials
 from kdrbench.evaluation.weights import GammaSums
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, RelativeGaussian, Squared, Term
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
@@ -203,6 +203,18 @@ def test_monomial_features_multiply_to_the_polynomial(degree, offset, scale):
     assert features.shape == (20, n_monomials(4, degree))
     expected = (scale * samples @ samples.T + offset) ** degree
     np.testing.assert_allclose(features @ features.T, expected, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("degree", "offset", "scale"), [(0, 1.0, 0.5), (1, 0.0, 0.5), (3, 0.7, 0.3), (5, 2.0, 1.0)])
+def test_monomials_change_as_the_polynomial_does(degree, offset, scale):
+    rng = np.random.default_rng(0)
+    samples, moved, others = (rng.standard_normal((20, 4)) for _ in range(3))
+    changes = monomial_changes(samples, moved, degree, offset, scale)
+    # d (s p'o + c)^k along r is k (s p'o + c)^(k - 1) s r'o; the second sample is another one, and stays.
+    slopes = (scale * samples @ others.T + offset) ** max(degree - 1, 0)
+    expected = degree * slopes * scale * (moved @ others.T)
+    got = changes @ monomial_features(others, degree, offset, scale).T
+    np.testing.assert_allclose(got, expected, atol=1e-12 * max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)

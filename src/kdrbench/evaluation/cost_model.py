@@ -22,7 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from kdrbench.evaluation.factored import as_polynomial, n_monomials
+from kdrbench.evaluation.factored import as_polynomial
+from kdrbench.evaluation.monomials import n_monomials
 from kdrbench.kernels import Gaussian, Squared
 from kdrbench.parameters import COUNT, POSITIVE, Interval, OneOf, check_parameters, optional
 from kdrbench.problems import TraceObjective

@@ -10,7 +10,8 @@ and products with them are sums over classes (:mod:`.weights`). For -|p_i - p_j|
 G is 2 (Gamma - diag(Gamma 1)) whatever W. What a zero diagonal of Gamma takes away is a diagonal matrix in each.
 
     F(W) = Tr(P' G P)/p and a term of the offset,   grad F = 2 X' G P,   Phi = X' G X,
-    Hess F[Z] = 2 X' (G R + (C * (P R' + R P')) P),  R = XZ
+    Hess F[Z] = 2 X' (G R + (C * (P R' + R P')) P),  R = XZ,
+    (C * (P R' + R P')) P = p s (Gamma * (dB_1 B_1' + B_1 dB_1')) P,  dB_1 the derivative of B_1 along R,
 
 in O(n m d) time and O(n q + k m d) memory for m = C(q + p - 1, p - 1) monomials and k classes; nothing is approximated.
 With ``single_precision`` features and monomials are multiplied in float32 and summed in float64.
@@ -18,56 +19,22 @@ With ``single_precision`` features and monomials are multiplied in float32 and s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from math import comb, factorial, prod
 
 import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums, curvature_form
-from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, weighted_gram
+from kdrbench.evaluation.monomials import monomial_changes, monomial_features, n_monomials
+from kdrbench.evaluation.skyline import WeightedGrams
+from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate
 from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 
 # Monomials up to this number of entries are held between calls at one W; larger ones are made chunk by chunk.
 _HELD_ENTRIES = 4_000_000
-
-
-def n_monomials(n_components: int, degree: int) -> int:
-    """Return the number of columns of :func:`monomial_features`: C(q + degree, degree)."""
-    return comb(n_components + degree, degree)
-
-
-def monomial_features(samples: FloatArray, degree: int, offset: float, scale: float) -> FloatArray:
-    """Return B (n x C(q + degree, degree)) with (BB')_ij = (scale p_i'p_j + offset)^degree exactly.
-
-    Its columns are sqrt(degree! / prod_a e_a!) prod_a z_a^e_a over all exponents with sum ``degree``, for
-    z = (sqrt(scale) p, sqrt(offset)): the multinomial theorem.
-    """
-    n_samples, n_components = samples.shape
-    # Variables and monomials as contiguous rows; the transpose that is returned costs nothing.
-    variables = np.empty((n_components + 1, n_samples), dtype=samples.dtype)
-    np.multiply(samples.T, float(np.sqrt(scale)), out=variables[:-1])
-    variables[-1] = np.sqrt(offset)
-    rows, exponents = np.ones((1, n_samples), dtype=samples.dtype), [(0,) * (n_components + 1)]
-    for _ in range(degree):
-        # Variables in ascending order only, so that each monomial is made once.
-        grown = [
-            (source, place)
-            for source, exponent in enumerate(exponents)
-            for place in range(max((at for at, power in enumerate(exponent) if power), default=0), len(exponent))
-        ]
-        products = np.empty((len(grown), n_samples), dtype=samples.dtype)
-        for row, (source, place) in zip(products, grown, strict=True):
-            np.multiply(rows[source], variables[place], out=row)
-        rows = products
-        exponents = [
-            tuple(power + (at == place) for at, power in enumerate(exponents[source])) for source, place in grown
-        ]
-    for row, exponent in zip(rows, exponents, strict=True):
-        row *= float(np.sqrt(factorial(degree) / prod(factorial(power) for power in exponent)))
-    return rows.T
 
 
 def as_polynomial(kernel: object) -> Polynomial | None:
@@ -97,6 +64,7 @@ class FactoredProblem(PairSums):
         if polynomial is None:
             # Differences vanish on the diagonal: what Gamma has there cancels.
             self._diagonal = 2.0 * cleaned_degrees(self._sums, len(features))
+        self._grams = WeightedGrams(self._features, threads)
         self._forget()
 
     def _forget(self) -> None:
@@ -128,18 +96,18 @@ class FactoredProblem(PairSums):
         return applied - point.own_slopes[:, None] * columns
 
     def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        total: FloatArray = self._sloped(projection, moved)
         if not self._has_curvature():
-            return total
+            return self._sloped(projection, moved)
         point = self._at(projection)
-        samples = point.samples
-        n, q = samples.shape
-        # (C * (P R' + R P')) P, column by column: sum_a p_a * C (r_a p_b) + r_a * C (p_a p_b).
-        crossed = (moved[:, :, None] * samples[:, None, :]).reshape(n, q * q)
-        squares = (samples[:, :, None] * samples[:, None, :]).reshape(n, q * q)
-        through = self._curved(point, np.hstack([crossed, squares])).reshape(n, 2, q, q)
-        total += np.einsum("na,nab->nb", samples, through[:, 0])
-        total += np.einsum("na,nab->nb", moved, through[:, 1])
+        samples, features, changes = point.samples, point.slope_features, point.changes_along(moved)
+        # The derivative of (Gamma * BB') P: of B on the left, and of B'P.
+        collected = self._sums.collected(features, moved) + self._sums.collected(changes, samples)
+        total = self._sums.spread(features, collected) + self._sums.spread(changes, point.collected)
+        total *= point.factor
+        # And of the diagonal that is taken away.
+        curvatures = self._diagonal * point.polynomial.second_derivative(point.squares)
+        turned = 2.0 * curvatures * np.einsum("ij,ij->i", samples, moved)
+        total -= point.own_slopes[:, None] * moved + turned[:, None] * samples
         return total
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
@@ -155,7 +123,7 @@ class FactoredProblem(PairSums):
             return self._initial_surrogate()
         point = self._at(projection)
         result = point.factor * self._sums.quadratic(point.slope_features, self._features, self.report)
-        return result - weighted_gram(self._features, point.own_slopes, self._threads, self.report)
+        return result - self._grams.of(point.own_slopes, self.report)
 
     def _initial_surrogate(self) -> FloatArray:
         if self._constant_surrogate is None:
@@ -178,7 +146,8 @@ class FactoredProblem(PairSums):
         if self._point is None or not np.array_equal(self._point.projection, projection):
             self._point = _Point(
                 projection.copy(),
-                self._features @ projection.astype(self._features.dtype, copy=False),
+                # W'X', whose rows are long, is quicker than XW.
+                (projection.T.astype(self._features.dtype, copy=False) @ self._features.T).T,
                 self._polynomial,
                 self._sums,
                 self._diagonal,
@@ -218,14 +187,31 @@ class _Point:
         """B_2."""
         return self._monomials(self.polynomial.degree - 2)
 
-    def _monomials(self, degree: int) -> Rows:
-        n_samples, n_components = self.samples.shape
+    @cached_property
+    def collected(self) -> FloatArray:
+        """What (Gamma * AB_1') P is spread from, whatever A."""
+        return self._sums.collected(self.slope_features, self.samples)
 
+    def changes_along(self, moved: FloatArray) -> Rows:
+        """Return the derivative of B_1 along R = ``moved``."""
+        polynomial = self.polynomial
+
+        def made(rows: slice) -> FloatArray:
+            degree, offset, scale = polynomial.degree - 1, polynomial.offset, polynomial.scale
+            return monomial_changes(self.samples[rows], moved[rows], degree, offset, scale)
+
+        return self._held(made, polynomial.degree - 1)
+
+    def _monomials(self, degree: int) -> Rows:
         def made(rows: slice) -> FloatArray:
             return monomial_features(self.samples[rows], degree, self.polynomial.offset, self.polynomial.scale)
 
-        held = n_samples * n_monomials(n_components, degree) <= _HELD_ENTRIES
-        return made(slice(None)) if held else made
+        return self._held(made, degree)
+
+    def _held(self, made: Callable[[slice], FloatArray], degree: int) -> Rows:
+        """Return all rows at once if they are few, or what makes them."""
+        n_samples, n_components = self.samples.shape
+        return made(slice(None)) if n_samples * n_monomials(n_components, degree) <= _HELD_ENTRIES else made
 
     @cached_property
     def own_slopes(self) -> FloatArray:

@@ -19,7 +19,8 @@ import numpy as np
 
 from kdrbench.evaluation.bounded_factor import bounded_factor, kernel_values
 from kdrbench.evaluation.cost_model import Evaluation
-from kdrbench.evaluation.factored import as_polynomial, monomial_features, n_monomials
+from kdrbench.evaluation.factored import as_polynomial
+from kdrbench.evaluation.monomials import monomial_features, n_monomials
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.kernels import Combination, Kernel, Squared, Term, gram_matrix, restricted, terms_of
 from kdrbench.kernels.family import FloatArray

@@ -20,6 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from kdrbench.evaluation.passes import Report, run_pass
 from kdrbench.kernels import Pairing, RelativeGaussian, terms_of
@@ -28,6 +29,10 @@ from kdrbench.problems import FactoredGamma, TraceObjective
 
 # Samples at a time, whatever the number of threads, so that results do not depend on it.
 _CHUNK = 512
+# Rows of this number of entries, and their scaled copy, stay in a core's cache.
+_CACHED_ENTRIES = 170_000
+# Of fewer rows a product reads and writes its result more often than it is worth.
+_FEWEST_ROWS = 128
 Rows = FloatArray | Callable[[slice], FloatArray]
 _ROUNDING = 1e-13
 
@@ -37,13 +42,19 @@ def rows_of(source: Rows, rows: slice) -> FloatArray:
     return source(rows) if callable(source) else source[rows]
 
 
-def chunks(n_samples: int) -> list[slice]:
+def chunks(n_samples: int, size: int = _CHUNK) -> list[slice]:
     """Return the chunks of samples that threads work on."""
-    return [slice(begin, min(begin + _CHUNK, n_samples)) for begin in range(0, n_samples, _CHUNK)]
+    return [slice(begin, min(begin + size, n_samples)) for begin in range(0, n_samples, size)]
 
 
 def weighted_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: Report | None = None) -> FloatArray:
     """Return X' diag(w) X, each sign of w being half the work of a general product."""
+    upper = upper_gram(columns, weights, threads, report)
+    return upper + np.triu(upper, 1).T
+
+
+def upper_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: Report | None = None) -> FloatArray:
+    """Return the upper triangle of :func:`weighted_gram`, with zeros below it."""
     size = rows_of(columns, slice(0, 1)).shape[1]
     if not weights.any():
         return np.zeros((size, size))
@@ -56,9 +67,16 @@ def weighted_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: 
             if chosen.any():
                 part, scale = (values, here) if chosen.all() else (values[chosen], here[chosen])
                 scaled = part * np.sqrt(sign * scale)[:, None].astype(values.dtype)
-                total += sign * (scaled.T @ scaled)
+                if scaled.dtype == total.dtype:
+                    # Added where it is: a sum in Fortran's order is not copied.
+                    blas.dsyrk(sign, scaled.T, beta=1.0, c=total, overwrite_c=True)
+                else:
+                    total += blas.ssyrk(sign, scaled.T)
 
-    parts = run_pass(chunks(len(weights)), threads, lambda: np.zeros((size, size)), visit, report)
+    rows_at_once = int(np.clip(_CACHED_ENTRIES // size, _FEWEST_ROWS, _CHUNK))
+    parts = run_pass(
+        chunks(len(weights), rows_at_once), threads, lambda: np.zeros((size, size), order="F"), visit, report
+    )
     total: FloatArray = np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
     return total
 
@@ -83,9 +101,18 @@ class GammaSums:
 
     def applied(self, features: Rows, columns: Rows, report: Report | None = None) -> FloatArray:
         """Return (Gamma * BB') Q for ``features`` B and ``columns`` Q."""
+        return self.spread(features, self.collected(features, columns, report), report)
+
+    def collected(self, features: Rows, columns: Rows, report: Report | None = None) -> FloatArray:
+        """Return T with which (Gamma * A B') Q is the spread of A and T, for B = ``features`` and any A like it."""
         sums = self._sums(features, columns, report)
-        mixed = self._weights[:, None, None] * sums if self._codes is None else np.tensordot(self._blocks, sums, axes=1)
-        result = np.empty((len(self._factor), sums.shape[2]))
+        if self._codes is None:
+            return self._weights[:, None, None] * sums
+        return np.tensordot(self._blocks, sums, axes=1)
+
+    def spread(self, features: Rows, mixed: FloatArray, report: Report | None = None) -> FloatArray:
+        """Return row i of ``features`` times the block of T = ``mixed`` that belongs to sample i, n x c."""
+        result = np.empty((len(self._factor), mixed.shape[2]))
 
         def visit(total: None, rows: slice) -> None:
             part = rows_of(features, rows)
