@@ -1,5 +1,6 @@
 """How value, gradient and surrogate of a problem are evaluated."""
 
+from kdrbench.evaluation.class_sums import ClassSumsProblem, ErrorBound
 from kdrbench.evaluation.cost_model import EVALUATORS, Evaluation, Plan, explain, plan
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.dispatched import DispatchedProblem, build_problem
@@ -11,8 +12,10 @@ from kdrbench.evaluation.panels import PanelProblem
 __all__ = [
     "EVALUATORS",
     "AutomaticProblem",
+    "ClassSumsProblem",
     "DenseProblem",
     "DispatchedProblem",
+    "ErrorBound",
     "Evaluation",
     "FactoredProblem",
     "LowRankProblem",

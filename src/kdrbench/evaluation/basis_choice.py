@@ -11,12 +11,14 @@ Source: Chen, Epperly, Tropp, Webber, "Randomly pivoted Cholesky", Communication
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kdrbench.evaluation.bases import Basis, Landmarks, Monomials, poisson_tails
+from kdrbench.evaluation.bases import Basis, Landmarks, Monomials
 from kdrbench.evaluation.bounded_factor import pivoted_cholesky
 from kdrbench.evaluation.streams import Groups
 from kdrbench.kernels.family import FloatArray
@@ -31,6 +33,9 @@ _FIRST, _TRIALS = 0.1, 4
 # A basis is kept while what it leaves out is at most so many times what it was chosen for.
 _SLACK = 4.0
 _POWER_STEPS = 8
+# Where the most landmarks leave more than so many times the error that is asked for, no bound need be computed.
+_HOPELESS = 100.0
+_Error = Callable[[Basis], float]
 
 
 @dataclass(frozen=True)
@@ -69,37 +74,37 @@ class Pool:
         watched = self._measured[:: max(1, len(self._measured) // _WATCHED)]
         return float(chosen.basis.rest((self._features[watched] @ columns).T).mean()) <= chosen.allowed
 
-    def choose(self, projection: FloatArray, accuracy: float) -> Choice:
-        """Return the cheapest basis whose bound of the gradient at W is at most ``accuracy`` of it."""
+    def choose(self, projection: FloatArray, accuracy: float, *, proved: bool) -> Choice:
+        """Return the cheapest basis whose error of the gradient at W is at most ``accuracy`` of it.
+
+        The error is its bound where ``proved``, and the difference from the exact gradient of the pool otherwise.
+        """
         samples = np.ascontiguousarray((self._features @ projection).T)
         measured = samples[:, self._measured]
-        scale = self._error_scale(measured)
-        landmarks, near = self._landmarks(samples, measured, scale, accuracy)
+        error = self._bound_of(measured) if proved else self._difference_of(measured)
+        landmarks, near = self._landmarks(samples, error, accuracy)
         most = min(_MOST_MONOMIALS, _PER_LANDMARK * landmarks.size if near else np.inf)
-        degree = self._degree(measured, scale, accuracy, most)
+        degree = self._degree(len(samples), error, accuracy, most)
         basis: Basis = landmarks if degree is None else Monomials(len(samples), degree)
         watched = measured[:, :: max(1, measured.shape[1] // _WATCHED)]
         allowed = _SLACK * float(basis.rest(watched).mean())
         return Choice(basis, projection.copy(), degree is not None or near, allowed)
 
-    def _degree(self, measured: FloatArray, scale: float, accuracy: float, most: float) -> int | None:
+    def _degree(self, q: int, error: _Error, accuracy: float, most: float) -> int | None:
         """Return the lowest degree that suffices with at most so many monomials; ``None`` without."""
-        squares, q = np.einsum("ac,ac->c", measured, measured), len(measured)
         for degree in range(_MOST_DEGREE + 1):
             if comb(q + degree, degree) > most:
                 return None
-            if self._bound(*poisson_tails(squares, q, degree)) <= accuracy * scale:
+            if error(Monomials(q, degree)) <= accuracy:
                 return degree
         return None
 
-    def _landmarks(
-        self, samples: FloatArray, measured: FloatArray, scale: float, accuracy: float
-    ) -> tuple[Landmarks, bool]:
+    def _landmarks(self, samples: FloatArray, error: _Error, accuracy: float) -> tuple[Landmarks, bool]:
         """Return the fewest landmarks that suffice, and whether they do."""
         points, left = samples.T, min(0.1, _FIRST * accuracy)
         largest = min(_MOST_LANDMARKS, len(points))
 
-        def rows(pivots: FloatArray) -> FloatArray:
+        def rows(pivots: NDArray[np.intp]) -> FloatArray:
             return Landmarks.kernel(points[pivots], samples)
 
         for _ in range(_TRIALS):
@@ -107,29 +112,48 @@ class Pool:
             if factor is None:
                 return Landmarks(points[:1]), False
             landmarks = Landmarks(points[np.unique(np.concatenate(factor.pivots))])
-            found = self._bound(*landmarks.left_out(measured)) / scale
             full = factor.columns.shape[1] >= largest
+            if full and factor.trace > _HOPELESS * accuracy * len(points):
+                return landmarks, False
+            found = error(landmarks)
             if found <= accuracy or full:
                 break
-            # The bound falls with the trace, but for rounding.
+            # The error falls with the trace, but for rounding.
             left *= min(0.5, accuracy / found)
         return landmarks, found <= accuracy
 
-    def _bound(self, rest: FloatArray, slope: FloatArray) -> float:
-        """Return the root of sum_i slope_i (sum_g |E_ig| e_g)^2 on the samples that are measured."""
+    def _bound_of(self, measured: FloatArray) -> _Error:
+        """Return what gives the bound of a basis at samples (q x c), relative to the gradient."""
         sizes = np.abs(self._weights)
-        missing = sizes @ (np.abs(self._theta) @ (np.sqrt(rest) @ sizes))
-        return float(np.sqrt(np.maximum(slope, 0.0) @ missing**2))
-
-    def _error_scale(self, measured: FloatArray) -> float:
-        """Return |X' dF/dU| / (2 |X|_2): with the bound on dF/dU divided by it, the relative error of the gradient."""
-        kernel = Landmarks.kernel(measured.T, measured)
-        kernel *= self._weights @ self._theta @ self._weights.T
-        slopes = measured @ kernel - measured * kernel.sum(axis=1)
         rows = self._features[self._measured]
-        gradient = np.linalg.norm(slopes @ rows)
         column = rows[int(np.argmax(np.einsum("id,id->i", rows, rows)))]
         for _ in range(_POWER_STEPS):
             column = rows.T @ (rows @ (column / (np.linalg.norm(column) or 1.0)))
-        spread = np.sqrt(np.linalg.norm(column)) or 1.0
-        return float(gradient / spread) or 1.0
+        spread, gradient = np.sqrt(np.linalg.norm(column)), np.linalg.norm(self._slopes(measured) @ rows) or 1.0
+
+        def error(basis: Basis) -> float:
+            rest, slope = basis.left_out(measured)
+            missing = sizes @ (np.abs(self._theta) @ (np.sqrt(rest) @ sizes))
+            return float(spread * np.sqrt(slope @ missing**2) / gradient)
+
+        return error
+
+    def _difference_of(self, measured: FloatArray) -> _Error:
+        """Return what gives the error of the gradient by a basis, relative to the gradient."""
+        exact = self._slopes(measured)
+        rows = self._features[self._measured]
+        gradient = np.linalg.norm(exact @ rows) or 1.0
+
+        def error(basis: Basis) -> float:
+            features = basis.features(measured)
+            coefficients = self._theta @ basis.inverted(self._weights.T @ features.T)
+            found = basis.mixed(features, basis.tables(coefficients, 1), self._weights)
+            return float(np.linalg.norm((found[1:] - measured * found[0] - exact) @ rows) / gradient)
+
+        return error
+
+    def _slopes(self, measured: FloatArray) -> FloatArray:
+        """Return dF/dU / 2 of the samples that are measured, from all their pairs."""
+        kernel = Landmarks.kernel(measured.T, measured)
+        kernel *= self._weights @ self._theta @ self._weights.T
+        return np.asarray(measured @ kernel - measured * kernel.sum(axis=1))

@@ -41,12 +41,15 @@ from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 
-# Entries of phi at a time, which stay in the second-level cache; rows at a time where products are large.
-_ENTRIES, _FEWEST, _LARGE = 65_536, 64, 2048
+# The proved error of the gradient, relative to it, where nothing else is asked for.
+PROVED = 1e-7
+# Entries of phi at a time, which stay in the second-level cache; rows at a time.
+_ENTRIES, _FEWEST, _ROWS = 65_536, 64, 2048
 # What is asked of the choice on some samples, as a share of what the bound on all of them is to be.
 _MARGIN = 0.3
 _ROUNDING = 1e-14
-_Visit = Callable[[Sums, FloatArray, FloatArray, Members], None]
+_Visit = Callable[[Sums, FloatArray, Members], FloatArray | None]
+_VisitRows = Callable[[Sums, FloatArray, FloatArray, Members], None]
 
 
 @dataclass(frozen=True)
@@ -79,15 +82,18 @@ class _Point:
 class ClassSumsProblem(Evaluator):
     """Oracles of a :class:`TraceObjective` with a Gaussian kernel.
 
-    ``accuracy`` is the error of the gradient that is asked for, relative to it. Raises ``InputError`` for other
-    kernels.
+    ``accuracy`` is the error of the gradient that is asked for, relative to it: as the bound says where ``proved``, and
+    otherwise as it is on some of the samples, which takes fewer functions. Raises ``InputError`` for other kernels.
     """
 
-    def __init__(self, objective: TraceObjective, *, accuracy: float, threads: int = 1) -> None:
+    def __init__(
+        self, objective: TraceObjective, *, accuracy: float = PROVED, proved: bool = True, threads: int = 1
+    ) -> None:
         if not isinstance(objective.kernel, Gaussian):
             raise InputError(f"class sums are for Gaussian kernels, not for {objective.kernel!r}")
         super().__init__(objective.features)
-        self.accuracy, self._threads, self._objective = float(accuracy), threads, objective
+        self.accuracy, self._proved = float(accuracy), proved
+        self._threads, self._objective = threads, objective
         self._sigma = float(objective.kernel.sigma)
         self._mean = self._features.mean(axis=0)
         self._groups = Groups(objective.gamma)
@@ -109,7 +115,7 @@ class ClassSumsProblem(Evaluator):
         if point.bound is None:
             number, basis = self._groups.number, point.basis
 
-            def left_out(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
+            def left_out(total: Sums, samples: FloatArray, members: Members) -> None:
                 rest, slope = basis.left_out(samples)
                 total[0][:] += members.totals(np.sqrt(rest), number)
                 total[1][:] += members.moments(slope, number)
@@ -122,9 +128,16 @@ class ClassSumsProblem(Evaluator):
             point.bound = ErrorBound(value, gradient, value / (abs(point.value) or 1.0), gradient / size)
         return point.bound
 
+    def explain(self) -> str:
+        """Say what the sums at the last W were, and what is proved of them."""
+        if self._point is None:
+            return ""
+        proved = "" if self._point.bound is None else f", {self._point.bound}"
+        return f"{self._point.basis}{proved}"
+
     def refined(self, projection: FloatArray) -> bool:
         """Ask for more where the bound at W is above what was asked for; return whether it was."""
-        found = self.error_bound(projection).relative_gradient
+        found = self.error_bound(projection).relative_gradient if self._proved else 0.0
         if found <= self.accuracy:
             return False
         self._demand *= _MARGIN * self.accuracy / found
@@ -143,42 +156,42 @@ class ClassSumsProblem(Evaluator):
         point = self._at(projection)
         basis, tables = point.basis, point.basis.tables(point.coefficients, 1)
 
-        def back(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
+        def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
             found = members.mixed(basis.mixed, basis.features(samples), tables)
-            total[0][:] += (found[1:] - samples * found[0]) @ rows
+            return found[1:] - samples * found[0]
 
-        return self._turned_back(point, back)
+        return self._turned_back(point, point.columns, slopes)
 
     def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
         point = self._at(projection)
         basis, q = point.basis, projection.shape[1]
-        moving = direction @ point.turn / self._sigma
+        both = np.hstack([point.columns, direction @ point.turn / self._sigma])
 
-        def changes(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
-            moved = rows @ moving
-            columns = np.column_stack([moved, np.einsum("ca,ac->c", moved, samples)])
-            members.add(total[0], basis.features(samples), columns)
+        def changes(total: Sums, samples: FloatArray, members: Members) -> None:
+            here, moved = samples[:q], samples[q:]
+            columns = np.column_stack([moved.T, np.einsum("ac,ac->c", moved, here)])
+            members.add(total[0], basis.features(here), columns)
 
         shape = (self._groups.number, basis.size, q + 1)
-        (sums,) = self._passed(point.columns, basis, [shape], changes)
+        (sums,) = self._passed(both, basis, [shape], changes)
         change = sum(basis.shifted(sums[:, :, a], a) for a in range(q)) - sums[:, :, q]
         own = basis.tables(point.coefficients, 2)
         turned = basis.tables(self._groups.theta @ basis.inverted(change), 1)
 
-        def back(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
-            features, moved = basis.features(samples), moving.T @ rows.T
+        def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
+            here, moved = samples[:q], samples[q:]
+            features = basis.features(here)
             held, found = (members.mixed(basis.mixed, features, tables) for tables in (own, turned))
-            along = np.einsum("ac,ac->c", samples, moved)
-            once = held[1 : q + 1]
-            result = found[1:] - samples * found[0] + (samples * along - moved) * held[0] - once * along
-            result -= samples * np.einsum("ac,ac->c", once, moved)
+            along, once = np.einsum("ac,ac->c", here, moved), held[1 : q + 1]
+            result = found[1:] - here * found[0] + (here * along - moved) * held[0] - once * along
+            result -= here * np.einsum("ac,ac->c", once, moved)
             for number, (a, b) in enumerate(pairs_of(q), q + 1):
                 result[a] += held[number] * moved[b]
                 if a != b:
                     result[b] += held[number] * moved[a]
-            total[0][:] += result @ rows
+            return result
 
-        return self._turned_back(point, back)
+        return self._turned_back(point, both, slopes)
 
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         point = self._at(projection)
@@ -197,7 +210,7 @@ class ClassSumsProblem(Evaluator):
                 total[1][place] += (moved.T * weights) @ moved
 
         shapes = [(number, functions.size, width * (q + 1)), (len(pairs), width, width)]
-        sums, form = self._passed(point.columns, functions, shapes, added, _LARGE)
+        sums, form = self._summed(point.columns, shapes, added)
         parts = sums.reshape(number, functions.size, q + 1, width).transpose(2, 0, 3, 1)
         changes = [functions.shifted(parts[0], a) - parts[a + 1] for a in range(q)]
         result = self._quadratic(functions, np.concatenate(changes, axis=1)).reshape(q, width, q, width)
@@ -223,7 +236,7 @@ class ClassSumsProblem(Evaluator):
                 total[1][:] += sign * (scaled.T @ scaled)
 
         shapes = [(self._groups.number, functions.size, d), (d, d)]
-        sums, gram = self._passed(point.columns, functions, shapes, added, _LARGE)
+        sums, gram = self._summed(point.columns, shapes, added)
         gram -= self._quadratic(functions, sums.swapaxes(1, 2))
         gram *= -1.0 / self._sigma**2
         return gram
@@ -241,9 +254,12 @@ class ClassSumsProblem(Evaluator):
                 total += value * (mixed @ mixed.T)
         return total
 
-    def _turned_back(self, point: _Point, visit: _Visit) -> FloatArray:
-        """Return 2 X' G / sigma for the sums G' X of ``visit`` (q x d), in the coordinates of W."""
-        (sums,) = self._passed(point.columns, point.basis, [point.columns.T.shape], visit)
+    def _turned_back(self, point: _Point, columns: FloatArray, visit: _Visit) -> FloatArray:
+        """Return 2 X' G / sigma for the columns G' that ``visit`` returns, in the coordinates of W."""
+        q, d = point.columns.T.shape
+        sums, weights = self._passed(columns, point.basis, [(q, d), (q,)], visit)
+        # As if X were centred: what is left out of the kernel sees the mean.
+        sums -= np.outer(weights, self._mean)
         return np.asarray((2.0 / self._sigma) * sums.T @ point.turn.T)
 
     def _largest_spread(self) -> float:
@@ -254,21 +270,48 @@ class ClassSumsProblem(Evaluator):
             def visit(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
                 total[0][:] += rows.T @ rows
 
-            (scatter,) = self._passed(np.zeros((d, 1)), None, [(d, d)], visit, _LARGE)
+            (scatter,) = self._summed(np.zeros((d, 1)), [(d, d)], visit)
             self._spread.append(float(np.sqrt(np.linalg.eigvalsh(scatter)[-1])))
         return self._spread[0]
 
     def _passed(
-        self, columns: FloatArray, basis: Basis | None, shapes: Sequence[tuple[int, ...]], visit: _Visit, width: int = 0
+        self, columns: FloatArray, basis: Basis, shapes: Sequence[tuple[int, ...]], visit: _Visit
     ) -> Sums:
-        """Return what ``visit(sums, u, x - mean, groups)`` adds to sums of ``shapes`` over all chunks."""
-        size = 1 if basis is None else basis.size
-        width = width or min(_LARGE, max(_FEWEST, _ENTRIES // size))
+        """Return what ``visit(sums, V'(x - mean), groups)`` adds to sums of ``shapes`` for V = ``columns``.
+
+        Where it returns columns G' of its samples, G'X and G'1 are added to the first two sums.
+        """
+        width, offset = min(_ROWS, max(_FEWEST, _ENTRIES // basis.size)), (self._mean @ columns)[:, None]
 
         def partial_sums(rows: slice) -> Sums:
             total = tuple(np.zeros(shape) for shape in shapes)
-            for chunk, members in self._groups.chunks(rows, width):
-                centred = self._features[chunk] - self._mean
+            for block, order, members in self._groups.blocks(rows, _ROWS):
+                here = self._features[block]
+                samples = columns.T @ here.T - offset
+                if order is not None:
+                    samples = np.ascontiguousarray(samples[:, order])
+                found = []
+                for begin in range(0, len(here), width):
+                    chunk = slice(begin, begin + width)
+                    found.append(visit(total, np.ascontiguousarray(samples[:, chunk]), members.among(chunk)))
+                if found[0] is not None:
+                    slopes = np.hstack(found)
+                    if order is not None:
+                        slopes[:, order] = slopes.copy()
+                    total[0][:] += slopes @ here
+                    total[1][:] += slopes.sum(axis=1)
+            return total
+
+        return streamed(len(self._features), partial_sums, self._threads, self.report)
+
+    def _summed(self, columns: FloatArray, shapes: Sequence[tuple[int, ...]], visit: _VisitRows) -> Sums:
+        """Return what ``visit(sums, V'(x - mean), x - mean, groups)`` adds, with large blocks for large products."""
+
+        def partial_sums(rows: slice) -> Sums:
+            total = tuple(np.zeros(shape) for shape in shapes)
+            for block, order, members in self._groups.blocks(rows, _ROWS):
+                centred = self._features[block] - self._mean
+                centred = centred if order is None else centred[order]
                 visit(total, columns.T @ centred.T, centred, members)
             return total
 
@@ -281,8 +324,8 @@ class ClassSumsProblem(Evaluator):
             turn = turn_to(chosen.projection, projection)
             columns, basis = projection @ turn / self._sigma, chosen.basis
 
-            def visit(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
-                members.add(total[0], basis.features(samples), np.ones((len(rows), 1)))
+            def visit(total: Sums, samples: FloatArray, members: Members) -> None:
+                members.add(total[0], basis.features(samples), np.ones((samples.shape[1], 1)))
 
             (sums,) = self._passed(columns, basis, [(self._groups.number, basis.size, 1)], visit)
             coefficients = self._groups.theta @ basis.inverted(sums[:, :, 0])
@@ -294,5 +337,6 @@ class ClassSumsProblem(Evaluator):
         """Return the basis that was chosen last if it suffices at W, and a new choice otherwise."""
         if self._chosen is None or not self._pool.covers(self._chosen, projection):
             self._point = None
-            self._chosen = self._pool.choose(projection, self._demand)
+            self._chosen = self._pool.choose(projection, self._demand, proved=self._proved)
         return self._chosen
+

@@ -5,14 +5,16 @@
 | dense | n x n arrays, held between calls at one W | n^2 (d + c) | n^2 |
 | panels | the same sums, block by block | n^2/2 (d + c) | n q + d^2 |
 | factored | monomial features; linear, squared, polynomial kernels | n m (d + q + c) + n d^2 | n q + k m d + d^2 |
+| class_sums | sums in a basis of m functions; Gaussian kernels | n m (d + q + c) + n d^2 | k m d + d^2 |
 | low_rank | a factor of a Gaussian's kernel matrix, to the ``tolerance`` | n m (d + m) + n d^2 | n m + k m d + d^2 |
 | autograd | F as a formula, its derivatives by autograd; no surrogate | several times dense | n^2 |
 | pairwise_sum | a loop over pairs of samples | n^2 d^2, and n^2 steps of Python | n^2 |
 
 The last two are never chosen, only requested: by rivals that are defined by them, and as oracles of the others. The
-first three are exact up to rounding, unless a tolerance allows single precision. ``low_rank`` is chosen only where a
-tolerance > 0 is given; its rank m is as large as the kernel and the tolerance make it, and panels take over where it
-would grow beyond a share of n. c is the cost of making and weighing one kernel value or one feature, measured in
+first three are exact up to rounding, unless a tolerance allows single precision. ``class_sums`` has a proved error of
+the gradient, and is chosen for many samples; panels take over where the bandwidth is so narrow that no basis that
+is worth its cost has that error. ``low_rank`` is chosen only where a tolerance > 0 is given; its rank m is as large as the
+kernel and the tolerance make it, and panels take over where it would grow beyond a share of n. c is the cost of making and weighing one kernel value or one feature, measured in
 multiplications; there are m = C(q + p - 1, p - 1) features for degree p and k classes, or as many factors of Gamma
 where it has no classes. Threads have sums of their own, and few monomials are held.
 """
@@ -29,7 +31,7 @@ from kdrbench.problems import TraceObjective
 
 # Sums in single precision are this near, with a margin of ten.
 SINGLE_PRECISION = 1e-5
-EVALUATORS = ("auto", "dense", "panels", "factored", "low_rank", "autograd", "pairwise_sum")
+EVALUATORS = ("auto", "dense", "panels", "factored", "class_sums", "low_rank", "autograd", "pairwise_sum")
 # Measured on Wine, Cancer, WDBC and made data with one thread: below this the n x n arrays stay in the cache.
 _DENSE_SAMPLES = 400
 _PER_VALUE = 30
@@ -41,6 +43,10 @@ APPROXIMATION_SAMPLES = 2000
 _LARGEST_RANK, _LARGEST_SHARE = 200, 0.05
 # The tolerance of the cheaper problem that a solver may begin with; measured on MNIST: 1e-2 needs twice the passes.
 APPROXIMATION_TOLERANCE = 1e-3
+# The same for class sums, and for what begins before them.
+SUMS_TOLERANCES = (2e-4, 2e-2)
+# From so many samples on class sums with a proof are quicker than one exact pass; with a tolerance, a factor is large.
+_PROVED_SAMPLES, _FACTOR_SAMPLES = 20_000, 100_000
 # Arrays of n x n that the dense evaluation holds at once.
 _DENSE_ARRAYS = 6
 _MIB = 2**20
@@ -51,8 +57,6 @@ class Evaluation:
     """Which evaluator, how exact, on how many threads, in how much memory.
 
     - ``evaluator``: ``auto`` lets ``kdrbench.evaluation.cost_model`` choose; the others are named there;
-    - ``tolerance`` > 0 allows approximations: kernel matrices whose error is positive semi-definite with at most this
-      share of their trace, and sums in single precision; 0 means exact up to rounding in double precision;
     - ``threads`` work side by side, each on one core; results differ by rounding only;
     - ``memory_mib`` bounds what is held beyond the data; ``auto`` keeps to it, and ``None`` is no bound.
 
@@ -135,6 +139,9 @@ def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | 
     sizes = _Sizes(n_samples, n_features, n_components, groups, gamma.codes is not None, asked.threads)
     few_groups = sizes.has_classes or groups * _LARGEST_RANK <= n_samples
     large = n_samples >= APPROXIMATION_SAMPLES
+    least = _FACTOR_SAMPLES if asked.tolerance > 0 else _PROVED_SAMPLES
+    if isinstance(objective.kernel, Gaussian) and n_samples >= least and few_groups:
+        return Plan("class_sums", f"{n_samples} samples of a Gaussian kernel")
     if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and large and few_groups:
         return Plan("low_rank", f"{n_samples} samples; a Gaussian to {asked.tolerance:g} of the trace of its matrix")
     # Panels compute Gamma from its factors at each call: not worth it where these are nearly as large.

@@ -72,11 +72,16 @@ class _TreeSum:
 class Members:
     """The groups of a chunk of samples: runs of one class each, or the weights E of every sample."""
 
-    def __init__(self, codes: FloatArray | None, weights: FloatArray | None) -> None:
-        self._weights, self._runs = weights, list[tuple[int, slice]]()
+    def __init__(self, codes: NDArray[np.int64] | None, weights: FloatArray | None) -> None:
+        self._codes, self._weights, self._runs = codes, weights, list[tuple[int, slice]]()
         if codes is not None:
             bounds = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
             self._runs = [(int(codes[begin]), slice(begin, end)) for begin, end in pairwise(bounds)]
+
+    def among(self, chunk: slice) -> Members:
+        """Return the groups of some of the samples."""
+        codes, weights = (None if array is None else array[chunk] for array in (self._codes, self._weights))
+        return Members(codes, weights)
 
     def add(self, total: FloatArray, features: FloatArray, columns: FloatArray) -> None:
         """Add sum_i E_ig phi_i y_i' to ``total`` (g x m x e), for phi (m x c) and columns y (c x e)."""
@@ -151,16 +156,13 @@ class Groups:
             return self._factor[places]
         return np.eye(self.number)[self._codes[places]]
 
-    def chunks(self, rows: slice, width: int) -> Iterator[tuple[slice | FloatArray, Members]]:
-        """Yield the chunks of some rows, those of one class side by side, and their groups."""
+    def blocks(self, rows: slice, width: int) -> Iterator[tuple[slice, NDArray[np.intp] | None, Members]]:
+        """Yield blocks of some rows, the order that puts those of one class side by side, and their groups in it."""
         for begin in range(rows.start, rows.stop, width):
-            chunk = slice(begin, min(begin + width, rows.stop))
+            block = slice(begin, min(begin + width, rows.stop))
             if self._codes is None:
-                yield chunk, Members(None, self._factor[chunk])
+                yield block, None, Members(None, self._factor[block])
                 continue
-            codes = self._codes[chunk]
-            if (np.diff(codes) >= 0).all():
-                yield chunk, Members(codes, None)
-            else:
-                order = np.argsort(codes, kind="stable")
-                yield begin + order, Members(codes[order], None)
+            codes = self._codes[block]
+            order = None if (np.diff(codes) >= 0).all() else np.argsort(codes, kind="stable")
+            yield block, order, Members(codes if order is None else codes[order], None)
