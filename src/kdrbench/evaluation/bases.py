@@ -8,8 +8,8 @@ D_a a constant matrix. So all derivatives are sums of the same phi.
 
 | basis | phi(u) | M | D_a | suits |
 |---|---|---|---|---|
-| monomials of degree p | exp(-|u|^2 / 2) u^alpha, |alpha| <= p | 1 / alpha! | alpha -> alpha - e_a | few dimensions, any data |
-| landmarks | k(u, l) for m points l | (K_ll + delta I)^-1 | the points' coordinates | more dimensions |
+| monomials of degree p | exp(-|u|^2 / 2) u^alpha, |alpha| <= p | 1 / alpha! | alpha to alpha - e_a | few dimensions |
+| landmarks (:mod:`.landmarks`) | k(u, l) for m points l | (K_ll + delta I)^-1 | l_a | more dimensions |
 
 What is left is measured by two functions of a sample,
 
@@ -19,9 +19,6 @@ What is left is measured by two functions of a sample,
 Monomials: the series of exp(u'v) gives rest = P(N > p) for N ~ Poisson(s), s = |u|^2, and differentiating its tail
 
     slope = q P(N >= p) + s (P(N = p - 1) - P(N = p)).
-
-Landmarks: with M = N N', rest = 1 - |N' phi|^2 and slope = q - sum_a |N' d phi / du_a|^2. delta exceeds the error of
-the decomposition of K_ll, so that M <= K_ll^-1 in spite of rounding; the rounding of rest and slope is added to them.
 
 Source: the Taylor series of exp(u'v) as in Cotter, Keshet, Srebro, "Explicit approximations of the Gaussian kernel",
 arXiv 1109.4603, 2011; the closed forms are ours.
@@ -121,6 +118,7 @@ class Monomials(Basis):
         return f"{self.size} damped monomials of degree {self.degree}"
 
     def features(self, samples: FloatArray) -> FloatArray:
+        """Return phi, m x c."""
         result = np.empty((self.size, samples.shape[1]))
         np.exp(-0.5 * np.einsum("ac,ac->c", samples, samples), out=result[0])
         # All monomials of one degree whose last variable is the same come from one product.
@@ -129,27 +127,33 @@ class Monomials(Basis):
         return result
 
     def whitened(self, sums: FloatArray) -> FloatArray:
+        """Return N' S along the last axis."""
         return np.asarray(sums * np.sqrt(self._scales))
 
     def inverted(self, sums: FloatArray) -> FloatArray:
+        """Return M S along the last axis."""
         return np.asarray(sums * self._scales)
 
     def shifted(self, sums: FloatArray, axis: int) -> FloatArray:
+        """Return D_a S along the last axis."""
         result = np.zeros_like(sums)
         above = self._above[axis]
         result[..., above] = sums[..., : self._n_lower] * self._exponents[above, axis]
         return result
 
     def pulled(self, coefficients: FloatArray, axis: int) -> FloatArray:
+        """Return D_a' v along the last axis."""
         result = np.zeros_like(coefficients)
         above = self._above[axis]
         result[..., : self._n_lower] = coefficients[..., above] * self._exponents[above, axis]
         return result
 
     def left_out(self, samples: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return rest and slope of each sample."""
         return poisson_tails(np.einsum("ac,ac->c", samples, samples), self.n_dimensions, self.degree)
 
     def rest(self, samples: FloatArray) -> FloatArray:
+        """Return the rest alone."""
         return np.asarray(gammainc(self.degree + 1.0, np.einsum("ac,ac->c", samples, samples)))
 
 
@@ -168,80 +172,6 @@ def poisson_tails(squares: FloatArray, n_dimensions: int, degree: int) -> tuple[
     slope = n_dimensions * least + squares * (at(degree - 1) - at(degree))
     # Terms of the size of the first cancel.
     return rest, np.maximum(slope, 0.0) + 8.0 * _UNIT * (n_dimensions + squares) * least
-
-
-class Landmarks(Basis):
-    """Kernels at m points (m x q)."""
-
-    def __init__(self, points: FloatArray) -> None:
-        self._points = np.ascontiguousarray(points)
-        self.size, self.n_dimensions = points.shape
-        kernel = self.features(self._points.T)
-        values, vectors = np.linalg.eigh(0.5 * (kernel + kernel.T))
-        self.shift = self.size * _UNIT * max(float(values[-1]), 1.0)
-        self._roots: FloatArray = (np.maximum(values, 0.0) + self.shift) ** -0.5
-        self._whitening = vectors * self._roots
-
-    def __str__(self) -> str:
-        return f"{self.size} landmarks"
-
-    @staticmethod
-    def kernel(points: FloatArray, samples: FloatArray) -> FloatArray:
-        """Return k of points (m x q) and samples (q x c), m x c."""
-        result: FloatArray = points @ samples
-        result -= 0.5 * np.einsum("ma,ma->m", points, points)[:, None]
-        result -= 0.5 * np.einsum("ac,ac->c", samples, samples)
-        return np.asarray(np.exp(result, out=result))
-
-    def features(self, samples: FloatArray) -> FloatArray:
-        return self.kernel(self._points, samples)
-
-    def whitened(self, sums: FloatArray) -> FloatArray:
-        return np.asarray(sums @ self._whitening)
-
-    def inverted(self, sums: FloatArray) -> FloatArray:
-        return np.asarray((sums @ self._whitening) @ self._whitening.T)
-
-    def shifted(self, sums: FloatArray, axis: int) -> FloatArray:
-        return np.asarray(sums * self._points[:, axis])
-
-    def pulled(self, coefficients: FloatArray, axis: int) -> FloatArray:
-        return self.shifted(coefficients, axis)
-
-    def mixed(self, features: FloatArray, tables: FloatArray, weights: FloatArray) -> FloatArray:
-        n_terms = tables.shape[1]
-        if len(tables) == 1:
-            return super().mixed(features, tables, weights)
-        # D_a is diagonal: the groups are mixed before the tables are applied.
-        own: FloatArray = tables[:, 0].T @ weights.T
-        own *= features
-        return np.asarray(self._coordinates(n_terms) @ own)
-
-    def left_out(self, samples: FloatArray) -> tuple[FloatArray, FloatArray]:
-        features = self.features(samples)
-        held = self._whitening.T @ features
-        rest = 1.0 - np.einsum("mc,mc->c", held, held)
-        slope = np.full(samples.shape[1], float(self.n_dimensions))
-        # Each entry of N' phi is rounded by at most so much, and so is what is summed of it.
-        rounding = (self.size + 2) * _UNIT * np.sqrt(self.size) * self._roots
-        rest = np.maximum(rest, 0.0) + 2.0 * (rounding @ np.abs(held)) + rounding @ rounding
-        for a in range(self.n_dimensions):
-            turned = (self._whitening * self._points[:, [a]]).T @ features - samples[a] * held
-            slope -= np.einsum("mc,mc->c", turned, turned)
-            reach = np.abs(self._points[:, a]).max() + np.abs(samples[a])
-            rounded = 2.0 * (rounding @ np.abs(turned)) + reach * (rounding @ rounding)
-            slope += reach * rounded
-        return rest, np.maximum(slope, 0.0)
-
-    def rest(self, samples: FloatArray) -> FloatArray:
-        held = self._whitening.T @ self.features(samples)
-        return np.maximum(1.0 - np.einsum("mc,mc->c", held, held), 0.0)
-
-    def _coordinates(self, n_terms: int) -> FloatArray:
-        rows = [np.ones(self.size), *self._points.T]
-        if n_terms > len(rows):
-            rows += [self._points[:, a] * self._points[:, b] for a, b in pairs_of(self.n_dimensions)]
-        return np.array(rows[:n_terms])
 
 
 def _products(n_dimensions: int, degree: int) -> tuple[NDArray[np.int64], list[tuple[slice, slice, int]]]:

@@ -18,22 +18,23 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.evaluation.bases import Basis, Landmarks, Monomials
+from kdrbench.evaluation.bases import Basis, Monomials
 from kdrbench.evaluation.bounded_factor import pivoted_cholesky
+from kdrbench.evaluation.landmarks import Landmarks
 from kdrbench.evaluation.streams import Groups
 from kdrbench.kernels.family import FloatArray
 
 # Samples that landmarks are chosen from, and those of them on which errors are measured.
 _POOL, _MEASURED, _WATCHED = 4000, 600, 200
 _MOST_LANDMARKS, _MOST_MONOMIALS, _MOST_DEGREE = 1500, 2000, 24
-# A landmark costs as much as so many monomials, with its share of the certificate.
+# A landmark costs as much as this number of monomials, with its share of the certificate.
 _PER_LANDMARK = 1.5
-# The first trial of the trace that landmarks leave, as a share of the error that is asked for, and the number of trials.
+# The trace that landmarks leave at the first trial, as a share of the error that is asked for, and how many trials.
 _FIRST, _TRIALS = 0.1, 4
-# A basis is kept while what it leaves out is at most so many times what it was chosen for.
+# A basis is kept while what it leaves out is at most this multiple of what it was chosen for.
 _SLACK = 4.0
 _POWER_STEPS = 8
-# Where the most landmarks leave more than so many times the error that is asked for, no bound need be computed.
+# Where the most landmarks leave more than this multiple of the error asked for, no bound need be computed.
 _HOPELESS = 100.0
 _Error = Callable[[Basis], float]
 
@@ -91,7 +92,7 @@ class Pool:
         return Choice(basis, projection.copy(), degree is not None or near, allowed)
 
     def _degree(self, q: int, error: _Error, accuracy: float, most: float) -> int | None:
-        """Return the lowest degree that suffices with at most so many monomials; ``None`` without."""
+        """Return the lowest degree that suffices with at most ``most`` monomials; ``None`` without."""
         for degree in range(_MOST_DEGREE + 1):
             if comb(q + degree, degree) > most:
                 return None

@@ -12,11 +12,12 @@
 
 The last two are never chosen, only requested: by rivals that are defined by them, and as oracles of the others. The
 first three are exact up to rounding, unless a tolerance allows single precision. ``class_sums`` has a proved error of
-the gradient, and is chosen for many samples; panels take over where the bandwidth is so narrow that no basis that
-is worth its cost has that error. ``low_rank`` is chosen only where a tolerance > 0 is given; its rank m is as large as the
-kernel and the tolerance make it, and panels take over where it would grow beyond a share of n. c is the cost of making and weighing one kernel value or one feature, measured in
-multiplications; there are m = C(q + p - 1, p - 1) features for degree p and k classes, or as many factors of Gamma
-where it has no classes. Threads have sums of their own, and few monomials are held.
+the gradient, and is chosen for many samples; panels take over where the bandwidth is so narrow that no basis that is
+worth its cost has that error. ``low_rank`` is chosen only where a tolerance > 0 is given; its rank m is as large as the
+kernel and the tolerance make it, and panels take over where it would grow beyond a share of n. c is the cost of making
+and weighing one kernel value or one feature, measured in multiplications; there are m = C(q + p - 1, p - 1) features
+for degree p and k classes, or as many factors of Gamma where it has no classes. Threads have sums of their own, and few
+monomials are held.
 """
 
 from __future__ import annotations
@@ -38,14 +39,18 @@ _PER_VALUE = 30
 # What the factored evaluation spends on many small steps, in multiplications.
 _FACTORED_OVERHEAD = 2.5e6
 # From this many samples on a factor of any useful rank is cheaper than all pairs (it is known only at a W).
-APPROXIMATION_SAMPLES = 2000
+_APPROXIMATION_SAMPLES = 2000
 # A factor of higher rank than this, or than this share of n, costs more than the panels it is to save.
 _LARGEST_RANK, _LARGEST_SHARE = 200, 0.05
 # The tolerance of the cheaper problem that a solver may begin with; measured on MNIST: 1e-2 needs twice the passes.
-APPROXIMATION_TOLERANCE = 1e-3
+_APPROXIMATION_TOLERANCE = 1e-3
 # The same for class sums, and for what begins before them.
-SUMS_TOLERANCES = (2e-4, 2e-2)
-# From so many samples on class sums with a proof are quicker than one exact pass; with a tolerance, a factor is large.
+_SUMS_TOLERANCES = (2e-4, 2e-2)
+# The error of the gradient that class sums prove, relative to it, where no tolerance is given.
+PROVED = 1e-7
+# An approximate kernel matrix gets so near in stationarity, as a share of its tolerance; single precision so near.
+_FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
+# From here on class sums with a proof are quicker than one exact pass; and with a tolerance, a factor is large.
 _PROVED_SAMPLES, _FACTOR_SAMPLES = 20_000, 100_000
 # Arrays of n x n that the dense evaluation holds at once.
 _DENSE_ARRAYS = 6
@@ -138,7 +143,7 @@ def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | 
     groups = rank if gamma.codes is None else int(gamma.codes.max()) + 1
     sizes = _Sizes(n_samples, n_features, n_components, groups, gamma.codes is not None, asked.threads)
     few_groups = sizes.has_classes or groups * _LARGEST_RANK <= n_samples
-    large = n_samples >= APPROXIMATION_SAMPLES
+    large = n_samples >= _APPROXIMATION_SAMPLES
     least = _FACTOR_SAMPLES if asked.tolerance > 0 else _PROVED_SAMPLES
     if isinstance(objective.kernel, Gaussian) and n_samples >= least and few_groups:
         return Plan("class_sums", f"{n_samples} samples of a Gaussian kernel")
@@ -173,6 +178,26 @@ def largest_rank(n_samples: int, memory_mib: float | None = None) -> int:
         return worth
     # While it is made it is held twice.
     return max(1, min(worth, int(memory_mib * _MIB / (16 * n_samples))))
+
+
+def accuracy(chosen: Plan, asked: Evaluation) -> float:
+    """Return the relative stationarity to which oracles of a plan are worth trusting; 0 where they are exact."""
+    if chosen.evaluator in ("low_rank", "class_sums"):
+        return _FACTOR_ACCURACY * asked.tolerance or PROVED
+    return _SINGLE_ACCURACY if chosen.single_precision else 0.0
+
+
+def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluation | None:
+    """Return how a cheaper problem near that of a plan is evaluated, or ``None`` where the plan's is cheap."""
+    n_samples = len(objective.features)
+    if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "class_sums"):
+        return None
+    if chosen.evaluator == "panels" and (asked.tolerance > 0.0 or n_samples < _PROVED_SAMPLES):
+        return None if asked.tolerance > 0.0 else replace(asked, tolerance=_APPROXIMATION_TOLERANCE)
+    if not isinstance(objective.kernel, Gaussian):
+        return replace(asked, tolerance=_APPROXIMATION_TOLERANCE)
+    rougher = [tolerance for tolerance in _SUMS_TOLERANCES if tolerance > asked.tolerance]
+    return replace(asked, evaluator="class_sums", tolerance=rougher[0]) if rougher else None
 
 
 def explain(objective: TraceObjective, n_components: int, evaluation: Evaluation | None = None) -> str:

@@ -12,16 +12,8 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.cost_model import (
-    APPROXIMATION_SAMPLES,
-    APPROXIMATION_TOLERANCE,
-    SUMS_TOLERANCES,
-    Evaluation,
-    Plan,
-    largest_rank,
-    plan,
-)
-from kdrbench.evaluation.class_sums import PROVED, ClassSumsProblem
+from kdrbench.evaluation.class_sums import ClassSumsProblem
+from kdrbench.evaluation.cost_model import PROVED, Evaluation, Plan, accuracy, largest_rank, nearby, plan
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
@@ -29,12 +21,10 @@ from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.passes import Report
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
-from kdrbench.kernels import Combination, Gaussian, Kernel, Term, restricted
+from kdrbench.kernels import Combination, Kernel, Term, restricted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective
 
-# An approximate kernel matrix gets so near in stationarity, measured as a share of its tolerance; single precision so near.
-_FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
 
@@ -112,30 +102,17 @@ class DispatchedProblem:
 
     def accuracy(self, n_components: int) -> float:
         """Return the relative stationarity to which the oracles are worth trusting; 0 where they are exact."""
-        chosen = self._planned(n_components)
-        if chosen.evaluator == "low_rank":
-            return _FACTOR_ACCURACY * self.evaluation.tolerance
-        if chosen.evaluator == "class_sums":
-            return _FACTOR_ACCURACY * self.evaluation.tolerance or PROVED
-        return _SINGLE_ACCURACY if chosen.single_precision else 0.0
+        return accuracy(self._planned(n_components), self.evaluation)
 
     def approximation(self, n_components: int) -> DispatchedProblem | None:
         """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap."""
-        if len(self.objective.features) < APPROXIMATION_SAMPLES:
+        asked = nearby(self.objective, self._planned(n_components), self.evaluation)
+        if asked is None:
             return None
-        chosen, asked = self._planned(n_components).evaluator, self.evaluation
-        if isinstance(self.objective.kernel, Gaussian) and chosen in ("panels", "class_sums"):
-            coarser = [tolerance for tolerance in SUMS_TOLERANCES if tolerance > asked.tolerance]
-            if not coarser or (chosen == "panels" and asked.tolerance > 0.0):
-                return None
-            nearby = DispatchedProblem(self.objective, replace(asked, evaluator="class_sums", tolerance=coarser[0]))
-        elif asked.tolerance == 0.0 and chosen == "panels":
-            nearby = DispatchedProblem(self.objective, replace(asked, tolerance=APPROXIMATION_TOLERANCE))
-        else:
-            return None
-        nearby.counters, nearby.report = self.counters, self.report
-        self._before = nearby
-        return nearby
+        near = DispatchedProblem(self.objective, asked)
+        near.counters, near.report = self.counters, self.report
+        self._before = near
+        return near
 
     def refined_at(self, projection: FloatArray) -> bool:
         """Make the oracles finer where their accuracy is not proved at W; return whether that was needed."""

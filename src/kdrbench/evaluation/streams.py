@@ -10,7 +10,7 @@ for the rows T of U that the classes have. Otherwise E = U and Theta = diag(w).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -21,8 +21,11 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
 
 Sums = tuple[FloatArray, ...]
-# Parts of a pass: enough for the threads of a machine; each is gone through in chunks.
+Mixed = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+# Parts of a pass, for the threads of a machine.
 _MOST_PARTS, _LEAST_ROWS = 16, 4096
+# Entries of phi at a time, which stay in the second-level cache; rows at a time.
+_ENTRIES, _FEWEST, _ROWS = 65_536, 64, 2048
 
 
 def streamed(
@@ -80,8 +83,9 @@ class Members:
 
     def among(self, chunk: slice) -> Members:
         """Return the groups of some of the samples."""
-        codes, weights = (None if array is None else array[chunk] for array in (self._codes, self._weights))
-        return Members(codes, weights)
+        if self._codes is not None:
+            return Members(self._codes[chunk], None)
+        return Members(None, None if self._weights is None else self._weights[chunk])
 
     def add(self, total: FloatArray, features: FloatArray, columns: FloatArray) -> None:
         """Add sum_i E_ig phi_i y_i' to ``total`` (g x m x e), for phi (m x c) and columns y (c x e)."""
@@ -97,7 +101,10 @@ class Members:
                 total[group] += (features * self._weights[:, group]) @ columns
 
     def mixed(
-        self, apart: Callable[[FloatArray, FloatArray, FloatArray], FloatArray], features: FloatArray, tables: FloatArray
+        self,
+        apart: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+        features: FloatArray,
+        tables: FloatArray,
     ) -> FloatArray:
         """Return sum_g E_ig (t_g' phi_i), (terms) x c; ``apart`` is what a basis does for weights."""
         if self._weights is not None:
@@ -136,7 +143,7 @@ class Groups:
             self.theta: FloatArray = np.diag(gamma.weights)
             diagonal = np.einsum("ir,ir,r->", gamma.factor, gamma.factor, gamma.weights)
         else:
-            classes, first, counts = np.unique(gamma.codes, return_index=True, return_counts=True)
+            _, first, counts = np.unique(gamma.codes, return_index=True, return_counts=True)
             table = gamma.factor[first]
             self.theta = (table * gamma.weights) @ table.T
             diagonal = counts @ np.diagonal(self.theta)
@@ -145,7 +152,7 @@ class Groups:
         self.number = len(self.theta)
 
     def spread_out(self, count: int) -> NDArray[np.intp]:
-        """Return about so many samples at equal steps in the order of their classes."""
+        """Return about ``count`` samples at equal steps in the order of their classes."""
         n_samples = len(self._factor)
         places = np.linspace(0, n_samples - 1, min(count, n_samples)).round().astype(np.intp)
         return places if self._codes is None else np.argsort(self._codes, kind="stable")[places]
@@ -166,3 +173,76 @@ class Groups:
             codes = self._codes[block]
             order = None if (np.diff(codes) >= 0).all() else np.argsort(codes, kind="stable")
             yield block, order, Members(codes if order is None else codes[order], None)
+
+
+Visit = Callable[[Sums, FloatArray, Members], FloatArray | None]
+VisitRows = Callable[[Sums, FloatArray, FloatArray, Members], None]
+_Added = Callable[[Sums, slice, NDArray[np.intp] | None, Members], None]
+
+
+class Stream:
+    """The samples x of a problem with their groups, and passes over them in chunks."""
+
+    def __init__(self, features: FloatArray, gamma: FactoredGamma, threads: int) -> None:
+        self.groups, self.mean = Groups(gamma), features.mean(axis=0)
+        self.report: Report | None = None
+        self._features, self._threads, self._spread = features, threads, 0.0
+
+    @property
+    def largest_spread(self) -> float:
+        """The largest singular value of the centred features."""
+        if self._spread == 0.0:
+            d = len(self.mean)
+
+            def visit(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
+                total[0][:] += rows.T @ rows
+
+            (scatter,) = self.with_rows(np.zeros((d, 1)), [(d, d)], visit)
+            self._spread = float(np.sqrt(np.linalg.eigvalsh(scatter)[-1]))
+        return self._spread
+
+    def narrow(self, columns: FloatArray, size: int, shapes: Sequence[tuple[int, ...]], visit: Visit) -> Sums:
+        """Return what ``visit(sums, V'(x - mean), groups)`` adds to sums of ``shapes``, for V = ``columns``.
+
+        Chunks suit ``size`` functions of a sample. Where it returns columns G' of its samples, G'X and G'1 are added to
+        the first two sums.
+        """
+        width, offset = min(_ROWS, max(_FEWEST, _ENTRIES // size)), (self.mean @ columns)[:, None]
+
+        def added(total: Sums, block: slice, order: NDArray[np.intp] | None, members: Members) -> None:
+            here = self._features[block]
+            samples = columns.T @ here.T - offset
+            if order is not None:
+                samples = samples[:, order]
+            found = []
+            for begin in range(0, len(here), width):
+                chunk = slice(begin, begin + width)
+                found.append(visit(total, np.ascontiguousarray(samples[:, chunk]), members.among(chunk)))
+            given = [slopes for slopes in found if slopes is not None]
+            if given:
+                slopes = np.hstack(given)
+                if order is not None:
+                    slopes[:, order] = slopes.copy()
+                total[0][:] += slopes @ here
+                total[1][:] += slopes.sum(axis=1)
+
+        return self._passed(shapes, added)
+
+    def with_rows(self, columns: FloatArray, shapes: Sequence[tuple[int, ...]], visit: VisitRows) -> Sums:
+        """Return what ``visit(sums, V'(x - mean), x - mean, groups)`` adds, with large blocks for large products."""
+
+        def added(total: Sums, block: slice, order: NDArray[np.intp] | None, members: Members) -> None:
+            centred = self._features[block] - self.mean
+            centred = centred if order is None else centred[order]
+            visit(total, columns.T @ centred.T, centred, members)
+
+        return self._passed(shapes, added)
+
+    def _passed(self, shapes: Sequence[tuple[int, ...]], added: _Added) -> Sums:
+        def partial_sums(rows: slice) -> Sums:
+            total = tuple(np.zeros(shape) for shape in shapes)
+            for block in self.groups.blocks(rows, _ROWS):
+                added(total, *block)
+            return total
+
+        return streamed(len(self._features), partial_sums, self._threads, self.report)

@@ -147,8 +147,17 @@ class ApproximableProblem(Problem, Protocol):
         ...
 
 
-_OFFERS = ("report", "explain", "evaluated", "accuracy", "approximation", "refined_at", "linearised_at")
-_OFFERS += ("subsampled", "in_row_space")
+_OFFERS = (
+    "report",
+    "explain",
+    "evaluated",
+    "accuracy",
+    "approximation",
+    "refined_at",
+    "linearised_at",
+    "subsampled",
+    "in_row_space",
+)
 
 
 def is_approximable(problem: Problem) -> TypeGuard[ApproximableProblem]:
