@@ -218,6 +218,8 @@ def test_no_array_of_samples_by_samples_or_by_functions_is_made():
 def test_the_plan_takes_class_sums_for_many_samples_and_panels_for_narrow_kernels(monkeypatch):
     assert plan(large(19_000), 2).evaluator == "panels"
     assert plan(large(20_000), 2).evaluator == "class_sums"
+    assert [plan(large(20_000), q).evaluator for q in (6, 7)] == ["class_sums", "panels"]
+    assert plan(large(100_000), 7).evaluator == "class_sums"
     assert plan(large(100_000), 2, Evaluation(tolerance=1e-3)).evaluator == "class_sums"
     monkeypatch.setattr(cost_model, "_PROVED_SAMPLES", 1000)
     objective = large(1200)

@@ -52,6 +52,8 @@ PROVED = 1e-7
 _FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
 # From here on class sums with a proof are quicker than one exact pass; and with a tolerance, a factor is large.
 _PROVED_SAMPLES, _FACTOR_SAMPLES = 20_000, 100_000
+# On more dimensions bases that prove as much are too large (MNIST, q = 10), but where pairs are out of the question.
+_PROVED_COMPONENTS = 6
 # Arrays of n x n that the dense evaluation holds at once.
 _DENSE_ARRAYS = 6
 _MIB = 2**20
@@ -144,7 +146,8 @@ def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | 
     sizes = _Sizes(n_samples, n_features, n_components, groups, gamma.codes is not None, asked.threads)
     few_groups = sizes.has_classes or groups * _LARGEST_RANK <= n_samples
     large = n_samples >= _APPROXIMATION_SAMPLES
-    least = _FACTOR_SAMPLES if asked.tolerance > 0 else _PROVED_SAMPLES
+    proves = asked.tolerance == 0 and n_components <= _PROVED_COMPONENTS
+    least = _PROVED_SAMPLES if proves else _FACTOR_SAMPLES
     if isinstance(objective.kernel, Gaussian) and n_samples >= least and few_groups:
         return Plan("class_sums", f"{n_samples} samples of a Gaussian kernel")
     if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and large and few_groups:
@@ -192,10 +195,8 @@ def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evalua
     n_samples = len(objective.features)
     if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "class_sums"):
         return None
-    if chosen.evaluator == "panels" and (asked.tolerance > 0.0 or n_samples < _PROVED_SAMPLES):
+    if chosen.evaluator == "panels":
         return None if asked.tolerance > 0.0 else replace(asked, tolerance=_APPROXIMATION_TOLERANCE)
-    if not isinstance(objective.kernel, Gaussian):
-        return replace(asked, tolerance=_APPROXIMATION_TOLERANCE)
     rougher = [tolerance for tolerance in _SUMS_TOLERANCES if tolerance > asked.tolerance]
     return replace(asked, evaluator="class_sums", tolerance=rougher[0]) if rougher else None
 
