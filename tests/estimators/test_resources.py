@@ -1,12 +1,14 @@
 """Threads, memory and approximations of the estimator."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from kdrbench.estimators import InterpretableKDR
+from kdrbench.estimators import InterpretableKDR, common
 from kdrbench.estimators.common import evaluation_of
-from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.evaluation import Evaluation, build_problem, cost_model
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import pairing_values
 from kdrbench.problems import TraceObjective, supervised_gamma
@@ -87,6 +89,25 @@ def test_with_a_tolerance_the_objective_of_a_clustering_is_exact():
     value = np.vdot(embedding, kernel @ embedding)
     assert model.objective_ == pytest.approx(value, rel=1e-12)
     assert abs(model.history_[-1] / value - 1) > 1e-6
+
+
+def test_many_samples_are_clustered_to_a_tolerance_unless_options_are_given(monkeypatch):
+    monkeypatch.setattr(common, "_ROUGH_SAMPLES", 300)
+    monkeypatch.setattr(cost_model, "_APPROXIMATION_SAMPLES", 300)
+    model = InterpretableKDR(paradigm="unsupervised")
+    assert evaluation_of(None, None, (model, 300)).tolerance == 1e-3
+    assert evaluation_of(None, None, (model, 299)) == evaluation_of({}, None, (model, 300)) == Evaluation()
+    features, labels = random_samples(n_samples=450)
+    options = {"n_components": 2, "random_state": 0}
+    for paradigm, params, how in (
+        ("unsupervised", {"n_clusters": 2}, "low_rank"),
+        ("unsupervised", {"n_clusters": 2, "rule": "joint", "max_rounds": 1}, "panels"),
+        ("supervised", {}, "panels"),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = InterpretableKDR(paradigm=paradigm, paradigm_params=params, **options).fit(features, labels)
+        assert model.result_.evaluation.startswith(how), (paradigm, params)
 
 
 def test_a_tolerance_approximates_and_says_so():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kdrbench.evaluation import Evaluation, LowRankProblem, PanelProblem, dispatched
+from kdrbench.evaluation import Evaluation, LowRankProblem, PanelProblem, cost_model, dispatched
 from kdrbench.evaluation.cost_model import Plan
 from kdrbench.evaluation.dispatched import DispatchedProblem
 from kdrbench.evaluation.pairs import PairBlocks
@@ -42,7 +42,7 @@ def test_a_factor_is_given_up_for_good_where_it_does_not_suffice(problem, monkey
     assert one.accuracy(2) == pytest.approx(1e-7)
     monkeypatch.setattr(Factor, "suffices", False)
     assert type(one.evaluator(point)) is PanelProblem
-    assert one.explain(2).startswith("panels: a factor to the tolerance would be too large")
+    assert one.explain(2).startswith("panels: a factor or a basis to the tolerance would be too large")
     assert one.accuracy(2) == 0.0
     monkeypatch.setattr(Factor, "suffices", True)
     assert type(one.evaluator(point)) is PanelProblem
@@ -92,7 +92,7 @@ def test_distances_far_from_the_origin_keep_their_digits():
 def test_an_approximation_is_offered_for_many_samples_exact_sums_and_panels(
     monkeypatch, few, tolerance, evaluator, offers
 ):
-    monkeypatch.setattr(dispatched, "APPROXIMATION_SAMPLES", few)
+    monkeypatch.setattr(cost_model, "_APPROXIMATION_SAMPLES", few)
     monkeypatch.setattr(DispatchedProblem, "plan", lambda self, n_components: Plan(evaluator, "by hand", False))
     features, labels = random_samples()
     objective = TraceObjective(features, Gaussian(2.0), supervised_gamma(labels))

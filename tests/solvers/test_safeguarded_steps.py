@@ -33,7 +33,7 @@ class Offering(Quadratic):
     def unused(self, *arguments):
         """Nothing: a problem that offers approximations offers these, too."""
 
-    explain = evaluated = linearised_at = subsampled = in_row_space = unused
+    explain = evaluated = refined_at = linearised_at = subsampled = in_row_space = unused
 
 
 def run(problem, n_components=2, **options):

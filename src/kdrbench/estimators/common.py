@@ -34,6 +34,8 @@ from kdrbench.solvers import STARTS, make_start
 from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised
 
+# From here on a clustering by default is evaluated to this share of the trace of its kernel matrix.
+_ROUGH_SAMPLES, _ROUGH = 2000, 1e-3
 _ALLOWED = ("evaluator", "tolerance", "memory_mib")
 # scikit-learn's meaning: -1 is all cores, and 0 means nothing.
 N_JOBS = optional(Interval(-math.inf, whole=True, but_zero=True))
@@ -150,15 +152,31 @@ def kernel_of(kernel: object, options: Mapping[str, Any] | None) -> object:
     return kernel
 
 
-def evaluation_of(options: Mapping[str, Any] | None, n_jobs: int | None) -> Evaluation:
+def evaluation_of(
+    options: Mapping[str, Any] | None, n_jobs: int | None, fitted: tuple[Any, int] | None = None
+) -> Evaluation:
     """Return the evaluation that ``options`` and ``n_jobs`` (scikit-learn's meaning) ask for.
+
+    ``fitted`` is the estimator and its number of samples. Where it clusters many with a Gaussian kernel and there are
+    no options, a tolerance is the default: each round of an alternation takes passes over all pairs, and rounds end
+    when eigenvalues settle to 1 %.
 
     Raises ``InputError`` for an unknown option, or values that are not allowed.
     """
     check_value("evaluation", options, optional(OPTIONS))
     check_names("option of evaluation", options or {}, _ALLOWED)
     check_value("n_jobs", n_jobs, N_JOBS)
-    return Evaluation(**(options or {}), threads=effective_n_jobs(1 if n_jobs is None else int(n_jobs)))
+    rough = fitted is not None and fitted[1] >= _ROUGH_SAMPLES and _clusters_by_eigenvalues(fitted[0])
+    default = {"tolerance": _ROUGH} if rough else {}
+    return Evaluation(
+        **(default if options is None else options), threads=effective_n_jobs(1 if n_jobs is None else int(n_jobs))
+    )
+
+
+def _clusters_by_eigenvalues(estimator: Any) -> bool:
+    """Return whether it alternates by the papers' rule, with a Gaussian kernel."""
+    joint = (estimator.paradigm_params or {}).get("rule") == "joint"
+    return estimator.paradigm != "supervised" and estimator.kernel == "gaussian" and not joint
 
 
 def exactly(learned: Learned) -> Learned:

@@ -69,7 +69,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ``ism_safeguarded`` (certified to first and second order) or another registered solver.
     start : {"surrogate", "identity", "random", "multistart"}, array of shape (n_components, n_features) or None
         Starting point: eigenvectors of Phi_0, the first axes, a draw from ``random_state``, the best of ``n_init``
-        starts (Phi_0's and random ones), or orthonormal rows such as the ``components_`` of another fit. ``None`` is
+        starts (Phi_0's and random ones), or orthonormal rows such as another fit's ``components_``. ``None`` is
         ``surrogate``, and for ``alternative`` the best of four starts.
     n_init : int
         Number of starts of ``multistart``.
@@ -81,10 +81,10 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Used by random starts alone.
     evaluation : dict or None
         How the kernel's sums may be evaluated (:class:`kdrbench.evaluation.Evaluation`): ``evaluator``, ``tolerance``
-        (0: exact; 1e-3 makes large Gaussian problems quick), ``memory_mib``. With a tolerance the solver's problem is
-        approximate; ``objective_`` and ``certificate_`` are exact all the same, for one pass or two over all pairs.
+        (0: exact; 1e-3 is quick for large Gaussian problems, and the default to cluster 2000 samples by eigenvalues),
+        ``memory_mib``. ``objective_`` and ``certificate_`` are exact all the same, for one pass or two over all pairs.
     n_jobs : int or None
-        Threads that work side by side; ``None`` is 1, -1 all cores. Results differ by rounding only.
+        Threads that work side by side; ``None`` is 1, -1 all cores.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             self.__dict__.pop(fitted, None)
         continuous = (self.paradigm_params or {}).get("target_kernel") is not None
         features, known = known_samples(self, X, y, self.paradigm, continuous=continuous)
-        evaluation = evaluation_of(self.evaluation, self.n_jobs)
+        evaluation = evaluation_of(self.evaluation, self.n_jobs, (self, len(features)))
         task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
         n_components = self._resolve_n_components(task, features)
         # The tolerance and the cap go by one name for every solver.

@@ -5,16 +5,19 @@
 | dense | n x n arrays, held between calls at one W | n^2 (d + c) | n^2 |
 | panels | the same sums, block by block | n^2/2 (d + c) | n q + d^2 |
 | factored | monomial features; linear, squared, polynomial kernels | n m (d + q + c) + n d^2 | n q + k m d + d^2 |
+| class_sums | sums in a basis of m functions; Gaussian kernels | n m (d + q + c) + n d^2 | k m d + d^2 |
 | low_rank | a factor of a Gaussian's kernel matrix, to the ``tolerance`` | n m (d + m) + n d^2 | n m + k m d + d^2 |
 | autograd | F as a formula, its derivatives by autograd; no surrogate | several times dense | n^2 |
 | pairwise_sum | a loop over pairs of samples | n^2 d^2, and n^2 steps of Python | n^2 |
 
 The last two are never chosen, only requested: by rivals that are defined by them, and as oracles of the others. The
-first three are exact up to rounding, unless a tolerance allows single precision. ``low_rank`` is chosen only where a
-tolerance > 0 is given; its rank m is as large as the kernel and the tolerance make it, and panels take over where it
-would grow beyond a share of n. c is the cost of making and weighing one kernel value or one feature, measured in
-multiplications; there are m = C(q + p - 1, p - 1) features for degree p and k classes, or as many factors of Gamma
-where it has no classes. Threads have sums of their own, and few monomials are held.
+first three are exact up to rounding, unless a tolerance allows single precision. ``class_sums`` has a proved error of
+the gradient, and is chosen for many samples; panels take over where the bandwidth is so narrow that no basis that is
+worth its cost has that error. ``low_rank`` is chosen only where a tolerance > 0 is given; its rank m is as large as the
+kernel and the tolerance make it, and panels take over where it would grow beyond a share of n. c is the cost of making
+and weighing one kernel value or one feature, measured in multiplications; there are m = C(q + p - 1, p - 1) features
+for degree p and k classes, or as many factors of Gamma where it has no classes. Threads have sums of their own, and few
+monomials are held.
 """
 
 from __future__ import annotations
@@ -30,20 +33,30 @@ from kdrbench.problems import TraceObjective
 
 # Sums in single precision are this near, with a margin of ten.
 SINGLE_PRECISION = 1e-5
-EVALUATORS = ("auto", "dense", "panels", "factored", "low_rank", "autograd", "pairwise_sum")
+EVALUATORS = ("auto", "dense", "panels", "factored", "class_sums", "low_rank", "autograd", "pairwise_sum")
 # Measured on Wine, Cancer, WDBC and made data with one thread: below this the n x n arrays stay in the cache.
 _DENSE_SAMPLES = 400
 PER_VALUE = 30
 # What the factored evaluation spends on many small steps, in multiplications.
 _FACTORED_OVERHEAD = 2.5e6
 # From this many samples on a factor of any useful rank is cheaper than all pairs (it is known only at a W).
-APPROXIMATION_SAMPLES = 2000
+_APPROXIMATION_SAMPLES = 2000
 # A factor of higher rank than this, or than this share of n, costs more than the panels it is to save.
 _LARGEST_RANK, _LARGEST_SHARE = 200, 0.05
 # Making a factor takes m^2 steps a sample, and n steps of all pairs this many times as long (measured, q of 5 to 20).
 _PAIRS_TO_FACTOR = 16
 # The tolerance of the cheaper problem that a solver may begin with; measured on MNIST: 1e-2 needs twice the passes.
-APPROXIMATION_TOLERANCE = 1e-3
+_APPROXIMATION_TOLERANCE = 1e-3
+# The same for class sums, and for what begins before them.
+_SUMS_TOLERANCES = (2e-4, 2e-2)
+# The error of the gradient that class sums prove, relative to it, where no tolerance is given.
+PROVED = 1e-7
+# An approximate kernel matrix gets so near in stationarity, as a share of its tolerance; single precision so near.
+_FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
+# From here on class sums with a proof are quicker than one exact pass; and with a tolerance, a factor is large.
+_PROVED_SAMPLES, _FACTOR_SAMPLES = 20_000, 100_000
+# On more dimensions bases that prove as much are too large (MNIST, q = 10), but where pairs are out of the question.
+_PROVED_COMPONENTS = 6
 # Arrays of n x n that the dense evaluation holds at once.
 _DENSE_ARRAYS = 6
 _MIB = 2**20
@@ -54,8 +67,6 @@ class Evaluation:
     """Which evaluator, how exact, on how many threads, in how much memory.
 
     - ``evaluator``: ``auto`` lets ``kdrbench.evaluation.cost_model`` choose; the others are named there;
-    - ``tolerance`` > 0 allows approximations: kernel matrices whose error is positive semi-definite with at most this
-      share of their trace, and sums in single precision; 0 means exact up to rounding in double precision;
     - ``threads`` work side by side, each on one core; results differ by rounding only;
     - ``memory_mib`` bounds what is held beyond the data; ``auto`` keeps to it, and ``None`` is no bound.
 
@@ -137,7 +148,11 @@ def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | 
     groups = rank if gamma.codes is None else int(gamma.codes.max()) + 1
     sizes = _Sizes(n_samples, n_features, n_components, groups, gamma.codes is not None, asked.threads)
     few_groups = sizes.has_classes or groups * _LARGEST_RANK <= n_samples
-    large = n_samples >= APPROXIMATION_SAMPLES
+    large = n_samples >= _APPROXIMATION_SAMPLES
+    proves = asked.tolerance == 0 and n_components <= _PROVED_COMPONENTS
+    least = _PROVED_SAMPLES if proves else _FACTOR_SAMPLES
+    if isinstance(objective.kernel, Gaussian) and n_samples >= least and few_groups:
+        return Plan("class_sums", f"{n_samples} samples of a Gaussian kernel")
     if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and large and few_groups:
         return Plan("low_rank", f"{n_samples} samples; a Gaussian to {asked.tolerance:g} of the trace of its matrix")
     # Panels compute Gamma from its factors at each call: not worth it where these are nearly as large.
@@ -169,6 +184,24 @@ def largest_rank(n_samples: int, memory_mib: float | None = None) -> int:
         return worth
     # While it is made it is held twice.
     return max(1, min(worth, int(memory_mib * _MIB / (16 * n_samples))))
+
+
+def accuracy(chosen: Plan, asked: Evaluation) -> float:
+    """Return the relative stationarity to which oracles of a plan are worth trusting; 0 where they are exact."""
+    if chosen.evaluator in ("low_rank", "class_sums"):
+        return _FACTOR_ACCURACY * asked.tolerance or PROVED
+    return _SINGLE_ACCURACY if chosen.single_precision else 0.0
+
+
+def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluation | None:
+    """Return how a cheaper problem near that of a plan is evaluated, or ``None`` where the plan's is cheap."""
+    n_samples = len(objective.features)
+    if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "class_sums"):
+        return None
+    if chosen.evaluator == "panels":
+        return None if asked.tolerance > 0.0 else replace(asked, tolerance=_APPROXIMATION_TOLERANCE)
+    rougher = [tolerance for tolerance in _SUMS_TOLERANCES if tolerance > asked.tolerance]
+    return replace(asked, evaluator="class_sums", tolerance=rougher[0]) if rougher else None
 
 
 def explain(objective: TraceObjective, n_components: int, evaluation: Evaluation | None = None) -> str:

@@ -12,14 +12,8 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.cost_model import (
-    APPROXIMATION_SAMPLES,
-    APPROXIMATION_TOLERANCE,
-    Evaluation,
-    Plan,
-    largest_rank,
-    plan,
-)
+from kdrbench.evaluation.class_sums import ClassSumsProblem
+from kdrbench.evaluation.cost_model import PROVED, Evaluation, Plan, accuracy, largest_rank, nearby, plan
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
@@ -31,8 +25,6 @@ from kdrbench.kernels import Combination, Kernel, Term, restricted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective
 
-# A low-rank factor gets so near in stationarity, measured as a share of its tolerance; single precision so near.
-_FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
 
@@ -65,7 +57,7 @@ class DispatchedProblem:
         # By name, and whether it was requested by that name: the options may then differ.
         self._shared: dict[tuple[str, bool], Evaluator] = {}
         self._own: dict[str, Evaluator] = {}
-        self._factor_too_large = False
+        self._given_up = False
         # The problem that answered last instead of this one, with a prefix for the explanation, or before it.
         self._in_its_place: tuple[str, DispatchedProblem] | None = None
         self._before: DispatchedProblem | None = None
@@ -92,7 +84,10 @@ class DispatchedProblem:
         if self._in_its_place is not None:
             prefix, other = self._in_its_place
             return prefix + other.explain(n_components)
-        chosen = str(self._panels() if self._factor_too_large else self.plan(n_components))
+        plan = self._planned(n_components)
+        chosen, sums = str(plan), self._own.get(plan.evaluator)
+        if isinstance(sums, ClassSumsProblem) and (used := sums.explain()):
+            chosen = f"{chosen}; {used}"
         return chosen if self._before is None else f"{chosen}; approached through {self._before.explain(n_components)}"
 
     def evaluated(self, evaluator: str) -> DispatchedProblem:
@@ -107,20 +102,22 @@ class DispatchedProblem:
 
     def accuracy(self, n_components: int) -> float:
         """Return the relative stationarity to which the oracles are worth trusting; 0 where they are exact."""
-        chosen = self._panels() if self._factor_too_large else self.plan(n_components)
-        if chosen.evaluator == "low_rank":
-            return _FACTOR_ACCURACY * self.evaluation.tolerance
-        return _SINGLE_ACCURACY if chosen.single_precision else 0.0
+        return accuracy(self._planned(n_components), self.evaluation)
 
     def approximation(self, n_components: int) -> DispatchedProblem | None:
         """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap."""
-        few = len(self.objective.features) < APPROXIMATION_SAMPLES
-        if few or self.evaluation.tolerance > 0.0 or self.plan(n_components).evaluator != "panels":
+        asked = nearby(self.objective, self._planned(n_components), self.evaluation)
+        if asked is None:
             return None
-        nearby = DispatchedProblem(self.objective, replace(self.evaluation, tolerance=APPROXIMATION_TOLERANCE))
-        nearby.counters, nearby.report = self.counters, self.report
-        self._before = nearby
-        return nearby
+        near = DispatchedProblem(self.objective, asked)
+        near.counters, near.report = self.counters, self.report
+        self._before = near
+        return near
+
+    def refined_at(self, projection: FloatArray) -> bool:
+        """Make the oracles finer where their accuracy is not proved at W; return whether that was needed."""
+        evaluator = self.evaluator(projection)
+        return isinstance(evaluator, ClassSumsProblem) and evaluator.refined(projection)
 
     def linearised_at(self, projection: FloatArray) -> Problem:
         """Return the problem with all choices made as at W, sharing the counters: its oracles change smoothly."""
@@ -170,17 +167,23 @@ class DispatchedProblem:
         if projection.ndim != 2 or len(projection) != self.n_features:
             raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
         chosen = self.plan(projection.shape[1])
-        if chosen.evaluator == "low_rank" and self.evaluation.evaluator == "auto":
-            factor = self._made(chosen)
-            if not self._factor_too_large and isinstance(factor, LowRankProblem):
-                self._factor_too_large = not factor.suffices_at(projection)
-            if self._factor_too_large:
-                chosen = self._panels()
-        return self._made(chosen)
+        if self.evaluation.evaluator == "auto" and not self._given_up:
+            limited = self._made(chosen)
+            if isinstance(limited, LowRankProblem | ClassSumsProblem):
+                self._given_up = not limited.suffices_at(projection)
+        return self._made(self._planned(projection.shape[1]))
+
+    def _planned(self, n_components: int) -> Plan:
+        """Return the plan, or that of panels where what was planned does not suffice."""
+        chosen = self.plan(n_components)
+        if not self._given_up or chosen.evaluator not in ("low_rank", "class_sums"):
+            return chosen
+        return self._panels()
 
     def _panels(self) -> Plan:
-        """Return the plan that replaces factors that grow too large."""
-        return Plan("panels", "a factor to the tolerance would be too large", self.evaluation.single_precision)
+        """Return the plan that replaces factors and bases that grow too large."""
+        reason = "a factor or a basis to the tolerance would be too large"
+        return Plan("panels", reason, self.evaluation.single_precision)
 
     def _made(self, chosen: Plan) -> Evaluator:
         name = chosen.evaluator
@@ -200,6 +203,9 @@ class DispatchedProblem:
             "dense": DenseProblem,
             "panels": partial(PanelProblem, threads=asked.threads, single_precision=single),
             "factored": partial(FactoredProblem, threads=asked.threads, single_precision=single),
+            "class_sums": partial(
+                ClassSumsProblem, accuracy=asked.tolerance or PROVED, proved=not asked.tolerance, threads=asked.threads
+            ),
             "low_rank": partial(LowRankProblem, tolerance=asked.tolerance, threads=asked.threads, max_rank=largest),
             "autograd": AutomaticProblem,
             "pairwise_sum": PairwiseSumProblem,

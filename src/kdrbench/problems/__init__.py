@@ -13,6 +13,7 @@ from kdrbench.problems.contract import (
     hessian_of,
     in_row_space,
     is_approximable,
+    refined_at,
     value_and_gradient_of,
 )
 from kdrbench.problems.objective import (
@@ -41,6 +42,7 @@ __all__ = [
     "integer_gamma",
     "is_approximable",
     "one_hot_columns",
+    "refined_at",
     "supervised_gamma",
     "target_gamma",
     "value_and_gradient_of",

@@ -123,6 +123,10 @@ class ApproximableProblem(Problem, Protocol):
         """Return a cheaper problem near this one that shares its counters; ``None`` where this one is cheap."""
         ...
 
+    def refined_at(self, projection: FloatArray) -> bool:
+        """Make the oracles finer where their accuracy is not proved at W; return whether that was needed."""
+        ...
+
     def linearised_at(self, projection: FloatArray) -> Problem:
         """Return the problem with all choices of its approximations made as at W; counters are shared."""
         ...
@@ -143,7 +147,17 @@ class ApproximableProblem(Problem, Protocol):
         ...
 
 
-_OFFERS = ("report", "explain", "evaluated", "accuracy", "approximation", "linearised_at", "subsampled", "in_row_space")
+_OFFERS = (
+    "report",
+    "explain",
+    "evaluated",
+    "accuracy",
+    "approximation",
+    "refined_at",
+    "linearised_at",
+    "subsampled",
+    "in_row_space",
+)
 
 
 def is_approximable(problem: Problem) -> TypeGuard[ApproximableProblem]:
@@ -159,6 +173,11 @@ def approximation_of(problem: Problem, n_components: int) -> ApproximableProblem
 def accuracy_of(problem: Problem, n_components: int) -> float:
     """Return the relative stationarity to which gradients can be trusted; 0 where nothing else is known."""
     return problem.accuracy(n_components) if is_approximable(problem) else 0.0
+
+
+def refined_at(problem: Problem, projection: FloatArray) -> bool:
+    """Return whether the problem had to be made finer at W for its accuracy to be proved."""
+    return is_approximable(problem) and problem.refined_at(projection)
 
 
 def evaluated_as(evaluator: str, problem: Problem) -> Problem:

@@ -87,7 +87,8 @@ class Tangents:
         """Return the same tangents with a Hessian from some of the samples, where this one is costly."""
         if self.approximation is None:
             return None
-        problem = self.approximation.subsampled(_SOME_SAMPLES) or self.approximation
+        rougher = approximation_of(self.approximation, self.point.shape[1]) or self.approximation
+        problem = rougher.subsampled(_SOME_SAMPLES) or rougher
         return Tangents(problem, self.point, problem.gradient(self.point))
 
     @cached_property

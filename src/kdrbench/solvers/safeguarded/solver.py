@@ -25,7 +25,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, check_parameters
-from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, approximation_of
+from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, approximation_of, refined_at
 from kdrbench.solvers.base import Solver, SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.escape import CURVATURE_TOLERANCE
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
@@ -38,6 +38,8 @@ from kdrbench.solvers.safeguarded.finish import NewtonSearch, escape
 
 # A turn of the subspace by less than this against the iterate before the last is a cycle of two.
 _CYCLE = 1e-6
+# How often a problem whose accuracy is not proved at the solution is made finer.
+_MOST_PROOFS = 3
 # Newton steps with an approximate Hessian, before the exact one is taken.
 _APPROXIMATE_STEPS = 20
 
@@ -108,7 +110,15 @@ class SafeguardedISM:
         n_features, n_components = start.shape
         if n_features == n_components:
             return SolverOutcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
-        approximation = approximation_of(problem, n_components)
+        outcome = self._solve_once(problem, start, monitor)
+        for _ in range(_MOST_PROOFS):
+            if outcome.status is not Status.CONVERGED or not refined_at(problem, outcome.projection):
+                break
+            outcome = self._solve_once(problem, outcome.projection, monitor)
+        return outcome
+
+    def _solve_once(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
+        approximation = approximation_of(problem, start.shape[1])
         if approximation is not None:
             try:
                 return self._solve_from(problem, approximation, start, monitor)
@@ -121,8 +131,9 @@ class SafeguardedISM:
         self, problem: Problem, approximation: ApproximableProblem | None, start: FloatArray, monitor: Monitor
     ) -> SolverOutcome:
         n_features, n_components = start.shape
+        roughest = None if approximation is None else approximation_of(approximation, n_components)
         explored = explore(
-            approximation or problem,
+            roughest or approximation or problem,
             start,
             monitor,
             tolerance=self.exploration_tolerance,
@@ -131,8 +142,9 @@ class SafeguardedISM:
         if explored is None:
             return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
         point, value, surrogate = explored
-        # Below its accuracy, the stationarity of a problem means nothing.
-        tolerance = max(self.tolerance, accuracy_of(problem, n_components))
+        # Below its accuracy, the stationarity of a problem means nothing; above, it is that near to the true one.
+        accuracy = accuracy_of(problem, n_components)
+        tolerance = self.tolerance - accuracy if 2.0 * accuracy < self.tolerance else max(self.tolerance, accuracy)
         gradient: FloatArray | None = None
         if (n_features - n_components) * n_components > DENSE_DIMENSION:
             point, value, gradient, _ = _approached(problem, approximation, point, surrogate, tolerance, monitor)

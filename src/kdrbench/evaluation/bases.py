@@ -1,0 +1,193 @@
+"""Two bases in which a Gaussian of few dimensions is a short sum of products, with what each of them leaves out.
+
+With u = W'x / sigma the kernel is k(u, v) = exp(-|u - v|^2 / 2), and a basis phi of m functions approximates it by
+
+    k_m(u, v) = phi(u)' M phi(v),   k - k_m positive semi-definite,   d phi / du_a = (D_a - u_a) phi,
+
+D_a a constant matrix. So all derivatives are sums of the same phi.
+
+| basis | phi(u) | M | D_a | suits |
+|---|---|---|---|---|
+| monomials of degree p | exp(-|u|^2 / 2) u^alpha, |alpha| <= p | 1 / alpha! | alpha to alpha - e_a | few dimensions |
+| landmarks (:mod:`.landmarks`) | k(u, l) for m points l | (K_ll + delta I)^-1 | l_a | more dimensions |
+
+What is left is measured by two functions of a sample,
+
+    rest(u)  = k(u, u) - k_m(u, u),
+    slope(u) = sum_a d^2 (k - k_m)(u, v) / du_a dv_a  at v = u.
+
+Monomials: the series of exp(u'v) gives rest = P(N > p) for N ~ Poisson(s), s = |u|^2, and differentiating its tail
+
+    slope = q P(N >= p) + s (P(N = p - 1) - P(N = p)).
+
+Source: the Taylor series of exp(u'v) as in Cotter, Keshet, Srebro, "Explicit approximations of the Gaussian kernel",
+arXiv 1109.4603, 2011; the closed forms are ours.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammainc, gammaln
+
+from kdrbench.kernels.family import FloatArray
+
+_UNIT = float(np.finfo(np.float64).eps)
+
+
+class Basis(ABC):
+    """Functions phi of q dimensions; arrays of samples are q x c, of functions m x c, of coefficients g x m."""
+
+    size: int
+    n_dimensions: int
+
+    @abstractmethod
+    def features(self, samples: FloatArray) -> FloatArray:
+        """Return phi, m x c."""
+
+    @abstractmethod
+    def whitened(self, sums: FloatArray) -> FloatArray:
+        """Return N' S along the last axis, where M = N N'."""
+
+    @abstractmethod
+    def inverted(self, sums: FloatArray) -> FloatArray:
+        """Return M S along the last axis."""
+
+    @abstractmethod
+    def shifted(self, sums: FloatArray, axis: int) -> FloatArray:
+        """Return D_a S along the last axis."""
+
+    @abstractmethod
+    def pulled(self, coefficients: FloatArray, axis: int) -> FloatArray:
+        """Return D_a' v along the last axis."""
+
+    @abstractmethod
+    def left_out(self, samples: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return rest and slope of each sample (see the module)."""
+
+    @abstractmethod
+    def rest(self, samples: FloatArray) -> FloatArray:
+        """Return the rest alone."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return it in words."""
+
+    def tables(self, coefficients: FloatArray, order: int) -> FloatArray:
+        """Return v, then D_a' v, then D_a' D_b' v for a <= b up to ``order``: g x (terms) x m."""
+        terms = [coefficients]
+        if order:
+            once = [self.pulled(coefficients, a) for a in range(self.n_dimensions)]
+            terms += once
+            if order > 1:
+                terms += [self.pulled(once[a], b) for a, b in pairs_of(self.n_dimensions)]
+        return np.stack(terms, axis=1)
+
+    def mixed(self, features: FloatArray, tables: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return sum_g E_ig (t_g' phi_i) for each table t: (terms) x c, with E = ``weights`` (c x g)."""
+        n_groups, n_terms, size = tables.shape
+        products = (tables.reshape(-1, size) @ features).reshape(n_groups, n_terms, -1)
+        return np.asarray(np.einsum("gtc,cg->tc", products, weights))
+
+
+def pairs_of(n_dimensions: int) -> list[tuple[int, int]]:
+    """Return the pairs a <= b in the order of :meth:`Basis.tables`."""
+    return [(a, b) for a in range(n_dimensions) for b in range(a, n_dimensions)]
+
+
+class Monomials(Basis):
+    """Damped monomials up to a degree p >= 0: m = C(q + p, p)."""
+
+    def __init__(self, n_dimensions: int, degree: int) -> None:
+        self.n_dimensions, self.degree = n_dimensions, degree
+        self.size = comb(n_dimensions + degree, degree)
+        self._exponents, self._steps = _products(n_dimensions, degree)
+        self._scales: FloatArray = np.exp(-gammaln(self._exponents + 1.0).sum(axis=1))
+        places = {tuple(exponent): place for place, exponent in enumerate(self._exponents.tolist())}
+        self._n_lower = comb(n_dimensions + degree - 1, degree - 1) if degree else 0
+        lower = self._exponents[: self._n_lower]
+        self._above = [
+            np.array([places[tuple(exponent)] for exponent in (lower + unit).tolist()], dtype=np.intp)
+            for unit in np.eye(n_dimensions, dtype=np.int64)
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.size} damped monomials of degree {self.degree}"
+
+    def features(self, samples: FloatArray) -> FloatArray:
+        """Return phi, m x c."""
+        result = np.empty((self.size, samples.shape[1]))
+        np.exp(-0.5 * np.einsum("ac,ac->c", samples, samples), out=result[0])
+        # All monomials of one degree whose last variable is the same come from one product.
+        for made, source, axis in self._steps:
+            np.multiply(result[source], samples[axis], out=result[made])
+        return result
+
+    def whitened(self, sums: FloatArray) -> FloatArray:
+        """Return N' S along the last axis."""
+        return np.asarray(sums * np.sqrt(self._scales))
+
+    def inverted(self, sums: FloatArray) -> FloatArray:
+        """Return M S along the last axis."""
+        return np.asarray(sums * self._scales)
+
+    def shifted(self, sums: FloatArray, axis: int) -> FloatArray:
+        """Return D_a S along the last axis."""
+        result = np.zeros_like(sums)
+        above = self._above[axis]
+        result[..., above] = sums[..., : self._n_lower] * self._exponents[above, axis]
+        return result
+
+    def pulled(self, coefficients: FloatArray, axis: int) -> FloatArray:
+        """Return D_a' v along the last axis."""
+        result = np.zeros_like(coefficients)
+        above = self._above[axis]
+        result[..., : self._n_lower] = coefficients[..., above] * self._exponents[above, axis]
+        return result
+
+    def left_out(self, samples: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return rest and slope of each sample."""
+        return poisson_tails(np.einsum("ac,ac->c", samples, samples), self.n_dimensions, self.degree)
+
+    def rest(self, samples: FloatArray) -> FloatArray:
+        """Return the rest alone."""
+        return np.asarray(gammainc(self.degree + 1.0, np.einsum("ac,ac->c", samples, samples)))
+
+
+def poisson_tails(squares: FloatArray, n_dimensions: int, degree: int) -> tuple[FloatArray, FloatArray]:
+    """Return rest and slope of monomials up to ``degree`` at samples with |u|^2 = ``squares``."""
+
+    def at(count: int) -> FloatArray:
+        if count < 0:
+            return np.zeros_like(squares)
+        with np.errstate(divide="ignore"):
+            logs = count * np.log(squares) if count else np.zeros_like(squares)
+        return np.asarray(np.exp(logs - squares - gammaln(count + 1.0)))
+
+    rest = gammainc(degree + 1.0, squares)
+    least = gammainc(float(degree), squares) if degree else np.ones_like(squares)
+    slope = n_dimensions * least + squares * (at(degree - 1) - at(degree))
+    # Terms of the size of the first cancel.
+    return rest, np.maximum(slope, 0.0) + 8.0 * _UNIT * (n_dimensions + squares) * least
+
+
+def _products(n_dimensions: int, degree: int) -> tuple[NDArray[np.int64], list[tuple[slice, slice, int]]]:
+    """Return the exponents (m x q) by degree, and which rows are which others times a variable."""
+    exponents = [np.zeros((1, n_dimensions), dtype=np.int64)]
+    steps: list[tuple[slice, slice, int]] = []
+    begin, ends, placed = 0, [1] * n_dimensions, 1
+    for _ in range(degree):
+        before, grown, following, first = exponents[-1], [], [], placed
+        for axis in range(n_dimensions):
+            # Those before that have no later variable.
+            count = ends[axis]
+            grown.append(before[:count] + np.eye(n_dimensions, dtype=np.int64)[axis])
+            steps.append((slice(placed, placed + count), slice(begin, begin + count), axis))
+            placed += count
+            following.append(placed - first)
+        exponents.append(np.concatenate(grown))
+        begin, ends = first, following
+    return np.concatenate(exponents), steps

@@ -1,0 +1,227 @@
+"""Gaussian kernels in time linear in n, from sums over classes or factors in a basis of few functions, with a proof.
+
+With u_i = W'(x_i - mean) / sigma, a basis phi of m functions (:mod:`.bases`) and Gamma = E Theta E' (:mod:`.streams`),
+
+    T_g = sum_i E_ig phi(u_i),    V = Theta T M,    F = sum_gh Theta_gh T_g' M T_h - sum_i Gamma_ii,
+    dF/du_i = 2 sum_g E_ig d(V_g' phi)/du_i,    grad F = X' dF/dU / sigma,
+
+and likewise products with the Hessian, the Hessian on many directions, and Phi: each is two passes over chunks of
+samples that add up k m, k m q or k m d numbers. No n x n and no n x m array is ever made; time O(n m (q + c)) for F and
+its gradient, memory O(chunk + k m) and k m d for Phi.
+
+The basis is chosen on some of the samples, so that the error of the gradient is a given share of it, and kept for as
+long as it suffices there: F is then a smooth function with these derivatives. Landmarks are points of the projected
+space; W is turned to where they were chosen first, since F does not depend on W's basis.
+
+What is left out, K - K_m, is positive semi-definite. So with rest_i and slope_i of the basis, r_g = sum_i |E_ig|
+rest_i^1/2 and e = |Theta| r, by the inequality of Cauchy and Schwarz
+
+    |F - F_m| <= r' |Theta| r,    |dF/du_i - dF_m/du_i| <= 2 slope_i^1/2 sum_g |E_ig| e_g,
+    |grad F - grad F_m| <= |X - 1 mean'|_2 / sigma times the root of the sum of these squares over i,
+
+which one pass gives for all samples (:meth:`GaussianSums.error_bound`). It is a proof but for the rounding of sums.
+
+Source: our own derivation; :mod:`.bases` for the bases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.evaluation.base import Evaluator
+from kdrbench.evaluation.bases import Basis
+from kdrbench.evaluation.basis_choice import Choice, Pool, turn_to
+from kdrbench.evaluation.cost_model import PROVED
+from kdrbench.evaluation.streams import Members, Stream, Sums, Visit
+from kdrbench.evaluation.weights import initial_surrogate
+from kdrbench.kernels import Gaussian
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import TraceObjective
+
+# What is asked of the choice on some samples, as a share of what the bound on all of them is to be.
+_MARGIN = 0.3
+_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True)
+class ErrorBound:
+    """Proved bounds of |F - F_m| and of the Frobenius norm of grad F - grad F_m, and both relative to F_m's."""
+
+    value: float
+    gradient: float
+    relative_value: float
+    relative_gradient: float
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"proved to {self.relative_value:.0e} of F and {self.relative_gradient:.0e} of its gradient"
+
+
+@dataclass
+class _Point:
+    """One W: the columns that give u, the turn to them, the basis, V, F, and the bound once it is proved."""
+
+    projection: FloatArray
+    columns: FloatArray
+    turn: FloatArray
+    basis: Basis
+    coefficients: FloatArray
+    value: float
+    bound: ErrorBound | None = None
+
+
+class GaussianSums(Evaluator):
+    """Oracles of a :class:`TraceObjective` with a Gaussian kernel.
+
+    ``accuracy`` is the error of the gradient that is asked for, relative to it: as the bound says where ``proved``, and
+    otherwise as it is on some of the samples, which takes fewer functions. Raises ``InputError`` for other kernels.
+    """
+
+    def __init__(
+        self, objective: TraceObjective, *, accuracy: float = PROVED, proved: bool = True, threads: int = 1
+    ) -> None:
+        if not isinstance(objective.kernel, Gaussian):
+            raise InputError(f"class sums are for Gaussian kernels, not for {objective.kernel!r}")
+        super().__init__(objective.features)
+        self.accuracy, self._proved = float(accuracy), proved
+        self._threads, self._objective = threads, objective
+        self._sigma = float(objective.kernel.sigma)
+        self._stream = Stream(self._features, objective.gamma, threads)
+        self._groups = self._stream.groups
+        self._pool = Pool(self._features, self._stream.mean, self._groups, self._sigma)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._point: _Point | None = None
+        self._chosen: Choice | None = None
+        self._demand: float = _MARGIN * self.accuracy
+
+    def basis_at(self, projection: FloatArray) -> Basis:
+        """Return the basis that is used at W."""
+        return self._chosen_at(projection).basis
+
+    def suffices_at(self, projection: FloatArray) -> bool:
+        """Return whether a basis that is worth its cost is near enough at W, as far as some of the samples show."""
+        return self._chosen_at(projection).suffices
+
+    def error_bound(self, projection: FloatArray) -> ErrorBound:
+        """Return proved bounds of the errors of F and its gradient at W, from one pass over all samples."""
+        point = self._at(projection)
+        if point.bound is None:
+            number, basis = self._groups.number, point.basis
+
+            def left_out(total: Sums, samples: FloatArray, members: Members) -> None:
+                rest, slope = basis.left_out(samples)
+                total[0][:] += members.totals(np.sqrt(rest), number)
+                total[1][:] += members.moments(slope, number)
+
+            totals, moments = self._over().narrow(point.columns, basis.size, [(number,), (number, number)], left_out)
+            missing = np.abs(self._groups.theta) @ totals
+            value = float(totals @ missing)
+            largest = 2.0 * self._over().largest_spread / self._sigma
+            gradient = largest * float(np.sqrt(missing @ moments @ missing))
+            size = float(np.linalg.norm(self._gradient(projection))) or 1.0
+            point.bound = ErrorBound(value, gradient, value / (abs(point.value) or 1.0), gradient / size)
+        return point.bound
+
+    def explain(self) -> str:
+        """Say what the sums at the last W were, and what is proved of them."""
+        if self._point is None:
+            return ""
+        proved = "" if self._point.bound is None else f", {self._point.bound}"
+        return f"{self._point.basis}{proved}"
+
+    def refined(self, projection: FloatArray) -> bool:
+        """Ask for more where the bound at W is above what was asked for; return whether it was."""
+        found = self.error_bound(projection).relative_gradient if self._proved else 0.0
+        if found <= self.accuracy:
+            return False
+        demand = self._demand * _MARGIN * self.accuracy / found
+        self._forget()
+        self._demand = demand
+        return True
+
+    def _value(self, projection: FloatArray) -> float:
+        return self._at(projection).value
+
+    def _gradient(self, projection: FloatArray) -> FloatArray:
+        point = self._at(projection)
+        basis, tables = point.basis, point.basis.tables(point.coefficients, 1)
+
+        def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
+            found = members.mixed(basis.mixed, basis.features(samples), tables)
+            return np.asarray(found[1:] - samples * found[0])
+
+        return self._turned_back(point, point.columns, slopes)
+
+    def _surrogate(self, projection: FloatArray) -> FloatArray:
+        point = self._at(projection)
+        functions, tables, d = point.basis, point.coefficients[:, None], self.n_features
+
+        def added(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
+            features = functions.features(samples)
+            members.add(total[0], features, rows)
+            degrees = members.mixed(functions.mixed, features, tables)[0]
+            # Each sign is half the work of a general product.
+            for sign in (1.0, -1.0):
+                mine = sign * degrees > 0
+                scaled = rows[mine] * np.sqrt(sign * degrees[mine])[:, None]
+                total[1][:] += sign * (scaled.T @ scaled)
+
+        shapes = [(self._groups.number, functions.size, d), (d, d)]
+        sums, gram = self._over().with_rows(point.columns, shapes, added)
+        gram -= self._quadratic(functions, sums.swapaxes(1, 2))
+        gram *= -1.0 / self._sigma**2
+        return gram
+
+    def _initial_surrogate(self) -> FloatArray:
+        return initial_surrogate(self._objective, self._threads, self.report)
+
+    def _quadratic(self, basis: Basis, sums: FloatArray) -> FloatArray:
+        """Return sum_gh Theta_gh S_g M S_h' for S (g x e x m)."""
+        values, vectors = np.linalg.eigh(self._groups.theta)
+        total = np.zeros((sums.shape[1],) * 2)
+        for value, vector in zip(values, vectors.T, strict=True):
+            if abs(value) > _ROUNDING * np.abs(values).max():
+                mixed = basis.whitened(np.tensordot(vector, sums, axes=1))
+                total += value * (mixed @ mixed.T)
+        return total
+
+    def _turned_back(self, point: _Point, columns: FloatArray, visit: Visit) -> FloatArray:
+        """Return 2 X' G / sigma for the columns G' that ``visit`` returns, in the coordinates of W."""
+        q, d = point.columns.T.shape
+        sums, weights = self._over().narrow(columns, point.basis.size, [(q, d), (q,)], visit)
+        # As if X were centred: what is left out of the kernel sees the mean.
+        sums -= np.outer(weights, self._stream.mean)
+        return np.asarray((2.0 / self._sigma) * sums.T @ point.turn.T)
+
+    def _at(self, projection: FloatArray) -> _Point:
+        """Return the sums at W, held until the next W."""
+        if self._point is None or not np.array_equal(self._point.projection, projection):
+            chosen = self._chosen_at(projection)
+            turn = turn_to(chosen.projection, projection)
+            columns, basis = projection @ turn / self._sigma, chosen.basis
+
+            def visit(total: Sums, samples: FloatArray, members: Members) -> None:
+                members.add(total[0], basis.features(samples), np.ones((samples.shape[1], 1)))
+
+            (sums,) = self._over().narrow(columns, basis.size, [(self._groups.number, basis.size, 1)], visit)
+            coefficients = self._groups.theta @ basis.inverted(sums[:, :, 0])
+            value = float(np.vdot(coefficients, sums[:, :, 0])) - self._groups.diagonal
+            self._point = _Point(projection.copy(), columns, turn, basis, coefficients, value)
+        return self._point
+
+    def _chosen_at(self, projection: FloatArray) -> Choice:
+        """Return the basis that was chosen last if it suffices at W, and a new choice otherwise."""
+        if self._chosen is None or not self._pool.covers(self._chosen, projection):
+            self._point = None
+            self._chosen = self._pool.choose(projection, self._demand, proved=self._proved)
+        return self._chosen
+
+    def _over(self) -> Stream:
+        """Return the samples, whose passes report as asked for."""
+        self._stream.report = self.report
+        return self._stream
