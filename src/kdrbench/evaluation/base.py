@@ -73,9 +73,14 @@ class Evaluator(ABC):
 
     def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W applied to Z, d x q."""
-        self.counters.hessian_vector += 1
+        product: FloatArray = self.hessian_vectors(projection, direction[None])[0]
+        return product
+
+    def hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W applied to each Z of ``directions`` (b x d x q); counts as b products."""
+        self.counters.hessian_vector += len(directions)
         self._check(projection)
-        return self._hessian_vector(projection, direction)
+        return self._hessian_vectors(projection, directions)
 
     def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W on the directions B_u e_a', mq x mq (see :func:`curvature_form`)."""
@@ -124,7 +129,7 @@ class Evaluator(ABC):
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         raise self._lacking("surrogate")
 
-    def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+    def _hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
         raise self._lacking("hessian_vector")
 
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
@@ -146,8 +151,10 @@ class PairSums(Evaluator):
     def _gradient(self, projection: FloatArray) -> FloatArray:
         return self._back(self._sloped(projection, self._samples(projection)))
 
-    def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
-        return self._back(self._turned(projection, self._features @ direction.astype(self._features.dtype, copy=False)))
+    def _hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
+        moved = self._features @ np.hstack(list(directions)).astype(self._features.dtype, copy=False)
+        turned = self._turned_together(projection, np.split(moved, len(directions), axis=1))
+        return np.stack(np.split(self._back(np.hstack(turned)), len(directions), axis=1))
 
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         moved, q = self._features @ basis.astype(self._features.dtype, copy=False), projection.shape[1]
@@ -175,6 +182,10 @@ class PairSums(Evaluator):
             result += self._features[rows].T @ sloped[rows].astype(self._features.dtype, copy=False)
         result *= 2.0
         return result
+
+    def _turned_together(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
+        """Return :meth:`_turned` of each R; for evaluators that share work among them to do better."""
+        return [self._turned(projection, one) for one in moved]
 
     @abstractmethod
     def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:

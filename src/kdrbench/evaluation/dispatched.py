@@ -27,7 +27,7 @@ from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.passes import Report
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
-from kdrbench.kernels import Combination, Kernel, Term, restricted
+from kdrbench.kernels import Combination, Kernel, Term, has_constant_slope, restricted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective
 
@@ -75,13 +75,18 @@ class DispatchedProblem:
     def fresh(self) -> DispatchedProblem:
         """Return the same problem with its own counters and nothing remembered of earlier points."""
         twin = DispatchedProblem(self.objective, self.evaluation)
-        twin._shared = self._shared
+        twin._shared, twin._row_space = self._shared, self._row_space
         return twin
 
     @property
     def n_features(self) -> int:
         """Number of features d."""
         return int(self.objective.features.shape[1])
+
+    @property
+    def surrogate_is_constant(self) -> bool:
+        """Whether Phi is the same at every W."""
+        return has_constant_slope(self.objective.kernel)
 
     def plan(self, n_components: int) -> Plan:
         """Return how projections to ``n_components`` are evaluated."""
@@ -214,6 +219,7 @@ class DispatchedProblem:
     gradient = _answered_at(Evaluator.gradient)
     value_and_gradient = _answered_at(Evaluator.value_and_gradient)
     hessian_vector = _answered_at(Evaluator.hessian_vector)
+    hessian_vectors = _answered_at(Evaluator.hessian_vectors)
     hessian = _answered_at(Evaluator.hessian)
     surrogate = _answered_at(Evaluator.surrogate)
 

@@ -34,6 +34,8 @@ from kdrbench.problems import TraceObjective
 _Row = Callable[[int], Iterator[Block]]
 # A block of G.
 _Weights = Callable[[Block], FloatArray]
+# For each tangent, two arrays with a row a sample, whose products are dbeta.
+_Changes = list[tuple[FloatArray, FloatArray]]
 
 
 class PanelProblem(PairSums):
@@ -93,27 +95,33 @@ class PanelProblem(PairSums):
         return total
 
     def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        samples = self._projected(projection)
-        moved = self._pairs.cast(moved)
-        squares_change = 2.0 * np.einsum("ij,ij->i", samples, moved)
-        total: FloatArray = np.zeros(moved.shape)
+        return self._turned_together(projection, [moved])[0]
 
-        def bent(block: Block) -> FloatArray:
-            """Return Gamma * f'' * dbeta[Z]."""
-            rows, columns = block.rows, block.columns
-            change: FloatArray = samples[rows] @ moved[columns].T + moved[rows] @ samples[columns].T
-            if block.terms[0].kernel.pairing is Pairing.DIFFERENCE:
-                change *= -2.0
-                change += squares_change[rows, None]
-                change += squares_change[columns]
-            change *= block.weighted(kernel_curvature)
-            return change
-
+    def _turned_together(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
+        """Return the derivative of sloped(P) along each tangent: the kernel is evaluated once for all of them."""
+        samples, columns = self._projected(projection), self._pairs.cast(np.hstack(moved))
+        total: FloatArray = np.zeros(columns.shape)
         for pairing in self._pairs.pairings:
             blocks = self._pairs.over(pairing, samples)
-            total += self._product(pairing, blocks, lambda block: block.weighted(kernel_slope), moved)
-            total += self._product(pairing, blocks, bent, samples)
-        return total
+            changes = [_change_of_beta(pairing, samples, self._pairs.cast(one)) for one in moved]
+
+            def new() -> list[_Sums]:
+                return [_Sums(columns), *(_Sums(samples) for _ in moved)]
+
+            def visit(sums: list[_Sums], number: int, blocks: _Row = blocks, changes: _Changes = changes) -> None:
+                for block in blocks(number):
+                    sums[0].add(block, block.weighted(kernel_slope))
+                    curvature = block.weighted(kernel_curvature)
+                    for one, (left, right) in zip(sums[1:], changes, strict=True):
+                        change = left[block.rows] @ right[block.columns].T
+                        change *= curvature
+                        one.add(block, change)
+
+            swept = run_pass(range(self._pairs.n_rows), self._threads, new, visit, self.report)
+            sloped, *bent = (list(parts) for parts in zip(*swept, strict=True))
+            total += _combined(pairing, sloped, columns)
+            total += np.hstack([_combined(pairing, parts, samples) for parts in bent])
+        return np.split(total, len(moved), axis=1)
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         samples = self._projected(projection)
@@ -205,6 +213,17 @@ class _Sums:
         self.products[block.rows] += weights @ self._targets[block.columns]
         if not block.on_diagonal:
             self.products[block.columns] += weights.T @ self._targets[block.rows]
+
+
+def _change_of_beta(pairing: Pairing, samples: FloatArray, moved: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return A and B with dbeta[Z] = A B' for P = ``samples`` and R = XZ = ``moved``: one product a block."""
+    if pairing is Pairing.DOT:
+        return np.hstack([samples, moved]), np.hstack([moved, samples])
+    # Differences do not see the mean, and products of centred columns cancel least.
+    samples, moved = samples - samples.mean(axis=0), moved - moved.mean(axis=0)
+    own = 2.0 * np.einsum("ij,ij->i", samples, moved)[:, None]
+    ones = np.ones_like(own)
+    return np.hstack([-2.0 * samples, -2.0 * moved, own, ones]), np.hstack([moved, samples, ones, own])
 
 
 def _combined(pairing: Pairing, sums: list[_Sums], targets: FloatArray) -> FloatArray:

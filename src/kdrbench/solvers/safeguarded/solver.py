@@ -158,7 +158,7 @@ class SafeguardedISM:
                     return SolverOutcome(search.point, Status.STALLED, message)
             elif search.curvature() >= -self.curvature_tolerance or not escape(search):
                 message = f"relative stationarity at most {tolerance:g}, no direction of ascent found"
-                return SolverOutcome(search.point, Status.CONVERGED, message)
+                return SolverOutcome(search.point, Status.CONVERGED, message, search.model().smallest_curvature()[1])
         message = f"stationarity was {search.stationarity:.1e} after {max_steps} steps"
         return SolverOutcome(search.point, Status.MAX_ITERATIONS, message)
 
