@@ -35,7 +35,7 @@ from kdrbench.parameters import (
 from kdrbench.problems import Problem
 from kdrbench.solvers import STARTS, eigengap_components, make_start
 from kdrbench.solvers.base import check_projection
-from kdrbench.solvers.geometry.certificate import CertificateOnDemand
+from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certificate_is_cheap, certify
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised
 
 AnyKernel = Kernel | Combination
@@ -195,13 +195,15 @@ def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
     return projection
 
 
-def certificate_of(learned: Learned) -> CertificateOnDemand:
-    """Return the certificate of what was learned, computed where it is cheap."""
+def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
+    """Return the certificate of what was learned where it is cheap, and otherwise what computes it on demand."""
     problem, result = cast(DispatchedProblem, learned.problem), learned.result
-    # Without what the fit holds of the data, such as copies in single precision.
-    again = build_problem(problem.objective, problem.evaluation)
     # In the last round of a clustering the solver may have ended elsewhere.
     lowest = result.lowest if np.array_equal(result.projection, learned.projection) else None
+    if certificate_is_cheap(problem, learned.projection):
+        return certify(problem, learned.projection, lowest)
+    # Without what the fit holds of the data, such as copies in single precision.
+    again = build_problem(problem.objective, problem.evaluation)
     return CertificateOnDemand(again, problem.objective.features, learned.projection, lowest)
 
 

@@ -218,7 +218,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def certificate_(self) -> Certificate:
         """What is proved of the solution; ``ValueError`` if the features were changed before it was first asked for."""
         check_is_fitted(self)
-        return self._certificate.get()
+        return self._certificate if isinstance(self._certificate, Certificate) else self._certificate.get()
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return X W, n_samples x n_components."""

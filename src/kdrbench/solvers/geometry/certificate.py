@@ -116,8 +116,14 @@ def _checked_curvature(tangents: Tangents, lowest: FloatArray | None) -> tuple[f
     return curvature, residual_of(tangents, curvature, direction) if np.isfinite(curvature) else 0.0
 
 
+def certificate_is_cheap(problem: Problem, projection: FloatArray) -> bool:
+    """Return whether the certificate of W costs less than most solves: Phi is constant, or the Hessian is formed."""
+    n_features, n_components = projection.shape
+    return surrogate_is_constant(problem) or (n_features - n_components) * n_components <= DENSE_DIMENSION
+
+
 class CertificateOnDemand:
-    """The certificate of W, computed at once where it is cheap, and otherwise when it is first asked for.
+    """A certificate that is computed when it is first asked for.
 
     Until then the problem is held, and so are its ``features``, without a copy. They must not change in the meantime,
     which a checksum verifies. A pickle holds the certificate and no data: it is computed before, where it still can be.
@@ -128,18 +134,12 @@ class CertificateOnDemand:
     ) -> None:
         self._made: Certificate | None = None
         self._source: tuple[Problem, FloatArray, FloatArray, FloatArray | None] | None
-        self._source = problem, features, projection, lowest
-        self._checksum: int | None = None
-        n_features, n_components = projection.shape
-        if surrogate_is_constant(problem) or (n_features - n_components) * n_components <= DENSE_DIMENSION:
-            self.get()
-        else:
-            self._checksum = _checksum(features)
+        self._source, self._checksum = (problem, features, projection, lowest), _checksum(features)
 
     def get(self) -> Certificate:
         """Return the certificate; ``InputError`` where the features are no longer those of the problem."""
         if self._made is None:
-            if self._source is None or self._checksum not in (None, _checksum(self._source[1])):
+            if self._source is None or _checksum(self._source[1]) != self._checksum:
                 raise InputError(
                     "the features were changed in place after fit, so the certificate cannot be computed; ask for "
                     "certificate_ before you change them, or fit a copy of them"

@@ -7,13 +7,12 @@ eigenvectors.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobpcg
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import surrogate_is_constant
+from kdrbench.solvers.geometry.stiefel import outside
 from kdrbench.solvers.geometry.tangents import Tangents
 
 # Up to this dimension of the tangent space the whole Hessian is formed wherever it is needed.
@@ -21,7 +20,9 @@ DENSE_DIMENSION = 400
 # Up to this one it is formed where the iteration for its smallest eigenvalue has not settled.
 _AFFORDABLE_DIMENSION = 1000
 _BLOCK = 3
-_MOST_ROUNDS = 100
+_MOST_ROUNDS = 200
+# Then the iteration continues from its lowest few Ritz vectors: memory stays that of some tens of tangents.
+_MOST_COLUMNS = 40
 _EIGENVALUE_TOLERANCE = 1e-5
 _MOST_RESTARTS = 10
 
@@ -29,12 +30,12 @@ _MOST_RESTARTS = 10
 def smallest_curvature(tangents: Tangents) -> tuple[float, FloatArray]:
     """Return the smallest eigenvalue of Hess E and its tangent eigenvector (d x q, norm 1).
 
-    In closed form where Phi is constant. In a small tangent space the Hessian is formed; in a large one LOBPCG,
-    preconditioned by ISM's operator, starts from fixed vectors, so that the answer is the same on every run. It is an
-    upper bound of the smallest eigenvalue (a Rayleigh quotient). Where it has not settled to ``_EIGENVALUE_TOLERANCE``
-    of the Hessian's scale after ``_MOST_ROUNDS`` rounds, the Hessian is formed after all if that is affordable. Where
-    products are costly, LOBPCG works with some of the samples, and the best combination of what it finds is taken.
-    Infinite where there is no tangent (q = d).
+    In closed form where Phi is constant. In a small tangent space the Hessian is formed; in a large one Davidson's
+    iteration, preconditioned by ISM's operator, starts from fixed vectors, so that the answer is the same on every run.
+    It is an upper bound of the smallest eigenvalue (a Rayleigh quotient). Where it has not settled to
+    ``_EIGENVALUE_TOLERANCE`` of the Hessian's scale after ``_MOST_ROUNDS`` rounds, the Hessian is formed after all if
+    that is affordable. Where products are costly, the iteration works with some of the samples, and the best
+    combination of what it finds is taken. Infinite where there is no tangent (q = d).
     """
     if tangents.dimension == 0:
         return np.inf, np.zeros_like(tangents.point)
@@ -44,12 +45,12 @@ def smallest_curvature(tangents: Tangents) -> tuple[float, FloatArray]:
     if tangents.dimension > DENSE_DIMENSION:
         nearby = tangents.nearby()
         if nearby is not None:
-            return _best_combination(tangents, _lobpcg(nearby)[1])
-        values, vectors = _lobpcg(tangents)
-        direction = tangents.unfold(vectors[:, int(np.argmin(values))])
-        settled = residual_of(tangents, float(values.min()), direction) <= settled_residual(tangents)
+            return _best_combination(tangents, _davidson(nearby)[1])
+        values, vectors = _davidson(tangents)
+        direction = tangents.unfold(vectors[:, 0])
+        settled = residual_of(tangents, float(values[0]), direction) <= settled_residual(tangents)
         if settled or tangents.dimension > _AFFORDABLE_DIMENSION:
-            return float(values.min()), direction
+            return float(values[0]), direction
     values, vectors = np.linalg.eigh(tangents.hessian)
     return float(values[0]), tangents.unfold(vectors[:, 0])
 
@@ -111,17 +112,34 @@ def _best_combination(tangents: Tangents, columns: FloatArray) -> tuple[float, F
     return float(values[0]), tangents.unfold(basis @ vectors[:, 0])
 
 
-def _lobpcg(tangents: Tangents) -> tuple[FloatArray, FloatArray]:
-    def lift(columns: FloatArray) -> FloatArray:
+def _davidson(tangents: Tangents) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest Ritz values of Hess E, ascending, and their orthonormal vectors in coordinates.
+
+    A product a round: the space grows by the preconditioned residual of the lowest Ritz vector until that has settled
+    to the tolerance, or for ``_MOST_ROUNDS``. A block method such as LOBPCG waits for all of its vectors, which takes
+    three times the products here.
+    """
+
+    def lifted(columns: FloatArray) -> FloatArray:
         return tangents.fold(tangents.preconditioner.solve(tangents.unfold(columns)))
 
-    start = _fixed_columns(tangents.dimension, _BLOCK)
+    basis = np.linalg.qr(lifted(_fixed_columns(tangents.dimension, min(_BLOCK, tangents.dimension))))[0]
+    images = tangents.apply(basis)
     tolerance = _EIGENVALUE_TOLERANCE * _scale(tangents)
-    with warnings.catch_warnings():
-        # Rounds that end before the tolerance are said in the docstring, not on the screen.
-        warnings.simplefilter("ignore", UserWarning)
-        values, vectors = lobpcg(tangents.apply, start, M=lift, largest=False, tol=tolerance, maxiter=_MOST_ROUNDS)
-    return values, vectors / np.linalg.norm(vectors, axis=0)
+    for round_ in range(_MOST_ROUNDS + 1):
+        form = basis.T @ images
+        values, turn = np.linalg.eigh(0.5 * (form + form.T))
+        residual = images @ turn[:, :1] - values[0] * (basis @ turn[:, :1])
+        if np.linalg.norm(residual) <= tolerance or round_ == _MOST_ROUNDS or basis.shape[1] == tangents.dimension:
+            break
+        if basis.shape[1] >= _MOST_COLUMNS:
+            basis, images = basis @ turn[:, : 2 * _BLOCK], images @ turn[:, : 2 * _BLOCK]
+        column = outside(basis, lifted(residual))
+        column /= np.linalg.norm(column)
+        column = outside(basis, column)
+        column /= np.linalg.norm(column)
+        basis, images = np.hstack([basis, column]), np.hstack([images, tangents.apply(column)])
+    return values[:_BLOCK], basis @ turn[:, :_BLOCK]
 
 
 def _fixed_columns(dimension: int, count: int) -> FloatArray:

@@ -22,7 +22,7 @@ import scipy.linalg
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import ApproximableProblem, Problem, approximation_of, hessian_of, hessian_vectors_of
-from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside
+from kdrbench.solvers.geometry.stiefel import outside, require_finite
 
 # Where products are costly, candidates for the smallest eigenvalue come from this many samples.
 _SOME_SAMPLES = 4000
@@ -103,9 +103,14 @@ class Tangents:
 
     @cached_property
     def leading_outer(self) -> tuple[float, FloatArray]:
-        """The largest eigenvalue of Phi on the complement of W, and its eigenvector there (d entries)."""
-        values, vectors = leading_eigenvectors(self.complement.T @ self.surrogate @ self.complement, 1)
-        return float(values[0]), self.complement @ vectors[:, 0]
+        """The largest eigenvalue of Phi on the complement of W, and an eigenvector of it there (d entries)."""
+        outer = self.complement.T @ self.surrogate @ self.complement
+        require_finite(outer)
+        values, vectors = scipy.linalg.eigh(outer, subset_by_index=(len(outer) - 1, len(outer) - 1))
+        if vectors.shape[1] == 0:
+            # LAPACK's subset routine may lose eigenvectors where many eigenvalues coincide.
+            values, vectors = np.linalg.eigh(outer)
+        return float(values[-1]), self.complement @ vectors[:, -1]
 
     @cached_property
     def preconditioner(self) -> IsmPreconditioner:

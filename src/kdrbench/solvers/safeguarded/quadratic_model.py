@@ -114,7 +114,7 @@ class ConjugateGradientModel:
         self._tangents = tangents
 
     def smallest_curvature(self) -> tuple[float, FloatArray]:
-        """Return the smallest eigenvalue of Hess E and its tangent, as LOBPCG finds it, sought once."""
+        """Return the smallest eigenvalue of Hess E and its tangent, sought once."""
         return self._lowest
 
     @cached_property

@@ -25,7 +25,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, check_parameters
-from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, approximation_of
+from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, approximation_of, surrogate_is_constant
 from kdrbench.solvers.base import Solver, SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.escape import CURVATURE_TOLERANCE
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
@@ -69,7 +69,8 @@ def explore(
         if (value := problem.value(following)) > best_value:
             best, best_value = following, value
         settled = previous is not None and eigenvalues_settled(eigenvalues, previous, tolerance)
-        if settled or subspace_turn(before_last, following) <= _CYCLE:
+        # Where Phi is constant, every step is the first one again.
+        if settled or surrogate_is_constant(problem) or subspace_turn(before_last, following) <= _CYCLE:
             break
         before_last, projection, previous = projection, following, eigenvalues
     return None if surrogate is None else Explored(best, best_value, surrogate)
