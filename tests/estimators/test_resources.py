@@ -5,13 +5,15 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from kdrbench.estimators import InterpretableKDR, common
 from kdrbench.estimators.common import evaluation_of
 from kdrbench.evaluation import Evaluation, build_problem, cost_model
-from kdrbench.kernels import Gaussian
+from kdrbench.kernels import Gaussian, Pairing, UserKernel
 from kdrbench.kernels.family import pairing_values
 from kdrbench.problems import TraceObjective, supervised_gamma
+from kdrbench.solvers.geometry import certificate
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from support.helpers import random_samples
 
@@ -53,6 +55,39 @@ def test_the_result_says_how_the_problem_was_evaluated(paradigm):
     assert one.result_.evaluation == "panels: asked for"
     assert InterpretableKDR(2).fit(features, labels).result_.evaluation.startswith("dense: 300 samples")
     np.testing.assert_allclose(one.components_, two.components_, atol=1e-9)
+
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_blas_has_one_thread_through_a_whole_fit_and_what_it_had_afterwards(monkeypatch):
+    seen = {"start": [], "kernel": [], "certificate": []}
+
+    def noted(place, function):
+        def called(*arguments):
+            seen[place].append(blas_threads())
+            return function(*arguments)
+
+        return called
+
+    # So few samples that no pass of the evaluation holds BLAS itself.
+    features, labels = random_samples(n_samples=120, n_features=52)
+    rational = UserKernel(
+        noted("kernel", lambda b: 1 / (1 + b / 99)), lambda b: -1 / 99 / (1 + b / 99) ** 2, Pairing.DIFFERENCE
+    )
+    monkeypatch.setattr(common, "make_start", noted("start", common.make_start))
+    monkeypatch.setattr(certificate, "certify", noted("certificate", certificate.certify))
+    with threadpool_limits(2, user_api="blas"):
+        model = InterpretableKDR(10, kernel=rational).fit(features, labels)
+        assert blas_threads() == {2}
+        assert model.certificate_.stationarity <= 1e-6
+        assert blas_threads() == {2}
+        # After an error too.
+        with pytest.raises(ValueError, match="kernel"):
+            InterpretableKDR(2, kernel="unknown").fit(features, labels)
+        assert blas_threads() == {2}
+    assert all(set.union(*found) == {1} for found in seen.values())
 
 
 def many_samples():

@@ -67,6 +67,8 @@ def assert_equal_oracles(mine, reference, q, rounding=1e-12):
         lambda problem: problem.value_and_gradient(projection)[0],
         lambda problem: problem.value_and_gradient(projection)[1],
         lambda problem: problem.hessian_vector(projection, direction),
+        lambda problem: problem.hessian_vectors(projection, np.array([direction, projection]))[0],
+        lambda problem: problem.hessian_vectors(projection, np.array([direction, projection]))[1],
         lambda problem: problem.hessian(projection, basis),
         lambda problem: problem.surrogate(projection),
         lambda problem: problem.initial_surrogate(),
@@ -75,7 +77,7 @@ def assert_equal_oracles(mine, reference, q, rounding=1e-12):
         # Rounding is relative to the gradient, also for what is smaller.
         scale = max(np.abs(expected).max(), np.abs(reference.gradient(projection)).max() if expected.ndim == 2 else 0)
         np.testing.assert_allclose(oracle(mine), expected, atol=rounding * scale, rtol=0)
-    derivatives = {"hessian_vector": 1, "hessian": 1, "surrogate": 2}
+    derivatives = {"hessian_vector": 5, "hessian": 1, "surrogate": 2}
     assert vars(mine.counters) == {"value": 1, "gradient": 1, "value_gradient": 2, **derivatives}
 
 

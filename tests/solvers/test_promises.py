@@ -15,8 +15,8 @@ from kdrbench.solvers.base import check_projection, run_in_row_space
 from kdrbench.solvers.controls import DiscriminantAxes, PrincipalAxes
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import Certificate, certify
-from kdrbench.solvers.geometry.curvature import Tangents
 from kdrbench.solvers.geometry.stiefel import outside, relative_stationarity, subspace_turn
+from kdrbench.solvers.geometry.tangents import Tangents
 from kdrbench.solvers.monitor import SolveMonitor
 from kdrbench.solvers.registry import eigengap_components
 from kdrbench.solvers.safeguarded.solver import explore

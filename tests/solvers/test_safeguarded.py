@@ -8,8 +8,9 @@ from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import certify
-from kdrbench.solvers.geometry.curvature import IsmPreconditioner, Tangents, largest_turn, smallest_curvature
+from kdrbench.solvers.geometry.curvature import largest_turn, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import outside
+from kdrbench.solvers.geometry.tangents import IsmPreconditioner, Tangents
 from kdrbench.solvers.safeguarded import quadratic_model
 from kdrbench.solvers.safeguarded.finish import NewtonSearch, escape
 from kdrbench.solvers.safeguarded.quadratic_model import FormedModel
@@ -223,7 +224,7 @@ def test_the_eigengap_and_what_theorem_1_asks_of_it(kernel, no_hessian_is_formed
     problem, projection = small_problem(kernel), random_projection()
     tangents = Tangents(problem, projection, problem.gradient(projection))
     rng, size = np.random.default_rng(0), np.abs(problem.surrogate(projection)).max()
-    most = largest_turn(tangents, problem.surrogate(projection))
+    most = largest_turn(tangents)
     # By differences of Phi along many tangents: none turns more than the largest, and some come near.
     turns = []
     for _ in range(300):

@@ -1,39 +1,45 @@
-"""What estimators share: classes as labels, what their parameters say, and transformers as learners of linear maps."""
+"""What estimators share: classes as labels, what their parameters say, starts and certificates."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
+from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms import Learned
+from kdrbench.paradigms import Learned, Task
 from kdrbench.parameters import (
     OPTIONS,
     Declarations,
+    Either,
     Interval,
     OneOf,
     check_names,
     check_parameters,
     check_value,
     optional,
+    whole,
 )
 from kdrbench.problems import Problem
-from kdrbench.solvers import STARTS, make_start
+from kdrbench.solvers import STARTS, eigengap_components, make_start
 from kdrbench.solvers.base import check_projection
+from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certificate_is_cheap, certify
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised
 
+AnyKernel = Kernel | Combination
+_RULES = OneOf(("n_classes", "eigengap"))
 # From here on a clustering by default is evaluated to this share of the trace of its kernel matrix.
 _ROUGH_SAMPLES, _ROUGH = 2000, 1e-3
 _ALLOWED = ("evaluator", "tolerance", "memory_mib")
@@ -111,36 +117,6 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-# A transformer is linear where its values differ from those of its matrix by no more than this share of the largest.
-_LINEAR = 1e-6
-
-
-@dataclass(frozen=True)
-class TransformerMap:
-    """A transformer x -> A'x + b as a :class:`kdrbench.metric_learning.Learner` of A.
-
-    A is taken from what the fitted transformer makes of unit vectors and of zero, so that it may be any that is affine:
-    scikit-learn's, those of kdrbench, those of other packages for metric learning.
-    """
-
-    transformer: Any
-
-    def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        """Return A (D x d) for ``features`` (n x D); ``InputError`` where the transformer is not affine."""
-        fitted = clone(self.transformer).fit(features, labels)
-        probes = np.vstack([np.eye(features.shape[1]), np.zeros((1, features.shape[1]))])
-        values = np.asarray(fitted.transform(probes), dtype=np.float64)
-        learned: FloatArray = values[:-1] - values[-1]
-        mapped = np.asarray(fitted.transform(features), dtype=np.float64)
-        error = np.abs(features @ learned + values[-1] - mapped).max()
-        if not error <= _LINEAR * np.abs(mapped).max():
-            raise InputError(
-                f"{type(self.transformer).__name__} is no linear map of its features, so the KPCA trick does not apply;"
-                " give a learner of Mahalanobis distances"
-            )
-        return learned
 
 
 def kernel_of(kernel: object, options: Mapping[str, Any] | None) -> object:
@@ -235,3 +211,31 @@ def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
         projection = orthonormalised(projection)
     check_projection("start", projection, n_features, n_components)
     return projection
+
+
+def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
+    """Return the certificate of what was learned where it is cheap, and otherwise what computes it on demand."""
+    problem, result = cast(DispatchedProblem, learned.problem), learned.result
+    # In the last round of a clustering the solver may have ended elsewhere.
+    lowest = result.lowest if np.array_equal(result.projection, learned.projection) else None
+    if certificate_is_cheap(problem, learned.projection):
+        return certify(problem, learned.projection, lowest)
+    # Without what the fit holds of the data, such as copies in single precision.
+    again = build_problem(problem.objective, problem.evaluation)
+    return CertificateOnDemand(again, problem.objective.features, learned.projection, lowest)
+
+
+def components_of(wanted: object, task: Task, n_features: int, kernel_for: Callable[[int], AnyKernel]) -> int:
+    """Return the number q of components that is ``wanted``; ``kernel_for`` makes the kernel for a q.
+
+    Raises ``InputError`` unless it is a rule, ``None``, or a whole number from 1 to ``n_features``.
+    """
+    if wanted is None or wanted == "n_classes":
+        return min(task.n_classes, n_features)
+    if wanted == "eigengap":
+        # A kernel may depend on q; for the spectrum of Phi_0 it is taken as the number of classes.
+        kernel = kernel_for(min(task.n_classes, n_features))
+        return eigengap_components(task.first_problem(kernel).initial_surrogate())
+    count = whole(1, n_features, f"n_features = {n_features}")
+    check_value("n_components", wanted, Either((_RULES, count), or_none=True))
+    return int(cast(int, wanted))

@@ -14,29 +14,27 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kdrbench.estimators.common import N_JOBS, evaluation_of, exactly, kernel_of, known_samples, starting_points
+from kdrbench.estimators.common import (
+    N_JOBS,
+    certificate_of,
+    components_of,
+    evaluation_of,
+    exactly,
+    kernel_of,
+    known_samples,
+    starting_points,
+)
+from kdrbench.evaluation.passes import one_blas_thread
 from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task, learn_from_all
 from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
-from kdrbench.parameters import (
-    COUNT,
-    OPTIONS,
-    POSITIVE,
-    Declarations,
-    Either,
-    OneOf,
-    check_parameters,
-    check_value,
-    optional,
-    whole,
-)
-from kdrbench.solvers import IterationMonitor, Status, build_solver, eigengap_components
-from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.parameters import COUNT, OPTIONS, POSITIVE, Declarations, check_parameters, optional
+from kdrbench.solvers import IterationMonitor, Status, build_solver
+from kdrbench.solvers.geometry.certificate import Certificate
 
 # One start is known to end in poor alternatives; elsewhere it is that of Phi_0.
 _DEFAULT_STARTS = {"alternative": ("multistart", 4)}
-_RULES = OneOf(("n_classes", "eigengap"))
 
 
 class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -96,8 +94,9 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Iterations of the solver, over all rounds of a clustering.
     status_, certificate_, result_ :
         How the solver ended, what is proved of the solution, and the whole result (``result_.evaluation`` says how the
-        problem was evaluated, and why). The certificate costs one surrogate, one gradient and one Hessian (or up to
-        some hundreds of its products) on top of the solve. For a clustering it is about the problem of the last round.
+        problem was evaluated, and why). For a clustering the certificate is about the problem of the last round. It is
+        computed when first asked for (or pickled) where it costs as much as a solve: q (d - q) > 400, unless the kernel
+        is linear or squared. Until then the model holds the features, which must not be changed.
     labels_, embedding_, history_ :
         Clusters of the samples, the spectral embedding they come from (n_samples x n_clusters), and the objective
         after each round, as evaluated; clustering paradigms only.
@@ -171,6 +170,12 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ``ConvergenceWarning`` when the solver ended before its tolerance.
         """
         check_parameters(self)
+        # Threads of BLAS would wait for those of ``n_jobs``, or for other processes.
+        with one_blas_thread():
+            self._learn(X, y)
+        return self
+
+    def _learn(self, X: ArrayLike, y: ArrayLike | None) -> None:
         for fitted in ("classes_", "labels_", "embedding_", "history_"):
             # Attributes of another paradigm's fit.
             self.__dict__.pop(fitted, None)
@@ -178,7 +183,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         features, known = known_samples(self, X, y, self.paradigm, continuous=continuous)
         evaluation = evaluation_of(self.evaluation, self.n_jobs, (self, len(features)))
         task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
-        n_components = self._resolve_n_components(task, features)
+        n_components = components_of(self.n_components, task, features.shape[1], partial(self._kernel, task, features))
         # The tolerance and the cap go by one name for every solver.
         solver = build_solver({"method": self.solver, "tolerance": self.tol, "max_iterations": self.max_iter})
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -198,17 +203,22 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.n_iter_ = learned.iterations
         self.components_ = learned.projection.T
         self.objective_ = learned.objective
-        self.certificate_ = certify(learned.problem.fresh(), learned.projection)
+        self._certificate = certificate_of(learned)
         if learned.clustering is not None:
             self.labels_ = learned.clustering.labels
             self.embedding_ = learned.clustering.embedding
             self.history_ = np.array([round_.objective for round_ in learned.clustering.rounds])
         if self.status_ is not Status.CONVERGED:
-            warnings.warn(f"{self.solver} ended as {self.status_}: {learned.message}", ConvergenceWarning, 2)
+            warnings.warn(f"{self.solver} ended as {self.status_}: {learned.message}", ConvergenceWarning, 3)
         if self.paradigm == "alternative":
             for doubt in doubts(task, self.kernel_, outcomes, searched=self._searches):
-                warnings.warn(doubt, UserWarning, 2)
-        return self
+                warnings.warn(doubt, UserWarning, 3)
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is proved of the solution; ``ValueError`` if the features were changed before it was first asked for."""
+        check_is_fitted(self)
+        return self._certificate if isinstance(self._certificate, Certificate) else self._certificate.get()
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return X W, n_samples x n_components."""
@@ -220,18 +230,6 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     @property
     def _searches(self) -> bool:
         return self.kernel == "gaussian" and (self.kernel_params or {}).get("sigma") == "search"
-
-    def _resolve_n_components(self, task: Task, features: FloatArray) -> int:
-        n_features, wanted = features.shape[1], self.n_components
-        if wanted is None or wanted == "n_classes":
-            return int(min(task.n_classes, n_features))
-        if wanted == "eigengap":
-            # A kernel may depend on q; for the spectrum of Phi_0 it is taken as the number of classes.
-            kernel = self._kernel(task, features, min(task.n_classes, n_features))
-            return eigengap_components(task.first_problem(kernel).initial_surrogate())
-        count = whole(1, n_features, f"n_features = {n_features}")
-        check_value("n_components", wanted, Either((_RULES, count), or_none=True))
-        return int(wanted)
 
     def _kernel(self, task: Task, features: FloatArray, n_components: int) -> Kernel | Combination:
         options = {**(self.kernel_params or {}), "sigma": "median"} if self._searches else self.kernel_params

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from kdrbench import metric_learning
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import LabelledTransformer, TransformerMap
+from kdrbench.estimators.common import LabelledTransformer
 from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
@@ -31,6 +32,34 @@ from kdrbench.parameters import COUNT, OPTIONS, Declarations, Instance, OneOf, c
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
 _OPTIONS = {"gaussian": {"sigma": 1.0}, "polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
+# A transformer is linear where its values differ from those of its matrix by no more than this share of the largest.
+_LINEAR = 1e-6
+
+
+@dataclass(frozen=True)
+class TransformerMap:
+    """A transformer x -> A'x + b as a :class:`kdrbench.metric_learning.Learner` of A.
+
+    A is taken from what the fitted transformer makes of unit vectors and of zero, so that it may be any that is affine:
+    scikit-learn's, those of kdrbench, those of other packages for metric learning.
+    """
+
+    transformer: Any
+
+    def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+        """Return A (D x d) for ``features`` (n x D); ``InputError`` where the transformer is not affine."""
+        fitted = clone(self.transformer).fit(features, labels)
+        probes = np.vstack([np.eye(features.shape[1]), np.zeros((1, features.shape[1]))])
+        values = np.asarray(fitted.transform(probes), dtype=np.float64)
+        learned: FloatArray = values[:-1] - values[-1]
+        mapped = np.asarray(fitted.transform(features), dtype=np.float64)
+        error = np.abs(features @ learned + values[-1] - mapped).max()
+        if not error <= _LINEAR * np.abs(mapped).max():
+            raise InputError(
+                f"{type(self.transformer).__name__} is no linear map of its features, so the KPCA trick does not apply;"
+                " give a learner of Mahalanobis distances"
+            )
+        return learned
 
 
 class KPCATrick(LabelledTransformer):

@@ -25,7 +25,11 @@ from kdrbench.kernels.family import FloatArray
 class ClassSumsProblem(GaussianSums):
     """All oracles of a :class:`TraceObjective` with a Gaussian kernel, from class sums."""
 
-    def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+    def _hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
+        return np.stack([self._along(projection, direction) for direction in directions])
+
+    def _along(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the Hessian at W applied to Z."""
         point = self._at(projection)
         basis, q = point.basis, projection.shape[1]
         both = np.hstack([point.columns, direction @ point.turn / self._sigma])

@@ -21,7 +21,7 @@ from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.passes import Report
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
-from kdrbench.kernels import Combination, Kernel, Term, restricted
+from kdrbench.kernels import Combination, Kernel, Term, has_constant_slope, restricted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective
 
@@ -67,13 +67,18 @@ class DispatchedProblem:
     def fresh(self) -> DispatchedProblem:
         """Return the same problem with its own counters and nothing remembered of earlier points."""
         twin = DispatchedProblem(self.objective, self.evaluation)
-        twin._shared = self._shared
+        twin._shared, twin._row_space = self._shared, self._row_space
         return twin
 
     @property
     def n_features(self) -> int:
         """Number of features d."""
         return int(self.objective.features.shape[1])
+
+    @property
+    def surrogate_is_constant(self) -> bool:
+        """Whether Phi is the same at every W."""
+        return has_constant_slope(self.objective.kernel)
 
     def plan(self, n_components: int) -> Plan:
         """Return how projections to ``n_components`` are evaluated."""
@@ -137,10 +142,10 @@ class DispatchedProblem:
         chosen = np.sort(order[np.linspace(0, len(order) - 1, n_samples).round().astype(int)])
         codes = None if gamma.codes is None else np.unique(gamma.codes[chosen], return_inverse=True)[1].astype(np.int64)
         gamma = FactoredGamma(gamma.factor[chosen], gamma.weights, gamma.zero_diagonal, codes)
-        kernel = _restricted(objective.kernel, chosen)
-        fewer = DispatchedProblem(TraceObjective(objective.features[chosen], kernel, gamma), self.evaluation)
-        fewer.report = self.report
-        return fewer
+        fewer = TraceObjective(objective.features[chosen], _restricted(objective.kernel, chosen), gamma)
+        smaller = DispatchedProblem(fewer, self.evaluation)
+        smaller.report = self.report
+        return smaller
 
     def in_row_space(self, projection: FloatArray) -> tuple[DispatchedProblem, RowSpace] | None:
         """Return the problem in coordinates of the row space that span W, sharing the counters, and those."""
@@ -178,10 +183,6 @@ class DispatchedProblem:
         chosen = self.plan(n_components)
         if not self._given_up or chosen.evaluator not in ("low_rank", "class_sums"):
             return chosen
-        return self._panels()
-
-    def _panels(self) -> Plan:
-        """Return the plan that replaces factors and bases that grow too large."""
         reason = "a factor or a basis to the tolerance would be too large"
         return Plan("panels", reason, self.evaluation.single_precision)
 
@@ -220,6 +221,7 @@ class DispatchedProblem:
     gradient = _answered_at(Evaluator.gradient)
     value_and_gradient = _answered_at(Evaluator.value_and_gradient)
     hessian_vector = _answered_at(Evaluator.hessian_vector)
+    hessian_vectors = _answered_at(Evaluator.hessian_vectors)
     hessian = _answered_at(Evaluator.hessian)
     surrogate = _answered_at(Evaluator.surrogate)
 

@@ -25,7 +25,8 @@ from functools import cached_property
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import PairSums, curvature_form
+from kdrbench.evaluation.base import PairSums
+from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.monomials import monomial_changes, monomial_features, n_monomials
 from kdrbench.evaluation.skyline import WeightedGrams
 from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate

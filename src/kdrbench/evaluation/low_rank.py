@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import PairSums, curvature_form
+from kdrbench.evaluation.base import PairSums
 from kdrbench.evaluation.bounded_factor import Factor, kernel_values, pivoted_cholesky
 from kdrbench.evaluation.cost_model import PER_VALUE, SINGLE_PRECISION
+from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.pairs import single_precision_features
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
@@ -95,32 +96,44 @@ class LowRankProblem(PairSums):
         result *= 2.0 * slope
         return result
 
-    def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+    def _hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
         # A factor of rank m takes m q^2 multiplications a sample, all pairs n q: with many components these are fewer.
         n_samples, q = len(self._features), projection.shape[1]
         by_factor = 4 * self.rank_at(projection) * q * (q + 1)
         if by_factor < n_samples / 2 * (7 * q + PER_VALUE):
-            return super()._hessian_vector(projection, direction)
+            return super()._hessian_vectors(projection, directions)
         self._pairs.report = self.report
-        return self._pairs._hessian_vector(projection, direction)
+        return self._pairs._hessian_vectors(projection, directions)
 
     @cached_property
     def _pairs(self) -> PanelProblem:
         return PanelProblem(self._objective, threads=self._threads, single_precision=self._dtype is np.float32)
 
     def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        return self._turned_together(projection, [moved])[0]
+
+    def _turned_together(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
+        """Return the derivative of sloped(P) along each tangent: the columns made of P alone are summed once."""
         samples = self._at(projection).samples
         n, q = samples.shape
         # (C * dbeta) V for V = (P, 1), dbeta_ij = own_i + own_j - 2 sum_a (p_ia r_ja + r_ia p_ja).
-        squares_change = 2.0 * np.einsum("ij,ij->i", samples, moved)[:, None]
         targets = np.hstack([samples, np.ones((n, 1))])
-        through = self._curved(projection, np.hstack([targets, squares_change * targets]))
-        turned: FloatArray = squares_change * through[:, : q + 1] + through[:, q + 1 :]
+
+        def crossed(part: FloatArray) -> FloatArray:
+            columns = (part[:, :, None] * targets[:, None, :]).reshape(n, -1)
+            return self._curved(projection, columns).reshape(n, q, q + 1)
+
+        of_targets, of_samples = self._curved(projection, targets), crossed(samples)
+        sloped = np.split(self._sloped(projection, np.hstack(moved)), len(moved), axis=1)
+        results = []
         # One after the other: each takes q (q + 1) columns.
-        for part, other in ((moved, samples), (samples, moved)):
-            crossed = (part[:, :, None] * targets[:, None, :]).reshape(n, -1)
-            turned -= 2.0 * np.einsum("na,nab->nb", other, self._curved(projection, crossed).reshape(n, q, q + 1))
-        return self._sloped(projection, moved) + 2.0 * (turned[:, -1:] * samples - turned[:, :-1])
+        for part, along in zip(moved, sloped, strict=True):
+            own = 2.0 * np.einsum("ij,ij->i", samples, part)[:, None]
+            turned: FloatArray = own * of_targets + self._curved(projection, own * targets)
+            turned -= 2.0 * np.einsum("na,nab->nb", samples, crossed(part))
+            turned -= 2.0 * np.einsum("na,nab->nb", part, of_samples)
+            results.append(along + 2.0 * (turned[:, -1:] * samples - turned[:, :-1]))
+        return results
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         samples = self._at(projection).samples

@@ -100,14 +100,14 @@ class AutomaticProblem(Evaluator):
         value, gradient = value_and_grad(self._objective_at)(projection)
         return float(value), np.asarray(gradient)
 
-    def _hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+    def _hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
         from autograd import make_hvp
 
         if self._product is None or self._point is None or not np.array_equal(self._point, projection):
             self._point = projection.copy()
             # Of the copy: the caller may use the array again.
             self._product = make_hvp(self._objective_at)(self._point)[0]
-        return np.asarray(self._product(direction))
+        return np.array([self._product(direction) for direction in directions])
 
     def _initial_surrogate(self) -> FloatArray:
         return initial_surrogate(self._objective, report=self.report)

@@ -13,12 +13,14 @@ is left.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from kdrbench.evaluation.arguments import value_per_slope
-from kdrbench.evaluation.base import PairSums, curvature_form
+from kdrbench.evaluation.base import PairSums
+from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.pairs import PairBlocks, RowProducts, single_precision_features, with_ones
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import initial_surrogate, weighted_gram
@@ -73,14 +75,19 @@ class PanelProblem(PairSums):
         return total
 
     def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        samples = self._samples(projection)
-        total: FloatArray = np.zeros(moved.shape)
+        return self._turned_together(projection, [moved])[0]
+
+    def _turned_together(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
+        """Return the derivative of sloped(P) along each tangent: the kernel is evaluated once for all of them."""
+        samples, columns = self._samples(projection), np.hstack(moved)
+        total: FloatArray = np.zeros(columns.shape)
         for term in self._terms:
             pairing = term.kernel.pairing
-            changes = _changes(pairing, samples, moved)
-            products = self._summed(term, samples, {1: moved, 2: samples}, changes).products
-            total += _combined(pairing, products[1], moved) + _combined(pairing, products[2], samples)
-        return total
+            changes = [_changes(pairing, samples, one) for one in moved]
+            products = self._summed(term, samples, {1: columns, 2: samples}, changes).products
+            total += _combined(pairing, products[1], columns)
+            total += np.hstack([_combined(pairing, products[2 + place], samples) for place in range(len(moved))])
+        return np.split(total, len(moved), axis=1)
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         samples = self._samples(projection)
@@ -118,15 +125,16 @@ class PanelProblem(PairSums):
         term: Term,
         samples: FloatArray,
         targets: dict[int, FloatArray | None],
-        changes: tuple[FloatArray, FloatArray] | None = None,
+        changes: Sequence[tuple[FloatArray, FloatArray]] = (),
     ) -> _Sums:
         """Return ((Gamma * f) (V, 1))' for derivatives f of these orders with columns V, the sum of Gamma * f without.
 
-        ``changes`` are L and R with whose product f'' is multiplied.
+        ``changes`` are pairs L, R with whose product f'' is multiplied; their sums are numbered 2, 3 and so on.
         """
         cast, orders = self._by_class.cast, tuple(targets)
         columns = {order: cast(with_ones(given)) for order, given in targets.items() if given is not None}
-        left, right = (cast(part) for part in changes) if changes is not None else (None, None)
+        factors = [(cast(left), cast(right)) for left, right in changes]
+        columns |= {2 + place: columns[2] for place in range(len(factors))}
         sweep = self._by_class.over(term.kernel, samples, max((part.shape[1] for part in columns.values()), default=1))
 
         def visit(total: _Sums, number: int) -> None:
@@ -137,10 +145,13 @@ class PanelProblem(PairSums):
                     if order not in products:
                         total.value += factor * block.counted(array)
                         continue
-                    if order == 2 and left is not None and right is not None:
+                    if order < 2 or not factors:
+                        products[order].add(block, factor, array, total.products[order])
+                        continue
+                    for place, (left, right) in enumerate(factors, order):
                         change = np.matmul(left[block.rows], right[:, block.columns], out=block.spare(1))
-                        array = np.multiply(change, array, out=change)
-                    products[order].add(block, factor, array, total.products[order])
+                        change *= array
+                        products[place].add(block, factor, change, total.products[place])
             for order, found in products.items():
                 found.add_to(total.products[order])
 

@@ -1,7 +1,7 @@
 """One pass over many parts, on as many threads as given, with a word now and then on how far it is.
 
 BLAS gets one thread in the meantime: products of this size gain little from more, and threads of BLAS and of ours would
-wait for each other.
+wait for each other. A fit holds it for its whole length by :func:`one_blas_thread`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run_pass(
     """
     progress = _Progress(len(parts), report)
     # Setting the limit takes longer than a small part.
-    with _one_blas_thread() if len(parts) > 1 else nullcontext():
+    with one_blas_thread() if len(parts) > 1 else nullcontext():
         if min(threads, len(parts)) > 1:
             return _shared(parts, min(threads, len(parts)), new, visit, progress)
         total = new()
@@ -126,5 +126,6 @@ def _blas_limit() -> _BlasLimit:
     return _BlasLimit()
 
 
-def _one_blas_thread() -> AbstractContextManager[None]:
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Hold BLAS to one thread, in the whole process, until the last of those that asked for it has left."""
     return _blas_limit().held()

@@ -1,7 +1,14 @@
 """The ISM family of kernels: each is a scalar function f of a pairing beta of two projected samples."""
 
 from kdrbench.kernels.bandwidth import RelativeGaussian, median_distance, neighbour_distances, restricted
-from kdrbench.kernels.combination import Combination, Term, aligned_weights, gram_matrix, terms_of
+from kdrbench.kernels.combination import (
+    Combination,
+    Term,
+    aligned_weights,
+    gram_matrix,
+    has_constant_slope,
+    terms_of,
+)
 from kdrbench.kernels.family import (
     Gaussian,
     Kernel,
@@ -31,6 +38,7 @@ __all__ = [
     "build_kernel",
     "check_definition",
     "gram_matrix",
+    "has_constant_slope",
     "median_distance",
     "neighbour_distances",
     "resolve_kernel",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.kernels.family import FloatArray, Kernel, Pairing, pairing_values
+from kdrbench.kernels.family import FloatArray, Kernel, Linear, Pairing, Polynomial, Squared, pairing_values
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,14 @@ def terms_of(kernel: Kernel | Combination) -> tuple[Term, ...]:
     if isinstance(kernel, Combination):
         return tuple(term for term in kernel.terms if term.weight > 0)
     return (Term(1.0, kernel),)
+
+
+def has_constant_slope(kernel: Kernel | Combination) -> bool:
+    """Return whether f' is one number for all beta, by the kernel's family: linear, squared, or of degree 1."""
+    return all(
+        isinstance(term.kernel, Linear | Squared) or (isinstance(term.kernel, Polynomial) and term.kernel.degree == 1)
+        for term in terms_of(kernel)
+    )
 
 
 def gram_matrix(kernel: Kernel | Combination, samples: FloatArray) -> FloatArray:

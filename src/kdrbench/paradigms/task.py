@@ -18,7 +18,7 @@ from kdrbench.paradigms.form import Guidance
 from kdrbench.paradigms.rounds import Clustering
 from kdrbench.paradigms.supervision import expert_scores, given_labellings
 from kdrbench.parameters import OneOf, check_names, check_value
-from kdrbench.problems import FactoredGamma, Problem, TraceObjective, supervised_gamma, target_gamma
+from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective, supervised_gamma, target_gamma
 from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
 
 Parameters = Mapping[str, Any]
@@ -72,6 +72,8 @@ class SupervisedTask:
     gamma: FactoredGamma
     n_classes: int
     evaluation: Evaluation | None = None
+    # The problem of the last kernel: what made the start serves the solve.
+    _last: list[tuple[Kernel | Combination, Problem]] = field(default_factory=list, init=False, repr=False)
 
     @property
     def alignment_target(self) -> FloatArray | None:
@@ -81,12 +83,17 @@ class SupervisedTask:
         return self.gamma.factor * np.sqrt(self.gamma.weights)
 
     def first_problem(self, kernel: Kernel | Combination) -> Problem:
-        """Return the problem."""
-        return build_problem(TraceObjective(self.features, kernel, self.gamma), self.evaluation)
+        """Return the problem, the same one for the same kernel."""
+        if not self._last or self._last[0][0] is not kernel:
+            self._last[:] = [
+                (kernel, build_problem(TraceObjective(self.features, kernel, self.gamma), self.evaluation))
+            ]
+        return self._last[0][1]
 
     def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
         """Solve it."""
         problem = self.first_problem(kernel)
+        problem.counters = Counters()
         result = solve(solver, problem, start, monitor())
         value = problem.fresh().value(result.projection)
         return Learned(result.projection, value, result.status, result.message, result.iterations, problem, result)

@@ -11,9 +11,11 @@ from kdrbench.problems.contract import (
     evaluated_as,
     explanation_of,
     hessian_of,
+    hessian_vectors_of,
     in_row_space,
     is_approximable,
     refined_at,
+    surrogate_is_constant,
     value_and_gradient_of,
 )
 from kdrbench.problems.objective import (
@@ -38,12 +40,14 @@ __all__ = [
     "evaluated_as",
     "explanation_of",
     "hessian_of",
+    "hessian_vectors_of",
     "in_row_space",
     "integer_gamma",
     "is_approximable",
     "one_hot_columns",
     "refined_at",
     "supervised_gamma",
+    "surrogate_is_constant",
     "target_gamma",
     "value_and_gradient_of",
 ]

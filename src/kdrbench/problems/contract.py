@@ -139,6 +139,15 @@ class ApproximableProblem(Problem, Protocol):
         """Return the same problem in fewer coordinates that span W, and those; ``None`` where that saves little."""
         ...
 
+    @property
+    def surrogate_is_constant(self) -> bool:
+        """Whether Phi is known to be the same at every W: then F is the quadratic Tr(W' Phi W) and a constant."""
+        ...
+
+    def hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
+        """Return the Euclidean Hessian at W applied to each Z of ``directions`` (b x d x q); counts as b products."""
+        ...
+
     def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian of F at W as a matrix on the directions B_u e_a' (``basis`` B is d x m).
 
@@ -147,16 +156,9 @@ class ApproximableProblem(Problem, Protocol):
         ...
 
 
-_OFFERS = (
-    "report",
-    "explain",
-    "evaluated",
-    "accuracy",
-    "approximation",
-    "refined_at",
-    "linearised_at",
-    "subsampled",
-    "in_row_space",
+_OFFERS = frozenset(
+    {"report", "explain", "evaluated", "accuracy", "approximation", "linearised_at", "subsampled", "in_row_space"}
+    | {"refined_at", "surrogate_is_constant"}
 )
 
 
@@ -211,6 +213,18 @@ def value_and_gradient_of(problem: Problem | Fused, projection: FloatArray) -> t
         return problem.value_and_gradient(projection)
     apart = cast(Problem, problem)
     return apart.value(projection), apart.gradient(projection)
+
+
+def surrogate_is_constant(problem: Problem) -> bool:
+    """Return whether Phi is known to be the same at every W."""
+    return is_approximable(problem) and problem.surrogate_is_constant
+
+
+def hessian_vectors_of(problem: Problem, projection: FloatArray, directions: FloatArray) -> FloatArray:
+    """Return the Hessian applied to each of ``directions`` (b x d x q), in one pass where the problem offers that."""
+    if callable(together := getattr(problem, "hessian_vectors", None)):
+        return np.asarray(together(projection, directions))
+    return np.array([problem.hessian_vector(projection, direction) for direction in directions])
 
 
 def hessian_of(problem: Problem, projection: FloatArray, basis: FloatArray) -> FloatArray:

@@ -33,18 +33,23 @@ class TracePoint(NamedTuple):
 
 
 class SolverOutcome(NamedTuple):
-    """What a solver hands back; ``message`` says in words why it ended."""
+    """What a solver hands back; ``message`` says in words why it ended.
+
+    ``lowest`` is the tangent (d x q, norm 1) along which it has found the smallest curvature of F at the projection, if
+    it has looked: a certificate then begins with it.
+    """
 
     projection: FloatArray
     status: Status
     message: str
+    lowest: FloatArray | None = None
 
 
 @dataclass(frozen=True)
 class SolverResult:
     """A finished solve: orthonormal ``projection`` (d x q), status, iterations, oracle calls, trace, message.
 
-    ``evaluation`` says how the problem was evaluated, and why.
+    ``evaluation`` says how the problem was evaluated, and why. ``lowest`` is the outcome's.
     """
 
     projection: FloatArray
@@ -54,6 +59,7 @@ class SolverResult:
     trace: tuple[TracePoint, ...]
     message: str
     evaluation: str
+    lowest: FloatArray | None = None
 
 
 class Solver(Protocol):
@@ -106,6 +112,8 @@ def solve(
             f"{type(solver).__name__} ended with status {str(outcome.status)!r}; allowed: {', '.join(allowed)}"
         )
     check_projection("result", outcome.projection, problem.n_features, first.shape[1])
+    if outcome.lowest is not None and outcome.lowest.shape != outcome.projection.shape:
+        raise InputError(f"lowest has shape {outcome.lowest.shape}, but the projection {outcome.projection.shape}")
     monitor.accept(outcome.projection)
     return SolverResult(
         projection=outcome.projection,
@@ -115,6 +123,7 @@ def solve(
         trace=tuple(TracePoint(*point) for point in monitor.trace),
         message=outcome.message,
         evaluation=explanation_of(problem, first.shape[1]),
+        lowest=outcome.lowest,
     )
 
 
@@ -159,7 +168,8 @@ def run_in_row_space(
     smaller, space = reduced
     lifting = cast(Monitor, _LiftingMonitor(monitor, space.lift))
     outcome = run(smaller, space.lower(start), lifting)
-    return outcome._replace(projection=space.lift(outcome.projection))
+    lowest = None if outcome.lowest is None else space.lift(outcome.lowest)
+    return outcome._replace(projection=space.lift(outcome.projection), lowest=lowest)
 
 
 class _LiftingMonitor(MonitorProxy):

@@ -16,8 +16,9 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
 from kdrbench.solvers.base import SolverOutcome, Status
-from kdrbench.solvers.geometry.curvature import Tangents, smallest_curvature
+from kdrbench.solvers.geometry.curvature import smallest_curvature
 from kdrbench.solvers.geometry.stiefel import orthonormalised
+from kdrbench.solvers.geometry.tangents import Tangents
 from kdrbench.solvers.monitor import Monitor
 
 # A stationary W is a saddle where its smallest curvature, over |W'G|, is below minus this.

@@ -9,14 +9,29 @@ Theorem 1.
 
 from __future__ import annotations
 
+import zlib
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from kdrbench.errors import InputError
+from kdrbench.evaluation.passes import one_blas_thread
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem, in_row_space
-from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest_curvature
-from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
+from kdrbench.problems import Problem, in_row_space, surrogate_is_constant
+from kdrbench.solvers.geometry.curvature import (
+    DENSE_DIMENSION,
+    largest_turn,
+    residual_of,
+    settled_residual,
+    smallest_curvature,
+)
+from kdrbench.solvers.geometry.stiefel import feasibility_error, outside, relative_stationarity
+from kdrbench.solvers.geometry.tangents import Tangents
+
+# A direction of unit length whose tangent part is shorter than that by more is not the tangent it was.
+_SAME_TANGENT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -52,33 +67,94 @@ class Certificate:
         return "silent: the eigengap is smaller than the theorem asks, only the curvature decides"
 
 
-def certify(problem: Problem, projection: FloatArray) -> Certificate:
+def certify(problem: Problem, projection: FloatArray, lowest: FloatArray | None = None) -> Certificate:
     """Return the certificate of W.
 
-    It costs one surrogate, one gradient and one Hessian, or up to some hundreds of Hessian-vector products where
-    the tangent space has more than a few hundred dimensions.
+    ``lowest`` (d x q) is the tangent along which a solver has found the smallest curvature at W. It is not taken on
+    trust: the curvature along it is evaluated, and where that has not settled another one is sought.
+
+    It costs one surrogate, one gradient, and one Hessian or, where the tangent space has more than a few hundred
+    dimensions, up to some hundreds of Hessian-vector products: one of them with ``lowest`` where they are costly, and
+    where Phi is constant.
     """
     reduced = in_row_space(problem, projection)
     if reduced is not None:
         problem, projection = reduced[0], reduced[1].lower(projection)
+        lowest = None if lowest is None else reduced[1].lower(lowest)
     gradient = problem.gradient(projection)
-    surrogate = problem.surrogate(projection)
     tangents = Tangents(problem, projection, gradient)
-    inner = np.linalg.eigvalsh(projection.T @ surrogate @ projection)
-    scale = float(np.abs(inner).max()) or 1.0
+    values = np.linalg.eigvalsh(tangents.inner)
+    scale = float(np.abs(values).max()) or 1.0
     eigengap = np.inf
     if tangents.dimension > 0:
-        outer = np.linalg.eigvalsh(tangents.complement.T @ surrogate @ tangents.complement)
-        eigengap = float(inner[0] - outer[-1]) / scale
-    curvature, direction = smallest_curvature(tangents)
-    error = 0.0
-    if np.isfinite(curvature):
-        error = float(np.linalg.norm(tangents.hessian_vector(direction) - curvature * direction))
+        eigengap = (float(values[0]) - tangents.leading_outer[0]) / scale
+    curvature, error = _checked_curvature(tangents, lowest)
     return Certificate(
         feasibility=feasibility_error(projection),
         stationarity=relative_stationarity(projection, gradient),
         curvature=curvature / (2.0 * scale),
         curvature_error=error / (2.0 * scale),
         eigengap=eigengap,
-        eigengap_needed=largest_turn(tangents, surrogate) / scale,
+        eigengap_needed=largest_turn(tangents) / scale,
     )
+
+
+def _checked_curvature(tangents: Tangents, lowest: FloatArray | None) -> tuple[float, float]:
+    """Return the smallest curvature and its residual: along ``lowest`` where it has settled, or costs allow no more."""
+    if lowest is not None and tangents.dimension > DENSE_DIMENSION:
+        direction = outside(tangents.point, lowest)
+        length = float(np.linalg.norm(direction))
+        # Shorter where it is no tangent here, or has a part that coordinates of the row space leave out.
+        if abs(length - 1.0) <= _SAME_TANGENT:
+            direction /= length
+            image = tangents.hessian_vector(direction)
+            curvature = float(np.vdot(direction, image))
+            residual = float(np.linalg.norm(image - curvature * direction))
+            if residual <= settled_residual(tangents) or tangents.approximation is not None:
+                return curvature, residual
+    curvature, direction = smallest_curvature(tangents)
+    return curvature, residual_of(tangents, curvature, direction) if np.isfinite(curvature) else 0.0
+
+
+def certificate_is_cheap(problem: Problem, projection: FloatArray) -> bool:
+    """Return whether the certificate of W costs less than most solves: Phi is constant, or the Hessian is formed."""
+    n_features, n_components = projection.shape
+    return surrogate_is_constant(problem) or (n_features - n_components) * n_components <= DENSE_DIMENSION
+
+
+class CertificateOnDemand:
+    """A certificate that is computed when it is first asked for.
+
+    Until then the problem is held, and so are its ``features``, without a copy. They must not change in the meantime,
+    which a checksum verifies. A pickle holds the certificate and no data: it is computed before, where it still can be.
+    """
+
+    def __init__(
+        self, problem: Problem, features: FloatArray, projection: FloatArray, lowest: FloatArray | None = None
+    ) -> None:
+        self._made: Certificate | None = None
+        self._source: tuple[Problem, FloatArray, FloatArray, FloatArray | None] | None
+        self._source, self._checksum = (problem, features, projection, lowest), _checksum(features)
+
+    def get(self) -> Certificate:
+        """Return the certificate; ``InputError`` where the features are no longer those of the problem."""
+        if self._made is None:
+            if self._source is None or _checksum(self._source[1]) != self._checksum:
+                raise InputError(
+                    "the features were changed in place after fit, so the certificate cannot be computed; ask for "
+                    "certificate_ before you change them, or fit a copy of them"
+                )
+            problem, _, projection, lowest = self._source
+            with one_blas_thread():
+                self._made = certify(problem, projection, lowest)
+            self._source = None
+        return self._made
+
+    def __getstate__(self) -> dict[str, Any]:
+        with suppress(InputError):
+            self.get()
+        return {**self.__dict__, "_source": None}
+
+
+def _checksum(features: FloatArray) -> int:
+    return zlib.crc32(np.ascontiguousarray(features).data)

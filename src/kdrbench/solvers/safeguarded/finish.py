@@ -15,8 +15,8 @@ import numpy as np
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import ApproximableProblem, Problem, value_and_gradient_of
 from kdrbench.solvers.escape import rounding_of, step_along
-from kdrbench.solvers.geometry.curvature import Tangents
 from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationarity, require_finite
+from kdrbench.solvers.geometry.tangents import Tangents
 from kdrbench.solvers.safeguarded.quadratic_model import Model, build_model
 
 _ACCEPT = 0.1

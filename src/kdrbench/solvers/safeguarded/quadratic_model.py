@@ -17,13 +17,15 @@ the preconditioner is ours.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, Tangents, smallest_curvature
+from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import outside
+from kdrbench.solvers.geometry.tangents import Tangents
 
 _MOST_INNER = 200
 # An eigenvalue below this share of the largest counts as zero.
@@ -112,7 +114,11 @@ class ConjugateGradientModel:
         self._tangents = tangents
 
     def smallest_curvature(self) -> tuple[float, FloatArray]:
-        """Return the smallest eigenvalue of Hess E and its tangent, as LOBPCG finds it."""
+        """Return the smallest eigenvalue of Hess E and its tangent, sought once."""
+        return self._lowest
+
+    @cached_property
+    def _lowest(self) -> tuple[float, FloatArray]:
         return smallest_curvature(self._tangents)
 
     def minimise(self, radius: float) -> ModelStep:

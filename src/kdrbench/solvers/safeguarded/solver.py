@@ -25,7 +25,14 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, check_parameters
-from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, approximation_of, refined_at
+from kdrbench.problems import (
+    ApproximableProblem,
+    Problem,
+    accuracy_of,
+    approximation_of,
+    refined_at,
+    surrogate_is_constant,
+)
 from kdrbench.solvers.base import Solver, SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.escape import CURVATURE_TOLERANCE
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
@@ -71,7 +78,8 @@ def explore(
         if (value := problem.value(following)) > best_value:
             best, best_value = following, value
         settled = previous is not None and eigenvalues_settled(eigenvalues, previous, tolerance)
-        if settled or subspace_turn(before_last, following) <= _CYCLE:
+        # Where Phi is constant, every step is the first one again.
+        if settled or surrogate_is_constant(problem) or subspace_turn(before_last, following) <= _CYCLE:
             break
         before_last, projection, previous = projection, following, eigenvalues
     return None if surrogate is None else Explored(best, best_value, surrogate)
@@ -170,7 +178,7 @@ class SafeguardedISM:
                     return SolverOutcome(search.point, Status.STALLED, message)
             elif search.curvature() >= -self.curvature_tolerance or not escape(search):
                 message = f"relative stationarity at most {tolerance:g}, no direction of ascent found"
-                return SolverOutcome(search.point, Status.CONVERGED, message)
+                return SolverOutcome(search.point, Status.CONVERGED, message, search.model().smallest_curvature()[1])
         message = f"stationarity was {search.stationarity:.1e} after {max_steps} steps"
         return SolverOutcome(search.point, Status.MAX_ITERATIONS, message)
 

@@ -1,0 +1,148 @@
+"""Tangents of the Grassmann manifold with the Riemannian Hessian of E = -F.
+
+With g = grad E, Lambda = W' Phi W, and tangents Z (W'Z = 0),
+
+    Hess E[Z] = (I - WW') (D^2 E(W)[Z] - Z W'g) = 2 (Z Lambda - (I - WW') Phi Z) - 2 (I - WW') dPhi[Z] W.
+
+Tangents are Z = C V for an orthonormal basis C of the complement of W; coordinates are V, (d - q) x q, flattened
+row by row.
+
+Source: Absil, Mahony, Sepulchre, "Optimization Algorithms on Matrix Manifolds", 2008, chapter 5.
+
+ISM's own operator, which preconditions Newton steps and the search for negative curvature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import ApproximableProblem, Problem, approximation_of, hessian_of, hessian_vectors_of
+from kdrbench.solvers.geometry.stiefel import outside, require_finite
+
+# Where products are costly, candidates for the smallest eigenvalue come from this many samples.
+_SOME_SAMPLES = 4000
+# Eigenvalue differences below this share of the largest are lifted to it: the operator stays positive.
+_SMALLEST_GAP = 1e-3
+
+
+class IsmPreconditioner:
+    """Z -> 2 (Z Lambda - Phi Z) on the complement of W, made positive, and its inverse."""
+
+    def __init__(self, surrogate: FloatArray, point: FloatArray) -> None:
+        self._point = point
+        inner, self._rotation = scipy.linalg.eigh(point.T @ surrogate @ point)
+        reduced = outside(point, outside(point, surrogate).T)
+        outer, self._basis = scipy.linalg.eigh(0.5 * (reduced + reduced.T))
+        gaps = 2.0 * (inner[None, :] - outer[:, None])
+        largest = float(np.abs(gaps).max()) or 1.0
+        self._gaps = np.maximum(np.abs(gaps), _SMALLEST_GAP * largest)
+
+    def solve(self, direction: FloatArray) -> FloatArray:
+        """Return the tangent Z whose image is ``direction`` (d x q), or one for each of several (b x d x q)."""
+        turned = _through(self._basis.T, direction) @ self._rotation
+        return outside(self._point, _through(self._basis, turned / self._gaps) @ self._rotation.T)
+
+
+def _through(matrix: FloatArray, columns: FloatArray) -> FloatArray:
+    """Return M V of each V (the last two axes), as one product for all of them."""
+    product: FloatArray = np.moveaxis(np.tensordot(matrix, columns, axes=(1, -2)), 0, -2)
+    return product
+
+
+@dataclass(frozen=True)
+class Tangents:
+    """The tangent space at W (``point``) with the Hessian of E there; ``gradient`` is that of F at W.
+
+    ``coarse`` is the approximation that the smallest eigenvalue is sought with; by default the one ``problem`` offers.
+    """
+
+    problem: Problem
+    point: FloatArray
+    gradient: FloatArray
+    coarse: ApproximableProblem | None = None
+
+    @property
+    def dimension(self) -> int:
+        """Q (d - q)."""
+        n_features, n_components = self.point.shape
+        return int((n_features - n_components) * n_components)
+
+    @cached_property
+    def approximation(self) -> ApproximableProblem | None:
+        """A cheaper problem nearby, where this one is costly."""
+        return self.coarse or approximation_of(self.problem, self.point.shape[1])
+
+    def nearby(self) -> Tangents | None:
+        """Return the same tangents with a Hessian from some of the samples, where this one is costly."""
+        if self.approximation is None:
+            return None
+        rougher = approximation_of(self.approximation, self.point.shape[1]) or self.approximation
+        problem = rougher.subsampled(_SOME_SAMPLES) or rougher
+        return Tangents(problem, self.point, problem.gradient(self.point))
+
+    @cached_property
+    def complement(self) -> FloatArray:
+        """An orthonormal basis C of the complement of W, d x (d - q)."""
+        basis: FloatArray = np.linalg.qr(self.point, mode="complete")[0]
+        return basis[:, self.point.shape[1] :]
+
+    @cached_property
+    def surrogate(self) -> FloatArray:
+        """Phi(W), d x d."""
+        return self.problem.surrogate(self.point)
+
+    @cached_property
+    def inner(self) -> FloatArray:
+        """Lambda = W' Phi W, from the gradient."""
+        product = self.point.T @ self.gradient
+        return 0.25 * (product + product.T)
+
+    @cached_property
+    def leading_outer(self) -> tuple[float, FloatArray]:
+        """The largest eigenvalue of Phi on the complement of W, and an eigenvector of it there (d entries)."""
+        outer = self.complement.T @ self.surrogate @ self.complement
+        require_finite(outer)
+        values, vectors = scipy.linalg.eigh(outer, subset_by_index=(len(outer) - 1, len(outer) - 1))
+        if vectors.shape[1] == 0:
+            # LAPACK's subset routine may lose eigenvectors where many eigenvalues coincide.
+            values, vectors = np.linalg.eigh(outer)
+        return float(values[-1]), self.complement @ vectors[:, -1]
+
+    @cached_property
+    def preconditioner(self) -> IsmPreconditioner:
+        """ISM's operator at W, from one surrogate."""
+        return IsmPreconditioner(self.surrogate, self.point)
+
+    def unfold(self, coordinates: FloatArray) -> FloatArray:
+        """Return C V, d x q, or one for each of several columns of coordinates (b x d x q)."""
+        columns = self.complement @ coordinates.reshape(self.complement.shape[1], -1)
+        stacked = columns.reshape(*self.point.shape, *coordinates.shape[1:])
+        return np.moveaxis(stacked, 2, 0) if stacked.ndim == 3 else stacked
+
+    def fold(self, columns: FloatArray) -> FloatArray:
+        """Return the coordinates of the tangent part of ``columns`` (d x q, or b x d x q: then b columns)."""
+        stacked = np.moveaxis(columns, 0, 2) if columns.ndim == 3 else columns
+        inside = self.complement.T @ stacked.reshape(len(self.point), -1)
+        return inside.reshape(self.dimension, *stacked.shape[2:])
+
+    def hessian_vector(self, tangent: FloatArray) -> FloatArray:
+        """Return Hess E[Z], d x q, or of each of several tangents (b x d x q) in one pass."""
+        directions = tangent if tangent.ndim == 3 else tangent[None]
+        turned = hessian_vectors_of(self.problem, self.point, directions) - directions @ (self.point.T @ self.gradient)
+        return -outside(self.point, turned).reshape(tangent.shape)
+
+    @cached_property
+    def hessian(self) -> FloatArray:
+        """Hess E as a symmetric matrix in coordinates."""
+        slope_part = np.kron(np.eye(self.complement.shape[1]), 2.0 * self.inner)
+        result: FloatArray = slope_part - hessian_of(self.problem, self.point, self.complement)
+        return result
+
+    def apply(self, columns: FloatArray) -> FloatArray:
+        """Return Hess E of each column of coordinates."""
+        return self.fold(self.hessian_vector(self.unfold(columns)))

@@ -1,0 +1,228 @@
+"""The certificate in closed form, from what a solver has found, and computed on demand."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from kdrbench.errors import InputError
+from kdrbench.estimators import InterpretableKDR
+from kdrbench.kernels import Combination, Gaussian, Linear, Polynomial, Squared, Term
+from kdrbench.paradigms import supervised_problem
+from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solver, make_start, solve
+from kdrbench.solvers.geometry import certificate, curvature
+from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.solvers.geometry.tangents import Tangents
+from kdrbench.solvers.safeguarded import quadratic_model
+from support.helpers import KERNELS, random_projection, random_samples, small_problem
+
+CONSTANT = {
+    "linear": Linear(),
+    "squared": Squared(),
+    "degree one": Polynomial(degree=1, offset=0.5, scale=2.0),
+    "both": Combination((Term(0.5, Linear()), Term(2.0, Squared()))),
+}
+# The tangent space has 420 dimensions: more than are formed.
+WIDE = {"n_samples": 120, "n_features": 52}
+
+
+class Unknown:
+    """A problem of which nothing is known but its oracles: second order by the general way."""
+
+    def __init__(self, problem):
+        self._problem = problem
+
+    def __getattr__(self, name):
+        if name not in ("n_features", "counters", "value", "gradient", "hessian_vector", "hessian", "surrogate"):
+            raise AttributeError(name)
+        return getattr(self._problem, name)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kernel", CONSTANT)
+def test_in_closed_form_it_is_that_of_the_formed_hessian(kernel, seed):
+    features, labels = random_samples(seed=seed, n_features=9)
+    problem = supervised_problem(features, labels, CONSTANT[kernel])
+    point = random_projection(seed=seed, n_features=9, n_components=3)
+    closed, formed = certify(problem, point), certify(Unknown(problem.fresh()), point)
+    # Rounding of sums over 40 samples and of eigenvalues, relative to the largest of the spectrum.
+    spectrum = np.abs(np.linalg.eigvalsh(problem.surrogate(point))).max()
+    rounding = 1e-12 * spectrum / np.abs(np.linalg.eigvalsh(point.T @ problem.surrogate(point) @ point)).max()
+    for name in ("feasibility", "stationarity", "curvature", "curvature_error", "eigengap", "eigengap_needed"):
+        assert getattr(closed, name) == pytest.approx(getattr(formed, name), abs=rounding), name
+    assert problem.counters.hessian == 0
+    assert closed.eigengap_needed == 0.0
+
+
+def test_a_slope_that_changes_is_not_taken_for_a_constant():
+    point = random_projection()
+    for kernel in ("polynomial", "gaussian", "multiquadric"):
+        problem = small_problem(kernel)
+        assert not problem.surrogate_is_constant
+        assert certify(problem, point).eigengap_needed > 0.0
+    mixed = Combination((Term(1.0, Linear()), Term(1e-9, KERNELS["gaussian"])))
+    assert not supervised_problem(*random_samples(), mixed).surrogate_is_constant
+
+
+def solved(kernel, **options):
+    features, labels = random_samples(**{**WIDE, **options})
+    problem = supervised_problem(features, labels, kernel)
+    start = make_start("surrogate", problem, 10, np.random.default_rng(0))
+    return problem, solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+def test_what_the_solver_has_found_is_evaluated_and_not_sought_again(kernel):
+    problem, result = solved(KERNELS[kernel])
+    handed, sought = problem.fresh(), problem.fresh()
+    first, second = certify(handed, result.projection, result.lowest), certify(sought, result.projection)
+    # What Theorem 1 needs takes the same number of products in both.
+    turn = problem.fresh()
+    curvature.largest_turn(Tangents(turn, result.projection, turn.gradient(result.projection)))
+    assert handed.counters.hessian_vector == turn.counters.hessian_vector + 1
+    assert sought.counters.hessian_vector > turn.counters.hessian_vector + 5
+    assert handed.counters.surrogate == 1
+    # Each lies within its error of an eigenvalue.
+    assert abs(first.curvature - second.curvature) <= first.curvature_error + second.curvature_error
+    assert first.curvature_error <= 1e-4
+    for name in ("feasibility", "stationarity", "eigengap", "eigengap_needed"):
+        assert getattr(first, name) == pytest.approx(getattr(second, name), rel=1e-9), name
+
+
+@pytest.mark.parametrize("false", ["no eigenvector", "no tangent", "not finite"])
+def test_what_is_no_eigenvector_is_not_believed(false):
+    problem, result = solved(KERNELS["gaussian"])
+    lowest = {
+        "no eigenvector": np.linalg.qr(result.projection, mode="complete")[0][:, 10:20] / np.sqrt(10),
+        "no tangent": result.projection / np.sqrt(10),
+        "not finite": np.full_like(result.projection, np.nan),
+    }[false]
+    assert certify(problem.fresh(), result.projection, lowest) == certify(problem.fresh(), result.projection)
+
+
+def test_in_the_row_space_it_is_lifted_with_the_projection():
+    # 45 samples of 90 features: coordinates of 45 + 10 + 1 directions.
+    problem, result = solved(Gaussian(8.0), n_samples=45, n_features=90)
+    assert "in the row space" in result.evaluation
+    assert result.lowest.shape == result.projection.shape == (90, 10)
+    assert np.linalg.norm(result.lowest) == pytest.approx(1.0)
+    assert np.abs(result.projection.T @ result.lowest).max() <= 1e-12
+    tangents = Tangents(problem, result.projection, problem.gradient(result.projection))
+    found = np.vdot(result.lowest, tangents.hessian_vector(result.lowest))
+    smallest = np.linalg.eigvalsh(tangents.hessian)[0]
+    # The iteration ends at a residual of 1e-5 of the scale, which the Rayleigh quotient squares.
+    assert found == pytest.approx(smallest, abs=1e-5 * np.linalg.norm(tangents.inner, 2))
+
+
+class Claims:
+    """Hands back its start, and a tangent of another shape."""
+
+    requires = frozenset()
+
+    def run(self, problem, start, monitor):
+        return SolverOutcome(start, Status.CONVERGED, "claims", start[:, :1])
+
+
+def test_a_tangent_of_another_shape_is_refused():
+    with pytest.raises(InputError, match=r"lowest has shape \(6, 1\), but the projection \(6, 2\)"):
+        solve(Claims(), small_problem(), random_projection(), IterationMonitor())
+
+
+def test_a_model_seeks_its_smallest_curvature_once(monkeypatch):
+    monkeypatch.setattr(quadratic_model, "DENSE_DIMENSION", 0)
+    monkeypatch.setattr(curvature, "DENSE_DIMENSION", 0)
+    problem, point = small_problem(n_features=12), random_projection(n_features=12)
+    model = quadratic_model.build_model(Tangents(problem, point, problem.gradient(point)))
+    first = model.smallest_curvature()
+    sought = problem.counters.hessian_vector
+    assert sought > 0
+    assert model.smallest_curvature() is first
+    assert problem.counters.hessian_vector == sought
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+def test_a_long_iteration_starts_again_from_its_best_and_finds_the_same(monkeypatch, kernel):
+    problem, result = solved(KERNELS[kernel])
+    tangents = Tangents(problem, result.projection, problem.gradient(result.projection))
+    before = problem.counters.hessian_vector
+    value, direction = curvature.smallest_curvature(tangents)
+    products = problem.counters.hessian_vector - before
+    monkeypatch.setattr(curvature, "_MOST_COLUMNS", 9)
+    assert products > 9
+    again = curvature.smallest_curvature(tangents)[0]
+    # Both have settled: an eigenvalue lies within their residuals.
+    assert abs(again - value) <= 2.0 * curvature.settled_residual(tangents)
+    assert value == pytest.approx(np.linalg.eigvalsh(tangents.hessian)[0], abs=curvature.settled_residual(tangents))
+    assert curvature.residual_of(tangents, value, direction) <= curvature.settled_residual(tangents)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often a certificate was computed on demand."""
+    calls = []
+    monkeypatch.setattr(certificate, "certify", lambda *args: calls.append(args) or certify(*args))
+    return calls
+
+
+def wide_fit(**options):
+    features, labels = random_samples(**WIDE)
+    return InterpretableKDR(10, kernel_params={"sigma": 6.0}, **options).fit(features, labels), features
+
+
+def test_a_costly_one_is_computed_once_when_it_is_asked_for(counted):
+    model, features = wide_fit()
+    assert counted == []
+    assert model.certificate_ is model.certificate_
+    assert len(counted) == 1
+    assert model.certificate_.stationarity <= 1e-6
+    # The data are let go of.
+    assert not any(features is held for held in vars(model._certificate).values())
+    assert model._certificate._source is None
+    np.testing.assert_array_equal(model.transform(features), features @ model.components_.T)
+
+
+def test_a_cheap_one_is_there_after_the_fit():
+    features, labels = random_samples(**WIDE)
+    for options in ({"kernel": "linear", "n_components": 10}, {"kernel": "gaussian", "n_components": 2}):
+        model = InterpretableKDR(**options).fit(features, labels)
+        features_then = features.copy()
+        features *= 2.0
+        assert isinstance(vars(model)["_certificate"], certificate.Certificate)
+        assert np.isfinite(model.certificate_.curvature)
+        features[:] = features_then
+
+
+def test_features_that_have_changed_are_no_longer_certified():
+    model, features = wide_fit()
+    features[3, 4] += 1e-9
+    for _ in range(2):
+        with pytest.raises(InputError, match="the features were changed in place after fit"):
+            print(model.certificate_)
+    # Neither can its pickle, which works all the same.
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.components_, model.components_)
+    with pytest.raises(InputError, match="the features were changed in place after fit"):
+        print(again.certificate_)
+    features[3, 4] -= 1e-9
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_pickle_holds_the_certificate_and_no_data(duplicate):
+    features, labels = random_samples(**{**WIDE, "n_samples": 2000})
+    model = InterpretableKDR(10, solver="ism", tol=0.1, kernel="polynomial").fit(features, labels)
+    again = duplicate(model)
+    features[:] = 0.0
+    assert again.certificate_ == model.certificate_
+    assert len(pickle.dumps(again)) < 0.25 * features.nbytes
+
+
+def test_before_a_fit_there_is_none_and_a_clone_has_none():
+    model, _ = wide_fit()
+    for unfitted in (InterpretableKDR(2), clone(model)):
+        assert not hasattr(unfitted, "certificate_")
+        with pytest.raises(NotFittedError):
+            check_is_fitted(unfitted)
