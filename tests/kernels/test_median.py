@@ -177,7 +177,7 @@ def test_the_standard_error_is_that_of_samples_that_occur_equally_often(data):
     found = [estimated_median_distance(features, np.random.default_rng(seed), n_pairs=1500) for seed in range(100)]
     root_mean_square = np.sqrt(np.mean([(one.value - exact) ** 2 for one in found]))
     stated = np.mean([one.standard_error for one in found])
-    # The spread of a hundred draws is known to 7 %; were samples drawn, "every scale" would err more than twice as much.
+    # The spread of a hundred draws is known to 7 %. Samples drawn with replacement would err twice as much.
     assert root_mean_square <= 1.2 * stated
     assert stated <= 3.0 * root_mean_square
 
@@ -208,3 +208,16 @@ def test_an_estimate_of_samples_that_coincide_is_refused():
     features = np.vstack([np.ones((99, 2)), np.zeros((1, 2))])
     with pytest.raises(InputError, match="median distance of these 100 samples is 0"):
         estimated_median_distance(features, np.random.default_rng(0), n_pairs=300)
+
+
+def test_ties_are_not_held(monkeypatch):
+    monkeypatch.setattr(ranked, "_HELD_PAIRS", 1 << 12)
+    features = np.random.default_rng(0).integers(0, 2, (2500, 3)).astype(float)
+    tracemalloc.start()
+    try:
+        assert median_distance(features) == pytest.approx(1.0, rel=1e-11)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # Of three million pairs, three in eight are at distance 1: held with both ends, they take 28 MB.
+    assert peak < 25e6
