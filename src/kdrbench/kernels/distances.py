@@ -14,7 +14,7 @@ from kdrbench.kernels.family import FloatArray
 
 # Enough rows for a centre that a few samples far away do not move.
 _CENTRE_ROWS = 1001
-# So many values stay in the second-level cache.
+# Values that stay in the second-level cache.
 _CHUNK_VALUES = 1 << 17
 # Beyond, a power of two has no inverse.
 _EXPONENT = 1000
@@ -85,11 +85,11 @@ class Distances(Protocol):
         ...
 
     def left(self, samples: CentredSamples, places: slice) -> FloatArray:
-        """Return what stands for the samples in the rows of a block."""
+        """Return the rows of a block in the form that ``squares`` takes."""
         ...
 
     def right(self, samples: CentredSamples, places: slice) -> FloatArray:
-        """Return what stands for the samples in the columns of a block."""
+        """Return the columns of a block in the form that ``squares`` takes."""
         ...
 
     def squares(self, left: FloatArray, right: FloatArray) -> FloatArray:

@@ -32,7 +32,7 @@ CONTRACT = ("pairing", "value", "derivative", "second_derivative")
 Definition = Mapping[str, Any]
 # The median distance, or a number of times as much, exact or estimated where that is said.
 _MEDIAN = re.compile(r"(?:(\d*\.?\d+) )?(?:(exact|estimated) )?median")
-# Up to so many samples, the median is exact even where it need not be.
+# Up to this number of samples, the median is exact even where it need not be.
 EXACT_SAMPLES = 5000
 
 
