@@ -152,3 +152,9 @@ def test_a_combination_refuses_weights_that_are_not_conic(weights):
 def test_polynomial_refuses_bad_options(options, message):
     with pytest.raises(InputError, match=message):
         Polynomial(**options)
+
+
+@pytest.mark.parametrize("sigma", [1e-76, 1e-160, 1e76, 1e200])
+def test_a_bandwidth_whose_fourth_power_has_no_number_is_refused(sigma):
+    with pytest.raises(InputError, match=r"Gaussian sigma, in the unit of the features, must be .*1e-75.*got"):
+        Gaussian(sigma)

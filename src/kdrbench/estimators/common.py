@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
-from kdrbench.kernels import Combination, Kernel
+from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Learned, Task
 from kdrbench.parameters import (
@@ -153,6 +154,24 @@ def _clusters_by_eigenvalues(estimator: Any) -> bool:
     """Return whether it alternates by the papers' rule, with a Gaussian kernel."""
     joint = (estimator.paradigm_params or {}).get("rule") == "joint"
     return estimator.paradigm != "supervised" and estimator.kernel == "gaussian" and not joint
+
+
+def resolved_kernel(
+    estimator: Any,
+    options: Mapping[str, Any] | None,
+    features: FloatArray,
+    n_components: int,
+    target: FloatArray | None,
+) -> Kernel | Combination:
+    """Return the estimator's ``kernel`` with these options, resolved on ``features`` by its ``n_jobs`` threads.
+
+    A median distance need not be exact, and the seed of an estimate is the ``random_state`` if that is an integer, else
+    0: a fit without random starts is the same in every run.
+    """
+    threads = evaluation_of(estimator.evaluation, estimator.n_jobs).threads
+    seed = int(estimator.random_state) if isinstance(estimator.random_state, Integral) else 0
+    kernel = kernel_of(estimator.kernel, options)
+    return resolve_kernel(kernel, features, n_components, target, seed=seed, threads=threads)
 
 
 def exactly(learned: Learned) -> Learned:

@@ -1,6 +1,6 @@
 """The ISM family of kernels: each is a scalar function f of a pairing beta of two projected samples."""
 
-from kdrbench.kernels.bandwidth import RelativeGaussian, median_distance, neighbour_distances, restricted
+from kdrbench.kernels.bandwidth import EstimatedGaussian, RelativeGaussian, neighbour_distances, restricted
 from kdrbench.kernels.combination import (
     Combination,
     Term,
@@ -18,15 +18,18 @@ from kdrbench.kernels.family import (
     Polynomial,
     Squared,
 )
+from kdrbench.kernels.median import MedianDistance, estimated_median_distance, median_distance
 from kdrbench.kernels.registry import FAMILIES, build_kernel, check_definition, resolve_kernel
 from kdrbench.kernels.user import UserKernel
 
 __all__ = [
     "FAMILIES",
     "Combination",
+    "EstimatedGaussian",
     "Gaussian",
     "Kernel",
     "Linear",
+    "MedianDistance",
     "Multiquadric",
     "Pairing",
     "Polynomial",
@@ -37,6 +40,7 @@ __all__ = [
     "aligned_weights",
     "build_kernel",
     "check_definition",
+    "estimated_median_distance",
     "gram_matrix",
     "has_constant_slope",
     "median_distance",

@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.parameters import COUNT, NOT_NEGATIVE, POSITIVE, check_parameters
+from kdrbench.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Interval, check_parameters, check_value
 
 FloatArray = NDArray[np.float64]
 
@@ -217,7 +217,7 @@ class Polynomial:
 class Gaussian:
     """f(beta) = exp(-beta / (2 sigma^2)) over the difference pairing; sigma > 0 is a distance.
 
-    Raises ``InputError`` unless sigma is finite and positive.
+    Raises ``InputError`` unless sigma is positive and its fourth power, in f'', neither overflows nor vanishes.
     """
 
     sigma: Annotated[float, POSITIVE]
@@ -225,6 +225,7 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         check_parameters(self, "Gaussian")
+        check_value("Gaussian sigma, in the unit of the features,", self.sigma, Interval(1e-75, 1e75))
 
     def value(self, beta: FloatArray) -> FloatArray:
         """Return exp(-beta / (2 sigma^2))."""

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from kdrbench.errors import InputError, TooFewSamplesError
-from kdrbench.kernels.bandwidth import RelativeGaussian, median_distance, neighbour_distances
+from kdrbench.kernels.bandwidth import EstimatedGaussian, RelativeGaussian, neighbour_distances
 from kdrbench.kernels.combination import Combination, Term, aligned_weights
 from kdrbench.kernels.family import (
     FloatArray,
@@ -23,27 +23,33 @@ from kdrbench.kernels.family import (
     Polynomial,
     Squared,
 )
+from kdrbench.kernels.median import estimated_median_distance, median_distance
 from kdrbench.methods import build_method, is_own, load_method, unknown_method
 from kdrbench.parameters import COUNT, Instance, check_names, check_value
 
 # What a kernel's class must have.
 CONTRACT = ("pairing", "value", "derivative", "second_derivative")
 Definition = Mapping[str, Any]
-# The median distance, or a number of times as much.
-_MEDIAN = re.compile(r"(?:(\d*\.?\d+) )?median")
+# The median distance, or a number of times as much, exact or estimated where that is said.
+_MEDIAN = re.compile(r"(?:(\d*\.?\d+) )?(?:(exact|estimated) )?median")
+# Up to this number of samples, the median is exact even where it need not be.
+EXACT_SAMPLES = 5000
 
 
 @dataclass(frozen=True)
 class Samples:
     """What a definition is resolved on: features (n x d), q, and the target of alignment (n x r) if any.
 
-    While only ``checking`` a definition, what depends on the samples alone is not asked for.
+    While only ``checking`` a definition, what depends on the samples alone is not asked for. With a ``seed`` medians
+    need not be exact, and may be estimated from groups that it deals.
     """
 
     features: FloatArray
     n_components: int
     target: FloatArray | None = None
     checking: bool = False
+    seed: int | None = None
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,16 @@ class Family:
 def _gaussian(options: Definition, samples: Samples) -> Kernel:
     sigma = options["sigma"]
     if isinstance(sigma, str) and (fraction := _MEDIAN.fullmatch(sigma)):
-        return Gaussian(float(fraction[1] or 1.0) * median_distance(samples.features))
+        return _median_gaussian(float(fraction[1] or 1.0), fraction[2], samples)
     return Gaussian(_number("sigma", sigma, "'median', or a share of it such as '0.1 median'"))
+
+
+def _median_gaussian(share: float, named: str | None, samples: Samples) -> Gaussian:
+    may_err = samples.seed is not None and len(samples.features) > EXACT_SAMPLES
+    if named == "exact" or (named is None and not may_err):
+        return Gaussian(share * median_distance(samples.features, threads=samples.threads))
+    estimate = estimated_median_distance(samples.features, np.random.default_rng(samples.seed or 0))
+    return EstimatedGaussian(share * estimate.value, share * estimate.standard_error)
 
 
 def _rbf_relative(options: Definition, samples: Samples) -> Kernel:
@@ -138,7 +152,13 @@ def own_modules(definition: Definition) -> list[str]:
 
 
 def build_kernel(
-    definition: Definition, features: FloatArray, n_components: int, target: FloatArray | None = None
+    definition: Definition,
+    features: FloatArray,
+    n_components: int,
+    target: FloatArray | None = None,
+    *,
+    seed: int | None = None,
+    threads: int = 1,
 ) -> Kernel | Combination:
     """Return the kernel that ``definition`` describes, resolved on training ``features`` (n x d).
 
@@ -149,13 +169,23 @@ def build_kernel(
     over ``n_components``. A family that is a file or ``module:Class`` is a dataclass of its options; if it has a method
     ``on_samples(features, n_components)``, the kernel is what that returns.
 
+    The median is exact, on ``threads`` threads. With a ``seed`` and more than 5000 samples it is estimated from random
+    groups, with a relative error of some 1e-4, and the kernel is an :class:`kdrbench.kernels.EstimatedGaussian`.
+    ``exact median`` and ``estimated median`` say which it shall be.
+
     Raises ``InputError`` for whatever is not allowed, or has no value on these samples.
     """
-    return _build(definition, Samples(features, n_components, target))
+    return _build(definition, Samples(features, n_components, target, seed=seed, threads=threads))
 
 
 def resolve_kernel(
-    kernel: object, features: FloatArray, n_components: int, target: FloatArray | None = None
+    kernel: object,
+    features: FloatArray,
+    n_components: int,
+    target: FloatArray | None = None,
+    *,
+    seed: int | None = None,
+    threads: int = 1,
 ) -> Kernel | Combination:
     """Return the kernel for a family's name, a definition or a kernel object, as :func:`build_kernel`.
 
@@ -164,7 +194,7 @@ def resolve_kernel(
     if isinstance(kernel, str | Mapping):
         definition = {"family": kernel} if isinstance(kernel, str) else kernel
         check_definition(definition)
-        return build_kernel(definition, features, n_components, target)
+        return build_kernel(definition, features, n_components, target, seed=seed, threads=threads)
     if isinstance(kernel, Combination):
         return kernel
     lacking = [name for name in CONTRACT if not hasattr(kernel, name)]

@@ -75,7 +75,7 @@ def searched_bandwidth(
         raise InputError("sigma 'search' is for clusters; supervised learning has labels to choose by")
     if len(task.features) <= task.n_classes:
         raise InputError(f"sigma 'search' needs more samples than clusters, got {len(task.features)}")
-    median = median_distance(task.features)
+    median = median_distance(task.features, threads=(task.evaluation or Evaluation()).threads)
     widest = task.first_problem(Gaussian(FRACTIONS[0] * median))
     followed = [make_start("random", widest, n_components, rng) for _ in range(_RANDOM)]
     followed.append(make_start("surrogate", widest, n_components, rng))
