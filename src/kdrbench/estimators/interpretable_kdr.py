@@ -14,13 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kdrbench.estimators.common import (
+from kdrbench.estimators.common import known_samples
+from kdrbench.estimators.fitting import (
     N_JOBS,
     certificate_of,
     components_of,
     evaluation_of,
     exactly,
-    known_samples,
     resolved_kernel,
     starting_points,
 )

@@ -23,7 +23,7 @@ from kdrbench.evaluation.passes import Report
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
 from kdrbench.kernels import Combination, Kernel, Term, has_constant_slope, restricted
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective
+from kdrbench.problems import Counters, Problem, TraceObjective
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
@@ -140,9 +140,7 @@ class DispatchedProblem:
         gamma = objective.gamma
         order = np.arange(gamma.n_samples) if gamma.codes is None else np.argsort(gamma.codes, kind="stable")
         chosen = np.sort(order[np.linspace(0, len(order) - 1, n_samples).round().astype(int)])
-        codes = None if gamma.codes is None else np.unique(gamma.codes[chosen], return_inverse=True)[1].astype(np.int64)
-        gamma = FactoredGamma(gamma.factor[chosen], gamma.weights, gamma.zero_diagonal, codes)
-        fewer = TraceObjective(objective.features[chosen], _restricted(objective.kernel, chosen), gamma)
+        fewer = TraceObjective(objective.features[chosen], _restricted(objective.kernel, chosen), gamma.of(chosen))
         smaller = DispatchedProblem(fewer, self.evaluation)
         smaller.report = self.report
         return smaller

@@ -55,6 +55,11 @@ class FactoredGamma:
         places = places[self.codes]
         return None if (places[1:] >= places[:-1]).all() else np.argsort(places, kind="stable")
 
+    def of(self, rows: NDArray[np.intp]) -> FactoredGamma:
+        """Return the rows and columns of these samples."""
+        codes = None if self.codes is None else np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64)
+        return FactoredGamma(self.factor[rows], self.weights, self.zero_diagonal, codes)
+
     def dense(self) -> FloatArray:
         """Return Gamma as an n x n array."""
         gamma: FloatArray = (self.factor * self.weights) @ self.factor.T
