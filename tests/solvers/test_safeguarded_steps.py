@@ -1,5 +1,7 @@
 """Which steps of safeguarded ISM follow one another, on problems and searches whose answers are scripted."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,7 @@ class Offering(Quadratic):
     def unused(self, *arguments):
         """Nothing: a problem that offers approximations offers these, too."""
 
+    surrogate_is_constant = False
     explain = evaluated = refined_at = linearised_at = subsampled = in_row_space = unused
 
 
@@ -70,6 +73,9 @@ class Scripted:
 
     def curvature(self):
         return next(self.curvatures)
+
+    def model(self):
+        return SimpleNamespace(smallest_curvature=lambda: (0.0, self.point))
 
     def step(self):
         return False
