@@ -42,13 +42,13 @@ def test_a_row_twice_is_refused(rows, tmp_path):
 
 def test_a_missing_row_is_refused(rows, tmp_path):
     expected = EXPECTED | {(*ROWS[0].axes[:4], 7): "today's"}
-    with pytest.raises(RecordError, match=r"1 row\(s\) have no record, the first is .*'ism', 7\); run the workflow"):
+    with pytest.raises(RecordError, match=r"without a record: 1 row, the first is .*'ism', 7\); run the workflow"):
         merge_records([rows], IKDRRecord, expected, tmp_path / "ikdr.csv")
 
 
 def test_a_row_of_no_cell_is_refused(rows, tmp_path):
     expected = dict(list(EXPECTED.items())[:1])
-    with pytest.raises(RecordError, match=r"1 record\(s\) belong to no row of the configuration, one is .*'ism', 1\)"):
+    with pytest.raises(RecordError, match=r"belonging to no row of the configuration: 1 record, one is .*'ism', 1\)"):
         merge_records([rows], IKDRRecord, expected, tmp_path / "ikdr.csv")
 
 

@@ -251,6 +251,7 @@ def test_braces_are_text():
         SimpleNamespace(
             basedir=ROOT,
             deployment_settings=SimpleNamespace(deployment_method=set()),
+            dryrun=True,
             config_settings=SimpleNamespace(configfiles=[]),
         ),
     )

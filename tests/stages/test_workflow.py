@@ -35,6 +35,7 @@ def snakemake(folder=Path(), *methods, configfiles=()):
     return SimpleNamespace(
         basedir=folder,
         deployment_settings=SimpleNamespace(deployment_method=set(methods)),
+        dryrun=True,
         config_settings=SimpleNamespace(configfiles=configfiles),
     )
 
@@ -159,6 +160,17 @@ def test_reports_depend_on_the_code_of_every_figure_and_table(monkeypatch):
     modules = {path.relative_to(root).with_suffix("") for path in (root / "reports").rglob("[!_]*.py")}
     assert len(modules) > 20
     assert {".".join(("kdrbench", *module.parts)) for module in modules} <= set(reached)
+
+
+def test_only_a_real_start_writes_its_plan(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    around = snakemake()
+    grid = grid_of(table_4_config(), around)
+    assert not list(tmp_path.iterdir())
+    around.dryrun = False
+    grid_of(table_4_config(), around)
+    plans = {path.stem for path in (tmp_path / "results" / ".workspace" / "sources").iterdir()}
+    assert plans == {batch.sources_sha256 for batch in grid.batches()}
 
 
 def test_under_conda_the_files_of_the_environments_count(tmp_path):

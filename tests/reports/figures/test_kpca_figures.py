@@ -132,7 +132,7 @@ def test_figure_5_has_the_condition_number_beside_the_disagreement():
 
 def test_the_command_finds_arrays_of_the_first_run_and_the_names_of_classes(tmp_path):
     runs, arrays = planes()
-    runs = runs.assign(experiment="third", trace_file="third/iris/kdne/0-0.jsonl")
+    runs = runs.assign(experiment="third", status="converged", trace_file="third/iris/kdne/0-0.jsonl")
     config = {"run": ["third"], "experiments": {"third": {"system": "kpca_figures", "figure": 3, "datasets": ["iris"]}}}
     (tmp_path / "config.json").write_text(json.dumps(config))
     for folder in ("merged", "data", "findings/third/iris/kdne"):

@@ -56,7 +56,7 @@ def _line_through(train, test):
 
 
 def test_a_lonely_label_is_refused():
-    with pytest.raises(InputError, match=r"class 'class 2' has 1 member\(s\); cross validation needs at least 2"):
+    with pytest.raises(InputError, match=r"class 'class 2' has 1 member; cross validation needs at least 2"):
         make_fold(dataset([0] * 6 + [1] * 6 + [2]), 0, 3, seed=0)
 
 

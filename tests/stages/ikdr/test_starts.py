@@ -68,7 +68,9 @@ def test_a_short_run_repeats_all_of_its_starts(tmp_path):
     assert not np.allclose(asked[0], asked[1])
 
 
-def test_a_limit_among_the_starts_leaves_the_best_so_far(tmp_path):
+def test_a_limit_among_the_starts_leaves_the_best_so_far(tmp_path, monkeypatch):
+    # A busy machine may come late to a start's end.
+    monkeypatch.setattr("kdrbench.bench.isolation.guardian.GRACE_S", 10.0)
     options = DG | {"variant": "converged", "tolerance": 1e-9, "starts": 100_000}
     record, trace = record_of("stiefel_cayley", files_in(tmp_path), Limits(2.0, 512), **options)
     assert record.status == "time_limit"
