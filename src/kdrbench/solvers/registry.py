@@ -22,6 +22,8 @@ SOLVERS: dict[str, str] = {
     "ism": "kdrbench.solvers.ism:IterativeSpectralMethod",
     "ism_2018": "kdrbench.solvers.ism:PairwiseSumISM",
     "ism_safeguarded": "kdrbench.solvers.safeguarded.solver:SafeguardedISM",
+    "riemannian_lbfgs": "kdrbench.solvers.riemannian_lbfgs:RiemannianLBFGS",
+    "scipy_lbfgs": "kdrbench.solvers.scipy_lbfgs:ScipyLBFGS",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
 # Controls, which every solver should beat; tables include them where a configuration names them.
