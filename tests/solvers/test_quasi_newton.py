@@ -7,8 +7,10 @@ import pytest
 
 from kdrbench.problems import value_and_gradient_of
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.geometry.curvature import IsmPreconditioner
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, relative_stationarity, subspace_turn
 from kdrbench.solvers.riemannian_lbfgs import QuasiNewtonSearch, _Memory, retracted
+from kdrbench.solvers.safeguarded.finish import NewtonSearch
 from kdrbench.solvers.scipy_lbfgs import _Search
 from support.helpers import random_projection, small_problem
 from support.quadratics import Quadratic
@@ -187,3 +189,44 @@ def test_scipys_gradient_is_that_of_f_of_the_orthonormal_factor(kernel):
     steps = np.geomspace(1e-4, 1e-3, 5)
     missed = [abs(search.cost(variables + step * direction)[0] - value - step * gradient @ direction) for step in steps]
     assert np.polyfit(np.log(steps), np.log(missed), 1)[0] == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_isms_operator_is_positive_definite_on_the_tangents_at_other_points(seed):
+    problem, point = small_problem("polynomial"), random_projection(seed)
+    inverse = IsmPreconditioner(problem.surrogate(random_projection(seed + 20)), random_projection(seed + 20))
+    tangents = tangents_at(point, 8, seed)
+    images = [inverse.solve_at(point, tangent) for tangent in tangents]
+    form = np.array([[np.vdot(tangent, image) for image in images] for tangent in tangents])
+    np.testing.assert_allclose(form, form.T, atol=1e-12 * np.abs(form).max())
+    assert np.linalg.eigvalsh(form)[0] > 0.0
+    assert max(np.abs(point.T @ image).max() for image in images) <= 1e-13 * np.abs(images).max()
+
+
+@pytest.mark.parametrize("distance", [1e-2, 1e-3])
+def test_a_first_step_with_the_whole_hessian_is_newtons(distance):
+    # Phi is constant: ISM's operator is the Hessian. Newton's method is quadratic, here with a factor of a few gaps.
+    problem, solution = Quadratic(9, 8, 4, 3, 2, 1), np.eye(6, 2)
+    start = retracted(solution, distance * tangents_at(solution, 1)[0])
+    search = NewtonSearch(problem, start, problem.value(start), limited_memory=True)
+    before = search.stationarity
+    assert search.step()
+    assert search.stationarity <= 10 * before**2
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_finish_needs_no_second_order_before_the_tolerance_and_newton_follows_where_it_ends(kernel):
+    problem = small_problem(kernel, n_features=12)
+    start, problem = make_start("surrogate", problem, 3, np.random.default_rng(0)), problem.fresh()
+    search = NewtonSearch(problem, start, problem.value(start), limited_memory=True)
+    values = [search.value]
+    while search.stationarity > 1e-6:
+        assert search.step()
+        values.append(search.value)
+    assert np.diff(values).min() >= -1e3 * np.spacing(max(np.abs(values)))
+    assert (problem.counters.hessian, problem.counters.hessian_vector, problem.counters.surrogate) == (0, 0, 1)
+    search._quasi_newton.step = lambda: False
+    before = search.stationarity
+    search.step()
+    assert problem.counters.hessian == 1
+    assert search.stationarity < before

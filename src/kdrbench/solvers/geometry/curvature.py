@@ -44,8 +44,12 @@ class IsmPreconditioner:
 
     def solve(self, direction: FloatArray) -> FloatArray:
         """Return the tangent Z whose image is ``direction``."""
+        return self.solve_at(self._point, direction)
+
+    def solve_at(self, point: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the same as a tangent at another W nearby; symmetric and positive definite on the tangents there."""
         turned = self._basis.T @ direction @ self._rotation
-        return outside(self._point, self._basis @ (turned / self._gaps) @ self._rotation.T)
+        return outside(point, self._basis @ (turned / self._gaps) @ self._rotation.T)
 
 
 # Up to this dimension of the tangent space the whole Hessian is formed wherever it is needed.

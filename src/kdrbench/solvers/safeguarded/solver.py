@@ -2,9 +2,10 @@
 
 1. Explore: plain ISM from the start by its own rule, at most ``max_exploration`` steps. Its iterates may be worse than
    the ones before them, or cycle, so the best one is kept and passed on.
-2. Approach, where the tangent space is large: exact gradients with a corrected Phi, and a new Phi only when it pays.
-3. Finish: trust-region Newton steps from the best iterate until the relative stationarity |(I - WW') Phi W| / |Phi W|
-   is at most ``tolerance``.
+2. Approach, where the problem offers an approximation and the tangent space is large: gradients with a corrected Phi,
+   and a new Phi only when it pays.
+3. Finish: steps from the best iterate until the relative stationarity |(I - WW') Phi W| / |Phi W| is at most
+   ``tolerance``; limited-memory BFGS in large tangent spaces, trust-region Newton in small ones.
 4. Escape: where the smallest eigenvalue of the Riemannian Hessian of -F is below -``curvature_tolerance`` relative to
    2 |W' Phi W|, W is a saddle. A step along its eigenvector increases F, and step 3 continues from there.
 
@@ -34,7 +35,7 @@ from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.registry import build_solver
 from kdrbench.solvers.safeguarded.approach import Approach, approach
 from kdrbench.solvers.safeguarded.correction import approach_through
-from kdrbench.solvers.safeguarded.finish import NewtonSearch, escape
+from kdrbench.solvers.safeguarded.finish import QUASI_NEWTON_DIMENSION, NewtonSearch, escape
 
 # A turn of the subspace by less than this against the iterate before the last is a cycle of two.
 _CYCLE = 1e-6
@@ -134,18 +135,21 @@ class SafeguardedISM:
         # Below its accuracy, the stationarity of a problem means nothing.
         tolerance = max(self.tolerance, accuracy_of(problem, n_components))
         gradient: FloatArray | None = None
-        if (n_features - n_components) * n_components > DENSE_DIMENSION:
-            point, value, gradient, _ = _approached(problem, approximation, point, surrogate, tolerance, monitor)
-        elif approximation is not None:
-            value = problem.value(point)
+        dimension = (n_features - n_components) * n_components
         if approximation is not None:
+            if dimension > DENSE_DIMENSION:
+                point, value, gradient, _ = _approached(problem, approximation, point, surrogate, tolerance, monitor)
+            else:
+                value = problem.value(point)
             search = NewtonSearch(problem, point, value, gradient, approximation)
             outcome = self._finish(search, tolerance, monitor, _APPROXIMATE_STEPS)
             if outcome.status not in (Status.STALLED, Status.MAX_ITERATIONS):
                 return outcome
             # The approximate Hessian is not near enough here.
             point, value, gradient = search.point, search.value, search.gradient
-        return self._finish(NewtonSearch(problem, point, value, gradient), tolerance, monitor, self.max_iterations)
+        many = approximation is None and dimension > QUASI_NEWTON_DIMENSION
+        search = NewtonSearch(problem, point, value, gradient, limited_memory=many, surrogate=surrogate)
+        return self._finish(search, tolerance, monitor, self.max_iterations)
 
     def _finish(self, search: NewtonSearch, tolerance: float, monitor: Monitor, max_steps: int) -> SolverOutcome:
         """Take Newton steps, and escape from saddles, until the tolerances are met."""
@@ -165,20 +169,19 @@ class SafeguardedISM:
 
 def _approached(
     problem: Problem,
-    approximation: ApproximableProblem | None,
+    approximation: ApproximableProblem,
     point: FloatArray,
     surrogate: FloatArray,
     tolerance: float,
     monitor: Monitor,
 ) -> Approach:
-    """Return where gradient passes lead from the best iterate, first on the approximation if there is one."""
+    """Return where gradient passes lead from the best iterate, first on the approximation."""
     keep_going = monitor.keep_going
-    if approximation is not None:
-        accuracy = approximation.accuracy(point.shape[1])
-        point = approach(approximation, point, surrogate, accuracy, keep_going, slack=accuracy).point
-        corrected = approach_through(approximation, problem, point, surrogate, tolerance, keep_going)
-        if corrected.stationarity <= tolerance:
-            return corrected
-        point = corrected.point
+    accuracy = approximation.accuracy(point.shape[1])
+    point = approach(approximation, point, surrogate, accuracy, keep_going, slack=accuracy).point
+    corrected = approach_through(approximation, problem, point, surrogate, tolerance, keep_going)
+    if corrected.stationarity <= tolerance:
+        return corrected
+    point = corrected.point
     slack = accuracy_of(problem, point.shape[1])
     return approach(problem, point, surrogate, tolerance, keep_going, slack=slack)
