@@ -31,7 +31,7 @@ from kdrbench.parameters import (
     optional,
     whole,
 )
-from kdrbench.solvers import IterationMonitor, Status, build_solver, eigengap_components
+from kdrbench.solvers import IterationMonitor, Status, eigengap_components, seeded_solver
 from kdrbench.solvers.geometry.certificate import certify
 
 # One start is known to end in poor alternatives; elsewhere it is that of Phi_0.
@@ -65,8 +65,9 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     paradigm_params : dict or None
         Supervised: ``target_kernel`` for continuous y. The others: ``n_clusters``, ``mu``, and ``degrees``,
         ``centred``, ``rule``, ``tolerance``, ``max_rounds`` of :class:`kdrbench.paradigms.Alternation`.
-    solver : str
-        ``ism_safeguarded`` (certified to first and second order) or another registered solver.
+    solver : str or dict
+        ``ism_safeguarded`` (certified to first and second order) or another registered solver; a dict with options:
+        ``{"method": "ism_safeguarded", "portfolio": 20}`` chooses the best of twenty starts.
     start : {"surrogate", "identity", "random", "multistart"}, array of shape (n_components, n_features) or None
         Starting point: eigenvectors of Phi_0, the first axes, a draw from ``random_state``, the best of ``n_init``
         starts (Phi_0's and random ones), or orthonormal rows such as the ``components_`` of another fit. ``None`` is
@@ -78,7 +79,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     max_iter : int
         Most iterations of the solver, in each round of a clustering.
     random_state : int, RandomState or None
-        Used by random starts alone.
+        Used by random starts and portfolios alone.
     evaluation : dict or None
         How the kernel's sums may be evaluated (:class:`kdrbench.evaluation.Evaluation`): ``evaluator``, ``tolerance``
         (0: exact; 1e-3 makes large Gaussian problems quick), ``memory_mib``. With a tolerance the solver's problem is
@@ -141,7 +142,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         kernel_params: Mapping[str, Any] | None = None,
         paradigm: str = "supervised",
         paradigm_params: Mapping[str, Any] | None = None,
-        solver: str = "ism_safeguarded",
+        solver: str | Mapping[str, Any] = "ism_safeguarded",
         start: str | ArrayLike | None = None,
         n_init: int = 10,
         tol: float = 1e-6,
@@ -179,9 +180,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         evaluation = evaluation_of(self.evaluation, self.n_jobs)
         task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
         n_components = self._resolve_n_components(task, features)
-        # The tolerance and the cap go by one name for every solver.
-        solver = build_solver({"method": self.solver, "tolerance": self.tol, "max_iterations": self.max_iter})
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        solver = seeded_solver(self.solver, rng, tolerance=self.tol, max_iterations=self.max_iter)
         monitor = partial(IterationMonitor, self.max_iter)
         if self._searches:
             found = searched_bandwidth(task, solver, n_components, monitor, rng)

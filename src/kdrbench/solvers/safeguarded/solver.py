@@ -25,7 +25,7 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, POSITIVE, check_parameters
+from kdrbench.parameters import COUNT, POSITIVE, check_parameters, whole
 from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, approximation_of
 from kdrbench.solvers.base import Solver, SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.escape import CURVATURE_TOLERANCE
@@ -36,6 +36,7 @@ from kdrbench.solvers.registry import build_solver
 from kdrbench.solvers.safeguarded.approach import Approach, approach
 from kdrbench.solvers.safeguarded.correction import approach_through
 from kdrbench.solvers.safeguarded.finish import QUASI_NEWTON_DIMENSION, NewtonSearch, escape
+from kdrbench.solvers.safeguarded.portfolio import chosen_start
 
 # A turn of the subspace by less than this against the iterate before the last is a cycle of two.
 _CYCLE = 1e-6
@@ -82,6 +83,9 @@ class SafeguardedISM:
 
     ``tolerance`` bounds the relative stationarity, ``curvature_tolerance`` how negative the smallest curvature may be;
     ``exploration_tolerance`` is the papers' delta, ``max_exploration`` and ``max_iterations`` cap steps 1 and 3.
+    With a ``portfolio`` of more than one start, what the exploration finds competes with random starts drawn from
+    ``seed``, and the best is finished (:mod:`kdrbench.solvers.safeguarded.portfolio`). The message says how many starts
+    were tried, and whether these led to one optimum.
     """
 
     tolerance: Annotated[float, POSITIVE] = 1e-6
@@ -89,6 +93,8 @@ class SafeguardedISM:
     exploration_tolerance: Annotated[float, POSITIVE] = 0.01
     max_exploration: Annotated[int, COUNT] = 200
     max_iterations: Annotated[int, COUNT] = 1000
+    portfolio: Annotated[int, COUNT] = 1
+    seed: Annotated[int, whole(0)] = 0
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
     monotone: ClassVar[bool] = True
 
@@ -132,6 +138,12 @@ class SafeguardedISM:
         if explored is None:
             return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
         point, value, surrogate = explored
+        found = ""
+        if self.portfolio > 1:
+            cheap, rng = approximation or problem, np.random.default_rng(self.seed)
+            choice = chosen_start(cheap, point, surrogate, self.portfolio, rng, monitor)
+            point, value, found = choice.point, choice.value, f"; {choice.message}"
+            surrogate = cheap.surrogate(point)
         # Below its accuracy, the stationarity of a problem means nothing.
         tolerance = max(self.tolerance, accuracy_of(problem, n_components))
         gradient: FloatArray | None = None
@@ -144,12 +156,13 @@ class SafeguardedISM:
             search = NewtonSearch(problem, point, value, gradient, approximation)
             outcome = self._finish(search, tolerance, monitor, _APPROXIMATE_STEPS)
             if outcome.status not in (Status.STALLED, Status.MAX_ITERATIONS):
-                return outcome
+                return outcome._replace(message=outcome.message + found)
             # The approximate Hessian is not near enough here.
             point, value, gradient = search.point, search.value, search.gradient
         many = approximation is None and dimension > QUASI_NEWTON_DIMENSION
         search = NewtonSearch(problem, point, value, gradient, limited_memory=many, surrogate=surrogate)
-        return self._finish(search, tolerance, monitor, self.max_iterations)
+        outcome = self._finish(search, tolerance, monitor, self.max_iterations)
+        return outcome._replace(message=outcome.message + found)
 
     def _finish(self, search: NewtonSearch, tolerance: float, monitor: Monitor, max_steps: int) -> SolverOutcome:
         """Take Newton steps, and escape from saddles, until the tolerances are met."""
