@@ -43,6 +43,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "GM, converged": {"method": "grassmann_trust_region"},
     "GM, converged, autograd": {"method": "grassmann_trust_region", "derivatives": "autograd"},
     "CG, converged": {"method": "grassmann_conjugate_gradient"},
+    "R-LBFGS, converged": {"method": "riemannian_lbfgs"},
+    "scipy L-BFGS, converged": {"method": "scipy_lbfgs"},
     "ISM 2018": {"method": "ism_2018"},
 }
 ORACLES = ("value", "gradient", "value_and_gradient", "hessian_vector", "hessian", "surrogate")

@@ -131,6 +131,23 @@ def test_many_starts_are_never_worse_than_one_of_them():
     np.testing.assert_array_equal(many.components_, same.components_)
 
 
+def test_a_portfolio_is_drawn_from_the_random_state():
+    labels = np.random.default_rng(0).permutation(Y)
+    options = {"kernel_params": {"sigma": 1.0}, "solver": {"method": "ism_safeguarded", "portfolio": 12}}
+    one = InterpretableKDR(2, kernel_params={"sigma": 1.0}).fit(X, labels)
+    first, same, other = (InterpretableKDR(2, random_state=seed, **options).fit(X, labels) for seed in (0, 0, 1))
+    # On noise with a narrow kernel there are many local optima.
+    assert first.objective_ > one.objective_
+    assert first.result_.message.endswith("; the best of 12 starts")
+    np.testing.assert_array_equal(first.components_, same.components_)
+    assert not np.array_equal(first.components_, other.components_)
+    assert (
+        InterpretableKDR(3, **{**options, "kernel_params": None})
+        .fit(X, Y)
+        .result_.message.endswith("; 8 starts lead to one optimum")
+    )
+
+
 def test_weights_of_a_combination_are_aligned_with_the_labels():
     members = [{"family": "gaussian"}, {"family": "polynomial"}]
     aligned = {"members": members, "weights": "alignment"}
@@ -240,6 +257,8 @@ def test_an_early_end_is_a_warning():
         ({"paradigm_params": {"target_kernel": 3}}, "a kernel must be a family's name"),
         ({"start": "multistart", "n_init": 0}, "n_init must be an integer >= 1, got 0"),
         ({"paradigm_params": {"target_kernel": "gausian"}}, "unknown kernel family 'gausian'"),
+        ({"solver": {"method": "ism", "portfolio": 3}}, "unknown option of solver method 'ism': 'portfolio'"),
+        ({"solver": 3}, "solver must be a name or a dict of options, got 3"),
         ({"solver": "imm"}, "unknown solver method 'imm'"),
         ({"start": "phi"}, "unknown start 'phi'"),
         ({"tol": -1.0}, "tol must be a finite number > 0, got -1.0"),

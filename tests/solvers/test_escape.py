@@ -15,6 +15,7 @@ from support.known_problems import problem_on
 
 COMPONENTS = {"wine": 4, "wdbc": 2}
 RIVALS = ["stiefel_cayley", "grassmann_trust_region", "grassmann_conjugate_gradient", "dimension_growth"]
+RIVALS += ["riemannian_lbfgs", "scipy_lbfgs"]
 
 
 @cache

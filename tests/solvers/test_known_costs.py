@@ -31,6 +31,8 @@ CONVERGED = [
     {"method": "grassmann_trust_region"},
     {"method": "grassmann_trust_region", "derivatives": "autograd"},
     {"method": "grassmann_conjugate_gradient"},
+    {"method": "riemannian_lbfgs"},
+    {"method": "scipy_lbfgs"},
     {"method": "ism_safeguarded"},
 ]
 

@@ -16,7 +16,10 @@ from support.solver_cases import CASES, ROUNDING
 
 PRECISE = {
     method: {"method": method}
-    for method in ("ism_safeguarded", "stiefel_cayley", "grassmann_trust_region", "grassmann_conjugate_gradient")
+    for method in (
+        *("ism_safeguarded", "stiefel_cayley", "grassmann_trust_region", "grassmann_conjugate_gradient"),
+        *("riemannian_lbfgs", "scipy_lbfgs"),
+    )
 }
 PRECISE["grassmann_trust_region, autograd"] = {"method": "grassmann_trust_region", "derivatives": "autograd"}
 # What F may be below the maximum, as a share of it.

@@ -13,11 +13,11 @@ from kdrbench.solvers.stiefel_cayley import _RULES, _Search
 from support.helpers import random_projection
 from support.quadratics import Noted, Quadratic
 
-ITERATED = {"grassmann_conjugate_gradient": 3, "grassmann_trust_region": 2}
+ITERATED = {"grassmann_conjugate_gradient": 3, "grassmann_trust_region": 2, "riemannian_lbfgs": 3, "scipy_lbfgs": 3}
 
 
 @pytest.mark.parametrize("method", ITERATED)
-def test_pymanopts_solvers_take_the_iterations_allowed_and_check_their_options(method):
+def test_rivals_take_the_iterations_allowed_and_check_their_options(method):
     problem, monitor = Quadratic(9, 8, 7, 5, 3, 1), Noted()
     start, most = random_projection(), ITERATED[method]
     result = solve(build_solver({"method": method, "max_iterations": most}), problem, start, monitor)
@@ -36,7 +36,7 @@ def test_pymanopts_solvers_take_the_iterations_allowed_and_check_their_options(m
 
 @pytest.mark.parametrize("factor", [1e-9, 1e9])
 @pytest.mark.parametrize("method", ITERATED)
-def test_pymanopts_solvers_end_by_relative_stationarity(method, factor):
+def test_rivals_end_by_relative_stationarity(method, factor):
     problem = Quadratic(*(factor * np.array([9.0, 8, 4, 3, 2, 1])))
     result = solve(build_solver({"method": method}), problem, random_projection(), IterationMonitor())
     assert result.status is Status.CONVERGED
@@ -44,7 +44,7 @@ def test_pymanopts_solvers_end_by_relative_stationarity(method, factor):
     assert subspace_turn(np.eye(6, 2), result.projection) <= 1e-5
 
 
-def test_pymanopts_solvers_leave_a_saddle_only_when_told_to():
+def test_rivals_leave_a_saddle_only_when_told_to():
     saddle = np.eye(6)[:, [0, 2]]
     for escape, value in ((False, 9 + 4), (True, 9 + 8)):
         problem = Quadratic(9, 8, 4, 3, 2, 1)

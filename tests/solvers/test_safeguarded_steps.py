@@ -56,11 +56,14 @@ class Searches:
     """Stands in for Newton searches: keeps those that were made; ``script`` says what each finds, by how it sees."""
 
     def __init__(self, **script):
-        self.script, self.made = script, []
+        self.script, self.made, self.limited_memory = script, [], []
 
-    def __call__(self, problem, point, value, gradient=None, approximation=None):
+    def __call__(
+        self, problem, point, value, gradient=None, approximation=None, *, limited_memory=False, surrogate=None
+    ):
         kind = "approximate" if approximation is not None else "exact"
         self.made.append(kind)
+        self.limited_memory.append(limited_memory)
         return Scripted(point, value, gradient, **self.script.get(kind, {}))
 
 
@@ -137,20 +140,17 @@ def test_a_saddle_is_left_until_there_is_none_or_no_way_out(searches, monkeypatc
     assert len(tried) == asked
 
 
-@pytest.mark.parametrize(("n_features", "approaches"), [(4, False), (5, False), (6, True), (9, True)])
-def test_gradient_passes_come_first_where_the_tangent_space_is_large(searches, monkeypatch, n_features, approaches):
-    came = []
-
-    def approach(problem, start, surrogate, tolerance, keep_going, *, slack=0.0):
-        came.append(slack)
-        return Approach(start, problem.value(start), problem.gradient(start), 0.0)
-
-    searches()
-    monkeypatch.setattr(module, "approach", approach)
+@pytest.mark.parametrize(("n_features", "large"), [(4, False), (5, False), (6, True), (9, True)])
+def test_steps_need_no_second_order_where_the_tangent_space_is_large(searches, monkeypatch, n_features, large):
+    made = searches()
     # Tangents have (d - q) q numbers: 4, 6, 8 and 14.
-    monkeypatch.setattr(module, "DENSE_DIMENSION", 6)
+    monkeypatch.setattr(module, "QUASI_NEWTON_DIMENSION", 6)
     run(Quadratic(*range(n_features)))
-    assert came == [0.0] * approaches
+    assert made.limited_memory == [large]
+    # Where an approximation has second order at a lower price, that is taken.
+    made = searches(approximate={"stationarity": 1.0})
+    run(Offering(*range(n_features)))
+    assert made.limited_memory == [False, False]
 
 
 @pytest.mark.parametrize("corrected", [0.0, 1.0])

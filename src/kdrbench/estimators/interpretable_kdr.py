@@ -30,7 +30,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task, learn_from_all
 from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
 from kdrbench.parameters import COUNT, OPTIONS, POSITIVE, Declarations, check_parameters, optional
-from kdrbench.solvers import IterationMonitor, Status, build_solver
+from kdrbench.solvers import IterationMonitor, Status, seeded_solver
 from kdrbench.solvers.geometry.certificate import Certificate
 
 # One start is known to end in poor alternatives; elsewhere it is that of Phi_0.
@@ -64,8 +64,9 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     paradigm_params : dict or None
         Supervised: ``target_kernel`` for continuous y. The others: ``n_clusters``, ``mu``, and ``degrees``,
         ``centred``, ``rule``, ``tolerance``, ``max_rounds`` of :class:`kdrbench.paradigms.Alternation`.
-    solver : str
-        ``ism_safeguarded`` (certified to first and second order) or another registered solver.
+    solver : str or dict
+        ``ism_safeguarded`` (certified to first and second order) or another registered solver; a dict with options:
+        ``{"method": "ism_safeguarded", "portfolio": 20}`` chooses the best of twenty starts.
     start : {"surrogate", "identity", "random", "multistart"}, array of shape (n_components, n_features) or None
         Starting point: eigenvectors of Phi_0, the first axes, a draw from ``random_state``, the best of ``n_init``
         starts (Phi_0's and random ones), or orthonormal rows such as another fit's ``components_``. ``None`` is
@@ -77,7 +78,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     max_iter : int
         Most iterations of the solver, in each round of a clustering.
     random_state : int, RandomState or None
-        Used by random starts. An integer also deals the groups that estimate a median; else they are always the same.
+        Used by random starts and portfolios. An integer also deals the groups that estimate a median; else they are
+        always the same.
     evaluation : dict or None
         How the kernel's sums may be evaluated (:class:`kdrbench.evaluation.Evaluation`): ``evaluator``, ``tolerance``
         (0: exact; 1e-3 is quick for large Gaussian problems, and the default to cluster 2000 samples by eigenvalues),
@@ -141,7 +143,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         kernel_params: Mapping[str, Any] | None = None,
         paradigm: str = "supervised",
         paradigm_params: Mapping[str, Any] | None = None,
-        solver: str = "ism_safeguarded",
+        solver: str | Mapping[str, Any] = "ism_safeguarded",
         start: str | ArrayLike | None = None,
         n_init: int = 10,
         tol: float = 1e-6,
@@ -185,9 +187,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         evaluation = evaluation_of(self.evaluation, self.n_jobs, (self, len(features)))
         task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
         n_components = components_of(self.n_components, task, features.shape[1], partial(self._kernel, task, features))
-        # The tolerance and the cap go by one name for every solver.
-        solver = build_solver({"method": self.solver, "tolerance": self.tol, "max_iterations": self.max_iter})
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        solver = seeded_solver(self.solver, rng, tolerance=self.tol, max_iterations=self.max_iter)
         monitor = partial(IterationMonitor, self.max_iter)
         if self._searches:
             found = searched_bandwidth(task, solver, n_components, monitor, rng)

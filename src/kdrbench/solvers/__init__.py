@@ -2,7 +2,15 @@
 
 from kdrbench.solvers.base import Solver, SolverOutcome, SolverResult, Status, TracePoint, solve
 from kdrbench.solvers.monitor import IterationMonitor, Monitor
-from kdrbench.solvers.registry import CONTROLS, SOLVERS, STARTS, build_solver, eigengap_components, make_start
+from kdrbench.solvers.registry import (
+    CONTROLS,
+    SOLVERS,
+    STARTS,
+    build_solver,
+    eigengap_components,
+    make_start,
+    seeded_solver,
+)
 
 __all__ = [
     "CONTROLS",
@@ -18,5 +26,6 @@ __all__ = [
     "build_solver",
     "eigengap_components",
     "make_start",
+    "seeded_solver",
     "solve",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.methods import build_method
-from kdrbench.parameters import OneOf, check_value
+from kdrbench.parameters import Instance, OneOf, check_value
 from kdrbench.problems import Problem, in_row_space
 from kdrbench.solvers.base import Solver
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, with_fixed_signs
@@ -22,6 +22,8 @@ SOLVERS: dict[str, str] = {
     "ism": "kdrbench.solvers.ism:IterativeSpectralMethod",
     "ism_2018": "kdrbench.solvers.ism:PairwiseSumISM",
     "ism_safeguarded": "kdrbench.solvers.safeguarded.solver:SafeguardedISM",
+    "riemannian_lbfgs": "kdrbench.solvers.riemannian_lbfgs:RiemannianLBFGS",
+    "scipy_lbfgs": "kdrbench.solvers.scipy_lbfgs:ScipyLBFGS",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
 # Controls, which every solver should beat; tables include them where a configuration names them.
@@ -43,6 +45,20 @@ def build_solver(definition: Mapping[str, Any]) -> Solver:
     """
     solver: Solver = build_method("solver", definition, {**SOLVERS, **CONTROLS}, CONTRACT)
     return solver
+
+
+def seeded_solver(solver: str | Mapping[str, Any], rng: np.random.Generator, **options: Any) -> Solver:
+    """Return the solver of this name, or of this ``method`` with options; they come before ``options``.
+
+    The seed of a portfolio is drawn from ``rng`` where it is not given.
+
+    Raises ``InputError`` as :func:`build_solver` does, and for what is neither a name nor a definition.
+    """
+    check_value("solver", solver, Instance((str, Mapping), "a name or a dict of options"))
+    given: dict[str, Any] = {"method": solver} if isinstance(solver, str) else dict(solver)
+    if "portfolio" in given:
+        given.setdefault("seed", int(rng.integers(2**31)))
+    return build_solver({**options, **given})
 
 
 def _from_surrogate(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:

@@ -30,6 +30,8 @@ _SOLVERS = {
     "sm": (0, _GREEN),
     "gm": (0, _PURPLE),
     "cg": (0, _ORANGE),
+    "lbfgs": (1, _ORANGE),
+    "scipy": (2, _ORANGE),
     "ism_2018": (0, _SKY),
     "ism_10": (1, _BLUE),
     "random": (1, _BLACK),

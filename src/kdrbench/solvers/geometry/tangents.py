@@ -44,8 +44,12 @@ class IsmPreconditioner:
 
     def solve(self, direction: FloatArray) -> FloatArray:
         """Return the tangent Z whose image is ``direction`` (d x q), or one for each of several (b x d x q)."""
+        return self.solve_at(self._point, direction)
+
+    def solve_at(self, point: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the same as a tangent at another W nearby; symmetric and positive definite on the tangents there."""
         turned = _through(self._basis.T, direction) @ self._rotation
-        return outside(self._point, _through(self._basis, turned / self._gaps) @ self._rotation.T)
+        return outside(point, _through(self._basis, turned / self._gaps) @ self._rotation.T)
 
 
 def _through(matrix: FloatArray, columns: FloatArray) -> FloatArray:

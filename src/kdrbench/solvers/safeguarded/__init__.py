@@ -3,8 +3,8 @@
 | role | what it does | module |
 |---|---|---|
 | explore | plain ISM steps by ISM's own rule; the best iterate is kept | ``solver`` |
-| approach | ISM steps from exact gradients and one surrogate matrix held, extrapolated | ``approach`` |
-| finish | trust-region Newton steps down to the tolerance | ``finish`` |
+| approach | on an approximation: ISM steps from gradients and one surrogate matrix held, extrapolated | ``approach`` |
+| finish | limited-memory or trust-region Newton steps down to the tolerance | ``finish`` |
 | escape | a step along negative curvature, where a saddle was reached; then finish again | ``finish`` |
 
 ``solver`` runs them in this order and owns the options. Two modules support the roles. ``correction`` carries the

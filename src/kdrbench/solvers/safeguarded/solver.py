@@ -2,9 +2,10 @@
 
 1. Explore: plain ISM from the start by its own rule, at most ``max_exploration`` steps. Its iterates may be worse than
    the ones before them, or cycle, so the best one is kept and passed on.
-2. Approach, where the tangent space is large: exact gradients with a corrected Phi, and a new Phi only when it pays.
-3. Finish: trust-region Newton steps from the best iterate until the relative stationarity |(I - WW') Phi W| / |Phi W|
-   is at most ``tolerance``.
+2. Approach, where the problem offers an approximation and the tangent space is large: gradients with a corrected Phi,
+   and a new Phi only when it pays.
+3. Finish: steps from the best iterate until the relative stationarity |(I - WW') Phi W| / |Phi W| is at most
+   ``tolerance``; limited-memory BFGS in large tangent spaces, trust-region Newton in small ones.
 4. Escape: where the smallest eigenvalue of the Riemannian Hessian of -F is below -``curvature_tolerance`` relative to
    2 |W' Phi W|, W is a saddle. A step along its eigenvector increases F, and step 3 continues from there.
 
@@ -24,7 +25,7 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, POSITIVE, check_parameters
+from kdrbench.parameters import COUNT, POSITIVE, check_parameters, whole
 from kdrbench.problems import (
     ApproximableProblem,
     Problem,
@@ -41,7 +42,8 @@ from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.registry import build_solver
 from kdrbench.solvers.safeguarded.approach import Approach, approach
 from kdrbench.solvers.safeguarded.correction import approach_through
-from kdrbench.solvers.safeguarded.finish import NewtonSearch, escape
+from kdrbench.solvers.safeguarded.finish import QUASI_NEWTON_DIMENSION, NewtonSearch, escape
+from kdrbench.solvers.safeguarded.portfolio import chosen_start
 
 # A turn of the subspace by less than this against the iterate before the last is a cycle of two.
 _CYCLE = 1e-6
@@ -91,6 +93,9 @@ class SafeguardedISM:
 
     ``tolerance`` bounds the relative stationarity, ``curvature_tolerance`` how negative the smallest curvature may be;
     ``exploration_tolerance`` is the papers' delta, ``max_exploration`` and ``max_iterations`` cap steps 1 and 3.
+    With a ``portfolio`` of more than one start, what the exploration finds competes with random starts drawn from
+    ``seed``, and the best is finished (:mod:`kdrbench.solvers.safeguarded.portfolio`). The message says how many starts
+    were tried, and whether these led to one optimum.
     """
 
     tolerance: Annotated[float, POSITIVE] = 1e-6
@@ -98,6 +103,8 @@ class SafeguardedISM:
     exploration_tolerance: Annotated[float, POSITIVE] = 0.01
     max_exploration: Annotated[int, COUNT] = 200
     max_iterations: Annotated[int, COUNT] = 1000
+    portfolio: Annotated[int, COUNT] = 1
+    seed: Annotated[int, whole(0)] = 0
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
     monotone: ClassVar[bool] = True
 
@@ -150,22 +157,32 @@ class SafeguardedISM:
         if explored is None:
             return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
         point, value, surrogate = explored
+        found = ""
+        if self.portfolio > 1:
+            cheap, rng = approximation or problem, np.random.default_rng(self.seed)
+            choice = chosen_start(cheap, point, surrogate, self.portfolio, rng, monitor)
+            point, value, found = choice.point, choice.value, f"; {choice.message}"
+            surrogate = cheap.surrogate(point)
         # Below its accuracy, the stationarity of a problem means nothing; above, it is that near to the true one.
         accuracy = accuracy_of(problem, n_components)
         tolerance = self.tolerance - accuracy if 2.0 * accuracy < self.tolerance else max(self.tolerance, accuracy)
         gradient: FloatArray | None = None
-        if (n_features - n_components) * n_components > DENSE_DIMENSION:
-            point, value, gradient, _ = _approached(problem, approximation, point, surrogate, tolerance, monitor)
-        elif approximation is not None:
-            value = problem.value(point)
+        dimension = (n_features - n_components) * n_components
         if approximation is not None:
+            if dimension > DENSE_DIMENSION:
+                point, value, gradient, _ = _approached(problem, approximation, point, surrogate, tolerance, monitor)
+            else:
+                value = problem.value(point)
             search = NewtonSearch(problem, point, value, gradient, approximation)
             outcome = self._finish(search, tolerance, monitor, _APPROXIMATE_STEPS)
             if outcome.status not in (Status.STALLED, Status.MAX_ITERATIONS):
-                return outcome
+                return outcome._replace(message=outcome.message + found)
             # The approximate Hessian is not near enough here.
             point, value, gradient = search.point, search.value, search.gradient
-        return self._finish(NewtonSearch(problem, point, value, gradient), tolerance, monitor, self.max_iterations)
+        many = approximation is None and dimension > QUASI_NEWTON_DIMENSION
+        search = NewtonSearch(problem, point, value, gradient, limited_memory=many, surrogate=surrogate)
+        outcome = self._finish(search, tolerance, monitor, self.max_iterations)
+        return outcome._replace(message=outcome.message + found)
 
     def _finish(self, search: NewtonSearch, tolerance: float, monitor: Monitor, max_steps: int) -> SolverOutcome:
         """Take Newton steps, and escape from saddles, until the tolerances are met."""
@@ -185,20 +202,19 @@ class SafeguardedISM:
 
 def _approached(
     problem: Problem,
-    approximation: ApproximableProblem | None,
+    approximation: ApproximableProblem,
     point: FloatArray,
     surrogate: FloatArray,
     tolerance: float,
     monitor: Monitor,
 ) -> Approach:
-    """Return where gradient passes lead from the best iterate, first on the approximation if there is one."""
+    """Return where gradient passes lead from the best iterate, first on the approximation."""
     keep_going = monitor.keep_going
-    if approximation is not None:
-        accuracy = approximation.accuracy(point.shape[1])
-        point = approach(approximation, point, surrogate, accuracy, keep_going, slack=accuracy).point
-        corrected = approach_through(approximation, problem, point, surrogate, tolerance, keep_going)
-        if corrected.stationarity <= tolerance:
-            return corrected
-        point = corrected.point
+    accuracy = approximation.accuracy(point.shape[1])
+    point = approach(approximation, point, surrogate, accuracy, keep_going, slack=accuracy).point
+    corrected = approach_through(approximation, problem, point, surrogate, tolerance, keep_going)
+    if corrected.stationarity <= tolerance:
+        return corrected
+    point = corrected.point
     slack = accuracy_of(problem, point.shape[1])
     return approach(problem, point, surrogate, tolerance, keep_going, slack=slack)

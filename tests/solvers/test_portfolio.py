@@ -1,0 +1,115 @@
+"""Portfolio starts: what is chosen, what it costs, and what is said of it."""
+
+import numpy as np
+import pytest
+
+from kdrbench.errors import InputError
+from kdrbench.kernels import build_kernel
+from kdrbench.paradigms import supervised_problem
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.solvers.safeguarded import portfolio
+from kdrbench.solvers.safeguarded.portfolio import chosen_start
+from support.helpers import Watcher
+from support.known_problems import problem_on
+from support.quadratics import Quadratic
+
+
+def many_optima():
+    """Random labels and a cubic kernel on thirty features: each start finds another optimum."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((120, 30))
+    return supervised_problem(features, rng.integers(0, 3, 120), build_kernel({"family": "polynomial"}, features, 3))
+
+
+def solved(problem, q=3, monitor=None, **options):
+    start = make_start("surrogate", problem, q, np.random.default_rng(0))
+    return solve(build_solver({"method": "ism_safeguarded", **options}), problem, start, monitor or IterationMonitor())
+
+
+def test_the_best_of_many_starts_is_never_worse_and_mostly_better_than_one():
+    problem = many_optima()
+    alone = problem.value(solved(problem.fresh()).projection)
+    gains = []
+    for seed in range(6):
+        result = solved(problem.fresh(), portfolio=12, seed=seed)
+        assert result.status is Status.CONVERGED
+        assert result.message.endswith("; the best of 12 starts")
+        gains.append(problem.value(result.projection) / alone - 1.0)
+        certificate = certify(problem.fresh(), result.projection)
+        assert certificate.stationarity <= 1e-6
+        assert certificate.curvature >= -1e-6
+    # The finish of the start itself is no worse than its rung, and the choice not worse than that rung.
+    assert min(gains) >= -1e-2
+    assert np.median(gains) > 1e-2
+
+
+def test_the_choice_is_at_least_the_first_candidate_and_f_never_falls():
+    problem = many_optima()
+    watcher = Watcher(problem)
+    solved(problem.fresh(), monitor=watcher, portfolio=5)
+    values = np.array(watcher.values)
+    assert np.diff(values).min() >= -1e3 * np.spacing(np.abs(values).max())
+
+
+@pytest.mark.parametrize(("dataset", "kernel", "q"), [("wine", "gaussian", 4), ("digits", "gaussian", 9)])
+def test_where_eight_starts_agree_no_more_are_drawn(dataset, kernel, q):
+    problem = problem_on(dataset, q, kernel)
+    one, many = solved(problem.fresh(), q), solved(problem.fresh(), q, portfolio=100)
+    assert many.message == f"{one.message}; 8 starts lead to one optimum"
+    assert problem.value(many.projection) == pytest.approx(problem.value(one.projection), rel=1e-9)
+
+
+def test_what_a_start_leads_to_is_one_optimum_or_not_by_the_values_of_f(monkeypatch):
+    problem = Quadratic(9, 8, 4, 3, 2, 1)
+    first = np.eye(6)[:, [0, 2]]
+    # A saddle that is stationary: the first candidate stays there, the others find the maximum.
+    choice = chosen_start(problem, first, problem.matrix, 2, np.random.default_rng(0), IterationMonitor())
+    assert choice.value == pytest.approx(17.0)
+    assert choice.message == "the best of 2 starts"
+    choice = chosen_start(problem, np.eye(6, 2), problem.matrix, 2, np.random.default_rng(0), IterationMonitor())
+    assert choice.message == "2 starts lead to one optimum"
+    monkeypatch.setattr(portfolio, "_ENOUGH", 3)
+    choice = chosen_start(problem, np.eye(6, 2), problem.matrix, 50, np.random.default_rng(0), IterationMonitor())
+    assert choice.message == "3 starts lead to one optimum"
+
+
+def test_half_of_the_candidates_step_on_to_each_rung():
+    class Counting(IterationMonitor):
+        def __init__(self):
+            super().__init__()
+            self.asked = 0
+
+        def keep_going(self, iterate):
+            self.asked += 1
+            return super().keep_going(iterate)
+
+    problem, monitor = many_optima(), Counting()
+    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
+    choice = chosen_start(problem, start, problem.surrogate(start), 12, np.random.default_rng(0), monitor)
+    assert choice.message == "the best of 12 starts"
+    # Sooner where those that are left agree.
+    assert monitor.asked in {12 + 6, 12 + 6 + 3, 12 + 6 + 3 + 2}
+
+
+def test_equal_seeds_draw_equal_starts_and_one_start_draws_none():
+    problem = many_optima()
+    one, same, other = (solved(problem.fresh(), portfolio=6, seed=seed).projection for seed in (3, 3, 4))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+    plain = solved(problem.fresh(), seed=4)
+    np.testing.assert_array_equal(plain.projection, solved(problem.fresh()).projection)
+    assert "starts" not in plain.message
+    for wrong in ({"portfolio": 0}, {"seed": -1}):
+        with pytest.raises(InputError, match=f"solver option {next(iter(wrong))} must be"):
+            build_solver({"method": "ism_safeguarded", **wrong})
+
+
+@pytest.mark.parametrize("most", [3, 12, 15])
+def test_a_limit_leaves_the_best_candidate_so_far(most):
+    problem = many_optima()
+    watcher = Watcher(problem)
+    watcher.max_iterations = most
+    result = solved(problem.fresh(), monitor=watcher, portfolio=20)
+    assert (result.status, result.message) == (Status.MAX_ITERATIONS, f"stopped after {most} iterations")
+    assert problem.value(result.projection) == pytest.approx(max(watcher.values[:most]), rel=1e-12)

@@ -1,0 +1,232 @@
+"""The two limited-memory methods: their parts against written-out references, and what holds at every step."""
+
+from functools import reduce
+
+import numpy as np
+import pytest
+
+from kdrbench.problems import value_and_gradient_of
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.geometry.curvature import IsmPreconditioner
+from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, relative_stationarity, subspace_turn
+from kdrbench.solvers.riemannian_lbfgs import QuasiNewtonSearch, _Memory, retracted
+from kdrbench.solvers.safeguarded.finish import NewtonSearch
+from kdrbench.solvers.scipy_lbfgs import _Search
+from support.helpers import random_projection, small_problem
+from support.quadratics import Quadratic
+
+KERNELS = ["gaussian", "polynomial", "multiquadric"]
+
+
+def tangents_at(point, count, seed=0):
+    # Other numbers than those of which points are drawn.
+    free = np.random.default_rng(100 + seed).standard_normal((count, *point.shape))
+    return free - point @ (point.T @ free)
+
+
+def filled(point, seed=0, count=5):
+    """A memory of ``count`` pairs of a positive definite Hessian, as arrays too."""
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((point.size, point.size))
+    memory = _Memory(count)
+    for step in tangents_at(point, count, seed):
+        change = (root @ (root.T @ step.ravel())).reshape(point.shape)
+        memory.add(step, change - point @ (point.T @ change))
+    assert len(memory.pairs) == count
+    return memory
+
+
+def dense_inverse(memory, first):
+    """BFGS's update of an inverse Hessian, (I - r s y') H (I - r y s') + r s s', written out as matrices."""
+
+    def updated(inverse, pair):
+        step, change = pair.step.ravel(), pair.change.ravel()
+        across = np.eye(len(step)) - np.outer(change, step) / pair.product
+        return across.T @ inverse @ across + np.outer(step, step) / pair.product
+
+    return reduce(updated, memory.pairs, first)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_loops_are_the_dense_update(seed):
+    point = random_projection()
+    memory, tangent = filled(point, seed), tangents_at(point, 1, seed + 10)[0]
+    expected = dense_inverse(memory, 0.3 * np.eye(point.size)) @ tangent.ravel()
+    found = memory.applied(tangent, lambda column: 0.3 * column)
+    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
+    # The secant condition of the last pair.
+    last = memory.pairs[-1]
+    np.testing.assert_allclose(memory.applied(last.change, lambda column: column), last.step, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_carried_to_another_subspace_are_tangents_and_still_positive_definite(seed):
+    memory, elsewhere = filled(random_projection(), seed), random_projection(seed + 20)
+    before = list(memory.pairs)
+    memory.carry_to(elsewhere)
+    for old, new in zip(before, memory.pairs, strict=True):
+        for one, other in zip(old[:2], new[:2], strict=True):
+            np.testing.assert_allclose(other, one - elsewhere @ (elsewhere.T @ one), atol=1e-12 * np.abs(one).max())
+    # The products of the carried pairs may be negative: those of the pairs as they were made are kept.
+    inverse = dense_inverse(memory, np.eye(elsewhere.size))
+    assert np.linalg.eigvalsh(0.5 * (inverse + inverse.T))[0] > 0.0
+
+
+def test_the_memory_keeps_the_last_pairs_and_none_of_doubtful_curvature():
+    point = random_projection()
+    memory, steps = _Memory(2), list(tangents_at(point, 4))
+    memory.add(steps[0], -steps[0])
+    memory.add(steps[0], steps[1] - steps[0] * np.vdot(steps[0], steps[1]) / np.vdot(steps[0], steps[0]))
+    assert not memory.pairs
+    for step in steps:
+        memory.add(step, 2.0 * step)
+    assert [pair.step is step for pair, step in zip(memory.pairs, steps[2:], strict=True)] == [True, True]
+
+
+@pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
+def test_the_retraction_is_the_polar_factor(length):
+    point = random_projection(n_features=9, n_components=3)
+    tangent = length * tangents_at(point, 1)[0]
+    reached = retracted(point, tangent)
+    assert feasibility_error(reached) <= 1e-13
+    assert subspace_turn(orthonormalised(point + tangent), reached) <= 1e-12
+    overlap = point.T @ reached
+    np.testing.assert_allclose(overlap, overlap.T, atol=1e-13)
+    assert np.linalg.eigvalsh(overlap)[0] > 0.0
+
+
+def search_from(problem, start, **options):
+    return QuasiNewtonSearch(problem, start, *value_and_gradient_of(problem, start), **options)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_step_gains_what_armijos_rule_asks(kernel):
+    problem = small_problem(kernel, n_features=12)
+    search = search_from(problem, make_start("random", problem, 3, np.random.default_rng(4)))
+    steps = 0
+    while search.stationarity > 1e-6:
+        point, value, slope = search.point, search.value, search.slope
+        assert search.step()
+        steps += 1
+        assert feasibility_error(search.point) <= 1e-13
+        # The direction of the step, as the chart of the retraction around the point before sees it.
+        moved = search.point @ np.linalg.inv(point.T @ search.point) - point
+        promised = -np.vdot(slope, moved)
+        assert promised > 0.0
+        assert search.value >= value + 1e-4 * promised * (1 - 1e-6) - 1e3 * np.spacing(abs(value))
+    assert steps > 5
+
+
+def test_trials_are_shortened_until_f_rises():
+    start, asked = random_projection(), []
+
+    class Narrow(Quadratic):
+        """F falls steeply where W has turned by more than 0.01."""
+
+        def value(self, point):
+            asked.append(subspace_turn(start, point))
+            return super().value(point) - 1e6 * max(0.0, asked[-1] - 0.01)
+
+    problem = Narrow(9, 8, 4, 3, 2, 1)
+    search = search_from(problem, start)
+    before = search.value
+    assert search.step()
+    assert search.value > before
+    assert asked[-1] <= 0.01 < asked[1]
+    lengths = np.tan(asked[1:])
+    shares = lengths[1:] / lengths[:-1]
+    assert (shares < 0.6).all()
+    assert (shares > 0.09).all()
+
+
+def test_a_memory_that_misleads_is_dropped():
+    problem = Quadratic(9, 8, 4, 3, 2, 1)
+    search = search_from(problem, random_projection())
+    assert search.step()
+    # As an inverse Hessian would that is negative definite.
+    search._memory.applied = lambda tangent, scaled: -tangent
+    before = search.value
+    assert search.step()
+    assert search.value > before
+    assert len(search._memory.pairs) == 1
+
+
+@pytest.mark.parametrize("method", ["riemannian_lbfgs", "scipy_lbfgs"])
+def test_second_order_is_learned(method):
+    # Steepest ascent needs some condition numbers, here 1000, of iterations; ten pairs know all ten curvatures.
+    problem = Quadratic(1.0, *(1.0 - np.geomspace(1e-3, 1, 10)))
+    start = make_start("random", problem, 1, np.random.default_rng(0))
+    counts = {}
+    for memory in (1, 10):
+        result = solve(build_solver({"method": method, "memory": memory}), problem, start, IterationMonitor())
+        assert result.status is Status.CONVERGED
+        counts[memory] = result.iterations
+    assert counts[10] < 100
+    assert counts[10] < counts[1]
+
+
+@pytest.mark.parametrize("method", ["riemannian_lbfgs", "scipy_lbfgs"])
+def test_where_rounding_ends_the_search_the_message_says_how_far_it_came(method):
+    problem = small_problem(n_features=12)
+    start = make_start("random", problem, 3, np.random.default_rng(4))
+    result = solve(build_solver({"method": method, "tolerance": 1e-17}), problem, start, IterationMonitor())
+    assert result.status is Status.STALLED
+    reached = relative_stationarity(result.projection, problem.gradient(result.projection))
+    assert result.message.endswith(f"; stationarity is {reached:.1e}")
+    assert reached <= 1e-6
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_scipys_gradient_is_that_of_f_of_the_orthonormal_factor(kernel):
+    problem, rng = small_problem(kernel), np.random.default_rng(3)
+    search = _Search(problem, random_projection(), IterationMonitor(), 1e-6)
+    variables = rng.standard_normal(12)
+    direction = rng.standard_normal(12)
+    value, gradient = search.cost(variables)
+    # F does not change along the span of V.
+    assert np.abs(gradient.reshape(6, 2).T @ variables.reshape(6, 2)).max() <= 1e-10 * np.abs(gradient).max()
+
+    steps = np.geomspace(1e-4, 1e-3, 5)
+    missed = [abs(search.cost(variables + step * direction)[0] - value - step * gradient @ direction) for step in steps]
+    assert np.polyfit(np.log(steps), np.log(missed), 1)[0] == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_isms_operator_is_positive_definite_on_the_tangents_at_other_points(seed):
+    problem, point = small_problem("polynomial"), random_projection(seed)
+    inverse = IsmPreconditioner(problem.surrogate(random_projection(seed + 20)), random_projection(seed + 20))
+    tangents = tangents_at(point, 8, seed)
+    images = [inverse.solve_at(point, tangent) for tangent in tangents]
+    form = np.array([[np.vdot(tangent, image) for image in images] for tangent in tangents])
+    np.testing.assert_allclose(form, form.T, atol=1e-12 * np.abs(form).max())
+    assert np.linalg.eigvalsh(form)[0] > 0.0
+    assert max(np.abs(point.T @ image).max() for image in images) <= 1e-13 * np.abs(images).max()
+
+
+@pytest.mark.parametrize("distance", [1e-2, 1e-3])
+def test_a_first_step_with_the_whole_hessian_is_newtons(distance):
+    # Phi is constant: ISM's operator is the Hessian. Newton's method is quadratic, here with a factor of a few gaps.
+    problem, solution = Quadratic(9, 8, 4, 3, 2, 1), np.eye(6, 2)
+    start = retracted(solution, distance * tangents_at(solution, 1)[0])
+    search = NewtonSearch(problem, start, problem.value(start), limited_memory=True)
+    before = search.stationarity
+    assert search.step()
+    assert search.stationarity <= 10 * before**2
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_finish_needs_no_second_order_before_the_tolerance_and_newton_follows_where_it_ends(kernel):
+    problem = small_problem(kernel, n_features=12)
+    start, problem = make_start("surrogate", problem, 3, np.random.default_rng(0)), problem.fresh()
+    search = NewtonSearch(problem, start, problem.value(start), limited_memory=True)
+    values = [search.value]
+    while search.stationarity > 1e-6:
+        assert search.step()
+        values.append(search.value)
+    assert np.diff(values).min() >= -1e3 * np.spacing(max(np.abs(values)))
+    assert (problem.counters.hessian, problem.counters.hessian_vector, problem.counters.surrogate) == (0, 0, 1)
+    search._quasi_newton.step = lambda: False
+    before = search.stationarity
+    search.step()
+    assert problem.counters.hessian == 1
+    assert search.stationarity < before
