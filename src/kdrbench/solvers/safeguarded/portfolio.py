@@ -23,8 +23,8 @@ import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
-from kdrbench.solvers.geometry.curvature import IsmPreconditioner
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised
+from kdrbench.solvers.geometry.tangents import IsmPreconditioner
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.riemannian_lbfgs import QuasiNewtonSearch
 
