@@ -2,7 +2,7 @@
 
 Which maximum one start finds is a matter of luck for polynomial kernels on many features. So further starts are drawn
 at random. Each takes two steps of plain ISM, and then ``_RUNGS[0]`` limited-memory steps. The half with the lower F is
-dropped, the other half steps on to the next rung, and so forth until one is left. F never falls along one candidate,
+dropped, the other half steps on to the next rung, until one is left. F never falls along one candidate,
 and the highest is never dropped: the choice is at least as good as the first candidate.
 
 Where one maximum is all there is, further starts are wasted. So at first only ``_ENOUGH`` candidates are made. If these
@@ -28,7 +28,7 @@ from kdrbench.solvers.geometry.tangents import IsmPreconditioner
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.riemannian_lbfgs import QuasiNewtonSearch
 
-# Up to so many features, all eigenvectors of Phi are not much beside ten gradients: steps are preconditioned.
+# Up to this number of features, all eigenvectors of Phi are not much beside ten gradients: steps are preconditioned.
 _FEW_FEATURES = 200
 # Steps on the way to each rung: ten, and then as many as were taken before.
 _RUNGS = (10, 10, 20, 40, 80)
@@ -88,7 +88,7 @@ def _random_candidate(problem: Problem, shape: tuple[int, ...], rng: np.random.G
 
 
 def _advance(candidate: QuasiNewtonSearch, n_steps: int, best: QuasiNewtonSearch, monitor: Monitor) -> None:
-    """Take so many steps, unless the candidate waits for the finish or has none left; ``best`` is shown."""
+    """Take at most ``n_steps`` steps, unless the candidate waits for the finish or has none left; ``best`` is shown."""
     if not monitor.keep_going(best.point):
         raise PassStoppedError
     for _ in range(n_steps):
