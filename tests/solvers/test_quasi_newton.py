@@ -7,8 +7,8 @@ import pytest
 
 from kdrbench.problems import value_and_gradient_of
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
-from kdrbench.solvers.geometry.tangents import IsmPreconditioner
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, relative_stationarity, subspace_turn
+from kdrbench.solvers.geometry.tangents import IsmPreconditioner
 from kdrbench.solvers.riemannian_lbfgs import QuasiNewtonSearch, _Memory, retracted
 from kdrbench.solvers.safeguarded.finish import NewtonSearch
 from kdrbench.solvers.scipy_lbfgs import _Search
