@@ -8,9 +8,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
-from kdrbench.evaluation.base import curvature_form
 from kdrbench.evaluation.bounded_factor import bounded_factor, kernel_values, pivoted_cholesky
 from kdrbench.evaluation.cost_model import Evaluation, largest_rank, plan
+from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator
 from kdrbench.evaluation.passes import run_pass

@@ -9,7 +9,7 @@ from kdrbench.problems import value_and_gradient_of
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, relative_stationarity, subspace_turn
 from kdrbench.solvers.geometry.tangents import IsmPreconditioner
-from kdrbench.solvers.riemannian_lbfgs import QuasiNewtonSearch, _Memory, retracted
+from kdrbench.solvers.limited_memory import QuasiNewtonSearch, _Memory, retracted
 from kdrbench.solvers.safeguarded.finish import NewtonSearch
 from kdrbench.solvers.scipy_lbfgs import _Search
 from support.helpers import random_projection, small_problem

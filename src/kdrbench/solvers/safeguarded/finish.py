@@ -1,6 +1,6 @@
 """The finish: limited-memory or trust-region Newton steps for E = -F, and the escape from saddles that they reach.
 
-Where second order is costly, steps are those of limited-memory BFGS (:mod:`kdrbench.solvers.riemannian_lbfgs`), which
+Where second order is costly, steps are those of limited-memory BFGS (:mod:`kdrbench.solvers.limited_memory`), which
 need one gradient each. Their first matrix is ISM's operator Z -> 2 (Z Lambda - Phi Z), inverted: the main part of the
 Hessian at a fixed point, diagonal in the eigenvectors of Phi with entries 2 (lambda_i - mu_j). So they are fewer than
 those of the plain method, by a factor of two to thirty. Newton's steps follow where they end above the tolerance.
@@ -22,7 +22,7 @@ from kdrbench.problems import ApproximableProblem, Problem, value_and_gradient_o
 from kdrbench.solvers.escape import rounding_of, step_along
 from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationarity, require_finite
 from kdrbench.solvers.geometry.tangents import IsmPreconditioner, Tangents
-from kdrbench.solvers.riemannian_lbfgs import QuasiNewtonSearch
+from kdrbench.solvers.limited_memory import QuasiNewtonSearch
 from kdrbench.solvers.safeguarded.quadratic_model import Model, build_model
 
 # From this dimension of the tangent space on, some tens of gradients cost less than a few Hessians or their products.

@@ -25,8 +25,8 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised
 from kdrbench.solvers.geometry.tangents import IsmPreconditioner
+from kdrbench.solvers.limited_memory import QuasiNewtonSearch
 from kdrbench.solvers.monitor import Monitor
-from kdrbench.solvers.riemannian_lbfgs import QuasiNewtonSearch
 
 # Up to this number of features, all eigenvectors of Phi are not much beside ten gradients: steps are preconditioned.
 _FEW_FEATURES = 200
