@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 MIB = 1024 * 1024
-_MOST_KILLING_S = 10.0
+_MOST_KILLING_S, _MOST_STOPPING_S = 10.0, 1.0
 _TRACKER, _TRACKER_S = b"resource_tracker", 0.5
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 
@@ -58,9 +58,16 @@ def resident_memory(pid: int) -> int:
         return 0
 
 
+def _is_at_work(pid: int) -> bool:
+    """Return whether a thread of a process has not stopped."""
+    return any(
+        (fields := _fields(path)) and fields[0] not in "TtZX" for path in Path(f"/proc/{pid}/task").glob("*/stat")
+    )
+
+
 def is_stopped(pid: int) -> bool:
     """Return whether a signal has stopped a process."""
-    return bool(fields := _stat(pid)) and fields[0] in "Tt"
+    return bool(fields := _fields(Path(f"/proc/{pid}/stat"))) and fields[0] in "Tt"
 
 
 def descendants() -> list[int]:
@@ -69,12 +76,19 @@ def descendants() -> list[int]:
 
 
 def stop(root: int) -> None:
-    """Stop all descendants of a process, whatever they start meanwhile, until :func:`resume`."""
+    """Stop all descendants of a process, whatever they start meanwhile, until :func:`resume`.
+
+    Where one thread takes the signal, others of its process work on until that one has been given a core. So it is
+    waited, for a second at most, until all have stopped.
+    """
     stopped: set[int] = set()
     while left := [pid for pid in tree(root)[1:] if pid not in stopped]:
         for pid in left:
             _send(pid, signal.SIGSTOP)
         stopped.update(left)
+    deadline = time.monotonic() + _MOST_STOPPING_S
+    while any(_is_at_work(pid) for pid in stopped) and time.monotonic() < deadline:
+        time.sleep(0.0005)
 
 
 def resume(root: int) -> None:
@@ -143,14 +157,14 @@ def tree(root: int) -> list[int]:
 
 def _faults(pid: int) -> int:
     """Return the minor and major page faults of a process, fields 10 and 12."""
-    fields = _stat(pid)
+    fields = _fields(Path(f"/proc/{pid}/stat"))
     return int(fields[7]) + int(fields[9]) if fields else 0
 
 
-def _stat(pid: int) -> list[str]:
-    """Return what Linux says of a process from field 3 on, its state; nothing if it has gone."""
+def _fields(stat: Path) -> list[str]:
+    """Return what Linux says of a process or thread from field 3 on, its state; nothing if it has gone."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        text = stat.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
     # The name, in brackets, may hold anything.
