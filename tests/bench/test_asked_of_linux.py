@@ -99,10 +99,10 @@ def test_what_a_process_may_allocate_is_what_it_has_and_the_limit():
 def test_a_child_is_told_of_the_death_of_the_parent_it_has():
     def follow():
         processes.follow_parent_in_death(os.getppid(), signal.SIGTERM)
-        told = ctypes.c_int()
+        signal_of_death = ctypes.c_int()
         # PR_GET_PDEATHSIG
-        ctypes.CDLL(None).prctl(2, ctypes.byref(told), 0, 0, 0)
-        return told.value
+        ctypes.CDLL(None).prctl(2, ctypes.byref(signal_of_death), 0, 0, 0)
+        return signal_of_death.value
 
     assert in_a_fork(follow) == signal.SIGTERM
     assert in_a_fork(lambda: processes.follow_parent_in_death(1, signal.SIGTERM) or 7) == 1

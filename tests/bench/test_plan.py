@@ -59,7 +59,7 @@ def test_files_that_were_not_written_are_not_read(written, tmp_path, monkeypatch
     sha256 = planned(tmp_path / "plans", "planned_one")
     monkeypatch.setattr("kdrbench.bench.plan.sources_of", None)
     Loaded.of(tmp_path / "plans", sha256).check()
-    # What nobody planned here is not known.
+    # What was not planned here is not known.
     assert Loaded.of(tmp_path / "plans", "0" * 64) == Loaded({})
     (tmp_path / "plans" / f"{sha256}.json").write_text("garbage")
     assert Loaded.of(tmp_path / "plans", sha256) == Loaded({})

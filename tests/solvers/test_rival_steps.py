@@ -119,7 +119,7 @@ def test_what_is_said_of_columns_along_which_no_step_gains(variant):
         assert result.status is Status.STALLED
         said = "no step increases F along column 1; no step increases F along column 2; stationarity of all columns"
         assert result.message.startswith(said)
-    # A search without gain ends its column, from which nobody need go on.
+    # A search without gain ends its column, from which no one need go on.
     assert len(monitor.states) == 2
     np.testing.assert_allclose(result.projection, random_projection(n_features=4), atol=1e-14)
 
@@ -129,7 +129,7 @@ def test_polished_columns_say_how_they_grew_and_how_they_ended():
     result = solve(build_solver({"method": "dimension_growth"}), problem, random_projection(), IterationMonitor())
     assert result.status is Status.CONVERGED
     assert result.message.startswith("each column settled to 1e-06; all columns together: ")
-    # A monitor's word stands alone.
+    # Of a monitor's own word nothing else is said.
     stopped = solve(build_solver({"method": "dimension_growth"}), problem, random_projection(), Noted(max_iterations=2))
     assert "all columns" not in stopped.message
 

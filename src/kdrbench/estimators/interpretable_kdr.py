@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kdrbench.blas import one_blas_thread
 from kdrbench.estimators.common import known_samples
 from kdrbench.estimators.fitting import (
     N_JOBS,
@@ -24,7 +25,6 @@ from kdrbench.estimators.fitting import (
     resolved_kernel,
     starting_points,
 )
-from kdrbench.evaluation.passes import one_blas_thread
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task, learn_from_all

@@ -1,20 +1,17 @@
 """One pass over many parts, on as many threads as given, with a word now and then on how far it is.
 
 BLAS gets one thread in the meantime: products of this size gain little from more, and threads of BLAS and of ours would
-wait for each other. A fit holds it for its whole length by :func:`one_blas_thread`.
+wait for each other. A fit holds it for its whole length by :func:`.one_blas_thread`.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
-from typing import Any, TypeVar
+from contextlib import nullcontext
+from typing import TypeVar
 
-from threadpoolctl import ThreadpoolController
-
+from kdrbench.blas import one_blas_thread
 from kdrbench.problems import PassStoppedError
 
 # Called with the share of a pass that is done; returns whether to go on.
@@ -94,38 +91,3 @@ class _Progress:
     def report_share(self) -> None:
         if self._report is not None and not self._report(min(self._done / self._parts, 1.0)):
             raise PassStoppedError
-
-
-class _BlasLimit:
-    """Holds BLAS to one thread while at least one pass runs; passes of several threads of Python may overlap."""
-
-    def __init__(self) -> None:
-        self._lock, self._passes = threading.Lock(), 0
-        # Looking for the loaded libraries takes milliseconds.
-        self._controller = ThreadpoolController()
-        self._limit: Any = None
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        with self._lock:
-            if self._passes == 0:
-                self._limit = self._controller.limit(limits=1, user_api="blas")
-                self._limit.__enter__()
-            self._passes += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._passes -= 1
-                if self._passes == 0:
-                    self._limit.__exit__(None, None, None)
-
-
-@cache
-def _blas_limit() -> _BlasLimit:
-    return _BlasLimit()
-
-
-def one_blas_thread() -> AbstractContextManager[None]:
-    """Hold BLAS to one thread, in the whole process, until the last of those that asked for it has left."""
-    return _blas_limit().held()

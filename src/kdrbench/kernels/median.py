@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from kdrbench.blas import one_blas_thread
 from kdrbench.errors import InputError, TooFewSamplesError
 from kdrbench.kernels.distances import CentredSamples, check_finite
 from kdrbench.kernels.family import FloatArray
@@ -53,7 +53,7 @@ def median_distance(features: FloatArray, *, threads: int = 1) -> float:
         squares = [float(pairs[rank]) for rank in ranks]
     else:
         # Products of this size gain little from threads of BLAS, which would wait for ours.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             low, _, high = _sampled(samples, _pairs_of(samples.n_samples) // 64, np.random.default_rng(0), _BRACKET)
             squares = ranked_squares(samples, ranks, low, high, threads)
     # Of two samples, one of the middle places holds the distance of a sample to itself.
@@ -82,7 +82,7 @@ def estimated_median_distance(
     if _pairs_of(len(features)) <= n_pairs:
         return MedianDistance(median_distance(features), 0.0)
     samples = CentredSamples(features)
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         low, middle, high = np.sqrt(_sampled(samples, n_pairs, rng, 3.0)) * samples.unit
     return MedianDistance(_positive(float(middle), samples), float(max(high - middle, middle - low)) / 3.0)
 

@@ -11,39 +11,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FLAG, POSITIVE, check_parameters
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import SolverOutcome
-from kdrbench.solvers.escape import check_escape, run_escaping
+from kdrbench.solvers.first_order import FirstOrderRival
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.pymanopt_adapter import run_on_grassmann, stationary_to
 
 
 @dataclass(frozen=True)
-class GrassmannConjugateGradient:
-    """Conjugate gradients, ended at relative stationarity ``tolerance`` or ``max_iterations`` iterations.
+class GrassmannConjugateGradient(FirstOrderRival):
+    """Conjugate gradients, ended at relative stationarity ``tolerance`` or ``max_iterations`` iterations."""
 
-    With ``escape`` saddles are left (see :mod:`kdrbench.solvers.escape`), and iterations counted from each of them.
-    """
-
-    tolerance: Annotated[float, POSITIVE] = 1e-6
-    max_iterations: Annotated[int, COUNT] = 10_000
-    escape: Annotated[bool, FLAG] = False
-    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
-        check_escape(self, allowed=True)
-
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        """Run pymanopt from ``start`` until it is stationary."""
-        if self.escape:
-            return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
-        return self._search(problem, start, monitor)
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         from pymanopt.optimizers import ConjugateGradient

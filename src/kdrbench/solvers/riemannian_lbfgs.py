@@ -6,37 +6,20 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FLAG, POSITIVE, check_parameters
+from kdrbench.parameters import COUNT
 from kdrbench.problems import Problem, value_and_gradient_of
 from kdrbench.solvers.base import SolverOutcome, Status
-from kdrbench.solvers.escape import check_escape, run_escaping
+from kdrbench.solvers.first_order import FirstOrderRival
 from kdrbench.solvers.limited_memory import QuasiNewtonSearch
 from kdrbench.solvers.monitor import Monitor
 
 
 @dataclass(frozen=True)
-class RiemannianLBFGS:
-    """Steps until relative stationarity ``tolerance``, at most ``max_iterations``, with the last ``memory`` pairs.
+class RiemannianLBFGS(FirstOrderRival):
+    """Steps until relative stationarity ``tolerance``, at most ``max_iterations``, with the last ``memory`` pairs."""
 
-    With ``escape`` saddles are left (see :mod:`kdrbench.solvers.escape`), and iterations counted from each of them.
-    """
-
-    tolerance: Annotated[float, POSITIVE] = 1e-6
-    max_iterations: Annotated[int, COUNT] = 10_000
     memory: Annotated[int, COUNT] = 10
-    escape: Annotated[bool, FLAG] = False
-    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
     monotone: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
-        check_escape(self, allowed=True)
-
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        """Step from ``start`` until it is stationary."""
-        if self.escape:
-            return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
-        return self._search(problem, start, monitor)
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         if start.shape[0] == start.shape[1]:

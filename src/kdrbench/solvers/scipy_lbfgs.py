@@ -17,37 +17,20 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FLAG, POSITIVE, check_parameters
+from kdrbench.parameters import COUNT
 from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
 from kdrbench.solvers.base import SolverOutcome, Status
-from kdrbench.solvers.escape import check_escape, run_escaping
+from kdrbench.solvers.first_order import FirstOrderRival
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside, relative_stationarity, require_finite
 from kdrbench.solvers.monitor import Monitor
 
 
 @dataclass(frozen=True)
-class ScipyLBFGS:
-    """L-BFGS-B of at most ``max_iterations`` iterations to relative stationarity ``tolerance``, with ``memory`` pairs.
+class ScipyLBFGS(FirstOrderRival):
+    """L-BFGS-B that ends at relative stationarity ``tolerance``, with the last ``memory`` pairs."""
 
-    With ``escape`` saddles are left (see :mod:`kdrbench.solvers.escape`), and iterations counted from each of them.
-    """
-
-    tolerance: Annotated[float, POSITIVE] = 1e-6
-    max_iterations: Annotated[int, COUNT] = 10_000
     memory: Annotated[int, COUNT] = 10
-    escape: Annotated[bool, FLAG] = False
-    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
     imports: ClassVar[tuple[str, ...]] = ("scipy.optimize",)
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
-        check_escape(self, allowed=True)
-
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        """Run scipy from V = ``start`` until W is stationary."""
-        if self.escape:
-            return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
-        return self._search(problem, start, monitor)
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         from scipy.optimize import minimize

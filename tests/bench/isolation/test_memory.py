@@ -109,7 +109,7 @@ def orphaned(mib):
 
 
 def unreadable(mib):
-    """Memory of children that nobody but root may look into; of root's own it can be."""
+    """Memory of children that only root may look into; of root's own it can be."""
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
     for _ in range(2):
         if os.fork() == 0:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from kdrbench.blas import one_blas_thread
 from kdrbench.errors import InputError
-from kdrbench.evaluation.passes import one_blas_thread
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem, in_row_space, surrogate_is_constant
 from kdrbench.solvers.geometry.curvature import (

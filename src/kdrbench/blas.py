@@ -1,0 +1,46 @@
+"""BLAS on one thread while work of ours runs: its threads and ours would wait for each other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+
+class _BlasLimit:
+    """Holds BLAS to one thread while at least one user is within; users on several threads of Python may overlap."""
+
+    def __init__(self) -> None:
+        self._lock, self._users = threading.Lock(), 0
+        # Looking for the loaded libraries takes milliseconds.
+        self._controller = ThreadpoolController()
+        self._limit: Any = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        with self._lock:
+            if self._users == 0:
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._limit.__exit__(None, None, None)
+
+
+@cache
+def _blas_limit() -> _BlasLimit:
+    return _BlasLimit()
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Hold BLAS to one thread, in the whole process, until the last of those that asked for it has left."""
+    return _blas_limit().held()
