@@ -112,12 +112,12 @@ bench: $(READY)
 
 # One version of each package for every Python; the lock is the only place that names exact versions.
 lock:
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --fork-strategy fewest --extra workflow --extra cluster --extra compiled --extra docs --extra dev \
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --fork-strategy fewest --extra workflow --extra cluster --extra compiled --extra large --extra docs --extra dev \
 	  --generate-hashes --no-header --no-annotate --output-file requirements.lock
 
 # The oldest versions allowed of what is named, with hashes; the newest of what these bring along.
 lock-oldest:
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --resolution lowest-direct --extra workflow --extra compiled --extra test \
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --resolution lowest-direct --extra workflow --extra compiled --extra large --extra test \
 	  --generate-hashes --no-header --no-annotate --output-file requirements-oldest.lock
 
 # What the lock installs, as a CycloneDX document, by a tool with a lock of its own.

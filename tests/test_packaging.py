@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
 # What only some calls need; each of these takes longer to import than all of kdrbench.
-HEAVY = {"autograd", "joblib", "matplotlib", "numba", "pandas", "PIL", "pooch", "pymanopt", "requests", "sklearn"}
+HEAVY = {"autograd", "dask", "distributed", "joblib", "matplotlib", "numba", "pandas", "PIL", "pooch", "pymanopt"}
+HEAVY |= {"requests", "sklearn", "torch", "zarr"}
 LIBRARY = ["errors", "methods", "kernels", "problems", "lowrank", "evaluation", "solvers", "paradigms"]
 LIBRARY += ["metric_learning", "baselines", "datasets"]
 BLOCKER = """
@@ -75,7 +76,7 @@ def test_the_wheel_names_its_extras_program_and_licence(wheel):
     (folder,) = {name.split("/")[0] for name in wheel.namelist() if ".dist-info/" in name}
     metadata = wheel.read(f"{folder}/METADATA").decode()
     extras = set(re.findall(r"^Provides-Extra: (\w+)", metadata, re.M))
-    assert extras == {"workflow", "cluster", "compiled", "docs", "test", "dev"}
+    assert extras == {"workflow", "cluster", "compiled", "large", "gpu", "docs", "test", "dev"}
     assert "kdrbench = kdrbench.cli:main" in wheel.read(f"{folder}/entry_points.txt").decode()
     assert f"{folder}/licenses/LICENSE" in wheel.namelist()
 
