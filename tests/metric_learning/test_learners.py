@@ -6,6 +6,7 @@ from kdrbench.errors import InputError
 from kdrbench.metric_learning import DNE, LMNN, NCA, dne_weights, learn_map, nca_objective, squared_distances
 from kdrbench.metric_learning.dne import n_negative
 from kdrbench.metric_learning.learner import inverse_scale, laplacian, target_neighbours
+from kdrbench.metric_learning.neighbours import distance_rows
 from support.helpers import random_samples
 from support.metric_definitions import dne_weights_by_loops, nca_by_loops
 
@@ -106,7 +107,7 @@ def test_small_classes_use_the_neighbours_they_have(learner):
     features, _ = small()
     # One sample, two samples, and the rest: with k = 3 the first has no target, the second one.
     labels = np.array([0, 1, 1] + [2] * 11)
-    neighbours = target_neighbours(squared_distances(features, features), labels, 3)
+    neighbours = target_neighbours(distance_rows(features), labels, 3)
     assert [len(row) for row in neighbours] == [0, 1, 1] + [3] * 11
     assert np.isfinite(learn_map(learner, features, labels)).all()
 

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import centred_features, checked_classes, laplacian, target_neighbours
-from kdrbench.metric_learning.neighbours import IntArray, nearest_among, squared_distances
+from kdrbench.metric_learning.learner import centred_features, checked_classes, target_neighbours
+from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, distance_rows, nearest_among, row_blocks
 from kdrbench.parameters import COUNT, check_parameters, check_value, optional, whole
 
 # An eigenvalue is negative if it is below minus this share of the largest magnitude.
 SIGNIFICANT = 1e-9
+# Pairs whose differences are held at a time.
+_PAIRS = 8192
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,7 @@ class DNE:
         """
         codes = checked_classes(features, labels)
         centred = centred_features(features, squared=True)
-        weights = dne_weights(squared_distances(centred, centred), codes, self.n_neighbours)
-        values, vectors = eigh(centred.T @ (0.5 * laplacian(weights)) @ centred)
+        values, vectors = eigh(_scatter(centred, *_neighbours(distance_rows(centred), codes, self.n_neighbours)))
         learned: FloatArray = vectors[:, : self._count(values)]
         return learned
 
@@ -71,10 +72,30 @@ def dne_weights(squared: FloatArray, codes: IntArray, n_neighbours: int) -> Floa
 
     Neighbours are those in the space where the distances are taken: a kernelised DNE has them in the feature space.
     """
-    check_value("n_neighbours", n_neighbours, COUNT)
     weights = np.zeros_like(squared)
-    for row, columns in enumerate(nearest_among(squared, codes[:, None] != codes, n_neighbours)):
-        weights[row, columns] = weights[columns, row] = -1.0
-    for row, columns in enumerate(target_neighbours(squared, codes, n_neighbours)):
-        weights[row, columns] = weights[columns, row] = 1.0
+    first, second, signs = _neighbours(squared.__getitem__, codes, n_neighbours)
+    weights[first, second] = weights[second, first] = signs
     return weights
+
+
+def _neighbours(squared: SquaredRows, codes: IntArray, n_neighbours: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the pairs i < j with w_ij = 1 or -1, each once, and w_ij."""
+    check_value("n_neighbours", n_neighbours, COUNT)
+    others: list[IntArray] = []
+    for rows in row_blocks(len(codes)):
+        others += nearest_among(squared(rows), codes[rows, None] != codes, n_neighbours)
+    found = others + target_neighbours(squared, codes, n_neighbours)
+    samples = np.tile(np.arange(len(codes)), 2)
+    ends = np.column_stack([np.repeat(samples, [len(columns) for columns in found]), np.concatenate(found)])
+    first, second = np.unique(np.sort(ends, axis=1), axis=0).T
+    return first, second, np.where(codes[first] == codes[second], 1.0, -1.0)
+
+
+def _scatter(features: FloatArray, first: IntArray, second: IntArray, signs: FloatArray) -> FloatArray:
+    """Return X'(D - W)X = sum_(i < j) w_ij (x_i - x_j)(x_i - x_j)' over the pairs given, D x D."""
+    total = np.zeros((features.shape[1],) * 2)
+    for begin in range(0, len(signs), _PAIRS):
+        pairs = slice(begin, begin + _PAIRS)
+        differences = features[first[pairs]] - features[second[pairs]]
+        total += (differences.T * signs[pairs]) @ differences
+    return total

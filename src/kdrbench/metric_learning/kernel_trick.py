@@ -13,8 +13,8 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.dne import dne_weights, n_negative
 from kdrbench.metric_learning.kernel_pca import rank_threshold
 from kdrbench.metric_learning.learner import checked_classes, laplacian
-from kdrbench.metric_learning.nca import nca_weights
-from kdrbench.metric_learning.neighbours import IntArray, squared_distances
+from kdrbench.metric_learning.nca import nca_slopes
+from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_value, optional
 
 
@@ -115,7 +115,7 @@ def knca(dual: FloatArray, gram: FloatArray, codes: IntArray, *, regularisation:
     Source: Chatpatanasiri et al. 2010, Proposition 1 and Theorem 3.
     """
     mapped = gram @ dual
-    value, weights = nca_weights(squared_distances(mapped, mapped), codes)
-    direction: FloatArray = 2.0 * laplacian(weights) @ mapped + 2.0 * regularisation * dual
+    value, moved = nca_slopes(mapped, codes)
+    direction: FloatArray = 2.0 * moved + 2.0 * regularisation * dual
     penalty = regularisation * float(np.vdot(dual, mapped))
     return KNCAPoint(value + penalty, gram @ direction, direction)

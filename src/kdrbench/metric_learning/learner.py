@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.neighbours import IntArray, nearest_among
+from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, nearest_among, row_blocks
 
 
 class Learner(Protocol):
@@ -58,7 +58,7 @@ def class_codes(labels: NDArray[np.generic]) -> IntArray:
     return np.asarray(codes, dtype=np.intp)
 
 
-def target_neighbours(squared: FloatArray, codes: IntArray, n_neighbours: int) -> list[IntArray]:
+def target_neighbours(squared: SquaredRows, codes: IntArray, n_neighbours: int) -> list[IntArray]:
     """Return for each sample its nearest others of the same class.
 
     A class with no more than ``n_neighbours`` samples gives those there are: rare classes are no reason to refuse the
@@ -68,9 +68,12 @@ def target_neighbours(squared: FloatArray, codes: IntArray, n_neighbours: int) -
     """
     if len(np.unique(codes)) == len(codes):
         raise InputError(f"no class has 2 samples among these {len(codes)}, so no sample has a target neighbour")
-    same = codes[:, None] == codes
-    np.fill_diagonal(same, False)
-    return nearest_among(squared, same, n_neighbours)
+    found: list[IntArray] = []
+    for rows in row_blocks(len(codes)):
+        same = codes[rows, None] == codes
+        same[np.arange(len(same)), np.arange(rows.start, rows.stop)] = False
+        found += nearest_among(squared(rows), same, n_neighbours)
+    return found
 
 
 def inverse_scale(features: FloatArray) -> float:
@@ -111,6 +114,27 @@ def centred_features(features: FloatArray, *, squared: bool = False) -> FloatArr
             "sklearn.preprocessing.StandardScaler"
         )
     return centred
+
+
+class LaplacianProduct:
+    """S V for the Laplacian S of weights w (n x n) that come a block of rows at a time, and V = ``columns`` (n x d).
+
+    Like :func:`laplacian`, without an n x n array.
+    """
+
+    def __init__(self, columns: FloatArray) -> None:
+        self._columns, self._sum = columns, np.zeros_like(columns)
+        self._into = np.zeros(len(columns))
+
+    def add(self, rows: slice, weights: FloatArray) -> None:
+        """Add what these rows of w bring, (rows) x n."""
+        self._into += weights.sum(axis=0)
+        self._sum[rows] += weights.sum(axis=1)[:, None] * self._columns[rows] - weights @ self._columns
+        self._sum -= weights.T @ self._columns[rows]
+
+    def total(self) -> FloatArray:
+        """Return S V, n x d."""
+        return np.asarray(self._sum + self._into[:, None] * self._columns)
 
 
 def laplacian(weights: FloatArray) -> FloatArray:

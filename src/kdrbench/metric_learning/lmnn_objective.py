@@ -10,8 +10,8 @@ from scipy.linalg import eigh
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.kernel_pca import RANK_TOLERANCE
-from kdrbench.metric_learning.learner import laplacian, target_neighbours
-from kdrbench.metric_learning.neighbours import IntArray, squared_distances
+from kdrbench.metric_learning.learner import LaplacianProduct, target_neighbours
+from kdrbench.metric_learning.neighbours import IntArray, distance_rows, row_blocks
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_value
 
 # Beyond this condition an eigenvalue by B has too few digits to prove anything.
@@ -43,14 +43,16 @@ class LMNNObjective:
 
     def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         """Return f at A = ``projection`` (D x d) and its (sub)gradient 2 X'SXA + 2rA."""
-        value, weights, _ = self._weights(projection)
-        gradient: FloatArray = 2.0 * self.features.T @ (laplacian(weights) @ (self.features @ projection))
+        projected = self.features @ projection
+        value, moved, _ = self._passed(projection, projected)
+        gradient: FloatArray = 2.0 * self.features.T @ moved
         gradient += 2.0 * self.regularisation * projection
         return value, gradient
 
     def slope(self, projection: FloatArray) -> FloatArray:
         """Return the (sub)gradient of f by M at AA' (D x D); where A is optimal it is positive semidefinite."""
-        return self._form(self._weights(projection)[1]) + self.regularisation * np.eye(self.features.shape[1])
+        form: FloatArray = self.features.T @ self._passed(projection, self.features)[1]
+        return form + self.regularisation * np.eye(self.features.shape[1])
 
     def lower_bound(self, projection: FloatArray) -> float:
         """Return a number that f without smoothing is nowhere below, near its minimum if A is near the optimum.
@@ -60,11 +62,11 @@ class LMNNObjective:
         positive semidefinite. Taken are the derivatives c h' at A, times the largest share in [0, 1] for which it is;
         zero, which f is never below, where B is singular.
         """
-        _, weights, multipliers = self._weights(projection)
-        basis = self._spanned()
+        spanned = self.features @ (basis := self._spanned())
+        _, moved, multipliers = self._passed(projection, spanned)
         ridge = self.regularisation * np.eye(basis.shape[1])
-        linear = basis.T @ self._form(self._pulls()) @ basis + ridge
-        pushed = basis.T @ self._form(weights) @ basis + ridge - linear
+        linear = self._pulls(spanned) + ridge
+        pushed = spanned.T @ moved + ridge - linear
         spectrum = eigh(linear, eigvals_only=True)
         if spectrum[0] <= _SINGULAR * spectrum[-1]:
             # Targets do not span what samples do, or so little that rounding might undo the proof.
@@ -80,41 +82,49 @@ class LMNNObjective:
         basis: FloatArray = vectors[:, values > RANK_TOLERANCE * values[-1]]
         return basis
 
-    def _weights(self, projection: FloatArray) -> tuple[float, FloatArray, float]:
-        """Return f, its derivative by each distance d_ij (n x n), and the sum of all triples' c h'."""
-        projected = self.features @ projection
-        squared = squared_distances(projected, projected)
-        weights, value, multipliers = self._pulls(), 0.0, 0.0
-        others = self.codes[:, None] != self.codes
-        for column in self.targets.T:
-            rows = np.flatnonzero(column >= 0)
-            distances = squared[rows, column[rows]]
-            slack = np.where(others[rows], (1.0 + distances)[:, None] - squared[rows], 0.0)
-            violation, derivative = self._hinge(slack)
-            value += float(distances.sum()) + self.push * violation
+    def _passed(self, projection: FloatArray, columns: FloatArray) -> tuple[float, FloatArray, float]:
+        """Return f, S V for the Laplacian S of its derivatives by d_ij and V = ``columns``, and the sum of all c h'."""
+        squared, product = distance_rows(self.features @ projection), LaplacianProduct(columns)
+        value = multipliers = 0.0
+        for rows in row_blocks(*columns.shape):
+            here, weights, pushed = self._rows(rows, squared(rows))
+            product.add(rows, weights)
+            value, multipliers = value + here, multipliers + pushed
+        return value + self.regularisation * float(np.square(projection).sum()), product.total(), multipliers
+
+    def _rows(self, rows: slice, squared: FloatArray) -> tuple[float, FloatArray, float]:
+        """Return what these rows of distances, (rows) x n, bring to f, its derivatives by them, and the sum of c h'."""
+        targets, places = self.targets[rows], np.arange(len(squared))
+        present = targets >= 0
+        distances = np.where(present, squared[places[:, None], targets], -np.inf)
+        # No sample of the class is an impostor, and without a target there is no margin.
+        squared[self.codes[rows, None] == self.codes] = np.inf
+        value, multipliers, weights = float(distances[present].sum()), 0.0, np.zeros_like(squared)
+        for column, reach, there in zip(targets.T, distances.T, present.T, strict=True):
+            slack = np.subtract((1.0 + reach)[:, None], squared)
+            violation, derivative = self._hinge(np.maximum(slack, 0.0, out=slack))
             derivative *= self.push
-            weights[rows] -= derivative
+            weights -= derivative
             per_row = derivative.sum(axis=1)
-            weights[rows, column[rows]] += per_row
+            weights[places[there], column[there]] += 1.0 + per_row[there]
+            value += self.push * violation
             multipliers += float(per_row.sum())
-        return value + self.regularisation * float(np.square(projection).sum()), weights, multipliers
+        return value, weights, multipliers
 
     def _hinge(self, slack: FloatArray) -> tuple[float, FloatArray]:
-        """Return the sum of h and h' elementwise."""
+        """Return the sum of h and h' elementwise, for what is positive of s."""
         if self.smoothing == 0.0:
-            return float(np.maximum(slack, 0.0).sum()), (slack > 0.0).astype(np.float64)
-        derivative = np.clip(slack / self.smoothing, 0.0, 1.0)
+            return float(slack.sum()), (slack > 0.0).astype(np.float64)
+        derivative = np.minimum(slack / self.smoothing, 1.0)
         return float((derivative * (slack - 0.5 * self.smoothing * derivative)).sum()), derivative
 
-    def _pulls(self) -> FloatArray:
-        weights = np.zeros((len(self.features),) * 2)
+    def _pulls(self, columns: FloatArray) -> FloatArray:
+        """Return V'SV for the Laplacian S of the targets alone and V = ``columns``."""
+        form = np.zeros((columns.shape[1],) * 2)
         for column in self.targets.T:
             rows = np.flatnonzero(column >= 0)
-            weights[rows, column[rows]] += 1.0
-        return weights
-
-    def _form(self, weights: FloatArray) -> FloatArray:
-        form: FloatArray = self.features.T @ laplacian(weights) @ self.features
+            differences = columns[rows] - columns[column[rows]]
+            form += differences.T @ differences
         return form
 
 
@@ -136,7 +146,7 @@ def lmnn_objective(
     check_value("n_neighbours", n_neighbours, COUNT)
     for name, option in (("push", push), ("regularisation", regularisation)):
         check_value(f"LMNN's {name}", option, NOT_NEGATIVE)
-    distances = squared_distances(features, features) if squared is None else squared
+    distances = distance_rows(features) if squared is None else squared.__getitem__
     neighbours = target_neighbours(distances, codes, n_neighbours)
     targets: NDArray[np.intp] = np.full((len(features), max(map(len, neighbours))), -1, dtype=np.intp)
     for row, columns in enumerate(neighbours):

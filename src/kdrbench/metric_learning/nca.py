@@ -7,11 +7,9 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
-
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import checked_classes, inverse_scale, laplacian
-from kdrbench.metric_learning.neighbours import IntArray, squared_distances
+from kdrbench.metric_learning.learner import LaplacianProduct, checked_classes, inverse_scale
+from kdrbench.metric_learning.neighbours import IntArray, distance_rows, row_blocks
 from kdrbench.parameters import COUNT, check_parameters
 
 
@@ -21,8 +19,7 @@ class NCA:
 
         min_A  f(A) = -sum_i sum_{j != i, y_j = y_i} p_ij,   p_ij = exp(-|A'x_i - A'x_j|^2) / sum_{l != i} exp(...)
 
-    by L-BFGS from the identity, at most ``max_iterations``, on features scaled to mean squared distance one;
-    scikit-learn's implementation. Where D is not less than n - 1 a map exists that collapses every class and makes f
+    by L-BFGS from the identity, at most ``max_iterations``, on features scaled to mean squared distance one. Where D is not less than n - 1 a map exists that collapses every class and makes f
     as small as one likes: start and stopping then decide the result.
 
     Source: Goldberger, Roweis, Hinton, Salakhutdinov, "Neighbourhood components analysis", NIPS 2004.
@@ -41,14 +38,20 @@ class NCA:
         self, features: FloatArray, labels: NDArray[np.generic], tolerance: float = 1e-5
     ) -> tuple[FloatArray, int]:
         """Return A and the iterations taken; fewer than ``max_iterations`` where L-BFGS met ``tolerance``."""
-        from sklearn.neighbors import NeighborhoodComponentsAnalysis
+        from scipy.optimize import minimize
 
         codes, scale = checked_classes(features, labels), inverse_scale(features)
-        model = NeighborhoodComponentsAnalysis(init="identity", max_iter=self.max_iterations, tol=tolerance)
-        # About the mean: NCA knows differences only, and scikit-learn computes them from products.
-        model.fit(scale * (features - features.mean(axis=0)), codes)
-        learned: FloatArray = scale * model.components_.T
-        return learned, int(model.n_iter_)
+        # About the mean: NCA knows differences only, and these are computed from products.
+        scaled, n_features = scale * (features - features.mean(axis=0)), features.shape[1]
+
+        def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = nca_objective(flat.reshape(n_features, n_features), scaled, codes)
+            return value, gradient.ravel()
+
+        options = {"maxiter": self.max_iterations}
+        start = np.eye(n_features).ravel()
+        minimum = minimize(evaluate, start, jac=True, method="L-BFGS-B", tol=tolerance, options=options)
+        return scale * minimum.x.reshape(n_features, n_features), int(minimum.nit)
 
 
 def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray) -> tuple[float, FloatArray]:
@@ -59,17 +62,25 @@ def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray)
     Source: Chatpatanasiri et al. 2010, Eqs. 5 and 6; the gradient as printed there lacks a minus sign for the f that is
     minimised.
     """
-    projected = features @ projection
-    value, weights = nca_weights(squared_distances(projected, projected), codes)
-    gradient: FloatArray = 2.0 * features.T @ (laplacian(weights) @ projected)
+    value, moved = nca_slopes(features @ projection, codes)
+    gradient: FloatArray = 2.0 * features.T @ moved
     return value, gradient
 
 
-def nca_weights(squared: FloatArray, codes: IntArray) -> tuple[float, FloatArray]:
-    """Return f and its derivative w_ij by each squared distance (n x n)."""
-    exponents = -squared
-    np.fill_diagonal(exponents, -np.inf)
-    chances = np.exp(exponents - logsumexp(exponents, axis=1, keepdims=True))
-    right = chances * (codes[:, None] == codes)
-    rights = right.sum(axis=1, keepdims=True)
-    return -float(rights.sum()), right - chances * rights
+def nca_slopes(projected: FloatArray, codes: IntArray) -> tuple[float, FloatArray]:
+    """Return f and S P (n x d) of :func:`nca_objective` for P = XA = ``projected``, in O(n d) memory."""
+    squared, product, value = distance_rows(projected), LaplacianProduct(projected), 0.0
+    for rows in row_blocks(*projected.shape):
+        chances = squared(rows)
+        np.negative(chances, out=chances)
+        chances[np.arange(len(chances)), np.arange(rows.start, rows.stop)] = -np.inf
+        chances -= chances.max(axis=1, keepdims=True)
+        np.exp(chances, out=chances)
+        chances /= chances.sum(axis=1, keepdims=True)
+        weights = chances * (codes[rows, None] == codes)
+        rights = weights.sum(axis=1, keepdims=True)
+        value -= float(rights.sum())
+        chances *= rights
+        weights -= chances
+        product.add(rows, weights)
+    return value, product.total()

@@ -7,6 +7,8 @@ must therefore stay equal after rounding errors, in whatever coordinates they ar
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,9 +16,13 @@ from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
 from kdrbench.parameters import check_value, whole
 
 IntArray = NDArray[np.intp]
+# Squared distances of some samples to all: a slice of rows -> (rows) x n. An n x n array's ``__getitem__`` is one.
+SquaredRows = Callable[[slice], FloatArray]
 
 # Squared distances closer than this share of the largest in their row are tied.
 TIE_TOLERANCE = 1e-9
+# Entries of a block of rows, which stay in the second-level cache.
+_ENTRIES = 2**18
 
 
 def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -24,6 +30,19 @@ def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
     # About the mean, so that features far from zero lose no digits.
     centre = right.mean(axis=0)
     return pairing_block(Pairing.DIFFERENCE, left - centre, right - centre)
+
+
+def row_blocks(n_samples: int, width: int = 1) -> Iterator[slice]:
+    """Yield blocks of the rows of an n x n array, of at least ``width`` rows, for products with that many columns."""
+    step = max(_ENTRIES // n_samples, width, 1)
+    for begin in range(0, n_samples, step):
+        yield slice(begin, min(begin + step, n_samples))
+
+
+def distance_rows(features: FloatArray) -> SquaredRows:
+    """Return the squared distances of the rows of ``features`` (n x d), a block of rows at a time."""
+    centred = features - features.mean(axis=0)
+    return lambda rows: pairing_block(Pairing.DIFFERENCE, centred[rows], centred)
 
 
 def in_tie_units(squared: FloatArray) -> FloatArray:
@@ -54,9 +73,16 @@ def nearest(squared: FloatArray, n_neighbours: int) -> IntArray:
 
 def nearest_among(squared: FloatArray, allowed: NDArray[np.bool_], n_neighbours: int) -> list[IntArray]:
     """Return for each row the columns of its nearest among those ``allowed`` (m x n), fewer where fewer are allowed."""
-    order = np.argsort(in_tie_units(np.where(allowed, squared, np.inf)), axis=1, kind="stable")
+    units = in_tie_units(np.where(allowed, squared, np.inf))
+    last = min(n_neighbours, units.shape[1]) - 1
+    # Only those no farther than the last neighbour need be put in order.
+    farthest = np.partition(units, last, axis=1)[:, last]
     counts = np.minimum(allowed.sum(axis=1), n_neighbours)
-    return [row[:count] for row, count in zip(order, counts, strict=True)]
+    found = []
+    for row, bound, count in zip(units, farthest, counts, strict=True):
+        near = np.flatnonzero(row <= bound)
+        found.append(near[np.argsort(row[near], kind="stable")[:count]])
+    return found
 
 
 def predict_by_neighbours(
