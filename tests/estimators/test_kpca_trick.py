@@ -168,7 +168,7 @@ def test_names_of_labels_do_not_matter():
         ({"candidates": [Combination((Term(1.0, Polynomial(2)),))]}, "alignment combines single kernels"),
         ({"candidates": []}, "alignment needs at least one kernel"),
         ({"kernel": "precomputed"}, "a precomputed kernel leaves nothing to select: set selection=None"),
-        ({"n_components": 0}, "n_components must be None or an integer >= 1, got 0"),
+        ({"n_components": 0}, "n_components must be None, one of auto, or an integer >= 1, got 0"),
         ({"selection": "cross_validation", "n_folds": 1}, "n_folds must be an integer >= 2, got 1"),
     ],
 )

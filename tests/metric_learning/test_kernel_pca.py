@@ -215,7 +215,7 @@ def test_what_else_is_refused():
     features, labels, _ = samples()
     with pytest.raises(InputError, match=r"must be 'precomputed', a kernel of kdrbench\.kernels or a function"):
         KPCATrick("rbf", DNE()).fit(features, labels)
-    with pytest.raises(InputError, match="n_components must be None or an integer >= 1, got 0"):
+    with pytest.raises(InputError, match="n_components must be None, one of auto, or an integer >= 1, got 0"):
         KPCATrick(Gaussian(1.0), DNE(), n_components=0).fit(features, labels)
     with pytest.raises(InputError, match="features hold 180 NaN"):
         KPCATrick(Gaussian(1.0), DNE()).fit(np.full((30, 6), np.nan), labels)

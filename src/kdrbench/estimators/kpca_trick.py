@@ -28,7 +28,8 @@ from kdrbench.metric_learning import (
     scaled_gaussian,
 )
 from kdrbench.metric_learning.alignment import check_single_kernels
-from kdrbench.parameters import COUNT, OPTIONS, Declarations, Instance, OneOf, check_names, check_value, optional, whole
+from kdrbench.metric_learning.kernel_pca import COMPONENTS
+from kdrbench.parameters import OPTIONS, Declarations, Instance, OneOf, check_names, check_value, optional, whole
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
 _OPTIONS = {"gaussian": {"sigma": 1.0}, "polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
@@ -90,8 +91,10 @@ class KPCATrick(LabelledTransformer):
         (slower by the number of candidates times ``n_folds``). ``None`` takes ``kernel`` as it is.
     candidates : list of kernels or None
         ``None``: 21 Gaussians with sigma from 0.01 to 1000, or polynomials of degree 1 to 5, as ``kernel`` says.
-    n_components : int or None
-        Number of largest KPCA components to learn on; ``None`` keeps all. Fewer are quicker, with another result.
+    n_components : int, "auto" or None
+        Number of largest KPCA components to learn on. ``None`` keeps all, ``auto`` all for at most 1000 samples; beyond
+        those that hold 99 % of the variance in the feature space, and at most 128. Fewer are quicker, with another
+        result; ``explained_`` says what they hold.
     n_folds : int
         Folds of the cross validation.
     random_state : int, RandomState or None
@@ -103,6 +106,8 @@ class KPCATrick(LabelledTransformer):
         The kernel used; ``None`` for a precomputed one.
     map_ : kdrbench.metric_learning.KernelMap
         KPCA and the learned map.
+    explained_ : float
+        Share of the variance of feature vectors that the components hold; 1 where all are kept.
     classes_ : ndarray
         The labels seen.
     selection_ :
@@ -132,7 +137,7 @@ class KPCATrick(LabelledTransformer):
         "kernel_params": optional(OPTIONS),
         "selection": optional(OneOf(_SELECTIONS)),
         "candidates": optional(Instance((list, tuple), "a list of kernels")),
-        "n_components": optional(COUNT),
+        "n_components": COMPONENTS,
         "n_folds": whole(2),
     }
 
@@ -145,7 +150,7 @@ class KPCATrick(LabelledTransformer):
         kernel_params: Mapping[str, Any] | None = None,
         selection: str | None = "centred_alignment",
         candidates: Sequence[AnyKernel] | None = None,
-        n_components: int | None = None,
+        n_components: int | str | None = "auto",
         n_folds: int = 5,
         random_state: Any = None,
     ) -> None:
@@ -171,6 +176,7 @@ class KPCATrick(LabelledTransformer):
             kernel, self.selection_ = self._selected(learner, features, labels)
         self.kernel_ = None if isinstance(kernel, str) else kernel
         self.map_ = metric_learning.KPCATrick(kernel, learner, self.n_components).fit(features, labels)
+        self.explained_ = self.map_.coordinates.explained
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         return self.map_.transform(features)

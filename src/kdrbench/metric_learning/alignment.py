@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +17,10 @@ from kdrbench.metric_learning.neighbours import IntArray, row_blocks
 
 # A base kernel whose other entries are below this share of its diagonal distinguishes no samples.
 _NEAR_IDENTITY = 1e-6
-# Some rows of the kernels: a slice -> one (rows) x n array for each.
-_KernelRows = Callable[[slice], list[FloatArray]]
+# Kernels of some rows with some columns: one array for each kernel.
+_KernelBlocks = Callable[[slice, slice], list[FloatArray]]
+# Entries of each kernel that a QR decomposition takes at a time, so that they stay in the second-level cache.
+_ENTRIES = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +43,12 @@ def alignment_target(codes: IntArray) -> FloatArray:
 
     Source: Chatpatanasiri et al. 2010, Eqs. 9 to 12.
     """
-    return _target_rows(codes, slice(None))
+    return _target(codes, slice(None), slice(None))
 
 
-def _target_rows(codes: IntArray, rows: slice) -> FloatArray:
+def _target(codes: IntArray, rows: slice, columns: slice) -> FloatArray:
     n_classes = len(np.unique(codes))
-    target: FloatArray = np.where(codes[rows, None] == codes, 1.0, -1.0 / (n_classes - 1))
+    target: FloatArray = np.where(codes[rows, None] == codes[columns], 1.0, -1.0 / (n_classes - 1))
     return target
 
 
@@ -73,29 +75,33 @@ def align(grams: Sequence[FloatArray], codes: IntArray, *, centred: bool = False
             f"alignment needs at least one kernel of {len(codes)} x {len(codes)} samples; got shapes "
             f"{[gram.shape for gram in grams]}"
         )
-    return _aligned(lambda rows: [gram[rows] for gram in grams], codes, centred=centred)[0]
+    return _aligned(lambda rows, columns: [gram[rows, columns] for gram in grams], codes, centred=centred)[0]
 
 
-def _aligned(kernel_rows: _KernelRows, codes: IntArray, *, centred: bool) -> tuple[Alignment, FloatArray]:
-    """Return the alignment of kernels that come a block of rows at a time, and their traces; O(n) memory."""
-    traces, means, nearly = _summary(kernel_rows, len(codes))
+def _aligned(kernels: _KernelBlocks, codes: IntArray, *, centred: bool) -> tuple[Alignment, FloatArray]:
+    """Return the alignment of kernels that come in blocks, and their traces; memory O(n)."""
+    traces, means, nearly = _summary(kernels, len(codes))
     if not (np.isfinite(traces).all() and traces.min() > 0):
         raise InputError(f"kernel {int(traces.argmin())} has the trace {traces.min():.6g}; it must be > 0")
-    scales, triangle = len(codes) / traces, np.zeros((0, len(traces) + 1))
     counts = np.bincount(codes)[codes]
     of_target = (counts - (len(codes) - counts) / (len(np.unique(codes)) - 1)) / len(codes)
-    for rows in row_blocks(len(codes)):
-        blocks = [*kernel_rows(rows), _target_rows(codes, rows)]
+    scales, all_means = [*(len(codes) / traces), 1.0], np.vstack([means, of_target])
+    triangle: FloatArray = np.zeros((0, len(scales)))
+    for rows, columns in _upper(len(codes)):
+        blocks = [*kernels(rows, columns), _target(codes, rows, columns)]
         if centred:
             # Of symmetric matrices: the means of columns are those of rows.
             blocks = [
-                block - mean[rows, None] - mean + mean.mean()
-                for block, mean in zip(blocks, [*means, of_target], strict=True)
+                block - mean[rows, None] - mean[columns] + mean.mean()
+                for block, mean in zip(blocks, all_means, strict=True)
             ]
-        columns = np.column_stack([block.ravel() for block in blocks])
-        columns[:, :-1] *= scales
-        # The triangle of all rows is that of the triangles of their parts.
-        triangle = np.linalg.qr(np.vstack([triangle, columns]), mode="r")
+        # Right of the diagonal an entry stands for two.
+        twice = np.where(np.arange(columns.start, len(codes)) < rows.stop, 1.0, np.sqrt(2.0))
+        vectors = np.array([(scale * block * twice).ravel() for scale, block in zip(scales, blocks, strict=True)])
+        for begin in range(0, vectors.shape[1], _ENTRIES):
+            # The triangle of all entries is that of the triangles of their parts.
+            entries = np.vstack([triangle, vectors[:, begin : begin + _ENTRIES].T])
+            triangle = np.linalg.qr(entries, mode="r")
     weights, rank = _nonnegative(triangle[:, :-1], triangle[:, -1])
     share = weights / weights.sum()
     fitted = triangle[:, :-1] @ share
@@ -103,30 +109,27 @@ def _aligned(kernel_rows: _KernelRows, codes: IntArray, *, centred: bool) -> tup
     return Alignment(share, reached, rank, float(share[nearly].sum())), traces
 
 
-def _summary(kernel_rows: _KernelRows, n_samples: int) -> tuple[FloatArray, list[FloatArray], NDArray[np.bool_]]:
+def _upper(n_samples: int) -> Iterator[tuple[slice, slice]]:
+    """Yield blocks of rows of a symmetric matrix, with their columns from the diagonal on."""
+    for rows in row_blocks(n_samples):
+        yield rows, slice(rows.start, n_samples)
+
+
+def _summary(kernels: _KernelBlocks, n_samples: int) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
     """Return of each kernel its trace, the means of its rows, and whether it distinguishes no samples."""
-    parts = [[_of_rows(block, rows) for block in kernel_rows(rows)] for rows in row_blocks(n_samples)]
-    means = [np.concatenate([part.means for part in kernel]) for kernel in zip(*parts, strict=True)]
-    largest = np.array([[(part.trace, part.on, part.off) for part in kernel] for kernel in zip(*parts, strict=True)])
-    traces, on, off = largest[:, :, 0].sum(axis=1), largest[:, :, 1].max(axis=1), largest[:, :, 2].max(axis=1)
+    n_kernels = len(kernels(slice(0, 1), slice(0, 1)))
+    traces, means, (on, off) = np.zeros(n_kernels), np.zeros((n_kernels, n_samples)), np.zeros((2, n_kernels))
+    for rows, columns in _upper(n_samples):
+        for number, block in enumerate(kernels(rows, columns)):
+            rest, width = np.abs(block), rows.stop - rows.start
+            on[number] = max(on[number], np.diagonal(rest).max())
+            np.fill_diagonal(rest, 0.0)
+            off[number] = max(off[number], rest.max())
+            traces[number] += np.trace(block)
+            means[number, rows] += block.sum(axis=1)
+            means[number, rows.stop :] += block[:, width:].sum(axis=0)
+    means /= n_samples
     return traces, means, off <= _NEAR_IDENTITY * on
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Of some rows of a kernel: their means, their part of the trace, the largest entries on and off the diagonal."""
-
-    means: FloatArray
-    trace: float
-    on: float
-    off: float
-
-
-def _of_rows(block: FloatArray, rows: slice) -> _Rows:
-    places = np.arange(len(block)), np.arange(rows.start, rows.stop)
-    diagonal, means, rest = block[places], block.mean(axis=1), np.abs(block)
-    rest[places] = 0.0
-    return _Rows(means, float(diagonal.sum()), float(np.abs(diagonal).max()), float(rest.max()))
 
 
 def _nonnegative(columns: FloatArray, target: FloatArray) -> tuple[FloatArray, int]:
@@ -156,17 +159,17 @@ def aligned_kernel(
 ) -> tuple[Combination, Alignment]:
     """Return the combination of ``kernels`` that :func:`align` finds on ``pairs`` of the training samples, and how.
 
-    Kernels are computed a block of rows at a time and none is kept. Raises ``InputError`` as :func:`align`.
+    Kernels are computed in blocks of rows and none is kept. Raises ``InputError`` as :func:`align`.
     """
     codes = class_codes(labels)
     if not kernels:
         raise InputError("alignment needs at least one kernel; got none")
 
-    def rows_of(rows: slice) -> list[FloatArray]:
-        some = pairs.rows(rows)
+    def blocks(rows: slice, columns: slice) -> list[FloatArray]:
+        some = pairs.block(rows, columns)
         return [some.gram(kernel) for kernel in kernels]
 
-    alignment, traces = _aligned(rows_of, codes, centred=centred)
+    alignment, traces = _aligned(blocks, codes, centred=centred)
     terms = [
         Term(float(weight * len(codes) / trace), kernel)
         for weight, trace, kernel in zip(alignment.weights, traces, kernels, strict=True)

@@ -60,9 +60,9 @@ class SamplePairs:
         part._beta = {pairing: beta[np.ix_(rows, columns)] for pairing, beta in self._beta.items()}
         return part
 
-    def rows(self, rows: slice) -> SamplePairs:
-        """Return the pairs of some rows of ``left`` with all of ``right``, nothing of them computed or kept here."""
-        return SamplePairs(self._left[rows], self._right)
+    def block(self, rows: slice, columns: slice) -> SamplePairs:
+        """Return the pairs of some rows with some columns, nothing of them computed or kept here."""
+        return SamplePairs(self._left[rows], self._right[columns])
 
     def gram(self, kernel: AnyKernel, *, up_to_constant: bool = False) -> FloatArray:
         """Return K_ij = k(left_i, right_j), m x n, or with ``up_to_constant`` one that centring makes equal to it.

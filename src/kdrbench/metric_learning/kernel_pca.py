@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, cholesky, eigh
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.gram import AnyKernel, SamplePairs
 from kdrbench.metric_learning.learner import Learner, learn_map
-from kdrbench.parameters import COUNT, check_value, optional
+from kdrbench.parameters import Either, OneOf, check_value, whole
 
+# Up to here ``auto`` keeps all components. Beyond, those that hold this share of the variance, and at most so many.
+_ALL_SAMPLES, _SHARE, _MOST = 1000, 0.99, 128
+# From here on the largest eigenvalues alone are sought, if they are at most this share of all.
+_ITERATED_SAMPLES, _FEW = 1000, 0.2
 # The package's one notion of rank: eigenvalues below this share of the largest are zero.
 RANK_TOLERANCE = 1e-12
+COMPONENTS = Either((OneOf(("auto",)), whole(1)), or_none=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +32,8 @@ class KernelPCA:
 
     for the eigenvectors V (n x r) and eigenvalues ``values`` Lambda > 0, largest first, of HKH, H = I - 11'/n, and
     k_x the kernel of x with the training samples. Distances of coordinates are those of feature vectors, projected to
-    the span of the training ones. ``scaled_vectors`` is V Lambda^-1/2, ``column_means`` K1/n.
+    the span of the training ones. ``scaled_vectors`` is V Lambda^-1/2, ``column_means`` K1/n. ``explained`` is the
+    share of tr HKH, the variance of feature vectors, that the components hold.
 
     Source: Schoelkopf, Smola, Mueller, "Nonlinear component analysis as a kernel eigenvalue problem", 1998;
     Chatpatanasiri et al. 2010, section 3.
@@ -35,6 +42,7 @@ class KernelPCA:
     values: FloatArray
     scaled_vectors: FloatArray
     column_means: FloatArray
+    explained: float = 1.0
 
     def transform(self, gram: FloatArray) -> FloatArray:
         """Return the coordinates (m x r) of m samples from their kernel with the n training ones (m x n).
@@ -53,36 +61,83 @@ class KernelPCA:
         return coordinates
 
 
-def kernel_pca(gram: FloatArray, n_components: int | None = None) -> KernelPCA:
+def kernel_pca(gram: FloatArray, n_components: int | str | None = None) -> KernelPCA:
     """Return KPCA of a training kernel K (n x n), all components or the ``n_components`` largest there are.
+
+    ``auto``: all for at most 1000 samples; beyond, the largest that hold 99 % of the variance, and at most 128. Where
+    few are asked for of many, ARPACK seeks them alone: O(n^2) for each, where all take O(n^3).
 
     K need be positive semidefinite only once centred; a constant added to it changes nothing. Eigenvalues up to
     1e-12 of the largest, or up to the rounding errors of K itself, count as zero.
 
     Raises ``InputError`` for a K that is not square, symmetric and finite, has a negative eigenvalue once centred, or
-    is constant, and for ``n_components`` that is not an integer >= 1.
+    is constant, and for ``n_components`` that is not an integer >= 1, ``auto`` or ``None``.
     """
-    check_value("n_components", n_components, optional(COUNT))
+    check_value("n_components", n_components, COMPONENTS)
     _check_symmetric(gram)
     means = gram.mean(axis=0)
     centred = gram - means
     centred -= centred.mean(axis=1, keepdims=True)
-    values, vectors = eigh(0.5 * (centred + centred.T))
-    threshold = rank_threshold(values, float(np.abs(gram).max()))
-    if values[0] < -threshold:
+    share, most = 1.0, n_components
+    if n_components == "auto":
+        share, most = (1.0, None) if len(gram) <= _ALL_SAMPLES else (_SHARE, _MOST)
+    values, vectors = _spectrum(centred, float(np.abs(gram).max()), cast("int | None", most))
+    total = max(float(np.trace(centred)), float(values.sum()))
+    if share < 1.0:
+        count = int(np.searchsorted(np.cumsum(values), share * total)) + 1
+        values, vectors = values[:count], vectors[:, :count]
+    return KernelPCA(values, vectors / np.sqrt(values), means, float(values.sum()) / total)
+
+
+def _spectrum(centred: FloatArray, magnitude: float, most: int | None) -> tuple[FloatArray, FloatArray]:
+    """Return the eigenvalues of HKH that are not zero, ``most`` of them, largest first, and their vectors."""
+    n_samples = len(centred)
+    if most is not None and n_samples > _ITERATED_SAMPLES and most <= _FEW * n_samples:
+        values, vectors = _largest(centred, most)
+        threshold = rank_threshold(values, magnitude, n_samples)
+        smallest = _smallest_below(centred, -threshold)
+    else:
+        values, vectors = eigh(0.5 * (centred + centred.T))
+        threshold, smallest = rank_threshold(values, magnitude), float(values[0])
+    if smallest < -threshold:
         raise InputError(
-            f"the kernel is not positive semidefinite: once centred, its most negative eigenvalue is {values[0]:.6g} "
+            f"the kernel is not positive semidefinite: once centred, its most negative eigenvalue is {smallest:.6g} "
             f"(the largest is {values[-1]:.6g}); choose another kernel, or clip its eigenvalues first"
         )
-    kept = np.flatnonzero(values > threshold)[::-1][:n_components]
+    kept = np.flatnonzero(values > threshold)[::-1][:most]
     if not len(kept):
-        raise InputError(f"the kernel is constant on these {len(gram)} samples; there is nothing to learn from")
-    return KernelPCA(values[kept], vectors[:, kept] / np.sqrt(values[kept]), means)
+        raise InputError(f"the kernel is constant on these {n_samples} samples; there is nothing to learn from")
+    return values[kept], vectors[:, kept]
 
 
-def rank_threshold(values: FloatArray, magnitude: float) -> float:
-    """Return up to where eigenvalues of a matrix are zero, given those and the largest entry before centring."""
-    rounding = 8.0 * len(values) * float(np.finfo(np.float64).eps) * magnitude
+def _largest(centred: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return the ``count`` largest eigenvalues, ascending, and their vectors; the same in every run."""
+    from scipy.sparse.linalg import eigsh
+
+    start = np.random.default_rng(0).standard_normal(len(centred))
+    values, vectors = eigsh(centred, count, which="LA", v0=start)
+    order = np.argsort(values)
+    return values[order], vectors[:, order]
+
+
+def _smallest_below(centred: FloatArray, bound: float) -> float:
+    """Return the smallest eigenvalue if it may be below ``bound`` < 0, and ``bound`` otherwise."""
+    shifted = 0.5 * (centred + centred.T)
+    # A Cholesky factor exists where all eigenvalues are above this shift, but for rounding; it is quick.
+    shifted[np.diag_indices(len(shifted))] -= bound
+    try:
+        cholesky(shifted, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return float(eigh(0.5 * (centred + centred.T), eigvals_only=True, subset_by_index=[0, 0])[0])
+    return bound
+
+
+def rank_threshold(values: FloatArray, magnitude: float, n_samples: int | None = None) -> float:
+    """Return up to where eigenvalues of a matrix are zero, from those and the largest entry before centring.
+
+    ``n_samples`` is its size where only some of its eigenvalues are given.
+    """
+    rounding = 8.0 * (n_samples or len(values)) * float(np.finfo(np.float64).eps) * magnitude
     return max(RANK_TOLERANCE * float(np.abs(values).max()), rounding)
 
 
@@ -132,7 +187,7 @@ class KPCATrick:
 
     ``kernel`` is a kernel or combination of :mod:`kdrbench.kernels`, for instance :func:`scaled_gaussian`; a function
     of two arrays of features; or "precomputed", and then kernel matrices replace features. ``n_components`` keeps
-    only the largest components (Remark 4): quicker, and not the same result.
+    only the largest components (Remark 4), ``auto`` as :func:`kernel_pca`: quicker, and not the same result.
 
     Source: Chatpatanasiri, Korsrilabutr, Tangchanachaianan, Kijsirikul, "A new kernelization framework for Mahalanobis
     distance learning algorithms", Neurocomputing 73, 2010: Theorems 1 to 3, Proposition 3.
@@ -140,7 +195,7 @@ class KPCATrick:
 
     kernel: AnyKernel | str
     learner: Learner
-    n_components: int | None = None
+    n_components: int | str | None = None
 
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> KernelMap:
         """Learn from ``features`` (n x D), or a kernel matrix (n x n), and n class labels.
@@ -162,7 +217,7 @@ class KPCATrick:
 
 
 def fit_in_coordinates(
-    learner: Learner, gram: FloatArray, labels: NDArray[np.generic], n_components: int | None = None
+    learner: Learner, gram: FloatArray, labels: NDArray[np.generic], n_components: int | str | None = None
 ) -> KernelMap:
     """Return the learner's map in the KPCA coordinates of a training kernel (n x n)."""
     coordinates = kernel_pca(gram, n_components)

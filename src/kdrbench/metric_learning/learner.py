@@ -58,6 +58,17 @@ def class_codes(labels: NDArray[np.generic]) -> IntArray:
     return np.asarray(codes, dtype=np.intp)
 
 
+def class_order(codes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the samples' numbers class after class, the classes numbered in that order, and where each ends.
+
+    Classes come as they first appear: what they are called changes no rounding.
+    """
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    classes = np.argsort(np.argsort(first))[inverse]
+    order = np.argsort(classes, kind="stable")
+    return order, classes[order], np.cumsum(np.bincount(classes))
+
+
 def target_neighbours(squared: SquaredRows, codes: IntArray, n_neighbours: int) -> list[IntArray]:
     """Return for each sample its nearest others of the same class.
 
@@ -123,18 +134,19 @@ class LaplacianProduct:
     """
 
     def __init__(self, columns: FloatArray) -> None:
-        self._columns, self._sum = columns, np.zeros_like(columns)
-        self._into = np.zeros(len(columns))
+        # With ones, so that products give the sums of weights, too.
+        self._columns = np.column_stack([columns, np.ones(len(columns))])
+        self._sum = np.zeros_like(self._columns)
 
     def add(self, rows: slice, weights: FloatArray) -> None:
         """Add what these rows of w bring, (rows) x n."""
-        self._into += weights.sum(axis=0)
-        self._sum[rows] += weights.sum(axis=1)[:, None] * self._columns[rows] - weights @ self._columns
-        self._sum -= weights.T @ self._columns[rows]
+        self._sum[rows] += weights @ self._columns
+        self._sum += weights.T @ self._columns[rows]
 
     def total(self) -> FloatArray:
         """Return S V, n x d."""
-        return np.asarray(self._sum + self._into[:, None] * self._columns)
+        products, sums = self._sum[:, :-1], self._sum[:, -1:]
+        return np.asarray(sums * self._columns[:, :-1] - products)
 
 
 def laplacian(weights: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.kernel_pca import RANK_TOLERANCE
-from kdrbench.metric_learning.learner import LaplacianProduct, target_neighbours
+from kdrbench.metric_learning.learner import LaplacianProduct, class_order, target_neighbours
 from kdrbench.metric_learning.neighbours import IntArray, distance_rows, row_blocks
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_value
 
@@ -84,31 +84,44 @@ class LMNNObjective:
 
     def _passed(self, projection: FloatArray, columns: FloatArray) -> tuple[float, FloatArray, float]:
         """Return f, S V for the Laplacian S of its derivatives by d_ij and V = ``columns``, and the sum of all c h'."""
-        squared, product = distance_rows(self.features @ projection), LaplacianProduct(columns)
+        # Class after class, so that the impostors of a class are side by side.
+        order, codes, ends = class_order(self.codes)
+        places = np.argsort(order)
+        targets = np.where(self.targets >= 0, places[self.targets], -1)[order]
+        squared, product = distance_rows((self.features @ projection)[order]), LaplacianProduct(columns[order])
         value = multipliers = 0.0
-        for rows in row_blocks(*columns.shape):
-            here, weights, pushed = self._rows(rows, squared(rows))
-            product.add(rows, weights)
-            value, multipliers = value + here, multipliers + pushed
-        return value + self.regularisation * float(np.square(projection).sum()), product.total(), multipliers
+        for block in row_blocks(*columns.shape):
+            for code in range(int(codes[block.start]), int(codes[block.stop - 1]) + 1):
+                first = int(ends[code - 1]) if code else 0
+                rows = slice(max(block.start, first), min(block.stop, int(ends[code])))
+                here, weights, pushed = self._rows(squared(rows), targets[rows], slice(first, int(ends[code])))
+                product.add(rows, weights)
+                value, multipliers = value + here, multipliers + pushed
+        moved = np.empty_like(columns)
+        moved[order] = product.total()
+        return value + self.regularisation * float(np.square(projection).sum()), moved, multipliers
 
-    def _rows(self, rows: slice, squared: FloatArray) -> tuple[float, FloatArray, float]:
-        """Return what these rows of distances, (rows) x n, bring to f, its derivatives by them, and the sum of c h'."""
-        targets, places = self.targets[rows], np.arange(len(squared))
-        present = targets >= 0
+    def _rows(self, squared: FloatArray, targets: IntArray, own: slice) -> tuple[float, FloatArray, float]:
+        """Return what samples of one class bring to f, its derivatives by their distances, and the sum of c h'.
+
+        ``squared`` are their distances to all n samples, of which ``own`` are of the class.
+        """
+        places, present = np.arange(len(squared)), targets >= 0
+        # Without a target there is no margin.
         distances = np.where(present, squared[places[:, None], targets], -np.inf)
-        # No sample of the class is an impostor, and without a target there is no margin.
-        squared[self.codes[rows, None] == self.codes] = np.inf
         value, multipliers, weights = float(distances[present].sum()), 0.0, np.zeros_like(squared)
-        for column, reach, there in zip(targets.T, distances.T, present.T, strict=True):
-            slack = np.subtract((1.0 + reach)[:, None], squared)
-            violation, derivative = self._hinge(np.maximum(slack, 0.0, out=slack))
-            derivative *= self.push
-            weights -= derivative
-            per_row = derivative.sum(axis=1)
-            weights[places[there], column[there]] += 1.0 + per_row[there]
-            value += self.push * violation
-            multipliers += float(per_row.sum())
+        for impostors in (slice(0, own.start), slice(own.stop, None)):
+            for column, reach, there in zip(targets.T, distances.T, present.T, strict=True):
+                slack = np.subtract((1.0 + reach)[:, None], squared[:, impostors])
+                violation, derivative = self._hinge(np.maximum(slack, 0.0, out=slack))
+                derivative *= self.push
+                weights[:, impostors] -= derivative
+                per_row = derivative.sum(axis=1)
+                weights[places[there], column[there]] += per_row[there]
+                value += self.push * violation
+                multipliers += float(per_row.sum())
+        for column, there in zip(targets.T, present.T, strict=True):
+            weights[places[there], column[there]] += 1.0
         return value, weights, multipliers
 
     def _hinge(self, slack: FloatArray) -> tuple[float, FloatArray]:

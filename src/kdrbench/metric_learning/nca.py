@@ -7,8 +7,9 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import LaplacianProduct, checked_classes, inverse_scale
+from kdrbench.metric_learning.learner import LaplacianProduct, checked_classes, class_order, inverse_scale
 from kdrbench.metric_learning.neighbours import IntArray, distance_rows, row_blocks
 from kdrbench.parameters import COUNT, check_parameters
 
@@ -19,8 +20,9 @@ class NCA:
 
         min_A  f(A) = -sum_i sum_{j != i, y_j = y_i} p_ij,   p_ij = exp(-|A'x_i - A'x_j|^2) / sum_{l != i} exp(...)
 
-    by L-BFGS from the identity, at most ``max_iterations``, on features scaled to mean squared distance one. Where D is not less than n - 1 a map exists that collapses every class and makes f
-    as small as one likes: start and stopping then decide the result.
+    by L-BFGS from the identity, at most ``max_iterations``, on features scaled to mean squared distance one. Where D
+    is not less than n - 1 a map exists that collapses every class and makes f as small as one likes: start and stopping
+    then decide the result.
 
     Source: Goldberger, Roweis, Hinton, Salakhutdinov, "Neighbourhood components analysis", NIPS 2004.
     """
@@ -69,18 +71,27 @@ def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray)
 
 def nca_slopes(projected: FloatArray, codes: IntArray) -> tuple[float, FloatArray]:
     """Return f and S P (n x d) of :func:`nca_objective` for P = XA = ``projected``, in O(n d) memory."""
-    squared, product, value = distance_rows(projected), LaplacianProduct(projected), 0.0
-    for rows in row_blocks(*projected.shape):
+    # Class after class, so that those of one's own are side by side.
+    order, classes, ends = class_order(codes)
+    samples, value = projected[order], 0.0
+    squared, product = distance_rows(samples), LaplacianProduct(samples)
+    for rows in row_blocks(*samples.shape):
         chances = squared(rows)
-        np.negative(chances, out=chances)
-        chances[np.arange(len(chances)), np.arange(rows.start, rows.stop)] = -np.inf
-        chances -= chances.max(axis=1, keepdims=True)
+        chances[np.arange(len(chances)), np.arange(rows.start, rows.stop)] = np.inf
+        np.subtract(chances.min(axis=1, keepdims=True), chances, out=chances)
         np.exp(chances, out=chances)
         chances /= chances.sum(axis=1, keepdims=True)
-        weights = chances * (codes[rows, None] == codes)
-        rights = weights.sum(axis=1, keepdims=True)
-        value -= float(rights.sum())
-        chances *= rights
-        weights -= chances
-        product.add(rows, weights)
-    return value, product.total()
+        for code in range(int(classes[rows.start]), int(classes[rows.stop - 1]) + 1):
+            first = ends[code - 1] if code else 0
+            mine = chances[max(first - rows.start, 0) : max(ends[code] - rows.start, 0)]
+            own = mine[:, first : ends[code]]
+            rights = own.sum(axis=1, keepdims=True)
+            value -= float(rights.sum())
+            # w = p (1[same class] - rights).
+            held = own * (1.0 - rights)
+            mine *= -rights
+            own[...] = held
+        product.add(rows, chances)
+    moved = np.empty_like(projected)
+    moved[order] = product.total()
+    return value, moved

@@ -66,7 +66,7 @@ def fold_parts(kernel: AnyKernel, pairs: SamplePairs, codes: IntArray, folds: In
     for fold in range(int(folds.max()) + 1):
         inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         train = gram[np.ix_(outside, outside)]
-        coordinates = kernel_pca(train)
+        coordinates = kernel_pca(train, "auto")
         yield Part(
             coordinates.transform(train),
             codes[outside],
