@@ -16,6 +16,7 @@ from kdrbench.errors import InputError
 from kdrbench.estimators.common import LabelledTransformer
 from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
+from kdrbench.memory import check_memory
 from kdrbench.metric_learning import (
     AnyKernel,
     Learner,
@@ -35,6 +36,8 @@ _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
 _OPTIONS = {"gaussian": {"sigma": 1.0}, "polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
 # A transformer is linear where its values differ from those of its matrix by no more than this share of the largest.
 _LINEAR = 1e-6
+# Arrays of n x n that KPCA holds at once: K and what is made of it, for some components and for all.
+_ARRAYS_OF_SOME, _ARRAYS_OF_ALL = 4.5, 7.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class KPCATrick(LabelledTransformer):
 
     By the KPCA trick: the learner's linear map A of the coordinates z(x) of feature vectors. ``transform`` gives
     A'z(x), n_samples x d, whose Euclidean distances are the learned ones, for instance for ``KNeighborsClassifier``.
-    The features are taken as they are. ``fit`` raises ``ValueError`` for a kernel that is not positive semidefinite.
+    The features are taken as they are. ``fit`` raises ``ValueError`` for a kernel that is not positive semidefinite,
+    and before it begins where its n x n arrays would not fit in memory.
 
     Parameters
     ----------
@@ -166,6 +170,9 @@ class KPCATrick(LabelledTransformer):
 
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         learner = self._learner()
+        arrays = _ARRAYS_OF_ALL if self.n_components is None else _ARRAYS_OF_SOME
+        way_out = "learn from fewer samples, or use the learner without a kernel"
+        check_memory(8 * arrays * len(features) ** 2, f"a kernel of {len(features)} samples", way_out)
         self.selection_: Any = None
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             self._refuse_choices("a precomputed kernel")

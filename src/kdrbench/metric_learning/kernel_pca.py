@@ -19,6 +19,8 @@ from kdrbench.parameters import Either, OneOf, check_value, whole
 _ALL_SAMPLES, _SHARE, _MOST = 1000, 0.99, 128
 # From here on the largest eigenvalues alone are sought, if they are at most this share of all.
 _ITERATED_SAMPLES, _FEW = 1000, 0.2
+# Samples that are mapped at a time.
+_ROWS = 2048
 # The package's one notion of rank: eigenvalues below this share of the largest are zero.
 RANK_TOLERANCE = 1e-12
 COMPONENTS = Either((OneOf(("auto",)), whole(1)), or_none=True)
@@ -169,7 +171,11 @@ class KernelMap:
             return self.transform_gram(features)
         if features.ndim != 2 or features.shape[1] != self.samples.shape[1]:
             raise InputError(f"expected features with {self.samples.shape[1]} columns, got shape {features.shape}")
-        return self.transform_gram(SamplePairs(features, self.samples).gram(self.kernel, up_to_constant=True))
+        parts = []
+        for begin in range(0, max(len(features), 1), _ROWS):
+            gram = SamplePairs(features[begin : begin + _ROWS], self.samples).gram(self.kernel, up_to_constant=True)
+            parts.append(self.transform_gram(gram))
+        return parts[0] if len(parts) == 1 else np.vstack(parts)
 
     def transform_gram(self, gram: FloatArray) -> FloatArray:
         """Do the same from the kernel matrix (m x n)."""

@@ -1,0 +1,165 @@
+"""Blocks of rows give what n x n arrays give, in less memory."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from kdrbench import memory
+from kdrbench.errors import InputError
+from kdrbench.estimators import KPCATrick
+from kdrbench.metric_learning import (
+    DNE,
+    LMNN,
+    NCA,
+    SamplePairs,
+    align,
+    aligned_kernel,
+    dne_weights,
+    gaussian_grid,
+    kernel_pca,
+    lmnn_objective,
+    nca_objective,
+    scaled_gaussian,
+    squared_distances,
+)
+from kdrbench.metric_learning import neighbours as blocks_of_rows
+from kdrbench.metric_learning.learner import laplacian
+from support.helpers import random_samples
+
+N = 1300
+
+
+@pytest.fixture(scope="module")
+def many():
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 3, N)
+    labels[-1] = 3  # A class of one sample.
+    return rng.standard_normal((N, 6)) + labels[:, None] * [0.5, 0, 0, 0.2, 0, 0], labels
+
+
+def nca_by_definition(projection, features, codes):
+    projected = features @ projection
+    exponents = -squared_distances(projected, projected)
+    np.fill_diagonal(exponents, -np.inf)
+    chances = np.exp(exponents - logsumexp(exponents, axis=1, keepdims=True))
+    right = chances * (codes[:, None] == codes)
+    rights = right.sum(axis=1, keepdims=True)
+    return -rights.sum(), 2 * features.T @ laplacian(right - chances * rights) @ projected
+
+
+def lmnn_by_definition(projection, objective):
+    projected = objective.features @ projection
+    squared = squared_distances(projected, projected)
+    value, weights = 0.0, np.zeros_like(squared)
+    others = objective.codes[:, None] != objective.codes
+    for column in objective.targets.T:
+        rows = np.flatnonzero(column >= 0)
+        distances = squared[rows, column[rows]]
+        slack = np.where(others[rows], 1 + distances[:, None] - squared[rows], 0.0)
+        active = (slack > 0) * objective.push
+        value += distances.sum() + objective.push * slack[slack > 0].sum()
+        weights[rows] -= active
+        weights[rows, column[rows]] += 1 + active.sum(axis=1)
+    return value, 2 * objective.features.T @ laplacian(weights) @ projected
+
+
+@pytest.mark.parametrize("fewest", [7, 48, N])
+def test_nca_and_lmnn_are_those_of_all_pairs_in_blocks_of_any_size(many, fewest, monkeypatch):
+    features, labels = many
+    monkeypatch.setattr(blocks_of_rows, "_ENTRIES", 1)
+    monkeypatch.setattr(blocks_of_rows, "_FEWEST", fewest)
+    projection = np.random.default_rng(1).standard_normal((6, 6)) / 6
+    for found, expected in (
+        (nca_objective(projection, features, labels), nca_by_definition(projection, features, labels)),
+        (
+            (objective := lmnn_objective(features / 4, labels, 2, push=0.7)).value_and_gradient(projection),
+            lmnn_by_definition(projection, objective),
+        ),
+    ):
+        assert found[0] == pytest.approx(expected[0], rel=1e-12)
+        np.testing.assert_allclose(found[1], expected[1], atol=1e-11 * np.abs(expected[1]).max())
+
+
+def test_dne_is_that_of_its_weights(many):
+    features, labels = many
+    centred = features - features.mean(axis=0)
+    form = centred.T @ (0.5 * laplacian(dne_weights(squared_distances(features, features), labels, 3))) @ centred
+    values, vectors = np.linalg.eigh(form)
+    learned = DNE(3).fit(features, labels)
+    count = max(1, int((values < 0).sum()))
+    assert learned.shape == (6, count)
+    np.testing.assert_allclose(np.abs(learned), np.abs(vectors[:, :count]), atol=1e-9)
+
+
+def test_kernels_are_aligned_as_whole_matrices_are(many):
+    features, labels = many
+    pairs, kernels = SamplePairs(features, features), gaussian_grid(6)[::4]
+    whole = align([pairs.gram(kernel) for kernel in kernels], labels, centred=True)
+    combined, found = aligned_kernel(kernels, pairs, labels, centred=True)
+    np.testing.assert_allclose(found.weights, whole.weights, atol=1e-9)
+    assert found.alignment == pytest.approx(whole.alignment, rel=1e-12)
+    assert len(combined.terms) == np.count_nonzero(found.weights)
+
+
+@pytest.mark.parametrize("learner", [LMNN(max_iterations=2), NCA(2), DNE()], ids=["lmnn", "nca", "dne"])
+def test_no_array_of_all_pairs_is_made(many, learner):
+    features, labels = many
+    tracemalloc.start()
+    learner.fit(features, labels)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Blocks have 2^17 entries; an n x n array of float64 has 1.7 million.
+    assert peak < 8 * N * N
+
+
+def test_the_largest_components_alone_are_those_of_all(many):
+    features, _ = many
+    gram = SamplePairs(features, features).gram(scaled_gaussian(1.0, 6), up_to_constant=True)
+    whole, some, auto = kernel_pca(gram), kernel_pca(gram, 20), kernel_pca(gram, "auto")
+    assert len(some.values) == 20
+    np.testing.assert_allclose(some.values, whole.values[:20], rtol=1e-10)
+    first, second = some.transform(gram), whole.transform(gram)[:, :20]
+    np.testing.assert_allclose(np.abs(first), np.abs(second), atol=1e-8 * np.abs(second).max())
+    assert some.explained == pytest.approx(whole.values[:20].sum() / whole.values.sum(), rel=1e-10)
+    assert whole.explained == pytest.approx(1.0)
+    # As many as hold 99 %, and not one more.
+    share = np.cumsum(whole.values) / whole.values.sum()
+    assert len(auto.values) == min(128, int(np.argmax(share >= 0.99)) + 1)
+    np.testing.assert_array_equal(kernel_pca(gram, 20).values, some.values)
+
+
+def test_a_negative_eigenvalue_is_seen_where_few_are_sought(many):
+    features, _ = many
+    gram = SamplePairs(features, features).gram(scaled_gaussian(1.0, 6))
+    direction = np.random.default_rng(0).standard_normal(N)
+    direction -= direction.mean()
+    direction /= np.linalg.norm(direction)
+    # It has a curvature of at most the largest eigenvalue along it, so this makes it negative.
+    gram -= (direction @ gram @ direction + 1e-6) * np.outer(direction, direction)
+    with pytest.raises(InputError, match="most negative eigenvalue is -"):
+        kernel_pca(gram, 20)
+
+
+def test_auto_keeps_all_of_few_and_bounds_those_of_many(many):
+    features, labels = many
+    assert KPCATrick("dne").fit(*random_samples(0, n_samples=40)).explained_ == pytest.approx(1.0)
+    bounded = KPCATrick("dne", selection=None).fit(features, labels)
+    assert bounded.map_.projection.shape[0] <= 128
+    assert 0 < bounded.explained_ <= 1
+
+
+def test_a_kernel_too_large_for_the_machine_is_refused_before_it_is_made(many, monkeypatch):
+    features, labels = many
+    monkeypatch.setattr(memory, "free_bytes", lambda: 8 * N * N)
+    with pytest.raises(ValueError, match=r"a kernel of 1300 samples takes about 0.057 GiB of memory, and 0.013 GiB"):
+        KPCATrick("dne", selection=None).fit(features, labels)
+
+
+def test_samples_are_mapped_in_parts_as_they_are_together(many, monkeypatch):
+    features, labels = many
+    model = KPCATrick("dne", selection=None).fit(features[:300], labels[:300])
+    together = model.transform(features)
+    monkeypatch.setattr("kdrbench.metric_learning.kernel_pca._ROWS", 100)
+    np.testing.assert_allclose(model.transform(features), together, atol=1e-10)
