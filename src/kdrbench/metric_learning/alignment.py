@@ -101,7 +101,7 @@ def _aligned(kernels: _KernelBlocks, codes: IntArray, *, centred: bool) -> tuple
         for begin in range(0, vectors.shape[1], _ENTRIES):
             # The triangle of all entries is that of the triangles of their parts.
             entries = np.vstack([triangle, vectors[:, begin : begin + _ENTRIES].T])
-            triangle = np.linalg.qr(entries, mode="r")
+            triangle = np.asarray(np.linalg.qr(entries, mode="r"))
     weights, rank = _nonnegative(triangle[:, :-1], triangle[:, -1])
     share = weights / weights.sum()
     fitted = triangle[:, :-1] @ share
