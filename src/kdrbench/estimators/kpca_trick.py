@@ -97,7 +97,7 @@ class KPCATrick(LabelledTransformer):
         ``None``: 21 Gaussians with sigma from 0.01 to 1000, or polynomials of degree 1 to 5, as ``kernel`` says.
     n_components : int, "auto" or None
         Number of largest KPCA components to learn on. ``None`` keeps all, ``auto`` all for at most 1000 samples; beyond
-        those that hold 99 % of the variance in the feature space, and at most 128. Fewer are quicker, with another
+        those that hold 99 % of the variance in the feature space, and at most 100. Fewer are quicker, with another
         result; ``explained_`` says what they hold.
     n_folds : int
         Folds of the cross validation.

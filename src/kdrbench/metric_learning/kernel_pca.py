@@ -16,7 +16,7 @@ from kdrbench.metric_learning.learner import Learner, learn_map
 from kdrbench.parameters import Either, OneOf, check_value, whole
 
 # Up to here ``auto`` keeps all components. Beyond, those that hold this share of the variance, and at most so many.
-_ALL_SAMPLES, _SHARE, _MOST = 1000, 0.99, 128
+_ALL_SAMPLES, _SHARE, _MOST = 1000, 0.99, 100
 # From here on the largest eigenvalues alone are sought, if they are at most this share of all.
 _ITERATED_SAMPLES, _FEW = 1000, 0.2
 # Samples that are mapped at a time.
@@ -66,7 +66,7 @@ class KernelPCA:
 def kernel_pca(gram: FloatArray, n_components: int | str | None = None) -> KernelPCA:
     """Return KPCA of a training kernel K (n x n), all components or the ``n_components`` largest there are.
 
-    ``auto``: all for at most 1000 samples; beyond, the largest that hold 99 % of the variance, and at most 128. Where
+    ``auto``: all for at most 1000 samples; beyond, the largest that hold 99 % of the variance, and at most 100. Where
     few are asked for of many, ARPACK seeks them alone: O(n^2) for each, where all take O(n^3).
 
     K need be positive semidefinite only once centred; a constant added to it changes nothing. Eigenvalues up to
