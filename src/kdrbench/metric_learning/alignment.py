@@ -95,7 +95,7 @@ def _aligned(kernels: _KernelBlocks, codes: IntArray, *, centred: bool) -> tuple
                 block - mean[rows, None] - mean[columns] + mean.mean()
                 for block, mean in zip(blocks, all_means, strict=True)
             ]
-        # Right of the diagonal an entry stands for two.
+        # Right of the diagonal each entry counts twice.
         twice = np.where(np.arange(columns.start, len(codes)) < rows.stop, 1.0, np.sqrt(2.0))
         vectors = np.array([(scale * block * twice).ravel() for scale, block in zip(scales, blocks, strict=True)])
         for begin in range(0, vectors.shape[1], _ENTRIES):

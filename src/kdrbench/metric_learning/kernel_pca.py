@@ -15,7 +15,7 @@ from kdrbench.metric_learning.gram import AnyKernel, SamplePairs
 from kdrbench.metric_learning.learner import Learner, learn_map
 from kdrbench.parameters import Either, OneOf, check_value, whole
 
-# Up to here ``auto`` keeps all components. Beyond, those that hold this share of the variance, and at most so many.
+# Up to here ``auto`` keeps all components. Beyond, those that hold this share of the variance, up to this number.
 _ALL_SAMPLES, _SHARE, _MOST = 1000, 0.99, 100
 # From here on the largest eigenvalues alone are sought, if they are at most this share of all.
 _ITERATED_SAMPLES, _FEW = 1000, 0.2
