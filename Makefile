@@ -110,15 +110,16 @@ bench: $(READY)
 	OMP_NUM_THREADS=1 python benchmarks/low_rank_special.py
 	python benchmarks/at_the_limit.py
 
-# One version of each package for every Python; the lock is the only place that names exact versions.
+# One version of each package for every Python. The locks alone name exact versions: requirements.lock holds what users of
+# the workflow need, requirements-dev.lock that and all else; versions are chosen for the larger one.
+LOCKING := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock:
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --fork-strategy fewest --extra workflow --extra cluster --extra compiled --extra large --extra docs --extra dev \
-	  --generate-hashes --no-header --no-annotate --output-file requirements.lock
+	$(LOCKING) --fork-strategy fewest --group build --extra dev --output-file requirements-dev.lock
+	$(LOCKING) --fork-strategy fewest --group build --extra cluster --constraints requirements-dev.lock --output-file requirements.lock
 
 # The oldest versions allowed of what is named, with hashes; the newest of what these bring along.
 lock-oldest:
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --resolution lowest-direct --extra workflow --extra compiled --extra large --extra test \
-	  --generate-hashes --no-header --no-annotate --output-file requirements-oldest.lock
+	$(LOCKING) --resolution lowest-direct --extra test --output-file requirements-oldest.lock
 
 # What the lock installs, as a CycloneDX document, by a tool with a lock of its own.
 SBOM := .venv-sbom
