@@ -2,12 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What users of the workflow need, and with that what developers do.
 READY := $(VENV)/.ready
+READY_DEV := $(VENV)/.ready-dev
 CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test lint types unit attack soak docs sbom test-oldest test-processors compare-processors mutants
+.PHONY: demo test develop lint types unit attack soak docs sbom test-oldest test-processors compare-processors mutants
 .PHONY: picture pictures rulegraph bench lock lock-oldest lock-sbom clean
 
 demo: $(READY)
@@ -16,38 +18,38 @@ demo: $(READY)
 
 test: lint types unit
 
-lint: $(READY)
+lint: $(READY_DEV)
 	ruff check src tests benchmarks docs .ci
 	ruff format --check src tests benchmarks docs .ci
 	snakefmt --check Snakefile rules
 
-types: $(READY)
+types: $(READY_DEV)
 	mypy
 
 # More workers than cores: the modules that come first, through Snakemake and Slurm, wait most of their time.
-unit: $(READY)
+unit: $(READY_DEV)
 	OMP_NUM_THREADS=1 pytest -n 5 --dist loadscope --no-loadscope-reorder
 
 # Everything that tries to break kdrbench, with new random seeds; prints how often each was tried and held.
 ATTACK_ROUNDS ?= 5
 ATTACK_SEED ?= $(shell od -An -N3 -tu4 /dev/urandom)
-attack: $(READY)
+attack: $(READY_DEV)
 	OMP_NUM_THREADS=1 pytest -n 4 --dist loadscope -m attack --attack-rounds $(ATTACK_ROUNDS) --attack-seed $(ATTACK_SEED)
 
 # 20,000 tiny runs, something killed every 30 s for half an hour; then how merging grows up to 200,000 rows.
-soak: $(READY)
+soak: $(READY_DEV)
 	python benchmarks/soak.py
 	python benchmarks/scale.py
 
 # The pages, and the examples in them, which are run. A page, link or formula that does not come out is an error.
-docs: $(READY)
+docs: $(READY_DEV)
 	rm -rf docs/_build docs/gallery
 	sphinx-build -q -W --keep-going -n -b html docs docs/_build/html
 	@echo "docs: docs/_build/html/index.html"
 
 # The library's tests with the oldest versions of everything that pyproject.toml allows.
 OLDEST := .venv-oldest
-test-oldest: $(READY)
+test-oldest: $(READY_DEV)
 	$(PYTHON) -m venv --clear $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-oldest.lock
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(OLDEST)/wheel .
@@ -57,25 +59,32 @@ LIBRARY := kernels problems lowrank evaluation solvers paradigms metric_learning
 
 # The library's tests with the rounding of other processors, or those that PROCESSORS_TESTS names.
 PROCESSORS_TESTS ?= $(addprefix tests/,$(LIBRARY))
-test-processors: $(READY)
+test-processors: $(READY_DEV)
 	python tests/processors.py $(PROCESSORS_TESTS)
 
 # The demo's records under two kinds of rounding, with one BLAS thread and two; COMPARED names some of its experiments.
 COMPARED ?=
-compare-processors: $(READY)
+compare-processors: $(READY_DEV)
 	python tests/compare_processors.py $(COMPARED)
 
 # Small changes to the modules that MODULE names, and which of them the tests do not notice; see docs/mutants.md.
 MUTANTS ?= 20
 MUTANTS_SEED ?= 0
-mutants: $(READY)
+mutants: $(READY_DEV)
 	python tests/mutants.py $(MODULE) --count $(MUTANTS) --seed $(MUTANTS_SEED) $(if $(TESTS),--tests $(TESTS))
+
+# Numba, tools and what builds the pages: everything but what graphics processors need.
+develop: $(READY_DEV)
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(READY_DEV): $(READY) requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	touch $@
 
 # The pictures in the README and in docs/metric_learning.md; the second needs data that are not bundled.
@@ -98,7 +107,7 @@ rulegraph: $(READY)
 
 # What the workflow adds to the work; where plain ISM fails; what the safeguards cost; fair rivals; how evaluators scale;
 # bandwidths; LMNN; projections of low-rank kernels; the targets of large problems. Data come from KDRBENCH_MIRROR.
-bench: $(READY)
+bench: $(READY_DEV)
 	python benchmarks/overhead.py
 	OMP_NUM_THREADS=1 python benchmarks/robustness.py
 	OMP_NUM_THREADS=1 python benchmarks/ism_cells.py
@@ -110,23 +119,24 @@ bench: $(READY)
 	OMP_NUM_THREADS=1 python benchmarks/low_rank_special.py
 	python benchmarks/at_the_limit.py
 
-# One version of each package for every Python; the lock is the only place that names exact versions.
+# One version of each package for every Python. The locks alone name exact versions: requirements.lock holds what users of
+# the workflow need, requirements-dev.lock that and all else; versions are chosen for the larger one.
+LOCKING := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock:
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --fork-strategy fewest --extra workflow --extra cluster --extra compiled --extra large --extra docs --extra dev \
-	  --generate-hashes --no-header --no-annotate --output-file requirements.lock
+	$(LOCKING) --fork-strategy fewest --group build --extra dev --output-file requirements-dev.lock
+	$(LOCKING) --fork-strategy fewest --group build --extra cluster --constraints requirements-dev.lock --output-file requirements.lock
 
 # The oldest versions allowed of what is named, with hashes; the newest of what these bring along.
 lock-oldest:
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --resolution lowest-direct --extra workflow --extra compiled --extra large --extra test \
-	  --generate-hashes --no-header --no-annotate --output-file requirements-oldest.lock
+	$(LOCKING) --resolution lowest-direct --extra test --output-file requirements-oldest.lock
 
-# What the lock installs, as a CycloneDX document, by a tool with a lock of its own.
+# What the locks install, as a CycloneDX document, by a tool with a lock of its own.
 SBOM := .venv-sbom
-sbom: requirements.lock requirements-sbom.lock
+sbom: requirements-dev.lock requirements-sbom.lock
 	$(PYTHON) -m venv --clear $(SBOM)
 	$(SBOM)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-sbom.lock
 	mkdir -p dist
-	$(SBOM)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON -o dist/kdrbench.cdx.json requirements.lock
+	$(SBOM)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON -o dist/kdrbench.cdx.json requirements-dev.lock
 	@echo "sbom: dist/kdrbench.cdx.json"
 
 lock-sbom:

@@ -1,5 +1,7 @@
 """What a wheel holds, what works without the workflow's packages, and what an import loads."""
 
+import ast
+import os
 import re
 import subprocess
 import sys
@@ -9,12 +11,23 @@ from pathlib import Path
 
 import pytest
 
+import kdrbench
+from kdrbench import estimators
+from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.isolation.supervisor import supervise
+from kdrbench.extras import EXTRAS, MissingPackageError
+
 ROOT = Path(__file__).parents[1]
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
+# What a program without the extra `workflow` and what that brings lacks.
+NO_WORKFLOW = ["rivals", "data", "workflow", "compiled", "large", "gpu"]
 # What only some calls need; each of these takes longer to import than all of kdrbench.
 HEAVY = {"autograd", "dask", "distributed", "joblib", "matplotlib", "numba", "pandas", "PIL", "pooch", "pymanopt"}
 HEAVY |= {"requests", "sklearn", "torch", "zarr"}
-LIBRARY = ["errors", "methods", "kernels", "problems", "lowrank", "evaluation", "solvers", "paradigms"]
+# The extras of users, in the order in which they build on each other, but for those that only name others.
+OF_USERS = ["rivals", "data", "cli", "workflow", "compiled", "large", "gpu"]
+OF_UNIX = {"fcntl", "grp", "pwd", "resource", "termios"}
+LIBRARY = ["errors", "extras", "methods", "kernels", "problems", "lowrank", "evaluation", "solvers", "paradigms"]
 LIBRARY += ["metric_learning", "baselines", "datasets"]
 BLOCKER = """
 import sys
@@ -39,15 +52,20 @@ def loaded_by(statement):
 
 
 def bounds_of(part):
-    """Return the lower bounds of the packages that a list of pyproject.toml names."""
+    """Return the lower bounds of the packages that a list of pyproject.toml names itself."""
     listed = re.search(rf"^{part} = \[\n(.*?)^\]", PYPROJECT, re.M | re.S)[1]
-    return dict(re.findall(r'"([\w-]+)>=([\w.]+)"', listed))
+    return dict(re.findall(r'"([\w-]+)(?:\[\w+\])?>=([\w.]+)"', listed))
 
 
-def names_of(extra):
-    """Return the importable names of the distributions that an extra adds."""
-    wanted = {name.lower() for name in bounds_of(extra)}
+def names_of(*parts):
+    """Return the importable names of the distributions that lists of pyproject.toml add."""
+    wanted = {name.lower() for part in parts for name in bounds_of(part)}
     return {name for name, owners in packages_distributions().items() if {one.lower() for one in owners} & wanted}
+
+
+def without(blocked, program, *words):
+    """Run a program in a Python that lacks some packages."""
+    return python(f"BLOCKED = {set(blocked)!r}\n{BLOCKER}{program}", *words)
 
 
 @pytest.fixture(scope="module")
@@ -76,12 +94,28 @@ def test_the_wheel_names_its_extras_program_and_licence(wheel):
     (folder,) = {name.split("/")[0] for name in wheel.namelist() if ".dist-info/" in name}
     metadata = wheel.read(f"{folder}/METADATA").decode()
     extras = set(re.findall(r"^Provides-Extra: (\w+)", metadata, re.M))
-    assert extras == {"workflow", "cluster", "compiled", "large", "gpu", "docs", "test", "dev"}
-    assert "kdrbench = kdrbench.cli:main" in wheel.read(f"{folder}/entry_points.txt").decode()
+    assert extras == {*OF_USERS, "cluster", "all", "docs", "test", "dev"}
+    assert "kdrbench = kdrbench.__main__:main" in wheel.read(f"{folder}/entry_points.txt").decode()
     assert f"{folder}/licenses/LICENSE" in wheel.namelist()
 
 
-def test_the_library_works_without_the_packages_of_the_workflow():
+def test_an_index_gets_a_readme_whose_links_lead_somewhere(wheel):
+    (place,) = [name for name in wheel.namelist() if name.endswith("/METADATA")]
+    page = wheel.read(place).decode().partition("\n\n")[2]
+    assert page.startswith("# kdrbench\n\n*Files that this page names")
+    assert [link for link in re.findall(r"\]\(([^)]*)\)", page) if not link.startswith("https://")] == []
+    assert "three systems (docs/systems.md)" in page
+    assert "Picture docs/cost_against_time.png: Relative gap" in page
+
+
+def test_the_classifiers_are_the_versions_of_python_that_are_tested():
+    tested = re.search(r"python: \[(.*)\]", (ROOT / ".github" / "workflows" / "ci.yml").read_text())[1]
+    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PYPROJECT)
+    assert named == re.findall(r'"([\d.]+)"', tested)
+    assert f'requires-python = ">={named[0]}"' in PYPROJECT
+
+
+def test_a_fit_needs_five_packages():
     program = """
 from sklearn.datasets import load_iris
 from kdrbench import estimators
@@ -91,32 +125,138 @@ for name in estimators.__all__:
     print(name, getattr(estimators, name)().fit(X[::5], y[::5]).transform(X).shape)
 print(load_dataset("wine").features.shape)
 """
-    done = python(f"BLOCKED = {names_of('workflow')!r}\n{BLOCKER}{program}")
+    done = without(names_of(*OF_USERS), program)
     assert done.returncode == 0, done.stderr
     assert "KPCATrick" in done.stdout
     assert "(178, 13)" in done.stdout
-    assert {"snakemake", "matplotlib", "pandas", "jinja2", "yaml"} <= names_of("workflow")
+    assert set(bounds_of("dependencies")) == {"joblib", "numpy", "scikit-learn", "scipy", "threadpoolctl"}
+
+
+@pytest.mark.parametrize("extra", OF_USERS)
+def test_the_table_of_extras_is_that_of_pyproject(extra):
+    # A distribution may hold other modules as well, which are not imported.
+    assert set(EXTRAS[extra]) <= names_of(extra)
+    owners = {one.lower() for name in EXTRAS[extra] for one in packages_distributions()[name]}
+    assert owners == {name.lower() for name in bounds_of(extra)}
+    assert list(EXTRAS) == OF_USERS
+
+
+def test_every_package_that_is_imported_belongs_to_the_library_or_to_an_extra():
+    known = {*sys.stdlib_module_names, "kdrbench", *names_of("dependencies")}
+    known.update(*EXTRAS.values())
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            assert {name.partition(".")[0] for name in names} <= known, path
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("lacking", "words", "code", "said"),
     [
-        (["--help"], 0, "published-vs-ours"),
-        (["data", "list"], 0, "wine"),
-        (["merge", "c.json", "r", "--out", "o.csv"], 2, "needs the package .*kdrbench.workflow"),
+        (NO_WORKFLOW, ["--help"], 0, "published-vs-ours"),
+        (NO_WORKFLOW, ["data", "list"], 0, "wine"),
+        (NO_WORKFLOW, ["list", "solvers"], 0, "ism_safeguarded"),
+        (NO_WORKFLOW, ["run", "wine", "linear", "ism", "--time-limit", "9"], 0, "^converged"),
+        (NO_WORKFLOW, ["doctor"], 0, r"pip install 'kdrbench\[workflow\]'"),
+        (NO_WORKFLOW, ["compare", "ism", "dg"], 2, r"needs the package pandas.*'kdrbench\[workflow\]'$"),
+        (["data"], ["data", "fetch", "ionosphere"], 2, r"needs the package pooch.*'kdrbench\[data\]'"),
+        (["rivals"], ["run", "wine", "linear", "grassmann_trust_region"], 2, r"pymanopt.*'kdrbench\[rivals\]'$"),
+        (OF_USERS, ["--help"], 2, r"^kdrbench: the program kdrbench needs the package click.*'kdrbench\[cli\]'$"),
     ],
 )
-def test_the_program_works_without_them_or_says_what_is_missing(words, code, said, tmp_path):
-    (tmp_path / "c.json").write_text("{}")
-    program = f"BLOCKED = {names_of('workflow')!r}\n{BLOCKER}from kdrbench.cli import main\nmain(sys.argv[1:])"
-    words = [str(tmp_path / word) if word.endswith(".json") else word for word in words]
-    done = python(program, *words)
+def test_the_program_works_without_an_extra_or_says_which_to_install(lacking, words, code, said, tmp_path):
+    # Jobs are processes of their own.
+    (tmp_path / "sitecustomize.py").write_text(f"BLOCKED = {names_of(*lacking)!r}\n{BLOCKER}")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "ikdr.csv").write_text("experiment,dataset,kernel,method,run\n")
+    surroundings = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}", "XDG_CACHE_HOME": str(tmp_path)}
+    surroundings.pop("KDRBENCH_MIRROR", None)
+    command = [sys.executable, "-m", "kdrbench", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=surroundings, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
-    assert re.search(said, done.stdout + done.stderr)
+    assert re.search(said, done.stdout + done.stderr, re.M), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("InterpretableKDR(2, solver='grassmann_trust_region').fit(X, y)", "grassmann_trust_region needs the package"),
+        ("InterpretableKDR(2, solver='grassmann_conjugate_gradient').fit(X, y)", "needs the package pymanopt"),
+        ("InterpretableKDR(2, evaluation={'evaluator': 'autograd'}).fit(X, y)", "evaluator autograd needs the package"),
+        ("load_dataset('ionosphere')", r"a download needs the package pooch.*: pip install 'kdrbench\[data\]'$"),
+        ("unique_colours(None, width=1, height=1)", r"is an image needs the package PIL.*'kdrbench\[data\]'$"),
+    ],
+)
+def test_a_call_says_in_one_sentence_which_extra_it_needs(call, said):
+    program = f"""
+import os
+from sklearn.datasets import load_iris
+from kdrbench import InterpretableKDR
+from kdrbench.datasets import load_dataset
+from kdrbench.datasets.parsers.binary import unique_colours
+from kdrbench.errors import KdrbenchError
+os.environ.pop("KDRBENCH_MIRROR", None)
+X, y = load_iris(return_X_y=True)
+try:
+    {call}
+except KdrbenchError as error:
+    print(error)
+"""
+    done = without(names_of(*OF_USERS), program)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    assert re.search(said, line)
+
+
+def test_estimators_and_data_sets_work_where_modules_of_unix_are_missing(tmp_path):
+    program = """
+from pathlib import Path
+from sklearn.datasets import load_iris
+from kdrbench import InterpretableKDR
+from kdrbench.datasets import load_dataset
+from kdrbench.files import locked
+with locked(Path(sys.argv[1])):
+    print(load_dataset("wine").features.shape)
+print(InterpretableKDR(2).fit(*load_iris(return_X_y=True)).components_.shape)
+from kdrbench.bench.isolation.supervisor import Supervisor
+"""
+    done = without(OF_UNIX, program, str(tmp_path / "lock"))
+    assert (done.returncode, done.stdout) == (1, "(178, 13)\n(2, 4)\n")
+    assert re.search(r"MissingPackageError: the engine of benchmark runs needs Linux.* no module fcntl", done.stderr)
+    done = without(OF_UNIX, "from kdrbench.__main__ import main\nmain()", "run", "wine", "linear", "ism")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert done.stderr.startswith("kdrbench: the engine of benchmark runs needs Linux")
+
+
+def test_the_supervisor_refuses_a_system_that_is_not_linux(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(MissingPackageError, match=r"a supervised run needs Linux, .* this is darwin: use a machine"):
+        supervise(lambda: None, Limits(1.0, 64.0))
+
+
+def test_the_package_has_the_estimators():
+    assert kdrbench.__all__ == [*estimators.__all__, "__version__"]
+    assert set(kdrbench.__all__) <= set(dir(kdrbench))
+    assert [getattr(kdrbench, name) for name in estimators.__all__] == [
+        getattr(estimators, name) for name in estimators.__all__
+    ]
+    with pytest.raises(AttributeError, match="module 'kdrbench' has no attribute 'InterpretableKDRs'"):
+        _ = kdrbench.InterpretableKDRs
+    with pytest.raises(ImportError, match="cannot import name 'estimator'"):
+        from kdrbench import estimator  # noqa: F401
+
+
+def test_type_checkers_and_editors_see_the_same_estimators():
+    (block,) = [one for one in ast.parse(Path(kdrbench.__file__).read_text()).body if isinstance(one, ast.If)]
+    (statement,) = block.body
+    assert (block.test.id, statement.module) == ("TYPE_CHECKING", "kdrbench.estimators")
+    assert [alias.name for alias in statement.names] == estimators.__all__
 
 
 def test_the_package_itself_loads_nothing_else():
-    assert loaded_by("import kdrbench") - loaded_by("") <= {"kdrbench"}
+    assert loaded_by("import kdrbench; dir(kdrbench)") - loaded_by("") <= {"kdrbench"}
 
 
 @pytest.mark.parametrize("package", LIBRARY)
@@ -132,16 +272,30 @@ def test_estimators_load_no_more_of_scikit_learn_than_an_estimator_needs():
     assert {name.split(".")[0] for name in more} == {"kdrbench"}
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-oldest.lock"])
+# What each lock is made of.
+_WORKFLOW = ["dependencies", "rivals", "data", "cli", "workflow"]
+LOCKS = {
+    "requirements.lock": [*_WORKFLOW, "cluster", "build"],
+    "requirements-dev.lock": [*_WORKFLOW, "cluster", "compiled", "large", "docs", "test", "dev", "build"],
+    "requirements-oldest.lock": [*_WORKFLOW, "compiled", "large", "test"],
+}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
 def test_locks_hold_every_dependency(lock):
-    assert set(bounds_of("dependencies") | bounds_of("workflow")) <= set(locked_in(lock))
+    assert set().union(*map(bounds_of, LOCKS[lock])) <= set(locked_in(lock))
+
+
+def test_developers_have_the_versions_of_users_and_users_none_of_their_tools():
+    users, developers = (entries_of(f"requirements{word}.lock") for word in ("", "-dev"))
+    assert {name: developers.get(name) for name in users} == users
+    assert {"numba", "playwright", "mypy", "pytest", "ruff", "sphinx", "zarr"} <= set(developers) - set(users)
 
 
 def test_the_oldest_lock_is_the_oldest_that_is_allowed():
     locked = locked_in("requirements-oldest.lock")
-    for name, bound in (
-        bounds_of("dependencies") | bounds_of("workflow") | bounds_of("compiled") | bounds_of("test")
-    ).items():
+    bounds = [bound for part in LOCKS["requirements-oldest.lock"] for bound in bounds_of(part).items()]
+    for name, bound in bounds:
         # The last number may be missing from either, or there may be no release with just these.
         assert locked[name].split(".")[:2] == (bound + ".0").split(".")[:2], f"{name}: make lock-oldest"
 
@@ -164,6 +318,13 @@ def test_make_installs_nothing_without_hashes():
         assert "--require-hashes -r requirements" in line or re.search(
             r"--no-deps .*(\.|\$\(OLDEST\)/wheel/\*\.whl)$", line
         ), line
+
+
+def entries_of(lock):
+    """Return version and hashes of each package of a lock, whatever the systems that it is for."""
+    entries = re.split(r"\n(?=\S)", (ROOT / lock).read_text().strip())
+    split = [entry.partition("==") for entry in entries]
+    return {name: re.sub(r" ; .*", r" \\", rest) for name, _, rest in split}
 
 
 def locked_in(lock):

@@ -10,6 +10,7 @@ import click
 
 from kdrbench import __version__
 from kdrbench.errors import KdrbenchError, refusal
+from kdrbench.extras import said_of_missing
 
 # The module of each command, imported when it is asked for. `list` is a name of Python's.
 _COMMANDS = {
@@ -41,8 +42,7 @@ _COMMANDS = {
 class _Group(click.Group):
     """A group whose commands end with one sentence and exit code 2 on an error that the user can correct.
 
-    What the system refuses is such an error, and so is a missing package: the library is installed without those of the
-    workflow.
+    What the system refuses is such an error, and so is a package of an extra that is not installed.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -68,13 +68,9 @@ class _Group(click.Group):
             click.echo(f"kdrbench: {refusal(error)}", err=True)
             ctx.exit(2)
         except ModuleNotFoundError as error:
-            if str(error.name).partition(".")[0] == "kdrbench":
+            if not (sentence := said_of_missing(error, "this command")):
                 raise
-            click.echo(
-                f"kdrbench: this command needs the package {error.name}, which is not installed; "
-                "pip install 'kdrbench[workflow]' brings what the commands of the workflow need",
-                err=True,
-            )
+            click.echo(f"kdrbench: {sentence}", err=True)
             ctx.exit(2)
 
 

@@ -6,7 +6,6 @@ read is set aside.
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import os
 import shutil
@@ -77,6 +76,12 @@ def write_text(path: Path, content: str, *, durable: bool = True) -> None:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Wait for a lock file and hold it; the system takes the lock back from a process that is killed."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:
+        # Windows has no such lock: two processes may then download the same file, and its hash decides.
+        yield
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
         set_aside(path, "is no file")

@@ -217,7 +217,7 @@ except ValueError as error:
 """
     lines = run(WITHOUT_NUMBA + program).splitlines()
     assert lines[0] == "0 [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]"
-    assert lines[1].startswith("compiled=True needs numba (No module named 'numba'): install kdrbench[compiled]")
+    assert lines[1].startswith("compiled=True needs numba (No module named 'numba'): pip install 'kdrbench[compiled]'")
     # With it the same call is compiled.
     assert run(program) == "2 [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]\n"
 

@@ -7,29 +7,26 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import packages_distributions, version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kdrbench.commands.options import as_json
 from kdrbench.errors import counted
+from kdrbench.extras import EXTRAS, MissingPackageError
+
+if TYPE_CHECKING:
+    from kdrbench.datasets.fetch import Sources
 
 _ANSWER_S = 20
-# Modules by distribution: without the first the library does not work, without the second the workflow does not.
-_LIBRARY = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn", "pymanopt": "pymanopt", "pooch": "pooch"}
-_WORKFLOW = {
-    "snakemake": "snakemake",
-    "pandas": "pandas",
-    "matplotlib": "matplotlib",
-    "jinja2": "jinja2",
-    "jsonschema": "jsonschema",
-    "psutil": "psutil",
-    "pyyaml": "yaml",
-}
+# What every fit imports.
+_LIBRARY = ("joblib", "numpy", "scipy", "sklearn", "threadpoolctl")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -75,18 +72,15 @@ def _python() -> Iterator[Answer]:
     yield Answer(
         "Python", sys.version_info >= (3, 11), f"{release} at {sys.executable}", "install Python 3.11", needed=True
     )
-    for kind, packages in (("library", _LIBRARY), ("workflow", _WORKFLOW)):
-        missing = [name for name, module in packages.items() if not _is_there(module)]
-        extra = "" if kind == "library" else "[workflow]"
-        yield Answer(
-            f"packages of the {kind}",
-            not missing,
-            f"not there: {', '.join(missing)}"
-            if missing
-            else ", ".join(f"{name} {_version(name)}" for name in packages),
-            f"pip install 'kdrbench{extra}', or `make test` in a checkout, which makes .venv",
-            needed=kind == "library",
-        )
+    yield _packages("packages of the library", _LIBRARY, "kdrbench", needed=True)
+    for extra, packages in EXTRAS.items():
+        yield _packages(f"packages of the extra {extra}", packages, f"kdrbench[{extra}]")
+
+
+def _packages(what: str, modules: Sequence[str], install: str, *, needed: bool = False) -> Answer:
+    missing = [name for name in modules if not _is_there(name)]
+    found = f"not there: {', '.join(missing)}" if missing else ", ".join(map(_named, modules))
+    return Answer(what, not missing, found, f"pip install '{install}'", needed=needed)
 
 
 def _threads() -> Iterator[Answer]:
@@ -144,17 +138,19 @@ def _data() -> Iterator[Answer]:
             f"sets that are not bundled are downloaded; without a network set {MIRROR_VARIABLE} to a folder of files"
         )
         yield Answer("mirror", False, "none named", to_do)
-    cache = sources.cache_folder
-    there = next(parent for parent in (cache, *cache.parents) if parent.exists())
-    yield Answer(
-        "cache",
-        os.access(there, os.W_OK),
-        str(cache),
-        "downloads cannot be kept: set XDG_CACHE_HOME",
-        needed=not mirror,
-    )
+    yield _cache(sources, needed=not mirror)
     free_gib = shutil.disk_usage(Path.cwd()).free / 2**30
     yield Answer("disk", free_gib > 1.0, f"{free_gib:.1f} GiB free here", "results and prepared data want a few GiB")
+
+
+def _cache(sources: Sources, *, needed: bool) -> Answer:
+    try:
+        cache = sources.cache_folder
+    except MissingPackageError as error:
+        return Answer("cache", False, "none", str(error))
+    there = next(parent for parent in (cache, *cache.parents) if parent.exists())
+    to_do = "downloads cannot be kept: set XDG_CACHE_HOME"
+    return Answer("cache", os.access(there, os.W_OK), str(cache), to_do, needed=needed)
 
 
 def _plugins() -> Iterator[Answer]:
@@ -203,17 +199,15 @@ def _program(what: str, command: tuple[str, ...], to_do: str) -> Answer:
 
 def _is_there(module: str) -> bool:
     try:
-        import_module(module)
-    except ImportError:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
         return False
-    return True
 
 
-def _version(distribution: str) -> str:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return "?"
+def _named(module: str) -> str:
+    """Return the distributions of a module that is there with their versions."""
+    names = sorted(set(packages_distributions().get(module, [])))
+    return ", ".join(f"{name} {version(name)}" for name in names) or module
 
 
 QUESTIONS: tuple[Callable[[], Iterator[Answer]], ...] = (_python, _threads, _data, _plugins, _programs)

@@ -66,10 +66,9 @@ def where_is(entry: DatasetEntry, sources: Sources) -> str:
     """Say where the files are by their presence alone: to verify them takes time."""
     if entry.bundled:
         return "generated" if entry.generated else "bundled"
-    folders = {"mirror": sources.mirror_folder, "cached": sources.cache_folder}
-    for word, folder in folders.items():
+    for word, folder in sources.folders.items():
         paths = [[file.path, *(file.path_of(url) for url in file.repackaged)] for file in entry.files]
-        if folder and all(any((folder / path).is_file() for path in forms) for forms in paths):
+        if all(any((folder / path).is_file() for path in forms) for forms in paths):
             return word
     return "to download" if any(file.urls or file.repackaged for file in entry.files) else "to supply"
 

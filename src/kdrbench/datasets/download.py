@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.errors import DataError
+from kdrbench.extras import needed_for
 from kdrbench.files import set_aside
 
 _CHUNK = 2**16
@@ -42,8 +43,9 @@ class ResumingDownloader:
 
     def __call__(self, url: str, output_file: str, pooch: object, check_only: bool = False) -> None:
         """Download to ``output_file``, as pooch calls it; network errors are those of requests and urllib3."""
-        import requests
-        from urllib3.exceptions import HTTPError
+        with needed_for("a download"):
+            import requests
+            from urllib3.exceptions import HTTPError
 
         self.resumed = False
         for attempt in range(1, self.attempts + 1):
@@ -110,7 +112,8 @@ class _EndedEarlyError(Exception):
 
 
 def _progress(total: int | None, begin: int, part: Path) -> Any:
-    from tqdm import tqdm
+    with needed_for("a download"):
+        from tqdm import tqdm
 
     # None asks tqdm to be silent where standard error is no terminal.
     return tqdm(

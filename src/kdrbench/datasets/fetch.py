@@ -7,6 +7,7 @@ import logging
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from kdrbench.datasets.download import ResumingDownloader
 from kdrbench.datasets.registry import DatasetEntry, SourceFile
 from kdrbench.errors import DataError
+from kdrbench.extras import MissingPackageError, needed_for
 from kdrbench.files import locked, set_aside
 
 MIRROR_VARIABLE = "KDRBENCH_MIRROR"
@@ -52,9 +54,21 @@ class Sources:
     @property
     def cache_folder(self) -> Path:
         """The folder that downloads are kept in."""
-        import pooch
+        if self.cache:
+            return self.cache
+        with needed_for("the cache of downloaded data"):
+            import pooch
 
-        return self.cache or Path(pooch.os_cache("kdrbench"))
+        return Path(pooch.os_cache("kdrbench"))
+
+    @property
+    def folders(self) -> dict[str, Path]:
+        """The folders that are looked through: the ``mirror``, if it is one, then what is ``cached``."""
+        folders = {"mirror": self.mirror_folder} if self.mirror_folder else {}
+        # Without pooch nothing has been downloaded.
+        with suppress(MissingPackageError):
+            folders["cached"] = self.cache_folder
+        return folders
 
 
 class _Candidate(NamedTuple):
@@ -86,6 +100,8 @@ def fetch_file(entry: DatasetEntry, file: SourceFile, sources: Sources, *, accep
         for url in [*mirror, *candidate.urls]:
             try:
                 return _download(url, candidate, sources, accept)
+            except MissingPackageError:
+                raise
             except Exception as error:
                 faults.append(f"{url} ({type(error).__name__}: {_first_line(error)})")
     tried = "; ".join(faults) or "no source, for no mirror is named"
@@ -100,13 +116,13 @@ def fetch_file(entry: DatasetEntry, file: SourceFile, sources: Sources, *, accep
 def find_file(file: SourceFile, sources: Sources, *, accept: Accept) -> tuple[Path | None, list[str]]:
     """Return a verified copy in a mirror folder or the cache, if there is one, and the faults of those that are not."""
     faults = []
-    for folder, is_cache in ((sources.mirror_folder, False), (sources.cache_folder, True)):
-        for candidate in _candidates(file) if folder else []:
-            path = (folder or Path()) / candidate.path
+    for kind, folder in sources.folders.items():
+        for candidate in _candidates(file):
+            path = folder / candidate.path
             fault = _fault_of(path, candidate.sha256, accept)
             if not fault:
                 return path, []
-            if not is_cache or path.exists():
+            if kind == "mirror" or path.exists():
                 faults.append(f"{path} ({fault})")
     return None, list(dict.fromkeys(faults))
 
@@ -136,7 +152,8 @@ def _fault_of(path: Path, sha256: str, accept: Accept) -> str | None:
 
 
 def _download(url: str, candidate: _Candidate, sources: Sources, accept: Accept) -> Path:
-    import pooch
+    with needed_for("a download"):
+        import pooch
 
     # pooch announces each download on standard error, which belongs to the caller's own messages.
     pooch.get_logger().setLevel(logging.ERROR)

@@ -33,6 +33,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import initial_surrogate
+from kdrbench.extras import needed_for
 from kdrbench.kernels import (
     Gaussian,
     Kernel,
@@ -65,6 +66,8 @@ class AutomaticProblem(Evaluator):
 
     def __init__(self, objective: TraceObjective) -> None:
         self._terms = terms_of(objective.kernel)
+        with needed_for("the evaluator autograd"):
+            import autograd  # noqa: F401
         differences = all(term.kernel.pairing is Pairing.DIFFERENCE for term in self._terms)
         # Squared distances are differences of squares, which an offset would swallow.
         super().__init__(objective.features - objective.features.mean(axis=0) if differences else objective.features)

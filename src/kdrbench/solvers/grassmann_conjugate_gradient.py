@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from kdrbench.extras import needed_for
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers.base import SolverOutcome
@@ -28,7 +29,8 @@ class GrassmannConjugateGradient(FirstOrderRival):
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        from pymanopt.optimizers import ConjugateGradient
+        with needed_for("the solver grassmann_conjugate_gradient"):
+            from pymanopt.optimizers import ConjugateGradient
 
         # pymanopt counts the start as an iteration here.
         optimizer = ConjugateGradient(

@@ -23,6 +23,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from kdrbench.extras import needed_for
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters
 from kdrbench.problems import Problem, evaluated_as
@@ -62,7 +63,8 @@ class GrassmannTrustRegion:
         return self._search(problem, start, monitor)
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        from pymanopt.optimizers import TrustRegions
+        with needed_for("the solver grassmann_trust_region"):
+            from pymanopt.optimizers import TrustRegions
 
         published = self.variant == "published"
         most = min(self.max_iterations, _PUBLISHED_ITERATIONS) if published else self.max_iterations

@@ -20,6 +20,7 @@ from kdrbench.bench.isolation.guardian import Exit, ProcessExit, Watched, guard,
 from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.isolation.turn import Turn
 from kdrbench.errors import KdrbenchError
+from kdrbench.extras import check_system
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
 SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
@@ -56,6 +57,7 @@ class Supervisor:
         The time limit counts from ``pauses``' first end (from the fork if there are none) and is paused during
         pauses. A run that repeats its work waits for its ``turn``.
         """
+        check_system("a supervised run")
         processes.adopt_orphans()
         if not self._guardians:
             self._bystanders = set(processes.descendants())

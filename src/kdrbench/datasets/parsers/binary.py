@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kdrbench.datasets.parsers.parsed import Parsed
 from kdrbench.datasets.unpack import read_archive, read_unpacked
 from kdrbench.errors import DataError
+from kdrbench.extras import needed_for
 
 _WIDTH, _HEIGHT = 32, 30
 _MEMBER = re.compile(r"(?:[^/]+/)*([^/_]+)_([^/_]+)_([^/_]+)_([^/_]+)_4\.pgm")
@@ -74,7 +75,8 @@ def _read(path: Path, n_axes: int) -> NDArray[np.uint8]:
 
 def unique_colours(path: Path, *, width: int, height: int) -> Parsed:
     """Return the distinct colours of a PNG image in lexicographic order, without labels."""
-    from PIL import Image
+    with needed_for("a data set that is an image"):
+        from PIL import Image
 
     try:
         with Image.open(path, formats=["PNG"]) as image:

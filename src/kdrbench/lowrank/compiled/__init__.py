@@ -38,8 +38,8 @@ class InnerLoop:
         except ImportError as error:
             if asked is True:
                 raise InputError(
-                    f"compiled=True needs numba ({error}): install kdrbench[compiled], or set compiled to 'auto' or "
-                    "False for the same results from numpy"
+                    f"compiled=True needs numba ({error}): pip install 'kdrbench[compiled]', or set compiled to "
+                    "'auto' or False for the same results from numpy"
                 ) from error
             return None
         return getattr(module, f"{self.name}_sweep")
