@@ -84,13 +84,15 @@ _GROUPS = {
 def show(run: str, results: Path, name: str, as_json: bool) -> None:
     """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run."""
     from kdrbench.bench.record import flat
+    from kdrbench.stages.ikdr.scores import ending_in_words
 
     record = find_record(results, run, name)
     trace, values = _trace(results, record), flat(record)
     if as_json:
         click.echo(json.dumps({**values, "trace": trace}))
         return
-    click.echo(f"{run}: {record.status} - {record.message}")
+    ending = ending_in_words(record.status, values.get("optimality"))
+    click.echo(f"{run}: {ending} - {record.message}")
     for title, names in {"result": _result_columns(record), **_GROUPS}.items():
         filled = {name: values[name] for name in names if values.get(name) not in (None, "")}
         if filled:
