@@ -100,3 +100,52 @@ def test_options_reach_the_plug_in(tmp_path):
 def test_the_documentation_shows_what_is_written(kind):
     name = f"my_{kind.replace('-', '_')}"
     assert f"```python\n{render(kind, name)[f'{name}.py']}```" in (ROOT / "docs" / "extending.md").read_text()
+
+
+def grid_of(folder, name, monkeypatch):
+    from kdrbench.commands.options import read_configs
+    from kdrbench.stages.config import load_grid
+
+    monkeypatch.chdir(folder)
+    return load_grid(read_configs((ROOT / "config.yaml", folder / f"config.{name}.yaml")), hashed=False)
+
+
+def test_a_new_experiment_runs_ones_own_files_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_solver.py").write_text(SOLVER)
+    (tmp_path / "flowers.csv").write_text("width,kind\n" + "".join(f"{n},{n % 3}\n" for n in range(30)))
+    done = kdrbench("new", "experiment", "mine", "my_solver.py", "flowers.csv:kind")
+    assert done.exit_code == 0, done.output
+    assert "--cores 2 --configfile config.mine.yaml" in done.output
+    grid = grid_of(tmp_path, "mine", monkeypatch)
+    assert grid.experiments == ["mine"]
+    cells = {(batch.dataset, *batch.cell) for batch in grid.batches()}
+    assert cells == {("flowers", "gaussian", solver) for solver in ("my_solver", "ism_converged", "random")}
+    assert grid.config["experiments"]["mine"]["components"] == {"flowers": 1}
+    again = kdrbench("new", "experiment", "mine")
+    assert again.exit_code == 2
+    assert "config.mine.yaml is there already" in again.output
+
+
+def test_a_new_experiment_without_parts_works_too(tmp_path, monkeypatch):
+    assert kdrbench("new", "experiment", "first", "--into", tmp_path).exit_code == 0
+    assert {batch.dataset for batch in grid_of(tmp_path, "first", monkeypatch).batches()} == {"wine"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["experiment", "a b"], "an experiment is named by letters"),
+        (["experiment", "a", "data.csv"], "there is no file data.csv"),
+        (["experiment", "a", "nothing.py"], "there is no file nothing.py"),
+        (["experiment", "a", "svm"], "svm is a baseline; an experiment like this runs solvers"),
+        (["solver", "a", "b.py"], "only an experiment is made of parts; got b.py"),
+        (["experimet", "a"], "Did you mean 'experiment'"),
+    ],
+)
+def test_what_is_no_part_of_an_experiment_is_said(tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    done = kdrbench("new", *words)
+    assert done.exit_code == 2
+    assert said in done.output
+    assert not list(tmp_path.iterdir())

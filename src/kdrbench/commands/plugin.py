@@ -23,14 +23,25 @@ _NEW = {
     "dataset": ("data set", "datasets:\n  {name}: {{loader: {path}}}"),
     "metric-learner": ("metric learner", ""),
 }
+_EXPERIMENT = "experiment"
 
 
 @click.command()
-@click.argument("kind", type=NearChoice(list(_NEW)))
+@click.argument("kind", type=NearChoice([*_NEW, _EXPERIMENT]))
 @click.argument("name")
+@click.argument("parts", nargs=-1)
 @click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
-def new(kind: str, name: str, into: Path) -> None:
-    """Write a working plug-in NAME.py of a KIND, and its test, to begin from."""
+def new(kind: str, name: str, parts: tuple[str, ...], into: Path) -> None:
+    """Write a working plug-in NAME.py of a KIND, and its test, to begin from.
+
+    An experiment is a configuration, config.NAME.yaml, that runs the files PARTS: solvers, kernels, data sets, and
+    tables of data as file.csv:COLUMN, where the column holds the classes.
+    """
+    if kind == _EXPERIMENT:
+        _write_experiment(name, parts, into)
+        return
+    if parts:
+        raise InputError(f"only an experiment is made of parts; got {', '.join(parts)}")
     texts = render(kind, name)
     paths = [into / file for file in texts]
     if there := [path for path in paths if path.exists()]:
@@ -42,6 +53,16 @@ def new(kind: str, name: str, into: Path) -> None:
     click.echo(f"check it: kdrbench check {plugin}\ntest it:  pytest {test}")
     if entry := _NEW[kind][1]:
         click.echo(f"run it, with this in a configuration:\n\n{entry.format(name=name, path=plugin.as_posix())}")
+
+
+def _write_experiment(name: str, parts: tuple[str, ...], into: Path) -> None:
+    from kdrbench.commands.experiment import command_of, new_experiment
+
+    file, text = new_experiment(name, parts, into)
+    if (path := into / file).exists():
+        raise InputError(f"{path} is there already; choose another name, or move it away")
+    write_text(path, text)
+    click.echo(f"written: {path}\nrun it:  {command_of(path)}")
 
 
 def render(kind: str, name: str) -> dict[str, str]:

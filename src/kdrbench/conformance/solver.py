@@ -36,8 +36,8 @@ _FEW_CALLS = 2
 # Oracle calls between two questions: a line search takes some tens of them.
 _MANY_CALLS = 100
 _SAY_ENDING = (
-    "stop where |(I - WW')G| <= 1e-6 |G| for the gradient G of F, or say Status.STALLED or Status.MAX_ITERATIONS; if it "
-    "is to stop by another rule, say which in the class: own_rule: ClassVar[str] = 'F changes by less than 1e-9'"
+    "stop where |(I - WW')G| <= 1e-6 |G| for the gradient G of F, or say Status.STALLED or Status.MAX_ITERATIONS; if "
+    "it is to stop by another rule, say which in the class: own_rule: ClassVar[str] = 'F changes by less than 1e-9'"
 )
 # Rounding of sums of 1600 terms, relative to F, with a margin of a thousand.
 _ROUNDING = 1e-10

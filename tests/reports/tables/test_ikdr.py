@@ -21,7 +21,6 @@ from kdrbench.reports.tables.latex import TexError, compile_pdf, escape, render_
 from kdrbench.reports.tables.verdicts import Verdict
 from support.report_rows import run, trace_line
 
-
 SETTINGS = {"ism": Settings.PUBLISHED, "dg": Settings.PUBLISHED, "ism_converged": Settings.CONVERGED}
 
 

@@ -162,8 +162,8 @@ def endings_found(runs: pd.DataFrame) -> pd.Series:
 def flag_of(runs: pd.DataFrame, settings: Settings) -> str:
     """Return where runs ended that the referee does not find as they were said to end, or nothing.
 
-    A saddle is a flaw of every method. Not to be stationary is one of every run with converged settings, and, with other
-    settings, of those that say they converged. Published settings have rules of their own.
+    A saddle is a flaw of every method. Not to be stationary is one of every run with converged settings, and, with
+    other settings, of those that say they converged. Published settings have rules of their own.
     """
     if "optimality" not in runs:
         return ""

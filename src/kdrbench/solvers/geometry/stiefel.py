@@ -14,7 +14,7 @@ from kdrbench.kernels.family import FloatArray
 
 # Eigenvalues this close, relative to the norm of the matrix, are one.
 _TIE = 1e-10
-# Converged, for every solver: relative stationarity is at most this. A gradient evaluated again differs by its rounding.
+# Converged, for every solver: relative stationarity of at most this. A gradient evaluated again differs by rounding.
 STATIONARY, _ROOM = 1e-6, 1.01
 # Above this size Lanczos finds a few eigenvectors sooner than LAPACK where the gap is wide, and where it is not, these
 # many restarts are not much beside LAPACK's time.
