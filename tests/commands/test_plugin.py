@@ -1,15 +1,24 @@
 """`kdrbench new` and `kdrbench check`."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
 
 from kdrbench.cli import main
 from kdrbench.commands.plugin import render
+from kdrbench.conformance import check, find_subject
+from kdrbench.errors import InputError
+from kdrbench.kernels import build_kernel
+from kdrbench.paradigms import supervised_problem
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from support.own_methods import SOLVER
 
 ROOT = Path(__file__).parents[2]
@@ -100,6 +109,52 @@ def test_options_reach_the_plug_in(tmp_path):
 def test_the_documentation_shows_what_is_written(kind):
     name = f"my_{kind.replace('-', '_')}"
     assert f"```python\n{render(kind, name)[f'{name}.py']}```" in (ROOT / "docs" / "extending.md").read_text()
+
+
+@pytest.mark.parametrize("around", ["scipy", "pymanopt", "program"])
+def test_a_solver_around_an_optimiser_of_others_keeps_the_contract_and_counts_its_iterations(tmp_path, around):
+    assert kdrbench("new", "solver", "mine", "--around", around, "--into", tmp_path).exit_code == 0
+    place = tmp_path / "mine.py"
+    assert not [str(finding) for finding in check(find_subject(str(place))) if finding.fault]
+    problem = known_problem()
+    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+    ism = solve(build_solver({"method": "ism_safeguarded"}), problem.fresh(), start, IterationMonitor())
+    mine = solve(build_solver({"method": str(place)}), problem.fresh(), start, IterationMonitor())
+    assert (mine.status, mine.message[:20]) == ("converged", "relative stationarit")
+    assert problem.value(mine.projection) == pytest.approx(problem.value(ism.projection), rel=1e-9)
+    assert 0 < mine.iterations <= mine.counters["gradient"] + mine.counters["value_gradient"]
+    few = solve(build_solver({"method": str(place)}), problem.fresh(), start, IterationMonitor(3))
+    assert (few.status, few.iterations) == ("max_iterations", 3)
+
+
+def test_what_an_optimiser_says_of_its_end_is_the_reason_and_not_the_verdict(tmp_path):
+    kdrbench("new", "solver", "mine", "--around", "scipy", "--into", tmp_path)
+    problem = known_problem()
+    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+    solver = build_solver({"method": str(tmp_path / "mine.py"), "max_iterations": 1, "tolerance": 1e-12})
+    result = solve(solver, problem, start, IterationMonitor())
+    assert result.status == "stalled"
+    assert re.match("BFGS ended after 1 iterations: Maximum number of iterations .* stationarity is", result.message)
+    program = '-c "input(); print(1)"'
+    kdrbench("new", "solver", "other", "--around", "program", "--into", tmp_path)
+    broken = {"method": str(tmp_path / "other.py"), "command": f"{sys.executable} {program}"}
+    with pytest.raises(InputError, match=r"asked for F at 0 numbers.*it must give the 26 of a d x q matrix"):
+        solve(build_solver(broken), problem, start, IterationMonitor())
+    broken["command"] = f'{sys.executable} -c "input()"'
+    with pytest.raises(RuntimeError, match="closed its output without a line that begins with end"):
+        solve(build_solver(broken), problem, start, IterationMonitor())
+
+
+def test_only_solvers_are_written_around_something(tmp_path):
+    done = kdrbench("new", "kernel", "mine", "--around", "scipy", "--into", tmp_path)
+    assert done.exit_code == 2
+    assert "--around scipy is for solvers; this is a kernel" in done.output
+
+
+def known_problem():
+    features, labels = load_wine(return_X_y=True)
+    features = StandardScaler().fit_transform(features)
+    return supervised_problem(features, labels, build_kernel({"family": "gaussian"}, features, 2))
 
 
 def grid_of(folder, name, monkeypatch):

@@ -38,6 +38,8 @@ def new_experiment(name: str, parts: Sequence[str], into: Path) -> tuple[str, st
     named = {section: [*sections.get(section, {}), *beside] for section, beside in _BESIDE.items()}
     if own := sections.get("datasets"):
         named["datasets"] = list(own)
+    # Columns of like settings are side by side.
+    named["solvers"] = sorted(named["solvers"], key=lambda solver: solver != _BESIDE["solvers"][0])
     file = f"config.{name}.yaml"
     words = {section: json.dumps(names) for section, names in named.items()}
     text = files("kdrbench").joinpath("templates", "experiment.txt").read_text(encoding="utf-8")
