@@ -1,15 +1,24 @@
 """`kdrbench new` and `kdrbench check`."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
 
 from kdrbench.cli import main
 from kdrbench.commands.plugin import render
+from kdrbench.conformance import check, find_subject
+from kdrbench.errors import InputError
+from kdrbench.kernels import build_kernel
+from kdrbench.paradigms import supervised_problem
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from support.own_methods import SOLVER
 
 ROOT = Path(__file__).parents[2]
@@ -100,3 +109,98 @@ def test_options_reach_the_plug_in(tmp_path):
 def test_the_documentation_shows_what_is_written(kind):
     name = f"my_{kind.replace('-', '_')}"
     assert f"```python\n{render(kind, name)[f'{name}.py']}```" in (ROOT / "docs" / "extending.md").read_text()
+
+
+@pytest.mark.parametrize("around", ["scipy", "pymanopt", "program"])
+def test_a_solver_around_an_optimiser_of_others_keeps_the_contract_and_counts_its_iterations(tmp_path, around):
+    assert kdrbench("new", "solver", "mine", "--around", around, "--into", tmp_path).exit_code == 0
+    place = tmp_path / "mine.py"
+    assert not [str(finding) for finding in check(find_subject(str(place))) if finding.fault]
+    problem = known_problem()
+    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+    ism = solve(build_solver({"method": "ism_safeguarded"}), problem.fresh(), start, IterationMonitor())
+    mine = solve(build_solver({"method": str(place)}), problem.fresh(), start, IterationMonitor())
+    assert (mine.status, mine.message[:20]) == ("converged", "relative stationarit")
+    assert problem.value(mine.projection) == pytest.approx(problem.value(ism.projection), rel=1e-9)
+    assert 0 < mine.iterations <= mine.counters["gradient"] + mine.counters["value_gradient"]
+    few = solve(build_solver({"method": str(place)}), problem.fresh(), start, IterationMonitor(3))
+    assert (few.status, few.iterations) == ("max_iterations", 3)
+
+
+def test_what_an_optimiser_says_of_its_end_is_the_reason_and_not_the_verdict(tmp_path):
+    kdrbench("new", "solver", "mine", "--around", "scipy", "--into", tmp_path)
+    problem = known_problem()
+    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
+    solver = build_solver({"method": str(tmp_path / "mine.py"), "max_iterations": 1, "tolerance": 1e-12})
+    result = solve(solver, problem, start, IterationMonitor())
+    assert result.status == "stalled"
+    assert re.match("BFGS ended after 1 iterations: Maximum number of iterations .* stationarity is", result.message)
+    program = '-c "input(); print(1)"'
+    kdrbench("new", "solver", "other", "--around", "program", "--into", tmp_path)
+    broken = {"method": str(tmp_path / "other.py"), "command": f"{sys.executable} {program}"}
+    with pytest.raises(InputError, match=r"asked for F at 0 numbers.*it must give the 26 of a d x q matrix"):
+        solve(build_solver(broken), problem, start, IterationMonitor())
+    broken["command"] = f'{sys.executable} -c "input()"'
+    with pytest.raises(RuntimeError, match="closed its output without a line that begins with end"):
+        solve(build_solver(broken), problem, start, IterationMonitor())
+
+
+def test_only_solvers_are_written_around_something(tmp_path):
+    done = kdrbench("new", "kernel", "mine", "--around", "scipy", "--into", tmp_path)
+    assert done.exit_code == 2
+    assert "--around scipy is for solvers; this is a kernel" in done.output
+
+
+def known_problem():
+    features, labels = load_wine(return_X_y=True)
+    features = StandardScaler().fit_transform(features)
+    return supervised_problem(features, labels, build_kernel({"family": "gaussian"}, features, 2))
+
+
+def grid_of(folder, name, monkeypatch):
+    from kdrbench.commands.options import read_configs
+    from kdrbench.stages.config import load_grid
+
+    monkeypatch.chdir(folder)
+    return load_grid(read_configs((ROOT / "config.yaml", folder / f"config.{name}.yaml")), hashed=False)
+
+
+def test_a_new_experiment_runs_ones_own_files_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_solver.py").write_text(SOLVER)
+    (tmp_path / "flowers.csv").write_text("width,kind\n" + "".join(f"{n},{n % 3}\n" for n in range(30)))
+    done = kdrbench("new", "experiment", "mine", "my_solver.py", "flowers.csv:kind")
+    assert done.exit_code == 0, done.output
+    assert "--cores 2 --configfile config.mine.yaml" in done.output
+    grid = grid_of(tmp_path, "mine", monkeypatch)
+    assert grid.experiments == ["mine"]
+    cells = {(batch.dataset, *batch.cell) for batch in grid.batches()}
+    assert cells == {("flowers", "gaussian", solver) for solver in ("my_solver", "ism_converged", "random")}
+    assert grid.config["experiments"]["mine"]["components"] == {"flowers": 1}
+    again = kdrbench("new", "experiment", "mine")
+    assert again.exit_code == 2
+    assert "config.mine.yaml is there already" in again.output
+
+
+def test_a_new_experiment_without_parts_works_too(tmp_path, monkeypatch):
+    assert kdrbench("new", "experiment", "first", "--into", tmp_path).exit_code == 0
+    assert {batch.dataset for batch in grid_of(tmp_path, "first", monkeypatch).batches()} == {"wine"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["experiment", "a b"], "an experiment is named by letters"),
+        (["experiment", "a", "data.csv"], "there is no file data.csv"),
+        (["experiment", "a", "nothing.py"], "there is no file nothing.py"),
+        (["experiment", "a", "svm"], "svm is a baseline; an experiment like this runs solvers"),
+        (["solver", "a", "b.py"], "only an experiment is made of parts; got b.py"),
+        (["experimet", "a"], "Did you mean 'experiment'"),
+    ],
+)
+def test_what_is_no_part_of_an_experiment_is_said(tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    done = kdrbench("new", *words)
+    assert done.exit_code == 2
+    assert said in done.output
+    assert not list(tmp_path.iterdir())

@@ -55,6 +55,11 @@ def test_a_cell_is_run_and_said_in_words():
     assert "iterates seen" in done.stderr or "starting" in done.stderr
 
 
+def test_a_published_rule_that_ends_early_is_not_called_converged():
+    done = kdrbench("wine", "gaussian", "ism", "--components", "4")
+    assert done.stdout.startswith("stopped by its own rule, not converged to 1e-06 - eigenvalues settled"), done.output
+
+
 def test_own_files_are_run_over_folds_and_printed_as_json(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_all(tmp_path)
@@ -149,6 +154,7 @@ def test_a_run_without_a_result_is_said_without_empty_numbers():
         "status": "failed",
         "message": "ended by SIGKILL",
         "quality_metric": "nmi",
+        "optimality": "",
     }
     assert _in_words(row) == "failed - ended by SIGKILL; it left no result"
     first = row | {"cost": -1.0, "iterations": 1, "time_s": 0.5, "split": "folds"}

@@ -82,7 +82,7 @@ SOLVER_FAULTS = [
     (
         "feasibility",
         ("range(5)", "range(1 // 0)"),
-        r"ZeroDivisionError: .* .line 17 of plugin.py.",
+        r"ZeroDivisionError: .* .line 18 of plugin.py.",
         "correct that line",
     ),
     (
@@ -96,6 +96,12 @@ SOLVER_FAULTS = [
         ("monitor.stop_status", "Status.CONVERGED"),
         "the monitor stopped it, and its status is 'converged'",
         "stop_st",
+    ),
+    (
+        "convergence",
+        ('    own_rule: ClassVar[str] = "five steps"\n', ""),
+        r"it says converged at relative stationarity \d.\de-0[1-5] with the \w+ kernel; converged means at most 1e-06",
+        "own_rule: ClassVar",
     ),
     ("determinism", ("].copy()", "].copy() * np.random.choice([-1.0, 1.0])"), "global generator|second time", "rng"),
     ("inputs", (FIRST, "        start[:] = start[:, ::-1].copy()\n" + FIRST), "it changes array 1", "work on a copy"),

@@ -6,6 +6,7 @@ from kdrbench.reports import captions, outputs
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "folds": 2, "title": "T."}
 PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}
+LOW_RANK_PAPER = {"paper": "lowrank2006"}
 EXPERIMENTS = {
     "small": IKDR | PAPER,
     "again": IKDR | PAPER | {"folds": 1},
@@ -20,8 +21,20 @@ EXPERIMENTS = {
     "kpca_tables": {"system": "kpca_trick", "learners": ["nca", "own.py:Axes"], "title": "T."},
     "kpca_figure3": {"system": "kpca_figures", "figure": 3, "datasets": ["ionosphere"], "title": "T."},
     "kpca_figure5": {"system": "kpca_figures", "figure": 5, "datasets": ["ionosphere"], "title": "T."},
-    "digits": {"system": "low_rank", "datasets": ["digits"], "constraints": [0, 25], "title": "T."},
-    "size": {"system": "low_rank", "datasets": ["scaling-500"], "constraints": [50], "title": "T."},
+    "digits": {
+        "system": "low_rank",
+        "published": LOW_RANK_PAPER,
+        "datasets": ["digits"],
+        "constraints": [0, 25],
+        "title": "T.",
+    },
+    "size": {
+        "system": "low_rank",
+        "published": LOW_RANK_PAPER,
+        "datasets": ["scaling-500"],
+        "constraints": [50],
+        "title": "T.",
+    },
     "fourth": {"system": "another", "title": "T."},
 }
 CONFIG = {"run": list(EXPERIMENTS), "experiments": EXPERIMENTS}
@@ -122,3 +135,8 @@ def test_every_table_figure_and_page_has_a_caption():
     assert labels == {"of": "small", "shows": "time, cost and quality"}
     assert captions.figure_caption(figures)["labels"](Wildcards)["of"] == "all"
     assert captions.page_caption("claims")["category"] == "Published and ours"
+
+
+def test_numbers_of_a_papers_text_are_a_table_only_where_an_experiment_names_the_paper():
+    mine = {name: {key: one[key] for key in one if key != "published"} for name, one in EXPERIMENTS.items()}
+    assert "low_rank_text" not in outputs.tables_of(CONFIG | {"experiments": mine})

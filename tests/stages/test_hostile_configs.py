@@ -261,6 +261,8 @@ def test_braces_are_text():
 def test_a_long_word_is_passed_by_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert word_or_file("short") == "short"
+    # Snakemake would print all of the papers' configuration, twice, where it has changed.
+    assert len(word_or_file(load_grid(whole_config(), hashed=False).to_json(), write=False)) < 120
     long = "x" * 100_000
     word = word_or_file(long, write=False)
     assert word.startswith("@results/.workspace/words/")

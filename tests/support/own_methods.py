@@ -13,6 +13,7 @@ from kdrbench.solvers import SolverOutcome, Status
 class Mine:
     step: float = 0.5
     requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
+    own_rule: ClassVar[str] = "five steps"
 
     def run(self, problem, start, monitor):
         projection = start

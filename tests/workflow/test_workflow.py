@@ -199,6 +199,14 @@ def test_raising_limits_reruns_no_run(finished):
     assert "run_batch" not in planned
 
 
+def test_a_dry_run_after_a_change_prints_a_page(finished):
+    done = finished.run("--dry-run", seed=1)
+    lines = (done.stdout + done.stderr).splitlines()
+    assert any("run_batch" in line for line in lines)
+    assert len(lines) < 100
+    assert max(map(len, lines)) < 400
+
+
 def test_another_option_reruns_the_cells_of_that_solver(finished):
     solvers = overlay()["solvers"] | {"ism": {"tolerance": 0.5}}
     planned = finished.planned(solvers=solvers)
@@ -229,7 +237,7 @@ def test_an_edited_solver_reruns_its_own_cells(tmp_path):
     )
     assert workflow.planned(*ROWS, **grid) == {}
     code.write_text(code.read_text() + "\n    note = 2\n")
-    done = workflow.run("--dry-run", *ROWS, **grid)
+    done = workflow.run("--dry-run", "--quiet", "progress", *ROWS, **grid)
     assert "job=table4_supervised/wine/gaussian/mine/0-1" in done.stdout + done.stderr
     assert workflow.planned(*ROWS, **grid)["run_batch"] == 1
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.errors import ConfigError, InputError
+from kdrbench.solvers.registry import known_as
 
 EXPERIMENT = "run"
 # Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
@@ -34,6 +35,7 @@ def cell_config(
         raise InputError(
             "--folds and --unsupervised exclude each other: clusters say nothing of test rows; leave one out"
         )
+    solver = known_as(solver, resolved.get("solvers", {}))
     paradigm = "unsupervised" if settings["unsupervised"] else "supervised"
     experiment: dict[str, Any] = {"title": "one cell", "paradigm": paradigm, "start": "surrogate"}
     family = _named("family", kernel, resolved.get("kernels", {})) | settings["kernel_options"]
@@ -69,10 +71,13 @@ def _named(key: str, name: str, definitions: Mapping[str, Any]) -> dict[str, Any
 
 def _data(name: str, definitions: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the short name of a data set, and its definition if it is the user's own."""
+    from kdrbench.datasets.tables import LOADERS
     from kdrbench.methods import is_own
 
     if name in definitions:
         return name, {name: dict(definitions[name])}
+    if (ending := Path(name).suffix[1:]) in LOADERS:
+        return _short(name), {_short(name): {"loader": ending, "path": name}}
     return (_short(name), {_short(name): {"loader": name}}) if is_own("data set", name, ()) else (name, {})
 
 

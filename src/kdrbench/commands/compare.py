@@ -36,6 +36,7 @@ def compare(first: str, second: str, experiment: str | None, results: Path, name
     """
     from kdrbench.reports.records import read_runs
     from kdrbench.reports.tables.side_by_side import compare_solvers, without_result
+    from kdrbench.solvers.registry import known_as
 
     folder = results / name
     table = folder / "ikdr.csv"
@@ -52,6 +53,8 @@ def compare(first: str, second: str, experiment: str | None, results: Path, name
         if experiment not in set(runs["experiment"]):
             raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))
         runs = runs[runs["experiment"] == experiment]
+    methods = list(map(str, runs["method"].unique()))
+    first, second = known_as(first, methods), known_as(second, methods)
     pairs, without = compare_solvers(runs, first, second), without_result(runs, (first, second))
     if as_json or pairs:
         click.echo(json.dumps([asdict(pair) for pair in pairs]) if as_json else _table(pairs))

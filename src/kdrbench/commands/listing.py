@@ -41,6 +41,7 @@ def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
     from kdrbench.conformance.subject import registered_names
     from kdrbench.datasets import load_registry
     from kdrbench.solvers import CONTROLS
+    from kdrbench.solvers.registry import SHORT
 
     if kind == "experiments":
         there = configs or tuple(path for path in (Path("config.yaml"),) if path.is_file())
@@ -54,6 +55,9 @@ def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
     if kind == "controls":
         return {name: _said_of("solver", name) for name in CONTROLS}
     names = [name for name in registered_names(kind.removesuffix("s")) if name not in CONTROLS]
+    if kind == "solvers":
+        short = {full: f" (short: {name})" for name, full in SHORT.items()}
+        return {name: _said_of("solver", name) + short.get(name, "") for name in names}
     return {name: _said_of(kind.removesuffix("s"), name) for name in names}
 
 

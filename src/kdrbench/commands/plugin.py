@@ -23,15 +23,31 @@ _NEW = {
     "dataset": ("data set", "datasets:\n  {name}: {{loader: {path}}}"),
     "metric-learner": ("metric learner", ""),
 }
+_EXPERIMENT = "experiment"
+# Optimisers of others that a solver may be written around.
+_AROUND = ("scipy", "pymanopt", "program")
 
 
 @click.command()
-@click.argument("kind", type=NearChoice(list(_NEW)))
+@click.argument("kind", type=NearChoice([*_NEW, _EXPERIMENT]))
 @click.argument("name")
+@click.argument("parts", nargs=-1)
+@click.option("--around", type=NearChoice(_AROUND), help="Write the solver around an optimiser that is there already.")
 @click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
-def new(kind: str, name: str, into: Path) -> None:
-    """Write a working plug-in NAME.py of a KIND, and its test, to begin from."""
-    texts = render(kind, name)
+def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, into: Path) -> None:
+    """Write a working plug-in NAME.py of a KIND, and its test, to begin from.
+
+    An experiment is a configuration, config.NAME.yaml, that runs the files PARTS: solvers, kernels, data sets, and
+    tables of data as file.csv:COLUMN, where the column holds the classes.
+    """
+    if kind == _EXPERIMENT:
+        _write_experiment(name, parts, into)
+        return
+    if parts:
+        raise InputError(f"only an experiment is made of parts; got {', '.join(parts)}")
+    if around and kind != "solver":
+        raise InputError(f"--around {around} is for solvers; this is a {kind}")
+    texts = render(kind, name, around)
     paths = [into / file for file in texts]
     if there := [path for path in paths if path.exists()]:
         raise InputError(f"{there[0]} is there already; choose another name, or move it away")
@@ -44,8 +60,21 @@ def new(kind: str, name: str, into: Path) -> None:
         click.echo(f"run it, with this in a configuration:\n\n{entry.format(name=name, path=plugin.as_posix())}")
 
 
-def render(kind: str, name: str) -> dict[str, str]:
-    """Return the plug-in and its test by file name; ``InputError`` unless the name can be that of a module."""
+def _write_experiment(name: str, parts: tuple[str, ...], into: Path) -> None:
+    from kdrbench.commands.experiment import command_of, new_experiment
+
+    file, text = new_experiment(name, parts, into)
+    if (path := into / file).exists():
+        raise InputError(f"{path} is there already; choose another name, or move it away")
+    write_text(path, text)
+    click.echo(f"written: {path}\nrun it:  {command_of(path)}")
+
+
+def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:
+    """Return the plug-in and its test by file name; ``InputError`` unless the name can be that of a module.
+
+    A solver may be one ``around`` an optimiser of somebody else's.
+    """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise InputError(f"a plug-in is named by small letters, digits and '_', beginning with a letter; got {name!r}")
     replacements = {
@@ -56,7 +85,8 @@ def render(kind: str, name: str) -> dict[str, str]:
     stem = kind.replace("-", "_")
     templates = files("kdrbench").joinpath("templates")
     plugin, test, more_tests = (
-        templates.joinpath(f"{file}.txt").read_text(encoding="utf-8") for file in (stem, "test", f"test_{stem}")
+        templates.joinpath(f"{file}.txt").read_text(encoding="utf-8")
+        for file in (f"{stem}_{around}" if around else stem, "test", f"test_{stem}")
     )
     for word, stands_for in replacements.items():
         plugin, test, more_tests = (text.replace(word, stands_for) for text in (plugin, test, more_tests))

@@ -135,11 +135,11 @@ def published_vs_ours(config: Config, results: Path, out: Path) -> None:
 @merged_folder
 @out_stem
 def claims(config: Config, results: Path, out: Path) -> None:
-    """Decide each claim of the papers by the records of the systems that are run, as .html and .json."""
+    """Decide each claim of the papers that experiments name by their records, as .html and .json."""
     from kdrbench.reports.claims.claim import Records
-    from kdrbench.reports.claims.page import decided, write_claims
+    from kdrbench.reports.claims.page import decided_of_papers, write_claims
 
-    decisions = decided(Records.of(read_systems(config, results), config))
+    decisions = decided_of_papers(Records.of(read_systems(config, results), config))
     write_claims(decisions, out, list(config["run"]), results)
     for claim, result in decisions:
         click.echo(f"{result.decision}: {claim.words} - {result.evidence}")

@@ -179,8 +179,10 @@ def _repeated(row: Mapping[str, Any]) -> str:
 
 def _in_words(row: Mapping[str, Any]) -> str:
     """Return how a run ended, why, and what it has found."""
+    from kdrbench.stages.ikdr.scores import ending_in_words
+
     fold = f"fold {row['run']}: " if row["split"] == "folds" else ""
-    ending = f"{fold}{row['status']} - {row['message']}"
+    ending = f"{fold}{ending_in_words(row['status'], row['optimality'])} - {row['message']}"
     if row["cost"] is None:
         return f"{ending}; it left no result"
     forms = {"cost": "cost {:.8g}", "quality": f"{row['quality_metric']} {{:.4g}}"}

@@ -84,13 +84,15 @@ _GROUPS = {
 def show(run: str, results: Path, name: str, as_json: bool) -> None:
     """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run."""
     from kdrbench.bench.record import flat
+    from kdrbench.stages.ikdr.scores import ending_in_words
 
     record = find_record(results, run, name)
     trace, values = _trace(results, record), flat(record)
     if as_json:
         click.echo(json.dumps({**values, "trace": trace}))
         return
-    click.echo(f"{run}: {record.status} - {record.message}")
+    ending = ending_in_words(record.status, values.get("optimality"))
+    click.echo(f"{run}: {ending} - {record.message}")
     for title, names in {"result": _result_columns(record), **_GROUPS}.items():
         filled = {name: values[name] for name in names if values.get(name) not in (None, "")}
         if filled:
@@ -111,6 +113,8 @@ def find_record(results: Path, run: str, name: str = "") -> Record:
 
     Raises ``InputError`` for words that name no run, saying how far they do.
     """
+    from kdrbench.solvers.registry import known_as
+
     names_of_run = run.split("/")
     if name:
         _check_experiment(results / name / "config.json", names_of_run[0])
@@ -120,6 +124,7 @@ def find_record(results: Path, run: str, name: str = "") -> Record:
         raise InputError(f"a run of {names_of_run[0]!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
     for place, (axis, word) in enumerate(zip(axes, names_of_run, strict=True)):
         names = list(dict.fromkeys(str(record.axes[place]) for record in left))
+        word = known_as(word, names) if axis == "method" else word
         left = [record for record in left if str(record.axes[place]) == word]
         if not left:
             raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axis, word, names)}")

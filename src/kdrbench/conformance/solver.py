@@ -24,8 +24,9 @@ from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import Problem
-from kdrbench.solvers import IterationMonitor, Solver, SolverResult, build_solver, solve
+from kdrbench.solvers import IterationMonitor, Solver, SolverResult, Status, build_solver, solve
 from kdrbench.solvers.base import check_oracles, check_projection
+from kdrbench.solvers.geometry.stiefel import STATIONARY, is_stationary, relative_stationarity
 from kdrbench.solvers.monitor import Iterate
 
 KERNELS: tuple[dict[str, Any], ...] = ({"family": "gaussian"}, {"family": "polynomial"})
@@ -34,6 +35,10 @@ _MOST_ITERATIONS = 10_000
 _FEW_CALLS = 2
 # Oracle calls between two questions: a line search takes some tens of them.
 _MANY_CALLS = 100
+_SAY_ENDING = (
+    "stop where |(I - WW')G| <= 1e-6 |G| for the gradient G of F, or say Status.STALLED or Status.MAX_ITERATIONS; if "
+    "it is to stop by another rule, say which in the class: own_rule: ClassVar[str] = 'F changes by less than 1e-9'"
+)
 # Rounding of sums of 1600 terms, relative to F, with a margin of a thousand.
 _ROUNDING = 1e-10
 
@@ -94,6 +99,7 @@ def solver_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
             lambda: _obeys(build()),
             "loop as `while monitor.keep_going(projection):`, and ask once an iterate",
         ),
+        *([Check("convergence", lambda: _converges(build()), _SAY_ENDING)] * (not _has_own_rule(build))),
         *common_checks(case),
         *([Check("monotone", lambda: _monotone(build()), "accept a step only if F does not fall")] * _claims(build)),
     ]
@@ -105,6 +111,15 @@ def _claims(build: Callable[[], Solver]) -> bool:
         return bool(getattr(build(), "monotone", False))
     except InputError:
         return False
+
+
+def _has_own_rule(build: Callable[[], Solver]) -> bool:
+    """Return whether the solver stops by a rule of its own, or does not maximise F; what cannot be built does not."""
+    try:
+        solver = build()
+    except InputError:
+        return False
+    return bool(getattr(solver, "own_rule", "") or getattr(solver, "control", False))
 
 
 def _check_api(solver: Solver) -> None:
@@ -170,6 +185,20 @@ def _asks_often(solver: Solver) -> None:
                 f"it calls oracles {watch.longest_stretch} times without asking monitor.keep_going; so long a limit is "
                 "overrun, and the trace has a hole",
                 "ask once an iterate; of a library's optimiser, in its callback",
+            )
+
+
+def _converges(solver: Solver) -> None:
+    """Ask of a result that says converged that it is stationary, by the definition that tables print."""
+    for definition in KERNELS:
+        result, watch = _solved(solver, definition, 2)
+        gradient = watch.referee.gradient(result.projection)
+        found = relative_stationarity(result.projection, gradient)
+        if result.status is Status.CONVERGED and not is_stationary(found):
+            raise Fault(
+                f"it says converged at relative stationarity {found:.1e} with the {definition['family']} kernel; "
+                f"converged means at most {STATIONARY:.0e}",
+                _SAY_ENDING,
             )
 
 

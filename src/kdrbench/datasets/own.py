@@ -2,6 +2,9 @@
 
     datasets:
       mine: {loader: path/to/my_data.py}
+      flowers: {loader: csv, path: flowers.csv, target: species}
+
+Files of tables need no class of the user's own (:mod:`kdrbench.datasets.tables`).
 
 ``load()`` returns features (n x d) and n labels of any type that sorts, and the names of the features if they have any.
 What the registry says of other sets is taken from the values themselves; ``label``, ``title``, ``licence`` and
@@ -16,6 +19,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -25,6 +29,7 @@ from kdrbench.datasets.dataset import Dataset, check_dataset
 from kdrbench.datasets.load import from_parsed
 from kdrbench.datasets.parsers.parsed import Parsed
 from kdrbench.datasets.registry import DatasetEntry, load_registry
+from kdrbench.datasets.tables import LOADERS
 from kdrbench.errors import InputError, in_words
 from kdrbench.kernels.family import FloatArray
 from kdrbench.methods import build_method, load_method
@@ -42,11 +47,11 @@ def load_own(name: str, definition: Definition) -> Dataset:
     Raises ``InputError`` when it cannot be loaded or returns something else than features and labels of classes, and
     ``DataError`` when these are no data set: NaN, one class, or lengths that differ.
     """
-    loader = build_method("data set", definition, {}, CONTRACT, key="loader")
+    loader = build_method("data set", definition, LOADERS, CONTRACT, key="loader")
     try:
         with redirect_stdout(sys.stderr):
             loaded = loader.load()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, InputError):
         raise
     except BaseException as error:
         # A user's method may raise anything, also what ends a process.
@@ -58,8 +63,8 @@ def load_own(name: str, definition: Definition) -> Dataset:
 
 def entry_of(name: str, definition: Definition) -> DatasetEntry:
     """Return what the registry would say of it; errors as :func:`load_own`."""
-    loader = load_method("data set", definition.get("loader"), {}, CONTRACT)
-    return _entry(name, loader, json.dumps(dict(definition), sort_keys=True))
+    loader = load_method("data set", definition.get("loader"), LOADERS, CONTRACT)
+    return _entry(name, loader, json.dumps(dict(definition), sort_keys=True), _state(definition.get("path")))
 
 
 def check_own(name: str, definition: Definition) -> None:
@@ -75,9 +80,18 @@ def registry_of(config: Mapping[str, Any]) -> dict[str, DatasetEntry]:
     return {**load_registry(), **users}
 
 
+def _state(path: object) -> tuple[int, ...]:
+    """Return what tells a file from one that was written since; nothing where an option names no file."""
+    try:
+        seen = Path(str(path)).expanduser().stat()
+    except (OSError, ValueError):
+        return ()
+    return seen.st_size, seen.st_mtime_ns, seen.st_ino
+
+
 @cache
-def _entry(name: str, loader: type, definition: str) -> DatasetEntry:
-    # A file that has changed is another class, and so another entry.
+def _entry(name: str, loader: type, definition: str, state: tuple[int, ...]) -> DatasetEntry:
+    # A loader's file that has changed is another class, and a data file another state: so another entry.
     dataset = load_own(name, json.loads(definition))
     counts = np.bincount(dataset.labels, minlength=len(dataset.class_names)).tolist()
     return DatasetEntry(

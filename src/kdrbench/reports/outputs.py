@@ -21,6 +21,7 @@ from kdrbench.reports.records import (
     experiments_of,
     is_redrawn,
     is_scaling,
+    of_papers,
     runs_of,
     split_of,
     system_of,
@@ -82,7 +83,7 @@ def tables_of(config: Config) -> dict[str, Report]:
         reports.append(Report(PAIRED_TESTS, PAIRED_TESTS, ikdr))
     if scaling := _scaling(config):
         reports.append(Report(COMPLEXITY, COMPLEXITY, scaling))
-    if low_rank := experiments_of(config, LOW_RANK):
+    if low_rank := experiments_of(of_papers(config), LOW_RANK):
         reports.append(Report(LOW_RANK_TEXT, LOW_RANK_TEXT, tuple(low_rank)))
     return {report.name: report for report in reports}
 

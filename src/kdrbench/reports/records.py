@@ -17,14 +17,15 @@ from kdrbench.bench.publish import array_name, read_points
 from kdrbench.bench.stage import Config
 from kdrbench.csv_files import restored
 from kdrbench.errors import DamagedError, InputError, in_words
+from kdrbench.solvers.geometry.stiefel import STATIONARY
 from kdrbench.stages import build_stage, system_of, table_of
-from kdrbench.stages.ikdr.config import is_scaling
+from kdrbench.stages.ikdr.config import Settings, is_scaling, settings_of
 from kdrbench.stages.ikdr.controls import controls_of, losing_cells, random_ones
 from kdrbench.stages.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
 from kdrbench.stages.ikdr.fold import Fold
 from kdrbench.stages.ikdr.folds import Split
 from kdrbench.stages.ikdr.sampling import is_redrawn, runs_of, sampling_of, split_of
-from kdrbench.stages.ikdr.scores import Metric
+from kdrbench.stages.ikdr.scores import OWN_RULE, Metric, ending_of
 from kdrbench.status import Status
 
 __all__ = [
@@ -35,16 +36,21 @@ __all__ = [
     "KPCA_TRICK",
     "LOW_RANK",
     "NO_KERNEL",
+    "OWN_RULE",
+    "STATIONARY",
     "Config",
     "Fold",
     "Metric",
+    "Settings",
     "Split",
     "controls_of",
+    "ending_of",
     "experiments_of",
     "is_redrawn",
     "is_scaling",
     "losing_cells",
     "n_runs",
+    "of_papers",
     "random_ones",
     "read_arrays",
     "read_findings",
@@ -53,6 +59,7 @@ __all__ = [
     "read_traces",
     "runs_of",
     "sampling_of",
+    "settings_of",
     "split_of",
     "stage_table",
     "system_of",
@@ -60,6 +67,13 @@ __all__ = [
     "table_of",
 ]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
+# The papers whose numbers and claims the experiments of a system can reproduce.
+_PAPERS = {
+    IKDR: ("neurips2019", "ismplus"),
+    KPCA_TRICK: ("kpca_trick",),
+    KPCA_FIGURES: ("kpca_trick",),
+    LOW_RANK: ("lowrank2006",),
+}
 # Words that pandas must not read as numbers.
 _TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights")
 
@@ -72,6 +86,19 @@ def experiments_of(config: Config, system: str) -> list[str]:
 def systems_of(config: Config) -> list[str]:
     """Return the systems of the experiments that the configuration runs, in their order."""
     return list(dict.fromkeys(system_of(config["experiments"][name]) for name in config["run"]))
+
+
+def of_papers(config: Config) -> Config:
+    """Return the configuration with those experiments in ``run`` alone that name a paper of their system.
+
+    Only they are compared with published numbers and decide claims: others, such as a user's own, reproduce nothing.
+    """
+
+    def reproduces(name: str) -> bool:
+        experiment = config["experiments"][name]
+        return experiment.get("published", {}).get("paper") in _PAPERS.get(system_of(experiment), ())
+
+    return {**config, "run": list(filter(reproduces, config["run"]))}
 
 
 def stage_table(runs: pd.DataFrame, name: str, experiment: Config) -> Any:

@@ -65,9 +65,10 @@ class SolverResult:
 class Solver(Protocol):
     """A method with its options; ``requires`` names the oracles it calls.
 
-    A class may also set ``monotone = True``: F never falls, which `kdrbench check` then verifies. ``control = True``
-    says that it does not try to maximise F; ``imports`` names the modules that it loads when it is first used;
-    ``exploration`` is the solver with which a converging alternation begins, itself if there is none.
+    A class may also set ``monotone = True``: F never falls, which `kdrbench check` then verifies. ``own_rule`` says in
+    words by which rule it says converged, where that is not stationarity to 1e-6. ``control = True`` says that it does
+    not try to maximise F; ``imports`` names the modules that it loads when it is first used; ``exploration`` is the
+    solver with which a converging alternation begins, itself if there is none.
     """
 
     requires: ClassVar[frozenset[str]]

@@ -48,6 +48,7 @@ class IterativeSpectralMethod:
     test: Annotated[str, OneOf(("eigenvalues", "angles"))] = "eigenvalues"
     variant: Annotated[str, OneOf(("iterated", *_UNPROJECTED))] = "iterated"
     requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
+    own_rule: ClassVar[str] = "eigenvalues or angles settle to the tolerance"
 
     def __post_init__(self) -> None:
         check_parameters(self, "solver option")
@@ -111,6 +112,7 @@ class PairwiseSumISM:
     tolerance: Annotated[float, POSITIVE] = 0.01
     max_iterations: Annotated[int, COUNT] = 200
     requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
+    own_rule: ClassVar[str] = IterativeSpectralMethod.own_rule
 
     def __post_init__(self) -> None:
         check_parameters(self, "solver option")

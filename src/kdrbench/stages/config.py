@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 from unicodedata import category
 
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.stage import Config, Stage
 from kdrbench.datasets.own import check_own, registry_of
 from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
+from kdrbench.solvers.registry import CONTROLS, SOLVERS, known_as
 from kdrbench.stages.registry import STAGES, build_stage, stage_of, system_of, table_of
 from kdrbench.stages.schema import check_schema, experiment_schema, general_schema, partial_schema, shown
 
@@ -36,12 +38,13 @@ def load_grid(config: Config, environment: Path | None = None, *, hashed: bool =
 
 
 def checked(config: Config) -> Config:
-    """Return the configuration with every experiment's system filled in.
+    """Return the configuration with every experiment's system filled in, and each solver called by one name.
 
     Raises ``ConfigError`` naming the key, the value and what is allowed, for the first fault found.
     """
     _check_values(config, "")
     check_schema(config, general_schema())
+    config = _by_one_name(config)
     complete = {**config, "experiments": {}}
     for name, experiment in config["experiments"].items():
         complete["experiments"][name] = {**experiment, "system": system_of(experiment)}
@@ -66,6 +69,29 @@ def checked(config: Config) -> Config:
     if len({table_of(system) for system in systems}) < len(systems):
         raise ConfigError(f"config: run: two systems would share a merged table: {', '.join(sorted(systems))}")
     return complete
+
+
+def _by_one_name(config: Config) -> Config:
+    """Return the configuration with the names of solvers that it defines, and of methods that are registered.
+
+    What is no name at all is left for the schema to refuse.
+    """
+    solvers, changed = config.get("solvers"), dict(config)
+    if not isinstance(solvers, dict):
+        return config
+    changed["solvers"] = {name: _with_one_name(one, "method", {**SOLVERS, **CONTROLS}) for name, one in solvers.items()}
+    experiments = config["experiments"].items()
+    changed["experiments"] = {name: _with_one_name(one, "solvers", solvers) for name, one in experiments}
+    return changed
+
+
+def _with_one_name(values: Any, key: str, known: Iterable[str]) -> Any:
+    given = values.get(key) if isinstance(values, dict) else None
+    if isinstance(given, str):
+        return {**values, key: known_as(given, known)}
+    if isinstance(given, list) and all(isinstance(name, str) for name in given):
+        return {**values, key: [known_as(name, known) for name in given]}
+    return values
 
 
 def _check_stages(config: Config) -> None:

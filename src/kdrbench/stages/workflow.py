@@ -27,7 +27,7 @@ from kdrbench.stages.config import load_grid
 from kdrbench.stages.config_file import check_config_files
 from kdrbench.stages.registry import table_of
 
-_LONGEST_WORD, _LONG_WORDS = 32 * 1024, Path("results/.workspace/words")
+_LONGEST_WORD, _LONG_WORDS = 2048, Path("results/.workspace/words")
 _PLANS = Path("results", WORKSPACES, PLANS)
 _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 
@@ -114,8 +114,8 @@ def shell_prefix(workflow: Any) -> str:
 def word_or_file(text: str, *, write: bool = True) -> str:
     """Return text as a word of a command, or, where it is long, ``@`` and the file that holds it.
 
-    Linux allows 128 KiB for a whole command. The file is called by the hash of the text, so that another text is
-    another word; a dry run does not ``write`` it.
+    Linux allows 128 KiB for a whole command, and Snakemake prints words that have changed. The file is called by the
+    hash of the text, so that another text is another word; a dry run does not ``write`` it.
     """
     if len(text) <= _LONGEST_WORD:
         return text

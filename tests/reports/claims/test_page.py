@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import pandas as pd
+
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records
-from kdrbench.reports.claims.page import CLAIMS, claims_html, decided, write_claims
+from kdrbench.reports.claims.page import CLAIMS, claims_html, decided, decided_of_papers, write_claims
 
 
 def test_every_claim_is_undecided_without_records_and_says_what_is_missing():
@@ -53,3 +55,27 @@ def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
 def test_a_claim_without_a_place_has_its_paper_alone():
     claim = Claim("c", "W.", "Paper", "", lambda records: Found(Decision.CONFIRMED, "e"))
     assert "<td>Paper</td>" in claims_html([(claim, claim.decide(Records()))], ["e"], Path("results"))
+
+
+def records_of(published):
+    """Rows of all systems, of one experiment each, which names what ``published`` says."""
+    systems = {"ikdr": "runs", "kpca_trick": "kpca", "kpca_figures": "tricks", "low_rank": "low_rank"}
+    experiments = {name: {"system": name, **published.get(name, {})} for name in systems}
+    tables = {name: pd.DataFrame({"experiment": [name]}) for name in systems}
+    found = Records.of(tables, {"run": list(systems), "experiments": experiments})
+    return found, {name: len(getattr(found, of)) for name, of in systems.items()}
+
+
+def test_experiments_that_name_no_paper_decide_nothing_and_their_page_lists_no_claim():
+    own, counts = records_of({})
+    assert set(counts.values()) == {0}
+    assert decided_of_papers(own) == []
+    assert "names a paper, so there is no claim to decide" in claims_html([], ["mine"], Path("results/mine"))
+
+
+def test_claims_of_a_paper_count_experiments_that_name_this_paper_alone():
+    one, counts = records_of({"kpca_trick": {"published": {"paper": "kpca_trick"}}})
+    assert counts == {"ikdr": 0, "kpca_trick": 1, "kpca_figures": 0, "low_rank": 0}
+    # A paper of another system is none of this one's.
+    assert records_of({"ikdr": {"published": {"paper": "lowrank2006"}}})[1]["ikdr"] == 0
+    assert one.config["run"] == ["kpca_trick"]

@@ -108,6 +108,24 @@ def test_checks_name_the_runs_that_went_wrong(grid):
     assert [found[name].asked for name in ("drifted", "control", "contaminated")] == [True, False, True]
 
 
+def test_a_solver_that_says_converged_and_is_not_is_listed_and_counted_apart(grid):
+    config, runs, _ = grid
+    runs = runs.copy()
+    config["solvers"]["ism"] = {"method": "ism", "settings": "published"}
+    solved = runs["method"].isin(["ism", "dg"])
+    runs.loc[solved, ["stationarity", "optimality"]] = [6e-3, "not_stationary"]
+    (check,) = [check for check in checks_of(runs, config) if check.name == "audited"]
+    # By the paper's rule ISM ends above it too, and does not say otherwise.
+    assert {finding.subject.partition(",")[0] for finding in check.findings} == {"DG"}
+    assert len(check.findings) == int((runs["method"] == "dg").sum())
+    assert "at most 1e-06" in check.meaning
+    (first, *_) = endings_of(runs)
+    assert {share.name: share.count for share in first.shares}["own_rule"] == int(solved.sum())
+    data = json.loads(unpacked(render_dashboard(runs, config, grid[2], [], Parts()), "data"))
+    place = data["runs"]["columns"].index("status")
+    assert sum(row[place] == "own_rule" for row in data["runs"]["rows"]) == int(solved.sum())
+
+
 def test_drift_that_was_not_measured_is_unknown(grid):
     config, runs, _ = grid
     (check,) = [check for check in checks_of(runs.drop(columns="drifted"), config) if check.name == "drifted"]

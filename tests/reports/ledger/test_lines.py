@@ -129,7 +129,7 @@ def test_a_gain_of_the_kernel_trick_that_is_gone_is_said():
         for variant, values in accuracies.items()
         for number, value in enumerate(values)
     ]
-    config = {"run": ["k"], "experiments": {"k": {"system": "kpca_trick"}}}
+    config = {"run": ["k"], "experiments": {"k": {"system": "kpca_trick", "published": {"paper": "kpca_trick"}}}}
     (gain,) = [one for one in compare({"kpca_trick": pd.DataFrame(rows)}, config) if one.effect_words]
     assert (gain.method, gain.published, gain.ours) == ("knca", "0.71 \u00b1 0.02", "0.67 \u00b1 0.00")
     assert gain.effect is Effect.GONE
@@ -139,7 +139,7 @@ def test_wins_draws_and_losses_are_counted_and_compared_where_all_data_sets_are_
     names = ["balance", "breast", "glass", "ionosphere", "iris", "musk2", "pima", "satellite", "yeast", "m-usps"]
 
     def line(rows):
-        config = {"run": ["k"], "experiments": {"k": {"system": "kpca_trick"}}}
+        config = {"run": ["k"], "experiments": {"k": {"system": "kpca_trick", "published": {"paper": "kpca_trick"}}}}
         lines = compare({"kpca_trick": pd.DataFrame(rows)}, config)
         return next(one for one in lines if (one.metric, one.method) == ("win_draw_lose", "knca"))
 
@@ -159,3 +159,12 @@ def test_wins_draws_and_losses_are_counted_and_compared_where_all_data_sets_are_
     assert (line(rows(names[:2])).ours, line(rows(names[:2])).verdict) == ("2/8/0", Verdict.DIFFERS)
     some = line(rows(names)[:8])
     assert (some.ours, some.verdict) == ("4/0/0 of 4 data sets", Verdict.NOT_RUN)
+
+
+def test_published_tables_that_no_experiment_names_are_not_listed_as_not_run():
+    rows = pd.DataFrame([kpca_run(dataset="pima", learner="nca", experiment="mine", test_selected=None)])
+    mine = {"run": ["mine"], "experiments": {"mine": {"system": "kpca_trick"}}}
+    assert compare({"kpca_trick": rows}, mine) == []
+    # Nor where it names a paper of another system.
+    mine["experiments"]["mine"]["published"] = {"paper": "neurips2019"}
+    assert compare({"kpca_trick": rows}, mine) == []

@@ -9,7 +9,7 @@ import pytest
 
 from kdrbench.reports.figures.cost_against_time import cost_against_time
 from kdrbench.reports.figures.draw_matplotlib import draw
-from kdrbench.reports.records import read_runs
+from kdrbench.reports.records import Settings, read_runs
 from kdrbench.reports.tables.html import render_html
 from kdrbench.reports.tables.ikdr import ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
@@ -158,7 +158,8 @@ def test_an_empty_list_of_baselines_is_a_table_without_them():
 
 def test_baselines_have_no_variants():
     experiment = EXPERIMENT | {"kernels": ["gaussian"], "solvers": ["ism", "dg", "ism_converged"]}
-    table = ikdr_table("e", compared_cells(RUNS, experiment), experiment)
+    settings = {"ism": Settings.PUBLISHED, "dg": Settings.PUBLISHED, "ism_converged": Settings.CONVERGED}
+    table = ikdr_table("e", compared_cells(RUNS, experiment, settings=settings), experiment)
     assert [(one.title, one.width) for one in table.groups[1]] == [("as published", 2), ("converged", 1), ("", 3)]
     tex = render_latex(table)
     assert r"\multicolumn{1}{c}{converged} & \multicolumn{3}{c}{} \\" in tex

@@ -12,7 +12,8 @@ from kdrbench.errors import InputError
 from kdrbench.reports.figures.chart import Mark, Symbol
 from kdrbench.reports.figures.cost_against_time import cost_against_time
 from kdrbench.reports.figures.draw_matplotlib import draw, render
-from kdrbench.reports.tables.cells import ikdr_cells
+from kdrbench.reports.records import Settings
+from kdrbench.reports.tables.cells import CONVERGED_MEANS, ikdr_cells
 from kdrbench.reports.tables.html import render_html, sections_of_runs
 from kdrbench.reports.tables.ikdr import beside_published, ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
@@ -20,9 +21,12 @@ from kdrbench.reports.tables.latex import TexError, compile_pdf, escape, render_
 from kdrbench.reports.tables.verdicts import Verdict
 from support.report_rows import run, trace_line
 
+SETTINGS = {"ism": Settings.PUBLISHED, "dg": Settings.PUBLISHED, "ism_converged": Settings.CONVERGED}
+
 
 def laid_out(experiment, runs=None):
-    return ikdr_table("e", compared_cells(RUNS if runs is None else runs, experiment), experiment)
+    cells = compared_cells(RUNS if runs is None else runs, experiment, settings=SETTINGS)
+    return ikdr_table("e", cells, experiment)
 
 
 def groups_of(table):
@@ -147,8 +151,49 @@ def test_converged_variants_stand_in_a_group_of_their_own():
     assert page.count('<th class="group" colspan="2">as published</th>') == 2
     assert "<td>ISM, converged</td>" in page
     # There is no second line of groups where there is one variant only.
-    assert groups_of(laid_out(EXPERIMENT)) == [[("Gaussian", 3)]]
+    assert groups_of(laid_out(EXPERIMENT | {"solvers": ["ism", "dg"]})) == [[("Gaussian", 2)]]
     assert laid_out(EXPERIMENT | {"solvers": ["dg_converged"]}).columns == ["Data", "Metric", "DG, converged"]
+
+
+def test_a_solver_that_declares_no_settings_is_not_headed_as_published():
+    made = laid_out(EXPERIMENT | {"solvers": ["ism", "ism_converged", "mine", "mine_converged"]})
+    assert groups_of(made)[1] == [("as published", 1), ("converged", 1), ("others", 2)]
+    assert made.columns[2:] == ["ISM", "ISM", "MINE", "MINE, converged"]
+
+
+def saying(method, stationarity, **columns):
+    optimality = "not_stationary" if stationarity > 1.01e-6 else "second_order"
+    return run("wine", method, 0, stationarity=stationarity, optimality=optimality, **columns)
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "stationarity", "flag"),
+    [
+        ("mine", "converged", 6e-3, "1 of 1 say converged and are not stationary (up to 6e-03)"),
+        ("mine", "converged", 1e-6, ""),
+        # It does not say so.
+        ("mine", "max_iterations", 6e-3, ""),
+        ("ism_converged", "max_iterations", 6e-3, "1 of 1 not stationary (up to 6e-03)"),
+        # By the paper's rule.
+        ("ism", "converged", 6e-3, ""),
+    ],
+)
+def test_what_solvers_say_is_audited_by_one_definition(method, status, stationarity, flag):
+    cells = ikdr_cells(pd.DataFrame([saying(method, stationarity, status=status)]), SETTINGS)
+    assert cells["wine", "gaussian", method]["cost"].flag == flag
+
+
+def test_a_solver_that_says_converged_above_the_tolerance_is_marked_and_the_definition_printed():
+    experiment = EXPERIMENT | {"datasets": ["wine"], "solvers": ["ism", "mine"]}
+    runs = pd.DataFrame([saying("ism", 2e-2), saying("mine", 6e-3)])
+    made = laid_out(experiment, runs)
+    assert CONVERGED_MEANS in made.notes
+    marks = {column: made.rows[0][place].mark for place, column in enumerate(made.columns)}
+    assert ("\u00a7" in marks["ISM"], "\u00a7" in marks["MINE"]) == (False, True)
+    page = render_html(made, sections_of_runs(runs))
+    endings = page[page.index("How the runs ended") :]
+    assert "own rule" in endings
+    assert "converged</th>" not in endings.partition("</thead>")[0]
 
 
 def test_only_published_variants_have_published_numbers():

@@ -23,6 +23,7 @@ CONFIG = {
         "digits": {
             "title": "Digits.",
             "system": "low_rank",
+            "published": {"paper": "lowrank2006"},
             "datasets": ["digits"],
             "constraints": [0, 20, 200],
             "methods": ["burg", "von_neumann"],
@@ -30,6 +31,7 @@ CONFIG = {
         "gyrb": {
             "title": "Stand-in.",
             "system": "low_rank",
+            "published": {"paper": "lowrank2006"},
             "datasets": ["gyrb-standin"],
             "constraints": [50, 100],
             "methods": ["von_neumann", "definite_boost_exact", "definite_boost", "von_neumann_trace"],
@@ -37,6 +39,7 @@ CONFIG = {
         "unused": {
             "title": "U.",
             "system": "low_rank",
+            "published": {"paper": "lowrank2006"},
             "datasets": ["digits"],
             "constraints": [1, 2],
             "methods": ["burg"],

@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from kdrbench.reports.records import Settings
 from kdrbench.reports.tables.paired_tests import compared, paired_table, paired_tests
 from kdrbench.reports.tables.significance import holm, signed_rank_p
 from support.report_rows import run
 
 FOLDS = range(10)
+PUBLISHED, CONVERGED = Settings.PUBLISHED, ("dg_converged", "ism_converged")
 
 
 def runs(**costs):
@@ -63,7 +65,11 @@ def test_holm_multiplies_from_the_smallest_and_never_falls():
 
 
 def test_variants_and_rivals_of_one_kind_are_compared():
-    pairs = compared(["dg", "ism", "dg_converged", "ism_converged", "ism_2018"])
+    published, converged = (
+        dict.fromkeys(("dg", "ism", "ism_2018"), PUBLISHED),
+        dict.fromkeys(CONVERGED, Settings.CONVERGED),
+    )
+    pairs = compared(["dg", "ism", "dg_converged", "ism_converged", "ism_2018"], published | converged)
     assert set(pairs) == {
         ("ism", "dg"),
         ("ism", "ism_2018"),
@@ -71,6 +77,12 @@ def test_variants_and_rivals_of_one_kind_are_compared():
         ("ism_converged", "dg_converged"),
         ("dg", "dg_converged"),
     }
+
+
+def test_a_solver_that_declares_no_settings_is_compared_with_ism_of_either():
+    settings = {"ism": PUBLISHED, "dg": PUBLISHED, "ism_converged": Settings.CONVERGED}
+    pairs = compared(["mine", "dg", "ism", "ism_converged"], settings)
+    assert set(pairs) == {("ism", "mine"), ("ism_converged", "mine"), ("ism", "dg"), ("ism", "ism_converged")}
 
 
 def test_a_rival_that_is_higher_on_every_fold_differs():

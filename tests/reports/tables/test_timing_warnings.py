@@ -62,7 +62,7 @@ def test_times_of_untimed_runs_are_shown_and_compared_with_nothing():
 
 def test_good_times_have_no_warning():
     _, table, page = laid_out(("ism", 0, {}), ("dg", 0, {}))
-    assert len(table.notes) == 2
+    assert not [note for note in table.notes if "care" in note]
     assert "\u2021" not in page + render_latex(table)
 
 

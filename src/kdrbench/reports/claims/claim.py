@@ -9,7 +9,7 @@ from enum import StrEnum
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config
+from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config, of_papers
 from kdrbench.reports.tables.published_numbers import our_name, published_numbers
 
 # Shares of what is counted: what a claim needs to hold mostly, and where the paper itself says "normally".
@@ -57,9 +57,13 @@ class Records:
 
     @classmethod
     def of(cls, tables: Mapping[str, pd.DataFrame], config: Config) -> Records:
-        """Return the records of the systems that there are."""
-        names = {"runs": IKDR, "kpca": KPCA_TRICK, "tricks": KPCA_FIGURES, "low_rank": LOW_RANK}
-        return cls(**{name: tables[system] for name, system in names.items() if system in tables}, config=config)
+        """Return the records of the systems that there are, of the experiments that name a paper."""
+        names, config = (
+            {"runs": IKDR, "kpca": KPCA_TRICK, "tricks": KPCA_FIGURES, "low_rank": LOW_RANK},
+            of_papers(config),
+        )
+        there = {name: tables[system] for name, system in names.items() if system in tables}
+        return cls(**{name: one[one["experiment"].isin(config["run"])] for name, one in there.items()}, config=config)
 
 
 @dataclass(frozen=True)

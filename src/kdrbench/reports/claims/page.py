@@ -11,6 +11,7 @@ from kdrbench.files import write_text
 from kdrbench.reports.claims import accuracies, costs, growth, iterations, kernel_choice, kpca_trick, low_rank, times
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records
 from kdrbench.reports.tables.html import render
+from kdrbench.reports.tables.published_numbers import paper_label
 
 # In the order of the papers: those of ISM first.
 CLAIMS: tuple[Claim, ...] = (
@@ -29,6 +30,13 @@ Decided = list[tuple[Claim, Found]]
 def decided(records: Records) -> Decided:
     """Return every claim with its decision by the records."""
     return [(claim, claim.decide(records)) for claim in CLAIMS]
+
+
+def decided_of_papers(records: Records) -> Decided:
+    """Return the claims of those papers that some experiment of the records names."""
+    experiments = (records.config["experiments"][name] for name in records.config["run"])
+    papers = {paper_label(experiment["published"]["paper"]) for experiment in experiments}
+    return [(claim, claim.decide(records)) for claim in CLAIMS if papers & set(claim.paper.split(", "))]
 
 
 def write_claims(decisions: Decided, stem: Path, decided_by: list[str], folder: Path) -> None:

@@ -16,10 +16,24 @@ from kdrbench.errors import counted
 from kdrbench.reports.dashboard.bars import Bar, bar_of
 from kdrbench.reports.dashboard.runs import run_name
 from kdrbench.reports.figures.chart import Chart
-from kdrbench.reports.records import IKDR, NO_KERNEL, Config, experiments_of, losing_cells, n_runs, random_ones, runs_of
+from kdrbench.reports.records import (
+    IKDR,
+    NO_KERNEL,
+    OWN_RULE,
+    Config,
+    Settings,
+    experiments_of,
+    losing_cells,
+    n_runs,
+    random_ones,
+    runs_of,
+    settings_of,
+)
+from kdrbench.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.status import Status
 
+_OTHERS = [str(status) for status in Status if status is not Status.CONVERGED]
 _LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
 
 
@@ -45,9 +59,10 @@ def counts_of(runs: pd.DataFrame) -> list[str]:
 
 def endings_of(runs: pd.DataFrame) -> list[Bar]:
     """Return how the runs ended: all of them, then an experiment at a time."""
-    groups = [("All results", runs), *runs.groupby("experiment", sort=False)]
-    endings = [status for status in map(str, Status) if (runs["status"] == status).any()]
-    return [bar_of(str(title), [str(one) for one in group["status"]], endings) for title, group in groups]
+    found = runs.assign(ending=endings_found(runs))
+    groups = [("All results", found), *found.groupby("experiment", sort=False)]
+    endings = [one for one in (str(Status.CONVERGED), OWN_RULE, *_OTHERS) if (found["ending"] == one).any()]
+    return [bar_of(str(title), list(group["ending"]), endings) for title, group in groups]
 
 
 @dataclass(frozen=True)
@@ -112,6 +127,13 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
             "Ended without converging",
             "Runs that came to their method's own end, but not to its tolerance.",
         ),
+        _of_runs(
+            runs,
+            _wrongly_converged(runs, config),
+            "audited",
+            "Says converged, is not",
+            f"Runs whose solver, which declares no published settings, says converged. {CONVERGED_MEANS}",
+        ),
         Check(
             "control",
             "Worse than random",
@@ -142,6 +164,11 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
             asked=bool(runs["git_dirty"].notna().any()),
         ),
     ]
+
+
+def _wrongly_converged(runs: pd.DataFrame, config: Config) -> pd.Series:
+    published = {name for name, settings in settings_of(config).items() if settings is Settings.PUBLISHED}
+    return (endings_found(runs) == OWN_RULE) & ~runs["method"].isin(published)
 
 
 def check_of_plugins(plugins: Iterable[Mapping[str, Any]]) -> Check:

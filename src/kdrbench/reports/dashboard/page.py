@@ -24,6 +24,7 @@ from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.effects import EFFECT_RULES
 from kdrbench.reports.ledger.published_vs_ours import interval_text, labels_of, place_label
 from kdrbench.reports.records import Config
+from kdrbench.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.reports.tables.html import provenance
 from kdrbench.reports.tables.labels import METRIC_TITLES
 from kdrbench.reports.tables.numbers import PLUS_MINUS
@@ -102,6 +103,7 @@ def render_dashboard(
         chapters=[name for name in _CHAPTERS if name != _CLAIMS or parts.claims],
         counts=counts_of(runs),
         endings=endings_of(runs),
+        converged_means=CONVERGED_MEANS,
         shares=shares_of(comparisons),
         effects=effects_of(comparisons),
         claims=claims_of(parts.claims),
@@ -120,7 +122,7 @@ def render_dashboard(
             "data": pack_data(
                 {
                     "charts": {chart.name: plotly_panels(chart) for chart in parts.charts},
-                    "runs": run_data(runs, traces),
+                    "runs": run_data(runs.assign(status=endings_found(runs)), traces),
                 }
             ),
         },

@@ -16,7 +16,7 @@ from kdrbench.reports.ledger.effects import EFFECT_RULES, Effect
 from kdrbench.reports.ledger.ikdr_lines import ikdr_lines
 from kdrbench.reports.ledger.kernel_lines import kpca_lines, low_rank_lines
 from kdrbench.reports.ledger.text_lines import text_lines
-from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, experiments_of
+from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, experiments_of, of_papers
 from kdrbench.reports.tables import low_rank
 from kdrbench.reports.tables.cells import FORMATS
 from kdrbench.reports.tables.html import render
@@ -36,9 +36,11 @@ _COLUMNS = [field.name for field in fields(Comparison)]
 def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]:
     """Return the published numbers that the experiments of ``run`` have, in print order, system by system.
 
+    Experiments that name no paper are left out, and so is what is printed where none of the others looks.
     ``tables`` are the merged tables by system; a system that is missing is left out. What papers say in words comes
     last.
     """
+    config = of_papers(config)
     by_system = {IKDR: ikdr_lines, KPCA_TRICK: kpca_lines, LOW_RANK: low_rank_lines}
     there = {name: tables[name] for name in by_system if name in tables and experiments_of(config, name)}
     pairs = [pair for name, runs in there.items() for pair in by_system[name](runs, config)]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.reports.records import Metric, Split
+from kdrbench.reports.records import OWN_RULE, STATIONARY, Metric, Settings, Split, ending_of
 from kdrbench.reports.tables import numbers
-from kdrbench.reports.tables.labels import NO_CELL, is_converged
+from kdrbench.reports.tables.labels import NO_CELL
 from kdrbench.status import Status
 
 Format = Callable[[float, float | None], str]
@@ -22,6 +22,12 @@ METRICS = ("time_s", "warm_s", "cost", "quality")
 TIMES = ("time_s", "warm_s")
 # What the referee found of a final projection, where that is no optimum.
 SADDLE, NOT_STATIONARY = "saddle", "not_stationary"
+# One definition for every solver, printed wherever endings are.
+CONVERGED_MEANS = (
+    "Converged: the relative stationarity |(I - WW')G| / |G| of the final projection W, where G is the gradient of F, "
+    f"is at most {STATIONARY:.0e}. The referee measures it after the run, off the clock, exactly and in double "
+    "precision. A solver that says converged above that was stopped by its own rule, as published ones are."
+)
 UNTIMED = "times of runs that shared their cores, not comparable"
 # Endings whose names alone would not be clear.
 _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
@@ -52,7 +58,7 @@ class Cell:
     and has a number: only such a cell can be compared with a published number. ``warning`` says why a time needs care;
     a time of runs that shared their cores is printed, but has no mean. Only ``clean`` cells compete for the best: times
     of runs that shared their cores, or whose cores' speed drifted, do not. ``flag`` says what the referee found where a
-    method ended on a saddle, or calls itself converged and is not stationary. ``n_tested`` counts the test samples of
+    method ended on a saddle, or says that it converged and is not stationary. ``n_tested`` counts the test samples of
     the runs that have a number, each once in a cross validation.
     """
 
@@ -113,12 +119,15 @@ def bound_of(runs: pd.DataFrame) -> str:
     return bound
 
 
-def ikdr_cells(runs: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Cell]]:
-    """Return the cells of each (data set, kernel, method), by metric."""
+def ikdr_cells(
+    runs: pd.DataFrame, settings: Mapping[str, Settings] | None = None
+) -> dict[tuple[str, str, str], dict[str, Cell]]:
+    """Return the cells of each (data set, kernel, method), by metric; ``settings`` are those that solvers declare."""
+    declared = settings or {}
     groups = runs.groupby(["dataset", "kernel", "method"], sort=False)
     return {
         (str(dataset), str(kernel), str(method)): {
-            metric: replace(_ikdr_cell(metric, group), flag=flag_of(group, called_converged=is_converged(str(method))))
+            metric: replace(_ikdr_cell(metric, group), flag=flag_of(group, declared.get(str(method), Settings.OTHER)))
             for metric in _ALL
             if metric in group
         }
@@ -142,19 +151,34 @@ def _ikdr_cell(metric: str, group: pd.DataFrame) -> Cell:
     return replace(cell, mean=None, std=None, complete=False) if is_untimed(group) else cell
 
 
-def flag_of(runs: pd.DataFrame, *, called_converged: bool) -> str:
-    """Return where runs ended that the referee does not find optimal, or nothing.
+def endings_found(runs: pd.DataFrame) -> pd.Series:
+    """Return how each run ended, as the referee found it: see :data:`CONVERGED_MEANS`."""
+    if "optimality" not in runs:
+        return runs["status"].astype(str)
+    found = [ending_of(*pair) for pair in zip(runs["status"].astype(str), runs["optimality"], strict=True)]
+    return pd.Series(found, index=runs.index, dtype=object)
 
-    A saddle is one for every method; that an end is not stationary is a flaw of those that are called converged.
+
+def flag_of(runs: pd.DataFrame, settings: Settings) -> str:
+    """Return where runs ended that the referee does not find as they were said to end, or nothing.
+
+    A saddle is a flaw of every method. Not to be stationary is one of every run with converged settings, and, with
+    other settings, of those that say they converged. Published settings have rules of their own.
     """
     if "optimality" not in runs:
         return ""
     parts = []
     if saddles := int((runs["optimality"] == SADDLE).sum()):
         parts.append(f"{saddles} of {len(runs)} on a saddle")
-    short = runs.loc[runs["optimality"] == NOT_STATIONARY, "stationarity"]
-    if called_converged and len(short):
-        parts.append(f"{len(short)} of {len(runs)} not stationary (up to {short.max():.0e})")
+    short = runs["optimality"] == NOT_STATIONARY
+    if settings is Settings.OTHER:
+        short = endings_found(runs) == OWN_RULE
+    if settings is not Settings.PUBLISHED and short.any():
+        said = "say converged and are" if settings is Settings.OTHER else ""
+        parts.append(
+            f"{short.sum()} of {len(runs)} {f'{said} '.lstrip()}not stationary (up to "
+            f"{runs.loc[short, 'stationarity'].max():.0e})"
+        )
     return "; ".join(parts)
 
 

@@ -14,11 +14,12 @@ from kdrbench.datasets.card import facts_of
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import counted
 from kdrbench.reports.records import n_runs
-from kdrbench.reports.tables.cells import n_drifted, n_unaccounted, n_untimed
+from kdrbench.reports.tables.cells import CONVERGED_MEANS, endings_found, n_drifted, n_unaccounted, n_untimed
 from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.table import Entry, Table, entries
 
 _BY_RULE = "Converged means that the method's own rule was met."
+_ENDING = "ending"
 _OPTIMALITY = (
     "Of the final projections, evaluated exactly: whether they are stationary to 1e-6, and, where it is known, whether "
     "a direction of ascent is left (a saddle)."
@@ -63,7 +64,11 @@ def sections_of_runs(runs: pd.DataFrame) -> list[Section]:
     cards = [(entry.title, facts_of(entry)) for entry in registered]
     sections = [
         Section("The data", cards=cards),
-        Section("How the runs ended", _counted(runs, "status"), paragraphs=[_BY_RULE, provenance(runs)]),
+        Section(
+            "How the runs ended",
+            _counted(runs.assign(**{_ENDING: endings_found(runs)}), _ENDING),
+            paragraphs=[CONVERGED_MEANS if "optimality" in runs else _BY_RULE, provenance(runs)],
+        ),
     ]
     if "optimality" in runs and len(
         judged := runs[runs["optimality"].notna() & (runs["optimality"].astype(str) != "")]

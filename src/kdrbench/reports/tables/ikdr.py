@@ -1,26 +1,25 @@
 """The tables of IKDR in the layout of the papers' Table 4, each cell beside its published number.
 
 One block a data set with a row for time, cost and quality; one group of columns a kernel with a column for each solver.
-At the right are the baselines, which have no kernel and no cost. Where converged variants are beside published ones,
-each kernel has a group of either.
+At the right are the baselines, which have no kernel and no cost. Where solvers declare different settings, each kernel
+has a group of columns for each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
 from kdrbench.errors import counted
-from kdrbench.reports.records import NO_KERNEL, Config, Split, split_of
-from kdrbench.reports.tables.cells import UNTIMED, Cell
+from kdrbench.reports.records import NO_KERNEL, Config, Settings, Split, split_of
+from kdrbench.reports.tables.cells import CONVERGED_MEANS, UNTIMED, Cell
 from kdrbench.reports.tables.html import Section
 from kdrbench.reports.tables.ikdr_cells import IkdrCell
 from kdrbench.reports.tables.labels import (
-    CONVERGED,
     METRIC_TITLES,
     NO_CELL,
     dataset_label,
-    is_converged,
     kernel_label,
     method_alone,
     method_label,
@@ -41,15 +40,15 @@ _OF_MARKS = (
     "failed not at all."
 )
 _OF_FLAGS = (
-    f"{FLAGGED} The referee does not find an optimum: some runs ended on a saddle (a direction of ascent is left), or "
-    "those of a converged variant are not stationary to 1e-6."
+    f"{FLAGGED} The referee does not find what was said: some runs ended on a saddle (a direction of ascent is left), "
+    "or say that they converged and are not stationary to 1e-6."
 )
 _OF_TIMES = (
     "Time, first: the first solve of each run; tests, claims and figures use it. Time, warm: the median of its "
     "repeats, where it was short enough to have any."
 )
-# The heading of the columns beside the converged variants.
-_AS_PUBLISHED = "as published"
+# Headings of columns where solvers declare different settings.
+_HEADINGS = {Settings.PUBLISHED: "as published", Settings.CONVERGED: "converged", Settings.OTHER: "others"}
 _AXES = ("dataset", "kernel", "method", "metric")
 
 
@@ -57,7 +56,8 @@ def ikdr_table(name: str, cells: list[IkdrCell], experiment: Config) -> Table:
     """Arrange the cells as the papers do."""
     groups = [(kernel, list(experiment["solvers"])) for kernel in experiment["kernels"]]
     groups += [(NO_KERNEL, list(experiment["baselines"]))] if experiment.get("baselines") else []
-    variants = [variant for _, methods in groups for variant in _variants(methods)]
+    declared = {cell.method: cell.settings for cell in cells if cell.kernel != NO_KERNEL}
+    variants = [variant for _, methods in groups for variant in _variants(methods, declared)]
     headings = [Group(kernel_label(kernel), len(methods)) for kernel, methods in groups]
     by_axes = {(cell.dataset, cell.metric, cell.kernel, cell.method): cell for cell in cells}
     rows = []
@@ -76,9 +76,9 @@ def ikdr_table(name: str, cells: list[IkdrCell], experiment: Config) -> Table:
     return Table(
         name=name,
         title=experiment["title"],
-        columns=["Data", "Metric", *(heading for _, methods in groups for heading in _headings(methods))],
+        columns=["Data", "Metric", *(heading for _, methods in groups for heading in _headings(methods, declared))],
         blocks=list(blocks_by(rows)),
-        notes=[legend, _OF_TIMES, *marks, *_warnings(cells)],
+        notes=[legend, _OF_TIMES, CONVERGED_MEANS, *marks, *_warnings(cells)],
         n_labels=2,
         groups=[headings, variants] if len(variants) > len(groups) else [headings],
         remarks=remarks,
@@ -86,17 +86,21 @@ def ikdr_table(name: str, cells: list[IkdrCell], experiment: Config) -> Table:
     )
 
 
-def _variants(methods: list[str]) -> list[Group]:
-    """Return neighbouring columns of one variant; one group without a title where there is only one."""
-    groups = [(converged, len(list(group))) for converged, group in groupby(methods, is_converged)]
+def _variants(methods: list[str], declared: Mapping[str, Settings]) -> list[Group]:
+    """Return neighbouring columns of like settings; one group without a title where they are all alike."""
+    groups = [(settings, len(list(group))) for settings, group in groupby(methods, declared.get)]
     if len(groups) == 1:
         return [Group("", len(methods))]
-    return [Group(CONVERGED if converged else _AS_PUBLISHED, count) for converged, count in groups]
+    return [Group(_HEADINGS[settings] if settings else "", count) for settings, count in groups]
 
 
-def _headings(methods: list[str]) -> list[str]:
+def _headings(methods: list[str], declared: Mapping[str, Settings]) -> list[str]:
     """Return the columns' titles: without the variant where the line above says it."""
-    return [method_label(name) if len(_variants(methods)) == 1 else method_alone(name) for name in methods]
+    alone = len(_variants(methods, declared)) > 1
+    return [
+        method_alone(name) if alone and declared.get(name) is not Settings.OTHER else method_label(name)
+        for name in methods
+    ]
 
 
 def _entry(cell: IkdrCell | None) -> Entry:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
 
-from kdrbench.reports.records import ALTERNATIVE, EIGENGAP, NO_KERNEL, Config, Metric, Split, split_of
+from kdrbench.reports.records import ALTERNATIVE, EIGENGAP, NO_KERNEL, Config, Metric, Settings, Split, split_of
 from kdrbench.reports.tables.cells import COMPONENTS, METRICS, NMI_GIVEN, Cell, ikdr_cells
 from kdrbench.reports.tables.labels import NO_CELL
 from kdrbench.reports.tables.partitions import Partitions
@@ -24,7 +24,8 @@ _METRICS_OF_BASELINES = tuple(metric for metric in METRICS if metric != "cost")
 class IkdrCell(Compared):
     """A cell of the table with its axes; ``method`` is a baseline's name where ``kernel`` is ``none``.
 
-    ``control`` marks a control's cell, which is never the best: a random start takes no time.
+    ``control`` marks a control's cell, which is never the best: a random start takes no time. ``settings`` are those
+    that the solver declares.
     """
 
     dataset: str
@@ -33,22 +34,27 @@ class IkdrCell(Compared):
     metric: str
     best: bool
     control: bool = False
+    settings: Settings = Settings.OTHER
 
 
 def compared_cells(
-    runs: pd.DataFrame, experiment: Config, controls: Collection[str] = (), partitions: Partitions | None = None
+    runs: pd.DataFrame,
+    experiment: Config,
+    controls: Collection[str] = (),
+    partitions: Partitions | None = None,
+    settings: Mapping[str, Settings] | None = None,
 ) -> list[IkdrCell]:
     """Return a cell for each data set, kernel, method and metric the experiment names, in its order.
 
     The cells of a data set end with its baselines', which have the kernel ``none`` and no cost. A cell without runs is
     there too, with the text "not run". ``controls`` are the solvers that do not compete for the best;
-    ``partitions`` say how means vary over redrawn folds.
+    ``partitions`` say how means vary over redrawn folds; ``settings`` are those that solvers declare.
 
     Raises ``InputError`` when the experiment names a published table of which no number is known.
     """
     if table := printed_table(experiment):
         check_published(**table)
-    cells, of_solvers = ikdr_cells(runs), _metrics_of(experiment)
+    cells, of_solvers = ikdr_cells(runs, settings), _metrics_of(experiment)
     names = {metric: _metric_name(metric, runs, experiment) for metric in of_solvers}
     groups: list[tuple[str, list[str], tuple[str, ...]]]
     groups = [(kernel, experiment["solvers"], of_solvers) for kernel in experiment["kernels"]]
@@ -73,6 +79,7 @@ def compared_cells(
                             metric=names[metric],
                             best=name in best,
                             control=name in controls,
+                            settings=(settings or {}).get(name, Settings.OTHER),
                         )
                     )
     return compared

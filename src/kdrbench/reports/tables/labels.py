@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.records import NO_KERNEL
+from kdrbench.solvers.registry import SHORT, known_as
 
 CONVERGED = "converged"
 # Suffixes of names: how a method is run that has a published variant too.
@@ -72,7 +73,7 @@ def method_label(name: str) -> str:
 
 def method_alone(name: str) -> str:
     """Return the name of the method without its variant."""
-    method = stem_of(name)
+    method = known_as(stem_of(name), SHORT)
     return _METHODS.get(method, method.upper().replace("_", " "))
 
 

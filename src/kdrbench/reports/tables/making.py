@@ -19,6 +19,7 @@ from kdrbench.reports.records import (
     controls_of,
     is_redrawn,
     read_runs,
+    settings_of,
     stage_table,
     system_of,
 )
@@ -60,7 +61,7 @@ def make_table(report: Report, config: Config, results: Path) -> Page:
         IKDR: _ikdr,
         KPCA_TRICK: _kpca_trick,
         LOW_RANK: _low_rank,
-        PAIRED_TESTS: lambda _, runs, __: (paired_table(paired_tests(runs)), []),
+        PAIRED_TESTS: lambda _, runs, config: (paired_table(paired_tests(runs, settings=settings_of(config))), []),
         COMPLEXITY: lambda _, runs, config: (complexity_table(size_series(runs, config)), []),
         LOW_RANK_TEXT: lambda report, runs, config: (
             low_rank_table(report.name, compare({LOW_RANK: runs}, config)),
@@ -72,7 +73,8 @@ def make_table(report: Report, config: Config, results: Path) -> Page:
 
 def _ikdr(report: Report, runs: pd.DataFrame, config: Config) -> Page:
     experiment, own = config["experiments"][report.name], runs[runs["experiment"] == report.name]
-    cells = compared_cells(own, experiment, controls_of(report.name, config), Partitions(runs, config))
+    controls, partitions = controls_of(report.name, config), Partitions(runs, config)
+    cells = compared_cells(own, experiment, controls, partitions, settings_of(config))
     sections = [beside_published(cells)] if printed_table(experiment) else []
     if is_redrawn(experiment):
         alone = Partitions(own, {**config, "run": [report.name]})

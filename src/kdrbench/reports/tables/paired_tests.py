@@ -14,7 +14,7 @@ owned their cores and whose cores' speed did not drift.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -22,16 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kdrbench.reports.records import NO_KERNEL
+from kdrbench.reports.records import NO_KERNEL, Settings
 from kdrbench.reports.tables.cells import FORMATS, clean_times
-from kdrbench.reports.tables.labels import (
-    METRIC_TITLES,
-    dataset_label,
-    is_converged,
-    kernel_label,
-    method_alone,
-    method_label,
-)
+from kdrbench.reports.tables.labels import METRIC_TITLES, dataset_label, kernel_label, method_alone, method_label
 from kdrbench.reports.tables.numbers import quantity
 from kdrbench.reports.tables.significance import (
     SIGNIFICANT,
@@ -92,43 +85,59 @@ class PairedTest:
         return "" if not self.differs else self.first if self.difference < 0 else self.second
 
 
-def compared(methods: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the pairs worth a test: a method as published and converged, and ISM against each rival of its variant."""
+def compared(methods: Sequence[str], settings: Mapping[str, Settings]) -> list[tuple[str, str]]:
+    """Return the pairs worth a test: a method's variants, and ISM against each rival of like settings.
+
+    A solver that declares no settings is compared with ISM as published and converged.
+    """
     pairs = []
-    ordered = sorted(methods, key=lambda name: (method_alone(name) != _OURS, is_converged(name)))
+    declared = {name: settings.get(name, Settings.OTHER) for name in methods}
+    ordered = sorted(methods, key=lambda name: (method_alone(name) != _OURS, declared[name] is Settings.CONVERGED))
     for first, second in combinations(ordered, 2):
         same_method = method_alone(first) == method_alone(second)
-        if same_method or (method_alone(first) == _OURS and is_converged(first) == is_converged(second)):
+        alike = declared[second] in (declared[first], Settings.OTHER)
+        if same_method or (method_alone(first) == _OURS and alike):
             pairs.append((first, second))
     return pairs
 
 
 def paired_tests(
-    runs: pd.DataFrame, *, pairs: Sequence[tuple[str, str]] | None = None, metrics: Sequence[str] = TESTED
+    runs: pd.DataFrame,
+    *,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    metrics: Sequence[str] = TESTED,
+    settings: Mapping[str, Settings] | None = None,
 ) -> list[PairedTest]:
     """Return the tests of every experiment, data set, kernel and metric where both methods have six runs or more.
 
-    ``pairs`` are tested, or, if none are named, those of :func:`compared`.
+    ``pairs`` are tested, or, if none are named, those of :func:`compared` by the ``settings`` that solvers declare.
     """
     results: list[PairedTest] = []
     usable = runs[(runs["status"] != str(Status.FAILED)) & (runs["kernel"] != NO_KERNEL)]
+
+    def named(methods: Sequence[str]) -> Sequence[tuple[str, str]]:
+        return compared(methods, settings or {}) if pairs is None else pairs
+
     for metric in metrics:
         for place, cell in usable.groupby(CELL, sort=False):
-            tests = list(_tests(place, cell, metric, pairs))  # type: ignore[arg-type]
+            tests = list(_tests(place, cell, metric, named))  # type: ignore[arg-type]
             corrected = holm([test.p for test in tests])
             results += [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
     return results
 
 
 def _tests(
-    place: tuple[str, str, str], cell: pd.DataFrame, metric: str, pairs: Sequence[tuple[str, str]] | None
+    place: tuple[str, str, str],
+    cell: pd.DataFrame,
+    metric: str,
+    pairs: Callable[[Sequence[str]], Sequence[tuple[str, str]]],
 ) -> Iterator[PairedTest]:
     methods = list(dict.fromkeys(cell["method"]))
     counted = clean_times(cell) if metric == "time_s" else cell
     table = counted.pivot(index="run", columns="method", values=metric).reindex(columns=methods)
     test_share = share_tested(cell)
     shown = metric if metric != "quality" else str(cell["quality_metric"].iloc[0])
-    for first, second in compared(methods) if pairs is None else pairs:
+    for first, second in pairs(methods):
         if not {first, second} <= set(methods):
             continue
         both = table[[first, second]].dropna()

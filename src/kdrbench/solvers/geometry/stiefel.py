@@ -14,6 +14,8 @@ from kdrbench.kernels.family import FloatArray
 
 # Eigenvalues this close, relative to the norm of the matrix, are one.
 _TIE = 1e-10
+# Converged, for every solver: relative stationarity of at most this. A gradient evaluated again differs by rounding.
+STATIONARY, _ROOM = 1e-6, 1.01
 # Above this size Lanczos finds a few eigenvectors sooner than LAPACK where the gap is wide, and where it is not, these
 # many restarts are not much beside LAPACK's time.
 _LANCZOS_SIZE = 1500
@@ -60,6 +62,11 @@ def relative_stationarity(projection: FloatArray, gradient: FloatArray) -> float
     """Return |(I - WW') G| / |G|, which is |(I - WW') Phi W| / |Phi W|; 0 where G vanishes, NaN where it is NaN."""
     norm = float(np.linalg.norm(gradient))
     return float(np.linalg.norm(riemannian_gradient(projection, gradient))) / norm if norm != 0.0 else 0.0
+
+
+def is_stationary(stationarity: float) -> bool:
+    """Return whether :func:`relative_stationarity` is small enough for "converged"; NaN is not."""
+    return bool(stationarity <= _ROOM * STATIONARY)
 
 
 def eigenvalues_settled(eigenvalues: FloatArray, previous: FloatArray, tolerance: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -38,9 +39,27 @@ _TASKS = {
 }
 
 
+class Settings(StrEnum):
+    """Whose settings a solver has: its authors', those by which all converge, or others, as a user's own solver has."""
+
+    PUBLISHED = "published"
+    CONVERGED = "converged"
+    OTHER = "other"
+
+
+# What a solver's definition says to the bench, and not to the solver.
+_OF_BENCH = ("start", "starts", "rounds", "settings")
+
+
 def method_of(definition: Config) -> dict[str, Any]:
-    """Return what a solver definition says of the solver itself; ``start``, ``starts``, ``rounds`` are the bench's."""
-    return {key: value for key, value in definition.items() if key not in ("start", "starts", "rounds")}
+    """Return what a solver definition says of the solver itself, without what is the bench's."""
+    return {key: value for key, value in definition.items() if key not in _OF_BENCH}
+
+
+def settings_of(config: Config) -> dict[str, Settings]:
+    """Return by name the settings that each solver declares; what declares none has others."""
+    solvers = config.get("solvers", {})
+    return {name: Settings(definition.get("settings", Settings.OTHER)) for name, definition in solvers.items()}
 
 
 def is_scaling(name: str) -> bool:

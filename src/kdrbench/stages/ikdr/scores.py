@@ -14,8 +14,10 @@ from kdrbench.bench.run_files import RunFiles, read_array
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.base import check_projection
+from kdrbench.solvers.geometry.stiefel import STATIONARY, is_stationary
 from kdrbench.stages.ikdr.fold import Fold
 from kdrbench.stages.ikdr.monitor import PROJECTION
+from kdrbench.status import Status
 
 
 class Metric(StrEnum):
@@ -35,9 +37,8 @@ class Optimality(StrEnum):
     NOT_STATIONARY = "not_stationary"
 
 
-# Converged solvers end at this relative stationarity; a gradient evaluated again differs by its rounding.
-STATIONARY = 1e-6
-_ROOM = 1.01
+# The ending of a run whose method says converged, by a rule of its own that ends above that.
+OWN_RULE = "own_rule"
 # A point that is stationary to 1e-6 has curvatures known no better. The safeguarded solver leaves what is below.
 CURVED = 1e-6
 
@@ -49,11 +50,22 @@ def optimality_of(stationarity: float, curvature: float | None) -> Optimality:
     a tangent direction, ``None`` where it was not found: a stationary projection is then ``first_order``, which may be
     a maximum or a saddle. NaN is not stationary.
     """
-    if not stationarity <= _ROOM * STATIONARY:
+    if not is_stationary(stationarity):
         return Optimality.NOT_STATIONARY
     if curvature is None:
         return Optimality.FIRST_ORDER
     return Optimality.SECOND_ORDER if curvature >= -CURVED else Optimality.SADDLE
+
+
+def ending_of(status: str, optimality: object) -> str:
+    """Return how a run ended: its status, but ``own_rule`` for one that says converged and is not stationary."""
+    return OWN_RULE if status == Status.CONVERGED and optimality == Optimality.NOT_STATIONARY else str(status)
+
+
+def ending_in_words(status: str, optimality: object) -> str:
+    """Return :func:`ending_of` as a line of a terminal says it."""
+    ending = ending_of(status, optimality)
+    return f"stopped by its own rule, not converged to {STATIONARY:.0e}" if ending == OWN_RULE else ending
 
 
 @dataclass(frozen=True)

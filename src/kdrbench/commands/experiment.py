@@ -1,0 +1,90 @@
+"""`kdrbench new experiment`: a configuration with which one's own solvers, kernels and data are run at once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kdrbench.conformance.subject import find_subject
+from kdrbench.conformance.trial import try_apart
+from kdrbench.datasets import registry_of
+from kdrbench.datasets.tables import LOADERS
+from kdrbench.errors import InputError
+
+# Where each kind is defined, the key of its place there, and what an experiment runs beside one's own.
+_SECTIONS = {"dataset": ("datasets", "loader"), "kernel": ("kernels", "family"), "solver": ("solvers", "method")}
+_BESIDE = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism_converged", "random"]}
+
+
+def new_experiment(name: str, parts: Sequence[str], into: Path) -> tuple[str, str]:
+    """Return the file to write and its text: an overlay that runs the files ``parts`` under the name of each.
+
+    Raises ``InputError`` for a name that is none, and for a part that is no solver, kernel, data set or table.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+        raise InputError(f"an experiment is named by letters, digits, '-' and '_'; got {name!r}")
+    sections: dict[str, dict[str, Any]] = {}
+    for part in parts:
+        section, short, definition = _defined(part)
+        if short in sections.setdefault(section, {}):
+            raise InputError(f"two {section} would be called {short!r}; rename one of the files")
+        sections[section][short] = definition
+    named = {section: [*sections.get(section, {}), *beside] for section, beside in _BESIDE.items()}
+    if own := sections.get("datasets"):
+        named["datasets"] = list(own)
+    # Columns of like settings are side by side.
+    named["solvers"] = sorted(named["solvers"], key=lambda solver: solver != _BESIDE["solvers"][0])
+    file = f"config.{name}.yaml"
+    words = {section: json.dumps(names) for section, names in named.items()}
+    text = files("kdrbench").joinpath("templates", "experiment.txt").read_text(encoding="utf-8")
+    return file, text.format(
+        name=name,
+        title=f"{name}: {', '.join(sections.get('solvers', {}) or named['solvers'])}",
+        command=command_of(into / file),
+        sections="".join(f"\n{_block(section, own)}" for section, own in sections.items()),
+        components=_components(named["datasets"], sections),
+        **words,
+    )
+
+
+def command_of(path: Path) -> str:
+    """Return what is typed to run a configuration, in a checkout or elsewhere."""
+    root = Path(__file__).resolve().parents[3]
+    elsewhere = not Path("Snakefile").is_file() and (root / "Snakefile").is_file()
+    return f"snakemake {f'--snakefile {root}/Snakefile ' if elsewhere else ''}--cores 2 --configfile {path.as_posix()}"
+
+
+def _defined(part: str) -> tuple[str, str, dict[str, Any]]:
+    """Return the section of a file, a name for it, and its definition."""
+    path = Path(part.rpartition(":")[0] or part)
+    short = re.sub(r"[^A-Za-z0-9_-]", "_", path.stem)
+    if (ending := path.suffix[1:]) in LOADERS:
+        column = part.rpartition(":")[2] if ":" in part else ""
+        return "datasets", short, {"loader": ending, "path": path.as_posix(), **({"target": column} if column else {})}
+    try_apart(lambda: find_subject(part), [part])
+    if (kind := find_subject(part).kind) not in _SECTIONS:
+        raise InputError(f"{part} is a {kind}; an experiment like this runs solvers, kernels and data sets")
+    section, key = _SECTIONS[kind]
+    return section, short, {key: part}
+
+
+def _block(section: str, own: Mapping[str, Any]) -> str:
+    lines = [f"  {name}: {_flow(definition)}" for name, definition in own.items()]
+    return "\n".join([f"{section}:", *lines, ""])
+
+
+def _flow(value: object) -> str:
+    return yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False).strip()
+
+
+def _components(datasets: Sequence[str], sections: Mapping[str, Any]) -> str:
+    """Return q of each data set: the number of classes, at most that of features."""
+    registry = registry_of({"datasets": sections.get("datasets", {})})
+    entries = {name: registry[name] for name in datasets}
+    return _flow({name: max(1, min(len(one.class_counts), one.n_features)) for name, one in entries.items()})

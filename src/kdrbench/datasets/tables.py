@@ -1,0 +1,175 @@
+"""Tables in files of the user's own as data sets, without any code: CSV, Parquet and ARFF, as OpenML has it.
+
+    datasets:
+      flowers: {loader: csv, path: flowers.csv, target: species}
+
+Every column but the ``target`` and those in ``drop`` is a feature, and must hold numbers. Without ``target`` a column
+called target, class or label is taken. A row with a missing value is an error, or left out with ``missing: drop``.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from kdrbench.errors import InputError, counted, in_words, unknown_name
+from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import Instance, OneOf
+
+# Names of loaders, which are also the endings of files.
+LOADERS = {name: f"kdrbench.datasets.tables:{name.capitalize()}Table" for name in ("csv", "parquet", "arff")}
+_TARGETS = ("target", "class", "label")
+_MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
+_DELIMITERS = {";": "';'", "\t": "a tab ('\\t')", "|": "'|'", ",": "','"}
+Columns = Mapping[str, Sequence[Any]]
+Loaded = tuple[FloatArray, list[str], list[str]]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A file at ``path``, relative to the working directory; the other options are those of this module."""
+
+    path: str = ""
+    target: str = ""
+    drop: Annotated[Any, Instance((list, tuple), "a list of columns")] = ()
+    missing: Annotated[str, OneOf(("error", "drop"))] = "error"
+    licence: ClassVar[str] = "the user's own"
+
+    def load(self) -> Loaded:
+        """Return features, labels and names of the features; ``InputError`` says what is wrong, and where."""
+        if not self.path:
+            raise InputError("path is missing; name the file: path: path/to/file")
+        if not Path(self.path).expanduser().is_file():
+            raise InputError(f"there is no file {self.path} (looked for in {Path.cwd()})")
+        return self._split(self._columns(Path(self.path).expanduser()))
+
+    def _columns(self, path: Path) -> Columns:
+        raise NotImplementedError
+
+    def _split(self, columns: Columns) -> Loaded:
+        target = self._target(columns)
+        for name in self.drop:
+            if name not in columns:
+                raise InputError(f"{self.path}: drop: {unknown_name('column', name, list(columns))}")
+        names = [name for name in columns if name != target and name not in self.drop]
+        if not names:
+            raise InputError(f"{self.path} has no column beside {target!r}; features are the other columns")
+        kept = self._complete({name: columns[name] for name in [*names, target]})
+        features = np.array([self._numbers(name, columns[name], kept) for name in names]).T
+        return features, [_word(columns[target][row]) for row in kept], names
+
+    def _target(self, columns: Columns) -> str:
+        if self.target:
+            if self.target not in columns:
+                raise InputError(f"{self.path}: target: {unknown_name('column', self.target, list(columns))}")
+            return self.target
+        likely = [name for name in columns if name.lower() in _TARGETS]
+        if len(likely) != 1:
+            raise InputError(
+                f"{self.path}: which column holds the classes? Write target: NAME, one of {', '.join(columns)}"
+            )
+        return likely[0]
+
+    def _complete(self, columns: Columns) -> list[int]:
+        """Return the rows without a missing value; ``InputError`` where there are others, unless they are dropped."""
+        lacking = {
+            name: {row for row, value in enumerate(values) if _is_missing(value)} for name, values in columns.items()
+        }
+        missing = set().union(*lacking.values())
+        if missing and self.missing == "error":
+            where = ", ".join(f"{name} ({len(rows)})" for name, rows in lacking.items() if rows)
+            raise InputError(
+                f"{self.path}: values are missing in {counted(len(missing), 'row')}, in columns {where}; fill them in, "
+                "drop these columns, or leave the rows out with missing: drop"
+            )
+        n_rows = len(next(iter(columns.values())))
+        kept = [row for row in range(n_rows) if row not in missing]
+        if not kept:
+            raise InputError(f"{self.path} holds no row{' without a missing value' if n_rows else ''}")
+        return kept
+
+    def _numbers(self, name: str, values: Sequence[Any], kept: Sequence[int]) -> FloatArray:
+        for row in kept:
+            try:
+                float(values[row])
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"{self.path}: column {name!r} holds {_word(values[row])!r} in row {row + 1}, which is no number; "
+                    f"code it as numbers, leave it out with drop: [{name}], or is it the target?"
+                ) from None
+        return np.array([float(values[row]) for row in kept])
+
+
+@dataclass(frozen=True)
+class CsvTable(_Table):
+    """Lines of values between delimiters, the first of them the names of the columns."""
+
+    delimiter: str = ","
+
+    def _columns(self, path: Path) -> Columns:
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as stream:
+                rows = [row for row in csv.reader(stream, delimiter=self.delimiter) if row]
+        except (UnicodeDecodeError, csv.Error, TypeError) as error:
+            raise InputError(f"{path} is no table of UTF-8 text: {in_words(error)}") from error
+        if not rows:
+            raise InputError(f"{path} is empty; its first line holds the names of the columns")
+        names, *lines = [[word.strip() for word in row] for row in rows]
+        if len(names) == 1:
+            seen = next((shown for one, shown in _DELIMITERS.items() if one in names[0]), "")
+            hint = f"; the delimiter seems to be {seen}: write delimiter" if seen else ""
+            raise InputError(f"{path} has a single column, {names[0]!r}{hint}")
+        if doubled := sorted({name for name in names if names.count(name) > 1}):
+            raise InputError(f"{path}: two columns are called {doubled[0]!r}; the first line holds their names")
+        for number, line in enumerate(lines, start=1):
+            if len(line) != len(names):
+                raise InputError(f"{path}, row {number}: {len(line)} values; the first line names {len(names)} columns")
+        return {name: [line[place] for line in lines] for place, name in enumerate(names)}
+
+
+@dataclass(frozen=True)
+class ParquetTable(_Table):
+    """A Parquet file, which pandas reads with pyarrow."""
+
+    def _columns(self, path: Path) -> Columns:
+        try:
+            import pandas as pd
+
+            frame = pd.read_parquet(path, engine="pyarrow")
+        except ImportError as error:
+            raise InputError(f"{path}: Parquet files need pandas and pyarrow: pip install pandas pyarrow") from error
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} is no Parquet file: {in_words(error)}") from error
+        return {str(name): frame[name].astype(object).tolist() for name in frame.columns}
+
+
+@dataclass(frozen=True)
+class ArffTable(_Table):
+    """An ARFF file of numeric and nominal attributes, as OpenML offers its data sets."""
+
+    def _columns(self, path: Path) -> Columns:
+        from scipy.io import arff
+
+        try:
+            with path.open(encoding="utf-8") as stream:
+                rows, described = arff.loadarff(stream)
+        except (OSError, ValueError, KeyError, StopIteration, NotImplementedError, arff.ArffError) as error:
+            raise InputError(
+                f"{path} is no ARFF file of numeric and nominal attributes: {in_words(error)}; save it as CSV"
+            ) from error
+        return {name: rows[name].tolist() for name in described.names()}
+
+
+def _word(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _is_missing(value: object) -> bool:
+    if isinstance(value, float):
+        return bool(np.isnan(value))
+    return value is None or _word(value).strip().lower() in _MISSING

@@ -1,0 +1,95 @@
+"""F for optimisers that know neither manifolds nor monitors: a cost of free variables, its gradient, and a callback.
+
+W is the orthonormal factor of a matrix V of d x q free variables, V = W R. F depends on the span of W alone, so the
+gradient in V is (I - WW') G R^-T, with the gradient G of F at W. An optimiser minimises -F over the d q numbers of V.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kdrbench.errors import InputError
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
+from kdrbench.solvers.base import SolverOutcome, Status
+from kdrbench.solvers.geometry.stiefel import STATIONARY, orthonormalised, outside, relative_stationarity
+from kdrbench.solvers.monitor import Monitor
+
+# Given the first variables, returns the last ones and why the optimiser ended.
+Minimise = Callable[[FloatArray], tuple[FloatArray, str]]
+
+
+class Search:
+    """One run of an optimiser of somebody else's: what it minimises, and what it calls at each iterate.
+
+    ``run`` calls it; an optimiser calls ``cost_and_gradient`` (or ``cost`` and ``gradient``) as often as it likes, and
+    ``callback`` once an iteration. There the iterate is counted and shown to the monitor, with the clock paused. The
+    search ends there where it is stationary to ``tolerance`` or a limit is reached: by an exception, which the
+    optimiser has to let pass.
+    """
+
+    def __init__(self, problem: Problem, start: FloatArray, monitor: Monitor, tolerance: float = STATIONARY) -> None:
+        self._problem, self._monitor, self._tolerance, self._start = problem, monitor, tolerance, start
+        self._variables: FloatArray = np.empty(0)
+        self._evaluated: tuple[FloatArray, float, FloatArray] = (start, np.nan, start)
+
+    def run(self, minimise: Minimise) -> SolverOutcome:
+        """Return how ``minimise`` ended from the start, with its reason.
+
+        It has converged only where the last iterate is stationary to the tolerance, whatever the optimiser says.
+        """
+        try:
+            self.callback(self._start.ravel())
+            variables, reason = minimise(self._start.ravel().copy())
+        except _Ended as ended:
+            return ended.outcome
+        point, _, gradient = self._at(variables)
+        reached = relative_stationarity(point, gradient)
+        status = Status.CONVERGED if reached <= self._tolerance else Status.STALLED
+        return SolverOutcome(point, status, f"{reason}; relative stationarity is {reached:.1e}")
+
+    def cost_and_gradient(self, variables: FloatArray) -> tuple[float, FloatArray]:
+        """Return -F and its gradient in V, as d q numbers."""
+        point, value, gradient = self._at(variables)
+        upper = point.T @ np.reshape(variables, point.shape)
+        return -value, np.asarray(-np.linalg.solve(upper, outside(point, gradient).T).T, dtype=np.float64).ravel()
+
+    def cost(self, variables: FloatArray) -> float:
+        """Return -F."""
+        return -self._at(variables)[1]
+
+    def gradient(self, variables: FloatArray) -> FloatArray:
+        """Return the gradient of -F in V."""
+        return self.cost_and_gradient(variables)[1]
+
+    def callback(self, variables: FloatArray, *_: Any) -> None:
+        """Count an iterate and let the monitor see it; leave where it is stationary or a limit is reached."""
+        point, _, gradient = self._at(variables)
+        if (reached := relative_stationarity(point, gradient)) <= self._tolerance:
+            raise _Ended(SolverOutcome(point, Status.CONVERGED, f"relative stationarity is {reached:.1e}"))
+        if not self._monitor.keep_going(point):
+            raise _Ended(SolverOutcome(point, self._monitor.stop_status, self._monitor.stop_message))
+
+    def _at(self, variables: FloatArray) -> tuple[FloatArray, float, FloatArray]:
+        """Return W, F and its gradient; what was evaluated last is not evaluated again."""
+        given = np.asarray(variables, dtype=np.float64).ravel()
+        if not np.array_equal(given, self._variables):
+            if given.size != self._start.size or not np.isfinite(given).all():
+                raise InputError(
+                    f"the optimiser asked for F at {given.size} numbers, {np.isfinite(given).sum()} of them finite; "
+                    f"it must give the {self._start.size} of a d x q matrix, row by row"
+                )
+            if not self._monitor.progress(0.0):
+                raise PassStoppedError
+            point = orthonormalised(given.reshape(self._start.shape))
+            self._variables, self._evaluated = given.copy(), (point, *value_and_gradient_of(self._problem, point))
+        return self._evaluated
+
+
+class _Ended(Exception):  # noqa: N818 - not an error: the only way out of an optimiser's loop
+    def __init__(self, outcome: SolverOutcome) -> None:
+        super().__init__(outcome.message)
+        self.outcome = outcome
