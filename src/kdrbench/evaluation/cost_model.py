@@ -30,6 +30,7 @@ from kdrbench.evaluation.monomials import n_monomials
 from kdrbench.kernels import Gaussian, Squared
 from kdrbench.parameters import COUNT, POSITIVE, Interval, OneOf, check_parameters, optional
 from kdrbench.problems import TraceObjective
+from kdrbench.samples import Engine
 
 # Sums in single precision are this near, with a margin of ten.
 SINGLE_PRECISION = 1e-5
@@ -68,7 +69,8 @@ class Evaluation:
 
     - ``evaluator``: ``auto`` lets ``kdrbench.evaluation.cost_model`` choose; the others are named there;
     - ``threads`` work side by side, each on one core; results differ by rounding only;
-    - ``memory_mib`` bounds what is held beyond the data; ``auto`` keeps to it, and ``None`` is no bound.
+    - ``memory_mib`` bounds what is held beyond the data; ``auto`` keeps to it, and ``None`` is no bound;
+    - ``engine`` computes sums over chunks of samples (:class:`kdrbench.samples.Engine`); ``None``: these threads.
 
     Raises ``InputError`` for values that are not allowed.
     """
@@ -77,6 +79,7 @@ class Evaluation:
     tolerance: Annotated[float, Interval(0.0, 1.0, open_above=True)] = 0.0
     threads: Annotated[int, COUNT] = 1
     memory_mib: Annotated[float | None, optional(POSITIVE)] = None
+    engine: Engine | None = None
 
     def __post_init__(self) -> None:
         check_parameters(self)

@@ -203,7 +203,11 @@ class DispatchedProblem:
             "panels": partial(PanelProblem, threads=asked.threads, single_precision=single),
             "factored": partial(FactoredProblem, threads=asked.threads, single_precision=single),
             "class_sums": partial(
-                ClassSumsProblem, accuracy=asked.tolerance or PROVED, proved=not asked.tolerance, threads=asked.threads
+                ClassSumsProblem,
+                accuracy=asked.tolerance or PROVED,
+                proved=not asked.tolerance,
+                threads=asked.threads,
+                engine=asked.engine,
             ),
             "low_rank": partial(LowRankProblem, tolerance=asked.tolerance, threads=asked.threads, max_rank=largest),
             "autograd": AutomaticProblem,

@@ -35,11 +35,12 @@ from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.bases import Basis
 from kdrbench.evaluation.basis_choice import Choice, Pool, turn_to
 from kdrbench.evaluation.cost_model import PROVED
-from kdrbench.evaluation.streams import Members, Stream, Sums, Visit
+from kdrbench.evaluation.streams import Members, Stream, ThreadEngine, Visit
 from kdrbench.evaluation.weights import initial_surrogate
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
+from kdrbench.samples import ArraySamples, Engine, Sums
 
 # What is asked of the choice on some samples, as a share of what the bound on all of them is to be.
 _MARGIN = 0.3
@@ -81,7 +82,13 @@ class GaussianSums(Evaluator):
     """
 
     def __init__(
-        self, objective: TraceObjective, *, accuracy: float = PROVED, proved: bool = True, threads: int = 1
+        self,
+        objective: TraceObjective,
+        *,
+        accuracy: float = PROVED,
+        proved: bool = True,
+        threads: int = 1,
+        engine: Engine | None = None,
     ) -> None:
         if not isinstance(objective.kernel, Gaussian):
             raise InputError(f"class sums are for Gaussian kernels, not for {objective.kernel!r}")
@@ -89,9 +96,10 @@ class GaussianSums(Evaluator):
         self.accuracy, self._proved = float(accuracy), proved
         self._threads, self._objective = threads, objective
         self._sigma = float(objective.kernel.sigma)
-        self._stream = Stream(self._features, objective.gamma, threads)
+        samples = ArraySamples(self._features)
+        self._stream = Stream(samples, objective.gamma, engine or ThreadEngine(threads))
         self._groups = self._stream.groups
-        self._pool = Pool(self._features, self._stream.mean, self._groups, self._sigma)
+        self._pool = Pool(samples, self._stream.mean, self._groups, self._sigma)
         self._forget()
 
     def _forget(self) -> None:

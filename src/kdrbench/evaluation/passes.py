@@ -13,9 +13,8 @@ from typing import TypeVar
 
 from kdrbench.blas import one_blas_thread
 from kdrbench.problems import PassStoppedError
+from kdrbench.samples.passes import Report as Report
 
-# Called with the share of a pass that is done; returns whether to go on.
-Report = Callable[[float], bool]
 _SECONDS_BETWEEN_WORDS = 0.05
 Part = TypeVar("Part")
 Sum = TypeVar("Sum")

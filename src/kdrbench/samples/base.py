@@ -1,0 +1,83 @@
+"""Samples that a pass reads a few rows at a time: in memory, in a file, in a Zarr or Dask array, or as chunks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.errors import InputError
+from kdrbench.samples.passes import parts_of
+
+FloatArray = NDArray[np.float64]
+# Entries that are read at once, 8 MiB in double precision, and what the number of their rows is a multiple of.
+_READ_ENTRIES, _ROWS = 2**20, 2048
+
+
+class Samples(ABC):
+    """An n x d table of numbers; ``shape`` is (n, d), ``dtype`` the type it is kept in.
+
+    A pickle holds where the numbers are and not the numbers, unless they are in memory only.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+    # Whether rows come fastest, or at all, from the first to the last: a pass is then left to one thread.
+    in_order = False
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def rows(self, rows: slice) -> FloatArray:
+        """Return rows start to stop in double precision; they must not be written to.
+
+        Raises ``InputError`` where the source no longer has them.
+        """
+
+    def blocks(self, rows: slice) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield some rows in blocks of a few MiB, whose number of rows but the last one's is a multiple of 2048."""
+        step = max(1, _READ_ENTRIES // self.shape[1] // _ROWS) * _ROWS
+        for begin in range(rows.start, rows.stop, step):
+            block = slice(begin, min(begin + step, rows.stop))
+            yield block, self.rows(block)
+
+    def take(self, places: NDArray[np.intp]) -> FloatArray:
+        """Return the rows at ``places``, in that order, reading each part that has one of them once."""
+        result = np.empty((len(places), self.shape[1]))
+        order = np.argsort(places, kind="stable")
+        ascending = places[order]
+        for part in parts_of(len(self)):
+            begin, end = np.searchsorted(ascending, [part.start, part.stop])
+            if begin == end:
+                continue
+            for block, values in self.blocks(slice(int(ascending[begin]), int(ascending[end - 1]) + 1)):
+                here = slice(*np.searchsorted(ascending, [block.start, block.stop]))
+                result[order[here]] = values[ascending[here] - block.start]
+        return result
+
+
+class ArraySamples(Samples):
+    """Samples in memory; float64 rows are not copied."""
+
+    def __init__(self, array: NDArray[np.generic]) -> None:
+        self.shape, self.dtype, self._array = checked_shape(array.shape, array.dtype), array.dtype, array
+
+    def rows(self, rows: slice) -> FloatArray:
+        """Return some rows."""
+        return np.ascontiguousarray(self._array[rows], dtype=np.float64)
+
+    def take(self, places: NDArray[np.intp]) -> FloatArray:
+        """Return the rows at ``places``."""
+        return np.asarray(self._array[places], dtype=np.float64)
+
+
+def checked_shape(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, int]:
+    """Return the shape of a table of real numbers; ``InputError`` for others."""
+    if len(shape) != 2 or 0 in shape:
+        raise InputError(f"samples must be a non-empty n x d table, got shape {tuple(shape)}")
+    if dtype.kind not in "fiub":
+        raise InputError(f"samples must be real numbers, got {dtype}; convert them to float32 or float64")
+    return int(shape[0]), int(shape[1])
