@@ -8,19 +8,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those before it.
 ORDER = ["errors", "parameters", "files", "csv_files", "status", "blas", "plugins", "methods"]
-ORDER += [
-    "samples",
-    "kernels",
-    "problems",
-    "lowrank",
-    "evaluation",
-    "solvers",
-    "paradigms",
-    "metric_learning",
-    "estimators",
-    "baselines",
-    "datasets",
-]
+ORDER += ["samples", "kernels", "problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning"]
+ORDER += ["estimators", "baselines", "datasets"]
 ORDER += ["bench", "conformance", "stages", "reports", "commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
