@@ -8,8 +8,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those before it.
 ORDER = ["errors", "extras", "parameters", "files", "csv_files", "status", "blas", "memory", "plugins"]
-ORDER += ["methods", "kernels", "problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators"]
-ORDER += ["baselines", "datasets", "bench", "conformance", "stages", "reports", "commands"]
+ORDER += ["methods", "samples", "kernels", "problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning"]
+ORDER += ["estimators", "baselines", "datasets", "bench", "conformance", "stages", "reports", "commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

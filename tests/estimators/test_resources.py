@@ -28,7 +28,7 @@ def test_threads_are_scikit_learns_n_jobs():
     ("options", "n_jobs", "message"),
     [
         ("fast", None, "evaluation must be None or a dict"),
-        ({"speed": 1}, None, "unknown option of evaluation 'speed'; allowed: evaluator, tolerance, memory_mib"),
+        ({"speed": 1}, None, "unknown option of evaluation 'speed'; allowed: evaluator, tolerance, memory_mib, engine"),
         ({"threads": 2}, None, "unknown option of evaluation 'threads'"),
         ({"tolerance": -1}, None, "tolerance must be a number >= 0"),
         ({"memory_mib": 0}, None, "memory_mib must be None or a finite number > 0"),

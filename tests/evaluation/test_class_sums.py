@@ -11,9 +11,10 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation import ClassSumsProblem, DenseProblem, Evaluation, build_problem, cost_model, plan
 from kdrbench.evaluation.bases import Monomials
 from kdrbench.evaluation.landmarks import Landmarks
-from kdrbench.evaluation.streams import _TreeSum, streamed
+from kdrbench.evaluation.passes import ThreadEngine
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
+from kdrbench.samples import ArraySamples, TreeSum, parts_of
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from support.helpers import random_projection
@@ -177,7 +178,7 @@ def test_the_tree_adds_in_one_way_whatever_comes_first(n_parts):
     parts = [np.array([10.0**part, 1.0 / 3.0]) for part in range(n_parts)]
     found = set()
     for order in permutations(range(n_parts)):
-        tree = _TreeSum(n_parts)
+        tree = TreeSum()
         for place in order:
             tree.add(place, (parts[place].copy(),))
         found.add(tree.total()[0].tobytes())
@@ -188,12 +189,13 @@ def test_the_tree_adds_in_one_way_whatever_comes_first(n_parts):
 def test_every_row_is_in_one_part():
     seen, lock = [], threading.Lock()
 
-    def partial_sums(rows):
+    def partial_sums(samples, rows):
         with lock:
             seen.extend(range(rows.start, rows.stop))
         return (np.array([float(rows.stop - rows.start)]),)
 
-    assert streamed(70_001, partial_sums, 2)[0][0] == 70_001
+    samples = ArraySamples(np.zeros((70_001, 1)))
+    assert ThreadEngine(2).run(samples, parts_of(70_001), partial_sums)[0][0] == 70_001
     assert sorted(seen) == list(range(70_001))
 
 

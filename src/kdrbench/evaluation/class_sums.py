@@ -18,8 +18,9 @@ import numpy as np
 
 from kdrbench.evaluation.bases import pairs_of
 from kdrbench.evaluation.gaussian_sums import GaussianSums
-from kdrbench.evaluation.streams import Members, Sums
+from kdrbench.evaluation.streams import Members
 from kdrbench.kernels.family import FloatArray
+from kdrbench.samples import Sums
 
 
 class ClassSumsProblem(GaussianSums):

@@ -5,6 +5,7 @@
 | dense | n x n arrays, held between calls at one W | n^2 (d + c) | n^2 |
 | panels | the same sums, block by block | n^2/2 (d + c) | n q + d^2 |
 | factored | monomial features; linear, squared, polynomial kernels | n m (d + q + c) + n d^2 | n q + k m d + d^2 |
+| monomial_sums | the same from sums over chunks of streamed samples | n m (d + q + c) + n d^2 | k m d + d^2 |
 | class_sums | sums in a basis of m functions; Gaussian kernels | n m (d + q + c) + n d^2 | k m d + d^2 |
 | low_rank | a factor of a Gaussian's kernel matrix, to the ``tolerance`` | n m (d + m) + n d^2 | n m + k m d + d^2 |
 | autograd | F as a formula, its derivatives by autograd; no surrogate | several times dense | n^2 |
@@ -27,13 +28,25 @@ from typing import Annotated
 
 from kdrbench.evaluation.factored import as_polynomial
 from kdrbench.evaluation.monomials import n_monomials
+from kdrbench.evaluation.streaming import evaluator_of_streamed
 from kdrbench.kernels import Gaussian, Squared
 from kdrbench.parameters import COUNT, POSITIVE, Interval, OneOf, check_parameters, optional
 from kdrbench.problems import TraceObjective
+from kdrbench.samples import Engine
 
 # Sums in single precision are this near, with a margin of ten.
 SINGLE_PRECISION = 1e-5
-EVALUATORS = ("auto", "dense", "panels", "factored", "class_sums", "low_rank", "autograd", "pairwise_sum")
+EVALUATORS = (
+    "auto",
+    "dense",
+    "panels",
+    "factored",
+    "monomial_sums",
+    "class_sums",
+    "low_rank",
+    "autograd",
+    "pairwise_sum",
+)
 # Measured on Wine, Cancer, WDBC and made data with one thread: below this the n x n arrays stay in the cache.
 _DENSE_SAMPLES = 400
 PER_VALUE = 30
@@ -68,7 +81,8 @@ class Evaluation:
 
     - ``evaluator``: ``auto`` lets ``kdrbench.evaluation.cost_model`` choose; the others are named there;
     - ``threads`` work side by side, each on one core; results differ by rounding only;
-    - ``memory_mib`` bounds what is held beyond the data; ``auto`` keeps to it, and ``None`` is no bound.
+    - ``memory_mib`` bounds what is held beyond the data; ``auto`` keeps to it, and ``None`` is no bound;
+    - ``engine`` computes sums over chunks of samples (:class:`kdrbench.samples.Engine`); ``None``: these threads.
 
     Raises ``InputError`` for values that are not allowed.
     """
@@ -77,6 +91,7 @@ class Evaluation:
     tolerance: Annotated[float, Interval(0.0, 1.0, open_above=True)] = 0.0
     threads: Annotated[int, COUNT] = 1
     memory_mib: Annotated[float | None, optional(POSITIVE)] = None
+    engine: Engine | None = None
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -140,12 +155,15 @@ class _Sizes:
 def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | None = None) -> Plan:
     """Return how projections to ``n_components`` are evaluated."""
     asked = evaluation or Evaluation()
+    if objective.is_streamed:
+        evaluator = evaluator_of_streamed(objective, asked.evaluator)
+        return Plan(evaluator, f"{len(objective.features)} streamed samples")
     if asked.evaluator != "auto":
         single = asked.single_precision and asked.evaluator in ("panels", "factored")
         return Plan(asked.evaluator, "asked for", single)
     gamma, (n_samples, n_features) = objective.gamma, objective.features.shape
-    rank = gamma.factor.shape[1]
-    groups = rank if gamma.codes is None else int(gamma.codes.max()) + 1
+    rank = len(gamma.weights)
+    groups = rank if gamma.codes is None else len(gamma.table)
     sizes = _Sizes(n_samples, n_features, n_components, groups, gamma.codes is not None, asked.threads)
     few_groups = sizes.has_classes or groups * _LARGEST_RANK <= n_samples
     large = n_samples >= _APPROXIMATION_SAMPLES
