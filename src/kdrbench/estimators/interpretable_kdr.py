@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from kdrbench.blas import one_blas_thread
-from kdrbench.estimators.common import known_samples
+from kdrbench.estimators.common import known_samples, projected
 from kdrbench.estimators.fitting import (
     N_JOBS,
     certificate_of,
@@ -169,6 +169,9 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> InterpretableKDR:
         """Learn the projection from X (n_samples x n_features) and y, whose meaning is the paradigm's.
 
+        A tensor X stays on its device, and the sums over samples are taken there; y may be anywhere. Only supervised
+        learning takes one, of float64 or float32, whose sums are in float64. ``n_jobs`` says nothing about a device.
+
         Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
         ``ConvergenceWarning`` when the solver ended before its tolerance.
         """
@@ -184,7 +187,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             self.__dict__.pop(fitted, None)
         continuous = (self.paradigm_params or {}).get("target_kernel") is not None
         features, known = known_samples(self, X, y, self.paradigm, continuous=continuous)
-        evaluation = evaluation_of(self.evaluation, self.n_jobs, (self, len(features)))
+        evaluation = evaluation_of(self.evaluation, self.n_jobs, (self, features.shape[0]))
         task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
         n_components = components_of(self.n_components, task, features.shape[1], partial(self._kernel, task, features))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -223,11 +226,10 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self._certificate if isinstance(self._certificate, Certificate) else self._certificate.get()
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return X W, n_samples x n_components."""
+        """Return X W, n_samples x n_components; of a tensor on its device, and of its type."""
         check_is_fitted(self)
-        features = validate_data(self, X, dtype=np.float64, reset=False)
-        projected: FloatArray = features @ self.components_.T
-        return projected
+        result: FloatArray = projected(self, X, self.components_.T)
+        return result
 
     @property
     def _searches(self) -> bool:

@@ -8,20 +8,21 @@ from functools import partial, wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kdrbench.arrays import is_device_array, rows_at
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.class_sums import ClassSumsProblem
 from kdrbench.evaluation.cost_model import PROVED, Evaluation, Plan, accuracy, largest_rank, nearby, plan
 from kdrbench.evaluation.dense import DenseProblem
+from kdrbench.evaluation.device import device_evaluator
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.passes import Report
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
-from kdrbench.kernels import Combination, Kernel, Term, has_constant_slope, restricted
+from kdrbench.kernels import for_samples, has_constant_slope
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, Problem, TraceObjective
 
@@ -140,7 +141,8 @@ class DispatchedProblem:
         gamma = objective.gamma
         order = np.arange(gamma.n_samples) if gamma.codes is None else np.argsort(gamma.codes, kind="stable")
         chosen = np.sort(order[np.linspace(0, len(order) - 1, n_samples).round().astype(int)])
-        fewer = TraceObjective(objective.features[chosen], _restricted(objective.kernel, chosen), gamma.of(chosen))
+        kernel = for_samples(objective.kernel, chosen)
+        fewer = TraceObjective(rows_at(objective.features, chosen), kernel, gamma.of(chosen))
         smaller = DispatchedProblem(fewer, self.evaluation)
         smaller.report = self.report
         return smaller
@@ -197,6 +199,8 @@ class DispatchedProblem:
 
     def _make(self, chosen: Plan) -> Evaluator:
         asked, single = self.evaluation, chosen.single_precision
+        if is_device_array(self.objective.features):
+            return device_evaluator(chosen.evaluator, self.objective, single_precision=single)
         largest = largest_rank(len(self.objective.features), asked.memory_mib) if asked.evaluator == "auto" else None
         makers: dict[str, Callable[..., Evaluator]] = {
             "dense": DenseProblem,
@@ -242,9 +246,3 @@ def build_problem(
         # Refused now rather than at the first call.
         problem._made(problem.plan(1))
     return problem
-
-
-def _restricted(kernel: Kernel | Combination, samples: NDArray[np.intp]) -> Kernel | Combination:
-    if isinstance(kernel, Combination):
-        return Combination(tuple(Term(term.weight, restricted(term.kernel, samples, samples)) for term in kernel.terms))
-    return restricted(kernel, samples, samples)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdrbench.errors import InputError
+from kdrbench.kernels.bandwidth import Samples, restricted
 from kdrbench.kernels.family import FloatArray, Kernel, Linear, Pairing, Polynomial, Squared, pairing_values
 
 
@@ -45,6 +46,13 @@ def terms_of(kernel: Kernel | Combination) -> tuple[Term, ...]:
     if isinstance(kernel, Combination):
         return tuple(term for term in kernel.terms if term.weight > 0)
     return (Term(1.0, kernel),)
+
+
+def for_samples(kernel: Kernel | Combination, samples: Samples) -> Kernel | Combination:
+    """Return the kernel for some of its samples: itself, unless samples have bandwidths."""
+    if isinstance(kernel, Combination):
+        return Combination(tuple(Term(term.weight, restricted(term.kernel, samples, samples)) for term in kernel.terms))
+    return restricted(kernel, samples, samples)
 
 
 def has_constant_slope(kernel: Kernel | Combination) -> bool:
