@@ -169,8 +169,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> InterpretableKDR:
         """Learn the projection from X (n_samples x n_features) and y, whose meaning is the paradigm's.
 
-        A tensor X stays on its device, and the sums over samples are taken there; y may be anywhere. Only supervised
-        learning takes one, of float64 or float32, whose sums are in float64. ``n_jobs`` says nothing about a device.
+        A tensor X (supervised learning only) stays on its device, where sums over samples are taken in float64. It is of
+        float64 or float32; y may be anywhere, and ``n_jobs`` has no meaning there.
 
         Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
         ``ConvergenceWarning`` when the solver ended before its tolerance.

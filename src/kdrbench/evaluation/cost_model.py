@@ -205,7 +205,7 @@ def accuracy(chosen: Plan, asked: Evaluation) -> float:
 
 def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluation | None:
     """Return how a cheaper problem near that of a plan is evaluated, or ``None`` where the plan's is cheap."""
-    n_samples = len(objective.features)
+    n_samples = objective.gamma.n_samples
     if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "class_sums"):
         return None
     if chosen.evaluator == "panels":

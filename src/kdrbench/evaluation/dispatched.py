@@ -136,7 +136,7 @@ class DispatchedProblem:
         Its F is about (n_samples / n)^2 of this one's. Its calls are counted apart.
         """
         objective = self.objective
-        if len(objective.features) <= n_samples:
+        if objective.gamma.n_samples <= n_samples:
             return None
         gamma = objective.gamma
         order = np.arange(gamma.n_samples) if gamma.codes is None else np.argsort(gamma.codes, kind="stable")

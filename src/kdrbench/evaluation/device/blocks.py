@@ -28,7 +28,7 @@ class Blocks:
 
     def of(self, rows: slice, of_one_class: bool, size: int) -> Iterator[Block]:
         """Yield the blocks of a row, the one on the diagonal first, of about ``size`` pairs."""
-        height, n_samples = rows.stop - rows.start, len(self.left)
+        height, n_samples = rows.stop - rows.start, self.left.shape[0]
         begin, width = rows.start, max(size // height, height)
         while begin < n_samples:
             columns = slice(begin, min(begin + width, n_samples))

@@ -100,7 +100,7 @@ class DevicePanels(DeviceEvaluator):
         relative = [term for term in self._terms if isinstance(term.kernel, RelativeGaussian)]
         others = tuple(term for term in self._terms if term not in relative)
         # Slopes at beta = 0 that differ from pair to pair are those of samples that coincide.
-        forms = [self._form(term, self._device.zeros(len(self._features), 1)) for term in relative]
+        forms = [self._form(term, self._device.zeros(self._features.shape[0], 1)) for term in relative]
         if others:
             forms.append(self._from_class_sums(replace(self._objective, kernel=Combination(others))))
         return sum(forms[1:], forms[0])
@@ -144,8 +144,8 @@ class DevicePanels(DeviceEvaluator):
     def _form(self, term: Term, samples: DeviceArray) -> FloatArray:
         """Return X' G X (dot) or 2 X' (diag(G 1) - G) X (difference), G = Gamma * f'(beta), from half of the pairs."""
         d, xp = self.n_features, self._device.xp
-        form, degrees = self._device.zeros(d, d), self._device.zeros(len(self._features), 1)
-        ones = self._cast(self._device.ones(len(self._features), 1))
+        form, degrees = self._device.zeros(d, d), self._device.zeros(self._features.shape[0], 1)
+        ones = self._cast(self._device.ones(self._features.shape[0], 1))
         blocks = self._blocks(term, samples)
         # The block's columns of X are held as well.
         size = min(self._side**2, max(self._side**3 // d, self._side))
