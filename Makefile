@@ -97,7 +97,7 @@ rulegraph: $(READY)
 	rm docs/rulegraph.dot
 
 # What the workflow adds to the work; where plain ISM fails; what the safeguards cost; fair rivals; how evaluators scale;
-# bandwidths; LMNN; projections of low-rank kernels; the targets of large problems. Data come from KDRBENCH_MIRROR.
+# bandwidths; LMNN; projections of low-rank kernels; the targets of large problems; a GPU, if any. Data come from KDRBENCH_MIRROR.
 bench: $(READY)
 	python benchmarks/overhead.py
 	OMP_NUM_THREADS=1 python benchmarks/robustness.py
@@ -109,6 +109,7 @@ bench: $(READY)
 	OMP_NUM_THREADS=1 python benchmarks/low_rank.py
 	OMP_NUM_THREADS=1 python benchmarks/low_rank_special.py
 	python benchmarks/at_the_limit.py
+	python benchmarks/graphics_processor.py
 
 # One version of each package for every Python; the lock is the only place that names exact versions.
 lock:

@@ -20,7 +20,17 @@ ORDER = [
     "kernels",
     "problems",
 ]
-ORDER += ["problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators", "baselines", "datasets"]
+ORDER += [
+    "problems",
+    "lowrank",
+    "evaluation",
+    "solvers",
+    "paradigms",
+    "metric_learning",
+    "estimators",
+    "baselines",
+    "datasets",
+]
 ORDER += ["bench", "conformance", "stages", "reports", "commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 

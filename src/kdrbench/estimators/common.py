@@ -62,6 +62,8 @@ def _known_on_device(
     """Return features where they are, and y in numpy; sets ``classes_`` and what scikit-learn keeps of X."""
     if paradigm != "supervised":
         raise InputError(f"paradigm {paradigm!r} is for arrays of numpy, got {type(X).__name__}; pass X.cpu().numpy()")
+    if y is None:
+        raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     features = checked_features(X)
     given = to_host(y) if is_device_array(y) else np.asarray(y)
     known = validate_data(estimator, y=given, multi_output=given.ndim == 2, y_numeric=continuous)
@@ -75,20 +77,22 @@ def _known_on_device(
     return features, known
 
 
-def projected(estimator: Any, X: Any, matrix: FloatArray) -> Any:
+def projected(estimator: Any, X: Any, matrix: FloatArray) -> FloatArray:
     """Return X M for samples of a fitted estimator; of those on a device it is there, and of their type.
 
     ``matrix`` M has as many rows as the samples had features. Raises ``ValueError`` for other features.
     """
     if not is_device_array(X):
-        return validate_data(estimator, X, dtype=np.float64, reset=False) @ matrix
+        result: FloatArray = validate_data(estimator, X, dtype=np.float64, reset=False) @ matrix
+        return result
     features = checked_features(X)
     if features.shape[1] != len(matrix):
         raise InputError(
             f"X has {features.shape[1]} features, but {type(estimator).__name__} is expecting {len(matrix)} features"
         )
     device = Device.of(features)
-    return features @ device.xp.astype(device.up(matrix), features.dtype)
+    result = features @ device.xp.astype(device.up(matrix), features.dtype)
+    return result
 
 
 class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]

@@ -228,8 +228,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return X W, n_samples x n_components; of a tensor on its device, and of its type."""
         check_is_fitted(self)
-        result: FloatArray = projected(self, X, self.components_.T)
-        return result
+        return projected(self, X, self.components_.T)
 
     @property
     def _searches(self) -> bool:
