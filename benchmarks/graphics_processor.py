@@ -3,9 +3,9 @@
 python benchmarks/graphics_processor.py [--only PART]
 
 Wall-clock seconds: the best of three of F with its gradient, and of one whole fit by default with the bandwidth given.
-The host has as many threads as cores. Memory is the most that torch held on the device, beyond the samples. The error is
-that of the gradient, relative to the host's; of fits, that of the objective. Samples are those of MNIST where they can
-be had, and made ones. For a multiquadric of a million samples only the device's gradient is measured.
+The host has as many threads as cores. Memory is the most that torch held on the device, beyond the samples. The error
+is that of the gradient, relative to the host's; of fits, that of the objective. Samples are those of MNIST where they
+can be had, and made ones. For a multiquadric of a million samples only the device's gradient is measured.
 """
 
 import argparse

@@ -7,31 +7,9 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those before it.
-ORDER = [
-    "errors",
-    "arrays",
-    "parameters",
-    "files",
-    "csv_files",
-    "status",
-    "blas",
-    "plugins",
-    "methods",
-    "kernels",
-    "problems",
-]
-ORDER += [
-    "problems",
-    "lowrank",
-    "evaluation",
-    "solvers",
-    "paradigms",
-    "metric_learning",
-    "estimators",
-    "baselines",
-    "datasets",
-]
-ORDER += ["bench", "conformance", "stages", "reports", "commands"]
+ORDER = ["errors", "arrays", "parameters", "files", "csv_files", "status", "blas", "plugins", "methods", "kernels"]
+ORDER += ["problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators", "baselines"]
+ORDER += ["datasets", "bench", "conformance", "stages", "reports", "commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -169,8 +169,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> InterpretableKDR:
         """Learn the projection from X (n_samples x n_features) and y, whose meaning is the paradigm's.
 
-        A tensor X (supervised learning only) stays on its device, where sums over samples are taken in float64. It is of
-        float64 or float32; y may be anywhere, and ``n_jobs`` has no meaning there.
+        A tensor X of float64 or float32 (supervised learning only) stays on its device, and sums over samples are taken
+        there, in float64. Its y may be anywhere, and ``n_jobs`` has no meaning.
 
         Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
         ``ConvergenceWarning`` when the solver ended before its tolerance.
