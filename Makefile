@@ -106,7 +106,8 @@ rulegraph: $(READY)
 	rm docs/rulegraph.dot
 
 # What the workflow adds to the work; where plain ISM fails; what the safeguards cost; fair rivals; how evaluators scale;
-# bandwidths; LMNN; projections of low-rank kernels; the targets of large problems. Data come from KDRBENCH_MIRROR.
+# bandwidths; LMNN; projections of low-rank kernels; the targets of large problems; a GPU, if any. Data come from
+# KDRBENCH_MIRROR.
 bench: $(READY_DEV)
 	python benchmarks/overhead.py
 	OMP_NUM_THREADS=1 python benchmarks/robustness.py
@@ -118,6 +119,7 @@ bench: $(READY_DEV)
 	OMP_NUM_THREADS=1 python benchmarks/low_rank.py
 	OMP_NUM_THREADS=1 python benchmarks/low_rank_special.py
 	python benchmarks/at_the_limit.py
+	python benchmarks/graphics_processor.py
 
 # One version of each package for every Python. The locks alone name exact versions: requirements.lock holds what users of
 # the workflow need, requirements-dev.lock that and all else; versions are chosen for the larger one.

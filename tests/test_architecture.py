@@ -7,9 +7,10 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those before it.
-ORDER = ["errors", "extras", "parameters", "files", "csv_files", "status", "blas", "memory", "plugins"]
-ORDER += ["methods", "samples", "kernels", "problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning"]
-ORDER += ["estimators", "baselines", "datasets", "bench", "conformance", "stages", "reports", "commands"]
+ORDER = ["errors", "extras", "arrays", "parameters", "files", "csv_files", "status", "blas"]
+ORDER += ["memory", "plugins", "methods", "samples", "kernels", "problems", "lowrank", "evaluation"]
+ORDER += ["solvers", "paradigms", "metric_learning", "estimators", "baselines", "datasets", "bench", "conformance"]
+ORDER += ["stages", "reports", "commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

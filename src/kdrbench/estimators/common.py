@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kdrbench.arrays import Device, checked_features, is_device_array, to_host
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import (
@@ -39,6 +40,10 @@ def known_samples(
     estimator: Any, X: ArrayLike, y: ArrayLike | None, paradigm: str, *, continuous: bool
 ) -> tuple[FloatArray, Any]:
     """Return features and what is known of the samples, checked as the paradigm wants it; sets ``classes_``."""
+    if is_device_array(X):
+        return _known_on_device(estimator, X, y, paradigm, continuous=continuous)
+    if is_device_array(y):
+        y = to_host(y)
     options = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
     if paradigm == "unsupervised" or (y is None and paradigm in ("semi_supervised", "alternative")):
         return validate_data(estimator, X, **options), None
@@ -109,6 +114,45 @@ def transformed(estimator: Any, X: Any, components: FloatArray) -> Any:
             result[rows] = projected(values)
         return result
     return (projected(chunk[0] if isinstance(chunk, tuple) else chunk) for chunk in (X() if callable(X) else X))
+
+
+def _known_on_device(
+    estimator: Any, X: Any, y: ArrayLike | None, paradigm: str, *, continuous: bool
+) -> tuple[Any, NDArray[Any]]:
+    """Return features where they are, and y in numpy; sets ``classes_`` and what scikit-learn keeps of X."""
+    if paradigm != "supervised":
+        raise InputError(f"paradigm {paradigm!r} is for arrays of numpy, got {type(X).__name__}; pass X.cpu().numpy()")
+    if y is None:
+        raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    features = checked_features(X)
+    given = to_host(y) if is_device_array(y) else np.asarray(y)
+    known = validate_data(estimator, y=given, multi_output=given.ndim == 2, y_numeric=continuous)
+    if len(known) != features.shape[0] or len(known) < 2:
+        raise InputError(f"X has {features.shape[0]} samples and y {len(known)}; both need the same number, at least 2")
+    estimator.n_features_in_ = int(features.shape[1])
+    if not continuous:
+        check_classification_targets(known)
+        if known.ndim == 1:
+            estimator.classes_ = np.unique(known)
+    return features, known
+
+
+def projected(estimator: Any, X: Any, matrix: FloatArray) -> FloatArray:
+    """Return X M for samples of a fitted estimator; of those on a device it is there, and of their type.
+
+    ``matrix`` M has as many rows as the samples had features. Raises ``ValueError`` for other features.
+    """
+    if not is_device_array(X):
+        result: FloatArray = validate_data(estimator, X, dtype=np.float64, reset=False) @ matrix
+        return result
+    features = checked_features(X)
+    if features.shape[1] != len(matrix):
+        raise InputError(
+            f"X has {features.shape[1]} features, but {type(estimator).__name__} is expecting {len(matrix)} features"
+        )
+    device = Device.of(features)
+    result = features @ device.xp.astype(device.up(matrix), features.dtype)
+    return result
 
 
 class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]

@@ -12,6 +12,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 
+from kdrbench.arrays import HostRows, is_device_array
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import kernel_of
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
@@ -88,6 +89,9 @@ def resolved_kernel(
     threads = evaluation_of(estimator.evaluation, estimator.n_jobs).threads
     seed = int(estimator.random_state) if isinstance(estimator.random_state, Integral) else 0
     kernel = kernel_of(estimator.kernel, options)
+    if is_device_array(features):
+        # Bandwidths from the samples are numpy's work, which takes rows when it needs them.
+        features = cast(FloatArray, HostRows(features))
     if not isinstance(features, Samples):
         # Its factor of n rows is made for those that need it.
         target = task.alignment_target if estimator.kernel == "combination" else None

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from kdrbench.blas import one_blas_thread
-from kdrbench.estimators.common import known_samples, streamed_samples, transformed
+from kdrbench.estimators.common import known_samples, projected, streamed_samples, transformed
 from kdrbench.estimators.fitting import (
     N_JOBS,
     certificate_of,
@@ -171,6 +171,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Learn the projection from X (n_samples x n_features) and y, whose meaning is the paradigm's.
 
         X may be larger than memory: see :func:`kdrbench.samples.samples_of` for what is read in passes.
+        A tensor X of float64 or float32 (supervised learning only) stays on its device, and sums over samples are taken
+        there, in float64. Its y may be anywhere, and ``n_jobs`` has no meaning.
 
         Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
         ``ConvergenceWarning`` when the solver ended before its tolerance.
@@ -191,7 +193,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             if is_streamed(X)
             else known_samples(self, X, y, self.paradigm, continuous=continuous)
         )
-        evaluation = evaluation_of(self.evaluation, self.n_jobs, (self, len(features)))
+        evaluation = evaluation_of(self.evaluation, self.n_jobs, (self, features.shape[0]))
         task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
         n_components = components_of(self.n_components, task, features.shape[1], partial(self._kernel, task, features))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -230,13 +232,12 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self._certificate if isinstance(self._certificate, Certificate) else self._certificate.get()
 
     def transform(self, X: Any) -> Any:
-        """Return X W, n_samples x n_components: of a Dask array a lazy one, of an iterable of chunks a generator."""
+        """Return X W, n_samples x n_components.
+
+        Of a Dask array it is a lazy one, of an iterable of chunks a generator, of a tensor one on its device.
+        """
         check_is_fitted(self)
-        if is_streamed(X):
-            return transformed(self, X, self.components_)
-        features = validate_data(self, X, dtype=np.float64, reset=False)
-        projected: FloatArray = features @ self.components_.T
-        return projected
+        return transformed(self, X, self.components_) if is_streamed(X) else projected(self, X, self.components_.T)
 
     @property
     def _searches(self) -> bool:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import perm
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from kdrbench.kernels import Gaussian, Multiquadric, Pairing, Polynomial
+from kdrbench.kernels import EstimatedGaussian, Gaussian, Multiquadric, Pairing, Polynomial
 from kdrbench.kernels.family import FloatArray, Kernel, value_and_derivative
 
 # A rounding of the argument by up to this share of what it is at beta = 0 (or of 1) changes no kernel by more.
@@ -48,16 +48,20 @@ def arguments(
 def affine_argument(kernel: Kernel) -> tuple[float, float] | None:
     """Return (a, b) where the kernel is a function of a beta + b that may take the memory of its argument."""
     # Subclasses may have another f.
-    if type(kernel) is Gaussian:
+    if _is_gaussian(kernel):
         return -0.5 / float(kernel.sigma) ** 2, 0.0
     if type(kernel) is Multiquadric:
         return 1.0, float(kernel.offset) ** 2
     return (float(kernel.scale), float(kernel.offset)) if type(kernel) is Polynomial else None
 
 
+def _is_gaussian(kernel: Kernel) -> TypeGuard[Gaussian]:
+    return type(kernel) in (Gaussian, EstimatedGaussian)
+
+
 def value_per_slope(kernel: Kernel) -> float | None:
     """Return f / f' where it is one number: F then is that multiple of the sum of all degrees."""
-    return -2.0 * float(kernel.sigma) ** 2 if type(kernel) is Gaussian else None
+    return -2.0 * float(kernel.sigma) ** 2 if _is_gaussian(kernel) else None
 
 
 def derivatives_in_turn(
@@ -68,7 +72,7 @@ def derivatives_in_turn(
     ``argument`` is a beta + b for the kernels of :func:`affine_argument`, and beta for others. An array holds until
     the next one is asked for, and may take the memory of the argument or of ``spare``.
     """
-    if type(kernel) is Gaussian:
+    if _is_gaussian(kernel):
         np.exp(argument, out=argument)
         for order in orders:
             yield (-0.5 / float(kernel.sigma) ** 2) ** order, argument

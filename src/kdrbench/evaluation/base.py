@@ -22,6 +22,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.arrays import is_device_array, namespace_of
 from kdrbench.errors import InputError
 from kdrbench.evaluation.passes import Report
 from kdrbench.kernels.family import FloatArray
@@ -43,7 +44,7 @@ class Evaluator(ABC):
         self.report: Report | None = None
         self._n_features = int(features.shape[1])
         if not isinstance(features, Samples):
-            self._features = np.ascontiguousarray(features)
+            self._features = features if is_device_array(features) else np.ascontiguousarray(features)
 
     def fresh(self) -> Self:
         """Return a problem that shares features and Gamma, with counters at zero and no point held."""
@@ -161,9 +162,10 @@ class PairSums(Evaluator):
         return self._back(self._sloped(projection, self._samples(projection)))
 
     def _hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
-        moved = self._moved(np.hstack(list(directions)))
-        turned = self._turned_together(projection, np.split(moved, len(directions), axis=1))
-        return np.stack(np.split(self._back(np.hstack(turned)), len(directions), axis=1))
+        moved, q = self._moved(np.hstack(list(directions))), projection.shape[1]
+        parts = [moved[:, place : place + q] for place in range(0, moved.shape[1], q)]
+        turned = namespace_of(moved).concat(self._turned_together(projection, parts), axis=1)
+        return np.stack(np.split(self._back(turned), len(directions), axis=1))
 
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         moved, q = self._moved(basis), projection.shape[1]

@@ -11,6 +11,7 @@
 | autograd | F as a formula, its derivatives by autograd; no surrogate | several times dense | n^2 |
 | pairwise_sum | a loop over pairs of samples | n^2 d^2, and n^2 steps of Python | n^2 |
 
+Features on a device, such as tensors of torch, have panels and factored there (:mod:`kdrbench.evaluation.device`).
 The last two are never chosen, only requested: by rivals that are defined by them, and as oracles of the others. The
 first three are exact up to rounding, unless a tolerance allows single precision. ``class_sums`` has a proved error of
 the gradient, and is chosen for many samples; panels take over where the bandwidth is so narrow that no basis that is
@@ -26,6 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from kdrbench.arrays import Device, is_device_array
 from kdrbench.evaluation.factored import as_polynomial
 from kdrbench.evaluation.monomials import n_monomials
 from kdrbench.evaluation.streaming import evaluator_of_streamed
@@ -154,18 +156,26 @@ class _Sizes:
 
 def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | None = None) -> Plan:
     """Return how projections to ``n_components`` are evaluated."""
-    asked = evaluation or Evaluation()
+    chosen = _plan(objective, n_components, evaluation or Evaluation())
+    if not is_device_array(objective.features):
+        return chosen
+    return replace(chosen, reason=f"{chosen.reason}, on {Device.of(objective.features)}")
+
+
+def _plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Plan:
     if objective.is_streamed:
         evaluator = evaluator_of_streamed(objective, asked.evaluator)
         return Plan(evaluator, f"{len(objective.features)} streamed samples")
+    on_device = is_device_array(objective.features)
     if asked.evaluator != "auto":
-        single = asked.single_precision and asked.evaluator in ("panels", "factored")
+        single = asked.single_precision and asked.evaluator in (("panels",) if on_device else ("panels", "factored"))
         return Plan(asked.evaluator, "asked for", single)
     gamma, (n_samples, n_features) = objective.gamma, objective.features.shape
     rank = len(gamma.weights)
     groups = rank if gamma.codes is None else len(gamma.table)
     sizes = _Sizes(n_samples, n_features, n_components, groups, gamma.codes is not None, asked.threads)
-    few_groups = sizes.has_classes or groups * _LARGEST_RANK <= n_samples
+    # What needs the samples in numpy is not for those on a device.
+    few_groups = not on_device and (sizes.has_classes or groups * _LARGEST_RANK <= n_samples)
     large = n_samples >= _APPROXIMATION_SAMPLES
     proves = asked.tolerance == 0 and n_components <= _PROVED_COMPONENTS
     least = _PROVED_SAMPLES if proves else _FACTOR_SAMPLES
@@ -174,7 +184,7 @@ def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | 
     if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and large and few_groups:
         return Plan("low_rank", f"{n_samples} samples; a Gaussian to {asked.tolerance:g} of the trace of its matrix")
     # Panels compute Gamma from its factors at each call: not worth it where these are nearly as large.
-    small = n_samples <= _DENSE_SAMPLES or rank > n_samples // 4
+    small = not on_device and (n_samples <= _DENSE_SAMPLES or rank > n_samples // 4)
     if small and _fits(sizes.mib("dense"), asked):
         general = Plan("dense", f"{n_samples} samples")
     else:
@@ -190,7 +200,7 @@ def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | 
         return Plan(general.evaluator, reason, general.single_precision)
     if saved > 1:
         reason = f"{n_maps} features stand for {n_samples} samples: {saved:.1f} times less work"
-        return Plan("factored", reason, asked.single_precision)
+        return Plan("factored", reason, asked.single_precision and not on_device)
     reason = f"{n_maps} features for {n_samples} samples would be {1 / saved:.1f} times the work"
     return Plan(general.evaluator, reason, general.single_precision)
 
@@ -213,7 +223,7 @@ def accuracy(chosen: Plan, asked: Evaluation) -> float:
 
 def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluation | None:
     """Return how a cheaper problem near that of a plan is evaluated, or ``None`` where the plan's is cheap."""
-    n_samples = len(objective.features)
+    n_samples = objective.gamma.n_samples
     if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "class_sums"):
         return None
     if chosen.evaluator == "panels":

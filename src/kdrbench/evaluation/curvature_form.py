@@ -1,11 +1,10 @@
-"""The part of a formed Hessian in which the kernel curves, for evaluators that sum over pairs of samples."""
+"""The part of a formed Hessian in which the kernel curves, for sums over pairs of samples; on any device."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
+from kdrbench.arrays import namespace_of
 from kdrbench.kernels import Pairing
 from kdrbench.kernels.family import FloatArray
 
@@ -25,40 +24,47 @@ def curvature_form(
     products: m q + m + q^2 columns pass through C once, where one product with the Hessian for each direction would
     form an n x n array m q times.
     """
+    xp = namespace_of(samples)
     if pairing is Pairing.DIFFERENCE:
         # Differences do not see the mean, and products of centred columns cancel least.
-        moved, samples = moved - moved.mean(axis=0), samples - samples.mean(axis=0)
+        moved, samples = moved - xp.mean(moved, axis=0), samples - xp.mean(samples, axis=0)
     n_samples, m = moved.shape
     q = samples.shape[1]
-    crossed = (moved[:, :, None] * samples[:, None, :]).reshape(n_samples, m * q)
-    squares = (samples[:, :, None] * samples[:, None, :]).reshape(n_samples, q * q)
+    crossed = xp.reshape(moved[:, :, None] * samples[:, None, :], (n_samples, m * q))
+    squares = xp.reshape(samples[:, :, None] * samples[:, None, :], (n_samples, q * q))
     if pairing is Pairing.DOT:
-        through = weighted(np.hstack([crossed, squares]))
+        through = weighted(xp.concat([crossed, squares], axis=1))
         mixed, on_pairs = _mixed(crossed, through, m, q), through[:, m * q :]
-        return 2.0 * (mixed.transpose(0, 3, 2, 1) + _contracted(moved, on_pairs, moved, q))
-    through = weighted(np.hstack([crossed, squares, samples, moved, np.ones((n_samples, 1))]))
-    widths = np.cumsum([m * q, q * q, q, m])
-    _, on_pairs, through_samples, through_moved, degrees = np.split(through, widths, axis=1)
+        form: FloatArray = 2.0 * (xp.permute_dims(mixed, (0, 3, 2, 1)) + _contracted(moved, on_pairs, moved, q))
+        return form
+    through = weighted(xp.concat([crossed, squares, samples, moved, xp.ones_like(samples[:, :1])], axis=1))
+    ends = [m * q, m * q + q * q, m * q + q * q + q, m * q + q * q + q + m]
+    on_pairs, through_samples = through[:, ends[0] : ends[1]], through[:, ends[1] : ends[2]]
+    through_moved, degrees = through[:, ends[2] : ends[3]], through[:, ends[3] :]
     mixed = _mixed(crossed, through, m, q)
-    turned = (samples[:, :, None] * through_samples[:, None, :]).reshape(n_samples, q * q)
-    on_pairs = on_pairs + degrees * squares - turned
-    on_pairs -= turned.reshape(n_samples, q, q).transpose(0, 2, 1).reshape(n_samples, q * q)
+    turned = samples[:, :, None] * through_samples[:, None, :]
+    turned = turned + xp.permute_dims(turned, (0, 2, 1))
+    on_pairs = on_pairs + degrees * squares - xp.reshape(turned, (n_samples, q * q))
     once = _contracted(moved, squares, through_moved, q)
-    form = _contracted(moved, on_pairs, moved, q) - once - once.transpose(2, 1, 0, 3)
-    return 8.0 * (form + mixed + mixed.transpose(0, 3, 2, 1))
+    form = _contracted(moved, on_pairs, moved, q) - once - xp.permute_dims(once, (2, 1, 0, 3))
+    form = 8.0 * (form + mixed + xp.permute_dims(mixed, (0, 3, 2, 1)))
+    return form
 
 
 def _mixed(crossed: FloatArray, through: FloatArray, m: int, q: int) -> FloatArray:
     """Return (V_u P_a)' C (V_v P_b) as an array [u, a, v, b]."""
-    return (crossed.T @ through[:, : m * q]).reshape(m, q, m, q)
+    form: FloatArray = namespace_of(crossed).reshape(crossed.T @ through[:, : m * q], (m, q, m, q))
+    return form
 
 
 def _contracted(left: FloatArray, middle: FloatArray, right: FloatArray, q: int) -> FloatArray:
     """Return sum_i left_iu middle_i,ab right_iv as an array [u, a, v, b]; ``middle`` is symmetric in a and b."""
+    xp = namespace_of(left)
     n_samples, m = left.shape
-    result = np.empty((m, q, m, q))
+    parts = []
     # One a at a time: no array is larger than those of the products with C.
     for a in range(q):
-        weighed = (left[:, :, None] * middle[:, None, a * q : (a + 1) * q]).reshape(n_samples, m * q)
-        result[:, a] = (weighed.T @ right).reshape(m, q, m).transpose(0, 2, 1)
-    return result
+        weighed = xp.reshape(left[:, :, None] * middle[:, None, a * q : (a + 1) * q], (n_samples, m * q))
+        parts.append(xp.permute_dims(xp.reshape(weighed.T @ right, (m, q, m)), (0, 2, 1)))
+    form: FloatArray = xp.stack(parts, axis=1)
+    return form

@@ -9,11 +9,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from kdrbench.arrays import is_device_array, rows_at
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.class_sums import ClassSumsProblem
 from kdrbench.evaluation.cost_model import PROVED, Evaluation, Plan, accuracy, largest_rank, nearby, plan
 from kdrbench.evaluation.dense import DenseProblem
+from kdrbench.evaluation.device import device_evaluator
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
@@ -135,11 +137,11 @@ class DispatchedProblem:
         Its F is about (n_samples / n)^2 of this one's. Its calls are counted apart.
         """
         objective = self.objective
-        if len(objective.features) <= n_samples:
+        if objective.gamma.n_samples <= n_samples:
             return None
         chosen = np.sort(objective.gamma.spread_out(n_samples))
-        features, kernel = objective.samples.take(chosen), restricted_to(objective.kernel, chosen)
-        fewer = TraceObjective(features, kernel, objective.gamma.of(chosen))
+        some = objective.samples.take(chosen) if objective.is_streamed else rows_at(objective.array, chosen)
+        fewer = TraceObjective(some, restricted_to(objective.kernel, chosen), objective.gamma.of(chosen))
         smaller = DispatchedProblem(fewer, self.evaluation)
         smaller.report = self.report
         return smaller
@@ -198,6 +200,8 @@ class DispatchedProblem:
 
     def _make(self, chosen: Plan) -> Evaluator:
         asked, single = self.evaluation, chosen.single_precision
+        if is_device_array(self.objective.features):
+            return device_evaluator(chosen.evaluator, self.objective, single_precision=single)
         largest = largest_rank(len(self.objective.features), asked.memory_mib) if asked.evaluator == "auto" else None
         makers: dict[str, Callable[..., Evaluator]] = {
             "dense": DenseProblem,

@@ -24,7 +24,7 @@ def n_monomials(n_components: int, degree: int) -> int:
 def monomial_features(samples: FloatArray, degree: int, offset: float, scale: float) -> FloatArray:
     """Return B of P = ``samples`` (n x q) for k = ``degree``."""
     variables = _variables(samples, scale, offset)
-    recipe = _recipe(len(variables), degree)
+    recipe = recipe_of(len(variables), degree)
     rows = np.ones((1, len(samples)), dtype=samples.dtype)
     for level in recipe.levels:
         rows = _products(rows, variables, level)
@@ -34,7 +34,7 @@ def monomial_features(samples: FloatArray, degree: int, offset: float, scale: fl
 def monomial_changes(samples: FloatArray, moved: FloatArray, degree: int, offset: float, scale: float) -> FloatArray:
     """Return dB, the derivative of :func:`monomial_features` along the change ``moved`` (n x q) of the samples."""
     variables, turns = _variables(samples, scale, offset), _variables(moved, scale, 0.0)
-    recipe = _recipe(len(variables), degree)
+    recipe = recipe_of(len(variables), degree)
     rows = np.ones((1, len(samples)), dtype=samples.dtype)
     changes = np.zeros_like(rows)
     for level in recipe.levels:
@@ -44,7 +44,7 @@ def monomial_changes(samples: FloatArray, moved: FloatArray, degree: int, offset
     return _weighed(changes, recipe)
 
 
-class _Recipe(NamedTuple):
+class Recipe(NamedTuple):
     """For each degree the monomials as (one of a degree less, variable); the factors of the last ones."""
 
     levels: tuple[tuple[tuple[int, int], ...], ...]
@@ -52,7 +52,8 @@ class _Recipe(NamedTuple):
 
 
 @cache
-def _recipe(n_variables: int, degree: int) -> _Recipe:
+def recipe_of(n_variables: int, degree: int) -> Recipe:
+    """Return how monomials of a degree are made of the variables."""
     exponents, levels = [(0,) * n_variables], []
     for _ in range(degree):
         # Variables in ascending order only, so that each monomial is made once.
@@ -66,7 +67,7 @@ def _recipe(n_variables: int, degree: int) -> _Recipe:
         ]
         levels.append(tuple(grown))
     factors = tuple(sqrt(factorial(degree) / prod(map(factorial, exponent))) for exponent in exponents)
-    return _Recipe(tuple(levels), factors)
+    return Recipe(tuple(levels), factors)
 
 
 def _variables(samples: FloatArray, scale: float, offset: float) -> FloatArray:
@@ -84,7 +85,7 @@ def _products(rows: FloatArray, variables: FloatArray, level: tuple[tuple[int, i
     return products
 
 
-def _weighed(rows: FloatArray, recipe: _Recipe) -> FloatArray:
+def _weighed(rows: FloatArray, recipe: Recipe) -> FloatArray:
     """Return the rows times their factors, as columns; the transpose costs nothing."""
     for row, factor in zip(rows, recipe.factors, strict=True):
         row *= factor

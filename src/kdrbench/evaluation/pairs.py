@@ -100,7 +100,7 @@ class PairBlocks:
         self.zero_diagonal, self.order, self._weights, self._side = gamma.zero_diagonal, order, gamma.weights, side
         self._factor = self.cast(gamma.factor if order is None else gamma.factor[order])
         codes = gamma.codes if order is None or gamma.codes is None else gamma.codes[order]
-        self._runs = _runs(codes, len(self._factor))
+        self._runs = class_runs(codes, len(self._factor))
 
     def cast(self, array: FloatArray) -> FloatArray:
         """Return the array in the precision of the blocks."""
@@ -235,7 +235,7 @@ def with_ones(columns: FloatArray) -> FloatArray:
     return padded
 
 
-def _runs(codes: NDArray[np.int64] | None, n_samples: int) -> list[tuple[int, int, bool]]:
+def class_runs(codes: NDArray[np.int64] | None, n_samples: int) -> list[tuple[int, int, bool]]:
     """Return begin and end of samples that are of one class, and whether they are; small classes are taken together."""
     changes = [] if codes is None else (np.flatnonzero(np.diff(codes)) + 1).tolist()
     if codes is None or len(changes) > codes.max():

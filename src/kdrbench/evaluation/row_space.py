@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
+from kdrbench.arrays import Device, DeviceArray, is_device_array, row_chunks, rows_at
 from kdrbench.kernels.family import FloatArray
 
 # Below this share of the largest, diagonal entries of R are rounding.
@@ -26,7 +28,7 @@ _FEWEST_FEATURES = 64
 
 @dataclass(frozen=True)
 class RowSpace:
-    """The basis B (d x r) and X B (n x r)."""
+    """The basis B (d x r) in numpy, and X B (n x r) where X is."""
 
     basis: FloatArray
     features: FloatArray
@@ -42,14 +44,17 @@ class RowSpace:
 
 def row_space_of(features: FloatArray) -> RowSpace | None:
     """Return Q (d x r) and X Q, or ``None`` where it would save little."""
-    used = np.flatnonzero(features.any(axis=0))
+    on_device = is_device_array(features)
+    used = np.flatnonzero(_any_on_device(features) if on_device else features.any(axis=0))
     n_samples, n_features = features.shape
     if n_features < _FEWEST_FEATURES or min(n_samples, len(used)) > _WORTH * n_features or len(used) == 0:
         return None
     if len(used) <= n_samples:
         axes = np.zeros((n_features, len(used)))
         axes[used, np.arange(len(used))] = 1.0
-        return RowSpace(axes, features[:, used])
+        return RowSpace(axes, rows_at(features.T, used).T if on_device else features[:, used])
+    if on_device:
+        return _of_device(features, used)
     # With pivots, so that the basis ends where the rank does: what follows would be rounding's choice.
     within, triangle, pivots = scipy.linalg.qr(features[:, used].T, mode="economic", pivoting=True, check_finite=False)
     sizes = np.abs(np.diagonal(triangle))
@@ -58,6 +63,26 @@ def row_space_of(features: FloatArray) -> RowSpace | None:
     basis[used] = within[:, :rank]
     inside[pivots] = triangle[:rank].T
     return RowSpace(basis, inside)
+
+
+def _any_on_device(features: DeviceArray) -> FloatArray:
+    """Return for each column whether an entry is not zero, as numbers."""
+    device = Device.of(features)
+    total = device.zeros(features.shape[1])
+    for rows in row_chunks(*features.shape):
+        total += device.xp.astype(device.xp.any(features[rows, :] != 0.0, axis=0), device.xp.float64)
+    return device.down(total)
+
+
+def _of_device(features: DeviceArray, used: NDArray[np.intp]) -> RowSpace:
+    """Return singular vectors of X as Q, in numpy, and X Q on the device of X."""
+    device = Device.of(features)
+    columns = device.xp.astype(rows_at(features.T, used).T, device.xp.float64)
+    left, sizes, right = device.xp.linalg.svd(columns, full_matrices=False)
+    rank = int(np.count_nonzero((found := device.down(sizes)) > _RANK * found[0]))
+    basis = np.zeros((features.shape[1], rank))
+    basis[used] = device.down(right[:rank, :]).T
+    return RowSpace(basis, left[:, :rank] * sizes[:rank])
 
 
 def spanning(inside: RowSpace, projection: FloatArray) -> RowSpace | None:
@@ -70,8 +95,12 @@ def spanning(inside: RowSpace, projection: FloatArray) -> RowSpace | None:
         return None
     beyond = _outside(inside.basis, projection)
     # Samples have nothing outside their row space.
-    nothing = np.zeros((len(inside.features), beyond.shape[1]))
-    return RowSpace(np.hstack([inside.basis, beyond]), np.hstack([inside.features, nothing]))
+    shape, basis = (inside.features.shape[0], beyond.shape[1]), np.hstack([inside.basis, beyond])
+    if is_device_array(inside.features):
+        device = Device.of(inside.features)
+        nothing = device.xp.astype(device.zeros(*shape), inside.features.dtype)
+        return RowSpace(basis, device.xp.concat([inside.features, nothing], axis=1))
+    return RowSpace(basis, np.hstack([inside.features, np.zeros(shape)]))
 
 
 def _outside(within: FloatArray, projection: FloatArray) -> FloatArray:

@@ -196,10 +196,18 @@ def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Repor
     That is Phi_0 in time linear in n: at beta = 0 a kernel's slope is one number, so the weights of pairs are Gamma's.
     Where f_i'(0) is zero, the sign of f_i' above 0 replaces it.
     """
-    features, gamma = objective.array, objective.gamma
-    sums = GammaSums(gamma, threads)
-    ones = np.ones((len(features), 1))
-    quadratic = sums.quadratic(ones, features, report)
+    features, sums = objective.array, GammaSums(objective.gamma, threads)
+    quadratic = sums.quadratic(np.ones((len(features), 1)), features, report)
+    return with_initial_slopes(
+        objective, sums, quadratic, lambda weights: weighted_gram(features, weights, threads, report)
+    )
+
+
+def with_initial_slopes(
+    objective: TraceObjective, sums: GammaSums, quadratic: FloatArray, gram: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Return Phi_0 from X' Gamma X with Gamma's diagonal kept, and ``gram``, which maps w to X' diag(w) X."""
+    n_samples = objective.gamma.n_samples
     slopes = dict.fromkeys(Pairing, 0.0)
     for term in terms_of(objective.kernel):
         slope = float(term.kernel.derivative(np.zeros((1, 1)))[0, 0])
@@ -207,10 +215,10 @@ def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Repor
         slopes[term.kernel.pairing] += term.weight * slope
     result: FloatArray = np.zeros_like(quadratic)
     if slopes[Pairing.DOT]:
-        diagonal = sums.diagonal if gamma.zero_diagonal else np.zeros(len(features))
-        result += slopes[Pairing.DOT] * (quadratic - weighted_gram(features, diagonal, threads, report))
+        diagonal = sums.diagonal if objective.gamma.zero_diagonal else np.zeros(n_samples)
+        result += slopes[Pairing.DOT] * (quadratic - gram(diagonal))
     if slopes[Pairing.DIFFERENCE]:
         # What Gamma has on its diagonal cancels.
-        degrees = cleaned_degrees(sums, len(features))
-        result += 2.0 * slopes[Pairing.DIFFERENCE] * (weighted_gram(features, degrees, threads, report) - quadratic)
+        degrees = cleaned_degrees(sums, n_samples)
+        result += 2.0 * slopes[Pairing.DIFFERENCE] * (gram(degrees) - quadratic)
     return result

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kdrbench.arrays import is_device_array, namespace_of
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray, Pairing
 
@@ -52,27 +53,33 @@ class UserKernel:
 
     def value(self, beta: FloatArray) -> FloatArray:
         """Return f(beta)."""
-        return np.array(self.function(beta), dtype=np.float64)
+        return _float64(self.function(beta), beta)
 
     def derivative(self, beta: FloatArray) -> FloatArray:
         """Return f'(beta)."""
-        return np.array(self.slope(beta), dtype=np.float64)
+        return _float64(self.slope(beta), beta)
 
     def second_derivative(self, beta: FloatArray) -> FloatArray:
         """Return f''(beta), given or by differences of f'."""
         if self.curvature is not None:
-            return np.array(self.curvature(beta), dtype=np.float64)
+            return _float64(self.curvature(beta), beta)
         # Relative to the betas at hand, whatever the units of the data.
-        scale = float(np.abs(beta).mean()) or 1.0
-        step = _EPS ** (1 / 3) * np.maximum(np.abs(beta), scale)
+        xp = namespace_of(beta)
+        scale = float(xp.mean(xp.abs(beta))) or 1.0
+        step = _EPS ** (1 / 3) * xp.clip(xp.abs(beta), scale, None)
         # Squared distances are never negative, and f need not be defined below zero.
-        at_edge = (beta < step) if self.pairing is Pairing.DIFFERENCE else np.zeros(beta.shape, dtype=bool)
-        centre = np.where(at_edge, beta + step, beta)
+        at_edge = (beta < step) if self.pairing is Pairing.DIFFERENCE else step < 0.0
+        centre = xp.where(at_edge, beta + step, beta)
         ahead, behind = self.derivative(centre + step), self.derivative(centre - step)
         central = (ahead - behind) / (2 * step)
         one_sided = (4 * self.derivative(centre) - ahead - 3 * behind) / (2 * step)
-        result: FloatArray = np.where(at_edge, one_sided, central)
+        result: FloatArray = xp.where(at_edge, one_sided, central)
         return result
+
+
+def _float64(values: FloatArray, beta: FloatArray) -> FloatArray:
+    """Return a function's values as a new array of numpy; those of another library's arrays as they are."""
+    return values if is_device_array(beta) else np.array(values, dtype=np.float64)
 
 
 def _check_derivative(name: str, function: Function, derivative: Function) -> None:

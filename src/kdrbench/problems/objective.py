@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kdrbench.arrays import checked_features, is_device_array
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.combination import doubly_centred
@@ -242,7 +243,13 @@ class TraceObjective:
 
 
 def check_features(features: FloatArray) -> None:
-    """Raise ``InputError`` unless ``features`` is a non-empty, finite, two-dimensional float64 array."""
+    """Raise ``InputError`` unless ``features`` is a non-empty, finite, two-dimensional float64 array.
+
+    Arrays of a device may be float32 (:mod:`kdrbench.arrays`).
+    """
+    if is_device_array(features):
+        checked_features(features)
+        return
     if features.ndim != 2 or features.size == 0:
         raise InputError(f"features must be a non-empty n x d array, got shape {features.shape}")
     if features.dtype != np.float64:

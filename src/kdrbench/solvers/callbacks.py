@@ -65,7 +65,7 @@ class Search:
         """Return the gradient of -F in V."""
         return self.cost_and_gradient(variables)[1]
 
-    def callback(self, variables: FloatArray, *_: Any) -> None:
+    def callback(self, variables: FloatArray, *_others: Any) -> None:
         """Count an iterate and let the monitor see it; leave where it is stationary or a limit is reached."""
         point, _, gradient = self._at(variables)
         if (reached := relative_stationarity(point, gradient)) <= self._tolerance:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from kdrbench.arrays import fingerprint_of, is_device_array
 from kdrbench.blas import one_blas_thread
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
@@ -160,4 +161,5 @@ class CertificateOnDemand:
 def _checksum(features: FloatArray | Samples) -> int:
     if isinstance(features, Samples):
         return features.checksum()
-    return zlib.crc32(np.ascontiguousarray(features).data)
+    rows = fingerprint_of(features) if is_device_array(features) else features
+    return zlib.crc32(np.ascontiguousarray(rows).data)

@@ -1,0 +1,180 @@
+"""Whole fits on tensors of torch, against those on arrays of numpy."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+from kdrbench.arrays import Device
+from kdrbench.errors import InputError
+from kdrbench.estimators import InterpretableKDR
+from kdrbench.kernels import EstimatedGaussian
+
+torch = pytest.importorskip("torch", reason="SKIPPED LOUDLY: torch is not installed, so fits of tensors are not tested")
+pytest.importorskip("array_api_compat", reason="SKIPPED LOUDLY: array-api-compat is not installed")
+
+
+def wine():
+    features, labels = load_wine(return_X_y=True)
+    return StandardScaler().fit_transform(features), labels
+
+
+def made(n_samples, n_features, n_classes=4, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, n_classes, n_samples)
+    features = rng.standard_normal((n_samples, n_features))
+    features[:, :n_classes] += 2.0 * np.eye(n_classes)[labels]
+    return features, labels
+
+
+# From 2000 samples on, a fit by pairs begins in single precision.
+CASES = {
+    "wine": wine,
+    "thousands of samples": lambda: made(2050, 8),
+    "more features than samples": lambda: made(60, 90),
+}
+FAMILIES = ["gaussian", "polynomial", "linear", "squared", "multiquadric", "rbf_relative"]
+FITS = [(family, case) for family in FAMILIES for case in ("wine", "more features than samples")]
+FITS += [(family, "thousands of samples") for family in ("gaussian", "polynomial", "squared")]
+
+
+def assert_same_fit(model, features, known):
+    reference, mine = clone(model).fit(features, known), clone(model).fit(torch.tensor(features), torch.tensor(known))
+    assert mine.status_ is reference.status_
+    assert mine.objective_ == pytest.approx(reference.objective_, rel=1e-10)
+    assert isinstance(mine.components_, np.ndarray)
+    assert isinstance(mine.objective_, float)
+    assert mine.n_features_in_ == features.shape[1]
+    assert ", on cpu" in mine.result_.evaluation
+    return reference, mine
+
+
+@pytest.mark.parametrize(("family", "case"), FITS)
+def test_a_fit_is_that_of_numpy(family, case):
+    features, labels = CASES[case]()
+    reference, mine = assert_same_fit(InterpretableKDR(3, kernel=family), features, labels)
+    np.testing.assert_array_equal(mine.classes_, reference.classes_)
+    # Both are solutions to 1e-6, whose curvatures differ by more than F does.
+    assert mine.certificate_.curvature == pytest.approx(reference.certificate_.curvature, abs=1e-4)
+    assert mine.certificate_.stationarity <= 1e-6
+    projected = mine.transform(torch.tensor(features))
+    np.testing.assert_allclose(projected.numpy(), mine.transform(features), atol=1e-12)
+
+
+def test_continuous_targets_and_several_label_columns():
+    features, labels = wine()
+    targets = {"target_kernel": {"family": "gaussian", "sigma": "median"}}
+    assert_same_fit(InterpretableKDR(2, paradigm_params=targets), features, features[:, 0] + 0.1 * labels)
+    _, mine = assert_same_fit(InterpretableKDR(2), features, np.column_stack([labels, labels % 2]))
+    assert not hasattr(mine, "classes_")
+
+
+@pytest.mark.parametrize("solver", ["ism", "scipy_lbfgs", "dimension_growth", "stiefel_cayley"])
+def test_other_solvers_run_unchanged(solver):
+    features, labels = wine()
+    model = InterpretableKDR(2, solver=solver, max_iter=8, tol=1e-4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert_same_fit(model, features, labels)
+
+
+def test_an_estimated_bandwidth_is_that_of_numpy():
+    features, labels = made(5200, 5)
+    model = InterpretableKDR(2, max_iter=2, evaluation={"tolerance": 1e-3}, kernel_params={"sigma": "estimated median"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        kernels = [clone(model).fit(array, labels).kernel_ for array in (features, torch.tensor(features))]
+    assert isinstance(kernels[0], EstimatedGaussian)
+    assert kernels[0] == kernels[1]
+
+
+def test_what_is_returned_has_the_type_and_place_of_what_is_given():
+    features, labels = wine()
+    single = torch.tensor(features, dtype=torch.float32)
+    model = InterpretableKDR(2).fit(single, labels)
+    assert model.components_.dtype == np.float64
+    projected = model.transform(single)
+    assert (projected.dtype, projected.device) == (torch.float32, single.device)
+    reference = InterpretableKDR(2).fit(single.numpy(), labels)
+    # Sums in float64 of the same samples.
+    assert model.objective_ == pytest.approx(reference.objective_, rel=1e-10)
+    assert isinstance(model.transform(features), np.ndarray)
+
+
+def test_gradients_of_torch_do_not_flow_through_a_fit():
+    features, labels = wine()
+    given = torch.tensor(features, requires_grad=True)
+    model = InterpretableKDR(2).fit(given, torch.tensor(labels))
+    assert not model.transform(given).requires_grad
+    assert given.grad is None
+
+
+def test_a_model_can_be_pickled_and_notices_changed_samples():
+    features, labels = made(300, 150)
+    given = torch.tensor(features)
+    # Its certificate is computed on demand.
+    model = InterpretableKDR(4).fit(given, labels)
+    certificate = pickle.loads(pickle.dumps(model)).certificate_
+    assert certificate == model.certificate_
+    again = InterpretableKDR(4).fit(given, labels)
+    given[3, 4] += 1.0
+    with pytest.raises(InputError, match="changed in place after fit"):
+        _ = again.certificate_
+
+
+def test_what_crosses_in_a_fit_does_not_grow_with_the_samples(monkeypatch):
+    sizes = {}
+    down = Device.down
+    for n_samples in (300, 600):
+        features, labels = made(n_samples, 10)
+        crossed = []
+
+        def counted(self, array, held=crossed):
+            held.append(array.numel())
+            return down(self, array)
+
+        monkeypatch.setattr(Device, "down", counted)
+        InterpretableKDR(2, kernel_params={"sigma": 3.0}).fit(torch.tensor(features), labels)
+        sizes[n_samples] = max(crossed)
+    # Phi, or the Hessian on q (d - q) = 16 tangents.
+    assert sizes[300] == sizes[600] <= 16**2
+
+
+@pytest.mark.parametrize("paradigm", ["unsupervised", "semi_supervised", "alternative"])
+def test_clusterings_say_that_they_need_numpy(paradigm):
+    features, labels = wine()
+    model = InterpretableKDR(2, paradigm=paradigm, paradigm_params={"n_clusters": 3})
+    with pytest.raises(InputError, match=r"is for arrays of numpy, got Tensor; pass X.cpu\(\).numpy\(\)"):
+        model.fit(torch.tensor(features), None if paradigm == "unsupervised" else labels)
+
+
+def test_bad_tensors_are_named():
+    features, labels = wine()
+    given, model = torch.tensor(features), InterpretableKDR(2)
+    for X, y, message in (
+        (torch.tensor(np.where(features > 3, np.nan, features)), labels, "NaN or infinite values, the first at row"),
+        (given.to(torch.int32), labels, r"float64 or float32, got torch.int32; convert them, as by X.double\(\)"),
+        (given.half(), labels, "must be float64 or float32, got torch.float16"),
+        (given, labels[:-1], "X has 178 samples and y 177"),
+        (given, np.zeros(178, dtype=int), "at least 2 classes"),
+        (given[:, 0], labels, "non-empty n x d array"),
+        (given, None, "requires y to be passed, but the target y is None"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y)
+    model.fit(given, labels)
+    with pytest.raises(ValueError, match="X has 12 features, but InterpretableKDR is expecting 13 features"):
+        model.transform(given[:, 1:])
+    with pytest.raises(InputError, match="evaluator 'dense' is for arrays of numpy"):
+        InterpretableKDR(2, evaluation={"evaluator": "dense"}).fit(given, labels)
+
+
+def test_labels_may_be_tensors_where_samples_are_not():
+    features, labels = wine()
+    found = InterpretableKDR(2).fit(features, torch.tensor(labels))
+    assert found.objective_ == InterpretableKDR(2).fit(features, labels).objective_

@@ -1,0 +1,415 @@
+"""Passes through the array API, on tensors of torch and on a library that has nothing but that, against numpy's."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from kdrbench import arrays
+from kdrbench.arrays import Device, HostRows, checked_features, fingerprint_of, is_device_array, namespace_of
+from kdrbench.errors import InputError
+from kdrbench.evaluation import DenseProblem, Evaluation, PanelProblem, build_problem
+from kdrbench.evaluation.device import DeviceFactored, DevicePanels
+from kdrbench.evaluation.row_space import row_space_of, spanning
+from kdrbench.kernels import (
+    Combination,
+    EstimatedGaussian,
+    Gaussian,
+    Linear,
+    Multiquadric,
+    Pairing,
+    Polynomial,
+    RelativeGaussian,
+    Squared,
+    Term,
+    UserKernel,
+)
+from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, supervised_gamma, target_gamma
+from support.helpers import KERNELS, random_projection, random_samples
+
+N = 150
+RATIONAL = UserKernel(
+    lambda beta: 1 / (1 + beta), lambda beta: -((1 + beta) ** -2), Pairing.DIFFERENCE, lambda beta: 2 * (1 + beta) ** -3
+)
+ALL_KERNELS = {
+    **KERNELS,
+    "estimated": EstimatedGaussian(2.0, 1e-4),
+    "rbf-relative": RelativeGaussian(np.random.default_rng(0).uniform(1.0, 3.0, N)),
+    "combination": Combination((Term(2.0, Gaussian(2.0)), Term(0.1, Polynomial(degree=2)), Term(0.5, Squared()))),
+    "user's": RATIONAL,
+}
+FACTORED = {
+    "linear": Linear(),
+    "squared": Squared(),
+    **{f"degree {p}": Polynomial(degree=p, offset=0.7, scale=0.3) for p in range(1, 5)},
+    "no offset": Polynomial(degree=3, offset=0.0, scale=0.5),
+}
+
+
+@pytest.fixture(params=["torch", "array_api_strict"])
+def up(request):
+    """What copies an array of numpy to the library's one device."""
+    reason = f"SKIPPED LOUDLY: {request.param} is not installed, so passes on other devices are not tested with it"
+    library = pytest.importorskip(request.param, reason=reason)
+    pytest.importorskip("array_api_compat", reason="SKIPPED LOUDLY: array-api-compat is not installed")
+    return lambda array: library.asarray(np.array(array, order="C"))
+
+
+def on_device(up, objective):
+    return TraceObjective(up(objective.features), objective.kernel, objective.gamma)
+
+
+def gammas(labels):
+    rng = np.random.default_rng(1)
+    factor, n = rng.standard_normal((len(labels), 3)), len(labels)
+    return {
+        "classes in order": supervised_gamma(np.sort(labels)),
+        "classes in any order": supervised_gamma(rng.permutation(labels)),
+        "diagonal kept": supervised_gamma(labels, zero_diagonal=False),
+        "two label columns": supervised_gamma(np.column_stack([labels, rng.integers(0, 2, n)])),
+        "large, small and single classes": supervised_gamma(rng.permutation(np.repeat(range(5), (70, 66, 12, 1, 1)))),
+        "one sample against the rest": supervised_gamma(np.arange(n) == 7),
+        "continuous targets": target_gamma(rng.standard_normal(n), Gaussian(1.0)),
+        "factors, diagonal kept": FactoredGamma(factor, np.array([1.0, -2.0, 0.5]), zero_diagonal=False),
+    }
+
+
+GAMMAS = list(gammas(np.arange(N) % 3))
+
+
+def assert_equal_oracles(mine, reference, q, rounding=1e-10):
+    d = reference.n_features
+    projection, direction = (random_projection(seed=seed, n_features=d, n_components=q) for seed in (1, 2))
+    basis = random_projection(seed=3, n_features=d, n_components=min(3, d))
+    size = np.abs(reference.gradient(projection)).max()
+    for oracle in (
+        lambda problem: problem.value(projection),
+        lambda problem: problem.gradient(projection),
+        lambda problem: problem.value_and_gradient(projection)[0],
+        lambda problem: problem.value_and_gradient(projection)[1],
+        lambda problem: problem.hessian_vector(projection, direction),
+        lambda problem: problem.hessian_vectors(projection, np.array([direction, projection]))[0],
+        lambda problem: problem.hessian_vectors(projection, np.array([direction, projection]))[1],
+        lambda problem: problem.hessian(projection, basis),
+        lambda problem: problem.surrogate(projection),
+        lambda problem: problem.initial_surrogate(),
+    ):
+        expected, found = np.asarray(oracle(reference)), oracle(mine)
+        assert isinstance(found, np.ndarray | float)
+        # Rounding is relative to the gradient, also for what is smaller.
+        scale = max(np.abs(expected).max(), size if expected.ndim else 0.0)
+        np.testing.assert_allclose(found, expected, atol=rounding * scale, rtol=0)
+    derivatives = {"hessian_vector": 5, "hessian": 1, "surrogate": 2}
+    assert vars(mine.counters) == {"value": 1, "gradient": 1, "value_gradient": 2, **derivatives}
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize("kernel", ALL_KERNELS)
+def test_pairs_on_a_device_equal_dense_arrays(up, kernel, gamma):
+    features, labels = random_samples(n_samples=N)
+    objective = TraceObjective(features, ALL_KERNELS[kernel], gammas(labels)[gamma])
+    # Several blocks a row, and more than one row a class.
+    assert_equal_oracles(DevicePanels(on_device(up, objective), side=40), DenseProblem(objective), 2)
+
+
+@pytest.mark.parametrize("q", [1, 4])
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize("kernel", FACTORED)
+def test_factors_on_a_device_equal_dense_arrays(up, kernel, gamma, q):
+    features, labels = random_samples(n_samples=N)
+    objective = TraceObjective(features, FACTORED[kernel], gammas(labels)[gamma])
+    assert_equal_oracles(DeviceFactored(on_device(up, objective)), DenseProblem(objective), q)
+
+
+SHAPES = {"all features are components": (4, 4), "more features than samples": (200, 3), "one component": (6, 1)}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "multiquadric"])
+def test_shapes_at_the_ends_of_what_is_allowed(up, kernel, shape):
+    d, q = SHAPES[shape]
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(np.repeat([0, 1, 2], (80, 69, 1)))
+    features = rng.standard_normal((N, d)) / np.sqrt(d)
+    objective = TraceObjective(features, KERNELS[kernel], supervised_gamma(labels))
+    makers = [DevicePanels, DeviceFactored] if kernel == "polynomial" else [DevicePanels]
+    for maker in makers:
+        assert_equal_oracles(maker(on_device(up, objective)), DenseProblem(objective), q)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+@pytest.mark.parametrize("kernel", ["gaussian", "multiquadric", "linear", "squared"])
+def test_a_unit_changes_nothing(up, kernel, scale):
+    features, labels = random_samples(n_samples=N)
+    features[7] = features[9]
+    chosen = {**KERNELS, "gaussian": Gaussian(2.0 * scale), "multiquadric": Multiquadric(1.5 * scale)}[kernel]
+    objective = TraceObjective(scale * features, chosen, supervised_gamma(labels, zero_diagonal=False))
+    assert_equal_oracles(DevicePanels(on_device(up, objective), side=64), DenseProblem(objective), 2)
+    if kernel in ("linear", "squared"):
+        assert_equal_oracles(DeviceFactored(on_device(up, objective)), DenseProblem(objective), 2)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "multiquadric", "polynomial"])
+def test_float32_samples_have_sums_in_float64(up, kernel):
+    features, labels = random_samples(n_samples=N)
+    single = features.astype(np.float32)
+    objective = TraceObjective(single.astype(np.float64), KERNELS[kernel], supervised_gamma(labels))
+    given = TraceObjective(up(single), KERNELS[kernel], objective.gamma)
+    assert_equal_oracles(DevicePanels(given), DenseProblem(objective), 2)
+    if kernel == "polynomial":
+        assert_equal_oracles(DeviceFactored(given), DenseProblem(objective), 2)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "multiquadric", "polynomial", "combination"])
+def test_blocks_in_single_precision_are_as_near_as_those_of_numpy(up, kernel):
+    features, labels = random_samples(n_samples=N)
+    objective = TraceObjective(features, ALL_KERNELS[kernel], supervised_gamma(labels))
+    assert_equal_oracles(
+        DevicePanels(on_device(up, objective), single_precision=True), DenseProblem(objective), 2, rounding=1e-5
+    )
+    problem = build_problem(on_device(up, objective), Evaluation(evaluator="panels", tolerance=1e-4))
+    assert "panels in single precision" in problem.explain(2)
+
+
+def test_a_user_kernel_without_its_curvature(up):
+    features, labels = random_samples(n_samples=N)
+    without = UserKernel(RATIONAL.function, RATIONAL.slope, RATIONAL.pairing)
+    projection, direction = (random_projection(seed=seed) for seed in (1, 2))
+    objective = TraceObjective(features, RATIONAL, supervised_gamma(labels))
+    found = DevicePanels(on_device(up, TraceObjective(features, without, objective.gamma)))
+    expected = DenseProblem(objective).hessian_vector(projection, direction)
+    # The error of differences, as the kernel's documentation says.
+    np.testing.assert_allclose(
+        found.hessian_vector(projection, direction), expected, rtol=0, atol=1e-7 * np.abs(expected).max()
+    )
+
+
+def test_a_kernel_that_needs_numpy_is_named(up):
+    features, labels = random_samples(n_samples=N)
+
+    class Numpy(Gaussian):
+        def value(self, beta):
+            return np.asarray([1.0])
+
+    objective = TraceObjective(features, Numpy(1.0), supervised_gamma(labels))
+    with pytest.raises(InputError, match=r"Numpy does not work with arrays of this device .* with operators"):
+        DevicePanels(on_device(up, objective)).value(random_projection())
+
+
+@pytest.mark.parametrize(("kernel", "evaluator"), [(Gaussian(2.0), "panels"), (Polynomial(degree=3), "factored")])
+def test_the_array_chooses_the_device(up, kernel, evaluator):
+    features, labels = random_samples(n_samples=2100)
+    objective = TraceObjective(features, kernel, supervised_gamma(labels))
+    problem, reference = build_problem(on_device(up, objective)), build_problem(objective)
+    assert problem.explain(2).startswith(f"{evaluator}: ")
+    assert ", on " in problem.explain(2)
+    assert type(problem.evaluator(random_projection())).__module__.startswith("kdrbench.evaluation.device")
+    np.testing.assert_allclose(
+        problem.gradient(random_projection()), reference.gradient(random_projection()), rtol=1e-9
+    )
+    smaller, expected = problem.subsampled(600), reference.subsampled(600)
+    assert is_device_array(smaller.objective.features)
+    assert smaller.value(random_projection()) == pytest.approx(expected.value(random_projection()), rel=1e-10)
+    for name in ("dense", "low_rank", "autograd", "pairwise_sum", "class_sums"):
+        with pytest.raises(InputError, match=f"evaluator '{name}' is for arrays of numpy; .* factored and panels"):
+            build_problem(on_device(up, objective), Evaluation(evaluator=name))
+
+
+@pytest.mark.parametrize("kind", ["more features than samples", "unused features", "rank below the samples"])
+def test_the_row_space_of_a_device(up, kind):
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((40, 100))
+    if kind == "unused features":
+        features = np.hstack([np.zeros((200, 70)), rng.standard_normal((200, 50))])
+    if kind == "rank below the samples":
+        features[20:] = features[:20]
+    mine, reference = row_space_of(up(features)), row_space_of(features)
+    projection = random_projection(n_features=features.shape[1], n_components=3)
+    spaces = spanning(mine, projection), spanning(reference, projection)
+    for space in spaces:
+        basis, inside = space.basis, np.asarray(space.features)
+        np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-12)
+        np.testing.assert_allclose(inside, features @ basis, atol=1e-12 * np.abs(features).sum())
+        np.testing.assert_allclose(basis @ (basis.T @ projection), projection, atol=1e-12)
+    assert spaces[0].basis.shape == spaces[1].basis.shape
+    assert row_space_of(up(np.ones((200, 10)))) is None
+
+
+def test_only_small_arrays_cross(up, monkeypatch):
+    features, labels = random_samples(n_samples=600, n_features=8)
+    crossed = []
+    for name in ("up", "down"):
+        monkeypatch.setattr(Device, name, counted(getattr(Device, name), crossed))
+    for kernel, maker in (
+        (Gaussian(2.0), DevicePanels),
+        (Multiquadric(1.0), DevicePanels),
+        (Polynomial(), DeviceFactored),
+    ):
+        problem = maker(TraceObjective(up(features), kernel, supervised_gamma(labels)))
+        # Once: the order of the samples, their classes, and one number each.
+        assert max(crossed) <= 600
+        assert sum(crossed) <= 8 * 600
+        crossed.clear()
+        assert_equal_oracles(problem, DenseProblem(TraceObjective(features, kernel, supervised_gamma(labels))), 2)
+        # The largest: Phi, d x d, and of Phi_0 no more than a number a sample.
+        assert max(crossed) <= 600
+        crossed.clear()
+        problem.value_and_gradient(random_projection(n_features=8))
+        # W and the gradient, and no array beside (but what the recipe of monomials holds).
+        assert sum(crossed) <= 2 * 16 + 100
+        crossed.clear()
+
+
+def counted(method, crossed):
+    def wrapped(self, array):
+        result = method(self, array)
+        crossed.append(int(np.prod(array.shape)))
+        return result
+
+    return wrapped
+
+
+def test_nothing_crosses_but_through_the_device(monkeypatch):
+    torch = pytest.importorskip("torch", reason="SKIPPED LOUDLY: torch is not installed")
+    features, labels = random_samples(n_samples=600)
+    problem = DevicePanels(TraceObjective(torch.asarray(features), Multiquadric(1.0), supervised_gamma(labels)))
+    crossed = []
+    original = torch.Tensor.numpy
+    monkeypatch.setattr(torch.Tensor, "numpy", lambda self: crossed.append(self.numel()) or original(self))
+    for oracle in (problem.value_and_gradient, problem.surrogate):
+        oracle(random_projection())
+    # The gradient (6 x 2) and Phi from a form and a Gram matrix (6 x 6 each).
+    assert crossed == [12, 36, 36]
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Polynomial(degree=3, scale=0.5)])
+def test_no_array_of_all_pairs_is_made(kernel):
+    strict = pytest.importorskip("array_api_strict", reason="SKIPPED LOUDLY: array_api_strict is not installed")
+    n_samples = 20_000
+    features, labels = random_samples(n_samples=n_samples)
+    objective = TraceObjective(strict.asarray(features), kernel, supervised_gamma(labels))
+    problem = build_problem(objective)
+    tracemalloc.start()
+    problem.gradient(random_projection())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Some arrays of the width of P or of monomials, and of blocks of 512 x 512; an n x n array has 3 GB.
+    assert peak < 60 * n_samples * 8 + 30 * 512**2 * 8
+
+
+@pytest.mark.parametrize(("n_samples", "oracle"), [(20_000, "value_and_gradient"), (4000, "surrogate")])
+def test_blocks_of_torch_are_bounded(n_samples, oracle):
+    torch = pytest.importorskip("torch", reason="SKIPPED LOUDLY: torch is not installed")
+    features, labels = random_samples(n_samples=n_samples)
+    problem = DevicePanels(TraceObjective(torch.asarray(features), Gaussian(2.0), supervised_gamma(labels)))
+    largest = largest_tensor(torch, lambda: getattr(problem, oracle)(random_projection()))
+    # A block of pairs, or a few numbers a sample.
+    assert largest <= max(512**2, 8 * n_samples)
+
+
+def largest_tensor(torch, work):
+    """Return the most entries that any tensor has that an operation returns."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    sizes = []
+
+    class Sizes(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            sizes.extend(
+                part.numel()
+                for part in (result if isinstance(result, tuple | list) else [result])
+                if isinstance(part, torch.Tensor)
+            )
+            return result
+
+    with Sizes():
+        work()
+    return max(sizes)
+
+
+def test_a_pass_can_be_stopped(up):
+    features, labels = random_samples(n_samples=N)
+    problem = DevicePanels(on_device(up, TraceObjective(features, Gaussian(1.0), supervised_gamma(labels))), side=16)
+    shares = []
+    problem.report = lambda share: shares.append(share) or len(shares) < 3
+    with pytest.raises(PassStoppedError):
+        problem.gradient(random_projection())
+    assert 0.0 < shares[0] < shares[2] < 1.0
+
+
+def test_features_that_a_device_cannot_have(up):
+    features, labels = random_samples()
+    gamma = supervised_gamma(labels)
+    bad = features.copy()
+    bad[3, 4] = np.nan
+    for array, message in (
+        (up(bad), "NaN or infinite values, the first at row 3, column 4"),
+        (up(np.ones((40, 3), dtype=np.int64)), "must be float64 or float32, got .*int64; convert"),
+        (up(np.ones(40)), "must be a non-empty n x d array"),
+        (up(np.ones((40, 0))), "must be a non-empty n x d array"),
+    ):
+        with pytest.raises(InputError, match=message):
+            TraceObjective(array, Gaussian(1.0), gamma)
+
+
+def test_tensors_that_are_not_plain():
+    torch = pytest.importorskip("torch", reason="SKIPPED LOUDLY: torch is not installed")
+    features = torch.ones((40, 3), dtype=torch.float64)
+    with pytest.raises(InputError, match=r"dense tensor, got layout torch.sparse.*X.to_dense\(\)"):
+        checked_features(features.to_sparse())
+    assert not checked_features(features.clone().requires_grad_()).requires_grad
+
+    class Own(torch.Tensor):
+        pass
+
+    assert is_device_array(features.as_subclass(Own))
+    assert is_device_array(torch.nn.Parameter(features))
+    for other in (np.ones(3), np.float64(1.0), [1.0], None, "torch"):
+        assert not is_device_array(other)
+
+
+def test_a_device_without_float64_is_refused(up, monkeypatch):
+    def refused(self, *shape):
+        raise TypeError("no float64 here")
+
+    monkeypatch.setattr(Device, "zeros", refused)
+    with pytest.raises(InputError, match=r"float64, which this device does not have \(no float64 here\)"):
+        checked_features(up(np.ones((3, 2), dtype=np.float32)))
+
+
+def test_without_the_package_of_names_one_sentence_says_what_to_install(up, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "array_api_compat", None)
+    with pytest.raises(InputError, match=r"pip install 'kdrbench\[gpu\]'"):
+        checked_features(up(np.ones((3, 2))))
+    assert namespace_of(np.ones(3)) is np
+
+
+def test_a_fingerprint_sees_changes_and_no_order_of_sums(up, monkeypatch):
+    features = np.random.default_rng(0).standard_normal((500, 4))
+    found = fingerprint_of(up(features))
+    monkeypatch.setattr(arrays, "_CHUNK", 64)
+    np.testing.assert_array_equal(fingerprint_of(up(features)), found)
+    changed, swapped = features.copy(), features.copy()
+    changed[17, 2] += 1e-8
+    swapped[[3, 4]] = swapped[[4, 3]]
+    assert (fingerprint_of(up(changed)) != found).any()
+    assert (fingerprint_of(up(swapped)) != found).any()
+
+
+def test_rows_come_to_the_host_when_asked_for(up):
+    features = np.random.default_rng(0).standard_normal((50, 4))
+    rows = HostRows(up(features))
+    assert (len(rows), rows.shape, rows.ndim, rows.dtype) == (50, (50, 4), 2, np.dtype(float))
+    np.testing.assert_array_equal(rows[np.array([3, 1])], features[[3, 1]])
+    np.testing.assert_array_equal(rows[2:7], features[2:7])
+    np.testing.assert_array_equal(np.asarray(rows), features)
+
+
+def test_panels_of_numpy_take_estimated_gaussians_as_gaussians():
+    features, labels = random_samples(n_samples=N)
+    gamma, projection = supervised_gamma(labels), random_projection()
+    found = PanelProblem(TraceObjective(features, EstimatedGaussian(2.0, 0.1), gamma)).gradient(projection)
+    np.testing.assert_array_equal(
+        found, PanelProblem(TraceObjective(features, Gaussian(2.0), gamma)).gradient(projection)
+    )
