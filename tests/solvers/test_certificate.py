@@ -96,25 +96,6 @@ def test_what_the_solver_has_found_is_evaluated_and_not_sought_again(kernel):
     assert first.eigengap_needed == pytest.approx(second.eigengap_needed, abs=2e-4)
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
-def test_products_of_the_search_are_not_made_again_for_theorem_1(kernel):
-    problem, result = solved(KERNELS[kernel])
-    counts, found = [], []
-    for search_first in (True, False):
-        tangents = Tangents(problem, result.projection, problem.gradient(result.projection))
-        if search_first:
-            curvature.smallest_curvature(tangents)
-        before = problem.counters.hessian_vector
-        found.append(curvature.largest_turn(tangents))
-        counts.append(problem.counters.hessian_vector - before)
-    assert counts[0] < counts[1]
-    outer = tangents.complement.T @ tangents.surrogate @ tangents.complement
-    formed = np.kron(np.eye(len(outer)), tangents.inner) - np.kron(outer, np.eye(10)) - 0.5 * tangents.hessian
-    expected, scale = np.linalg.eigvalsh(formed)[-1], np.linalg.norm(tangents.point.T @ tangents.gradient, 2)
-    # A Rayleigh quotient is never above the largest eigenvalue, and an eigenvalue lies within the residual of it.
-    assert all(expected - 1e-4 * scale <= value <= expected + 1e-12 * scale for value in found)
-
-
 @pytest.mark.parametrize("kernel", ["gaussian", "multiquadric"])
 @pytest.mark.parametrize("constant", [0, 5])
 def test_of_many_samples_products_find_the_eigengap_of_the_exact_surrogate(kernel, constant):

@@ -226,7 +226,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Return X W, n_samples x n_components."""
         check_is_fitted(self)
         features = validate_data(self, X, dtype=np.float64, reset=False)
-        projected: FloatArray = features @ self.components_.T
+        with one_blas_thread():
+            projected: FloatArray = features @ self.components_.T
         return projected
 
     @property

@@ -88,6 +88,8 @@ class GammaSums:
         self._threads, self._weights, self._factor = threads, gamma.weights, gamma.factor
         self._chunks = chunks(gamma.n_samples)
         self._codes = gamma.codes
+        # Of each chunk, once it was asked for.
+        self._members: dict[int, list[tuple[int, slice | NDArray[np.intp]]]] = {}
         if gamma.codes is not None:
             # Any sample of a class has its row.
             table = gamma.factor[np.unique(gamma.codes, return_index=True)[1]]
@@ -167,8 +169,13 @@ class GammaSums:
         lifted: FloatArray = (factor[:, :, None] * part[:, None, :]).reshape(len(part), -1)
         return lifted
 
-    def _classes(self, rows: slice) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
-        """Yield the classes of a chunk with the places of their samples in it."""
+    def _classes(self, rows: slice) -> list[tuple[int, slice | NDArray[np.intp]]]:
+        """Return the classes of a chunk with the places of their samples in it."""
+        if rows.start not in self._members:
+            self._members[rows.start] = list(self._found(rows))
+        return self._members[rows.start]
+
+    def _found(self, rows: slice) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
         codes = self._codes[rows] if self._codes is not None else np.empty(0, dtype=np.int64)
         order = np.argsort(codes, kind="stable")
         sorted_codes = codes[order]

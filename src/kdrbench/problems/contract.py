@@ -162,7 +162,7 @@ class ApproximableProblem(Problem, Protocol):
 
 _OFFERS = frozenset(
     {"report", "explain", "evaluated", "accuracy", "approximation", "linearised_at", "subsampled", "in_row_space"}
-    | {"refined_at", "surrogate_is_constant"}
+    | {"refined_at", "surrogate_is_constant", "surrogate_products"}
 )
 
 
@@ -226,8 +226,7 @@ def surrogate_is_constant(problem: Problem) -> bool:
 
 def surrogate_products_of(problem: Problem, projection: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
     """Return V -> Phi(W) V where the problem offers that without Phi itself."""
-    offered = getattr(problem, "surrogate_products", None)
-    return offered(projection) if callable(offered) else None
+    return problem.surrogate_products(projection) if is_approximable(problem) else None
 
 
 def hessian_vectors_of(problem: Problem, projection: FloatArray, directions: FloatArray) -> FloatArray:
@@ -245,5 +244,7 @@ def hessian_of(problem: Problem, projection: FloatArray, basis: FloatArray) -> F
     if callable(hessian := getattr(problem, "hessian", None)):
         return np.asarray(hessian(projection, basis))
     directions = [np.outer(column, axis) for column in basis.T for axis in np.eye(projection.shape[1])]
-    matrix = np.array([(basis.T @ problem.hessian_vector(projection, direction)).ravel() for direction in directions])
+    matrix: FloatArray = np.array(
+        [(basis.T @ problem.hessian_vector(projection, direction)).ravel() for direction in directions]
+    )
     return 0.5 * (matrix + matrix.T)

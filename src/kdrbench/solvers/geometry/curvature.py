@@ -32,8 +32,6 @@ _EIGENVALUE_TOLERANCE = 1e-5
 _TURN_TOLERANCE, _MOST_TURNS = 1e-4, 120
 # So many products with Phi cost less than Phi itself.
 _MOST_PRODUCTS, _SHIFT = 5, 1e-3
-# A column of a space shorter than this outside another is rounding of what is in both.
-_NEW = 1e-6
 Operator = Callable[[FloatArray], FloatArray]
 
 
@@ -92,16 +90,14 @@ def largest_turn(tangents: Tangents) -> float:
         formed = np.kron(np.eye(len(outer)), inner) - np.kron(outer, np.eye(len(inner)))
         return float(np.linalg.eigvalsh(formed - 0.5 * tangents.hessian)[-1])
 
-    def of_phi(directions: FloatArray) -> FloatArray:
-        return outside(tangents.point, directions @ inner - surrogate @ directions)
+    def turned(directions: FloatArray) -> FloatArray:
+        # With the sign of the smallest eigenvalue.
+        of_phi = outside(tangents.point, directions @ inner - surrogate @ directions)
+        return 0.5 * tangents.hessian_vector(directions) - of_phi
 
-    # With the sign of the smallest eigenvalue.
-    apply = _on_columns(lambda directions: 0.5 * tangents.hessian_vector(directions) - of_phi(directions), tangents)
+    apply = _on_columns(turned, tangents)
     project = _on_columns(partial(outside, tangents.point), tangents)
     space = _spanned(apply, project(_fixed_columns(tangents.point.size, 1)))
-    for basis, images in tangents.searched:
-        # Their products with the Hessian are known.
-        space = _joined(_Space(basis, 0.5 * images - _on_columns(of_phi, tangents)(basis)), space)
     tolerance = _TURN_TOLERANCE * _scale(tangents)
     found = _davidson(apply, project, space, tolerance, tangents.dimension, _MOST_TURNS)
     return -float(found.values[0]) if found.residual <= tolerance else float("nan")
@@ -154,9 +150,7 @@ def _lowest(tangents: Tangents) -> _Ritz:
     solve = _on_columns(tangents.preconditioner.solve, tangents)
     start = solve(_fixed_columns(tangents.point.size, min(_BLOCK, tangents.dimension)))
     tolerance = _EIGENVALUE_TOLERANCE * _scale(tangents)
-    found = _davidson(apply, solve, _spanned(apply, start), tolerance, tangents.dimension, _MOST_ROUNDS)
-    tangents.searched[:] = [found.space]
-    return found
+    return _davidson(apply, solve, _spanned(apply, start), tolerance, tangents.dimension, _MOST_ROUNDS)
 
 
 def _on_columns(operator: Operator, tangents: Tangents) -> Operator:
@@ -182,23 +176,12 @@ class _Ritz(NamedTuple):
     values: FloatArray
     vectors: FloatArray
     residual: float
-    space: _Space
 
 
 def _spanned(apply: Operator, columns: FloatArray) -> _Space:
     """Return the space of these columns."""
     basis = np.linalg.qr(columns)[0]
     return _Space(basis, apply(basis))
-
-
-def _joined(first: _Space, second: _Space) -> _Space:
-    """Return the space of both, but for columns of the second that the first has but for rounding."""
-    inside = first.basis.T @ second.basis
-    basis = second.basis - first.basis @ inside
-    lengths = np.linalg.norm(basis, axis=0)
-    new = lengths > _NEW
-    images = (second.images - first.images @ inside)[:, new] / lengths[new]
-    return _Space(np.hstack([first.basis, basis[:, new] / lengths[new]]), np.hstack([first.images, images]))
 
 
 def _davidson(
@@ -225,7 +208,7 @@ def _davidson(
         column = outside(basis, column)
         column /= np.linalg.norm(column)
         basis, images = np.hstack([basis, column]), np.hstack([images, apply(column)])
-    return _Ritz(values[:_BLOCK], basis @ turn[:, :_BLOCK], size, _Space(basis, images))
+    return _Ritz(values[:_BLOCK], basis @ turn[:, :_BLOCK], size)
 
 
 def _fixed_columns(dimension: int, count: int) -> FloatArray:

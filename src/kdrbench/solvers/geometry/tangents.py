@@ -14,7 +14,7 @@ ISM's own operator, which preconditions Newton steps and the search for negative
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -37,7 +37,8 @@ class IsmPreconditioner:
         self._point = point
         inner, self._rotation = scipy.linalg.eigh(point.T @ surrogate @ point)
         reduced = outside(point, outside(point, surrogate).T)
-        outer, self._basis = scipy.linalg.eigh(0.5 * (reduced + reduced.T))
+        # Divide and conquer takes a fifth of the time of scipy's default where all eigenvectors are needed.
+        outer, self._basis = np.linalg.eigh(0.5 * (reduced + reduced.T))
         gaps = 2.0 * (inner[None, :] - outer[:, None])
         largest = float(np.abs(gaps).max()) or 1.0
         self._gaps = np.maximum(np.abs(gaps), _SMALLEST_GAP * largest)
@@ -69,9 +70,6 @@ class Tangents:
     point: FloatArray
     gradient: FloatArray
     coarse: ApproximableProblem | None = None
-    # The space in which the smallest curvature was sought, once it was: an orthonormal basis of columns (dq entries),
-    # and their products with the Hessian.
-    searched: list[tuple[FloatArray, FloatArray]] = field(default_factory=list, init=False, repr=False)
 
     @property
     def dimension(self) -> int:
