@@ -287,29 +287,28 @@ def table(names: list[str]) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure one case in this process, or print the table of some."""
-    if not arguments:
-        table(list(CASES))
-    elif arguments[0] == "--list":
-        print("\n".join(CASES))
-    elif arguments[:1] == ["--case"]:
-        print(json.dumps(run(CASES[arguments[1]])))
-    elif arguments[:1] == ["--dense"]:
-        print(json.dumps(run(Case("mnist 10000", arguments[1], evaluator="dense"))))
-    elif arguments[:1] == ["--parts"]:
-        parts_table(arguments[1:] or list(PARTS))
-    elif arguments[:1] == ["--parts-of"]:
-        print(json.dumps(parts(arguments[1])))
-    elif arguments[:1] == ["--threads"]:
-        threads_table(arguments[1:] or list(THREADS))
-    elif arguments[:1] == ["--threads-of"]:
-        print(json.dumps(fits(arguments[1])))
-    elif arguments[:1] == ["--authors"]:
-        authors_table()
-    elif arguments[0].startswith("--published"):
-        print(json.dumps(published(arguments[1])))
+    """Measure one case in this process, or print a table."""
+    tables: dict[str, Callable[[list[str]], None]] = {
+        "--parts": lambda names: parts_table(names or list(PARTS)),
+        "--threads": lambda names: threads_table(names or list(THREADS)),
+        "--authors": lambda names: authors_table(),
+        "--list": lambda names: print("\n".join(CASES)),
+    }
+    measures: dict[str, Callable[[str], object]] = {
+        "--case": lambda name: run(CASES[name]),
+        "--dense": lambda kernel: run(Case("mnist 10000", kernel, evaluator="dense")),
+        "--parts-of": parts,
+        "--threads-of": fits,
+        "--published": published,
+        "--published-on-one": published,
+    }
+    first = arguments[0] if arguments else ""
+    if first in tables:
+        tables[first](arguments[1:])
+    elif first in measures:
+        print(json.dumps(measures[first](arguments[1])))
     else:
-        table(arguments)
+        table(arguments or list(CASES))
 
 
 if __name__ == "__main__":
