@@ -107,7 +107,8 @@ def test_with_a_tolerance_objective_and_certificate_are_those_of_the_exact_probl
     assert abs(near.value(projection) / value - 1) > 1e-6
     assert model.objective_ == pytest.approx(value, rel=1e-12)
     stationarity = [relative_stationarity(projection, one.gradient(projection)) for one in (exact, near)]
-    assert stationarity[0] > 1.5 * stationarity[1]
+    # Otherwise the next line could not tell them apart.
+    assert stationarity[1] != pytest.approx(stationarity[0], rel=1e-4)
     assert model.certificate_.stationarity == pytest.approx(stationarity[0], rel=1e-6)
 
 

@@ -107,7 +107,9 @@ def tangent_basis(projection):
 def hessian_of(problem, projection):
     """The Riemannian Hessian, column by column from its products."""
     tangents = Tangents(problem, projection, problem.gradient(projection))
-    return tangents.apply(np.eye(tangents.dimension))
+    return np.column_stack(
+        [tangents.fold(tangents.hessian_vector(tangents.unfold(axis))) for axis in np.eye(tangents.dimension)]
+    )
 
 
 def hessian_by_differences(problem, projection):

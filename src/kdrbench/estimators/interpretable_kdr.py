@@ -237,7 +237,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Of a Dask array it is a lazy one, of an iterable of chunks a generator, of a tensor one on its device.
         """
         check_is_fitted(self)
-        return transformed(self, X, self.components_) if is_streamed(X) else projected(self, X, self.components_.T)
+        with one_blas_thread():
+            return transformed(self, X, self.components_) if is_streamed(X) else projected(self, X, self.components_.T)
 
     @property
     def _searches(self) -> bool:

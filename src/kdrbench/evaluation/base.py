@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
@@ -29,6 +30,8 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters
 from kdrbench.samples import Samples
 
+# V -> Phi V.
+Products = Callable[[FloatArray], FloatArray]
 # Rows of the features that are multiplied at a time.
 _CHUNK = 4096
 
@@ -100,6 +103,11 @@ class Evaluator(ABC):
         self._check(projection)
         return self._surrogate(projection)
 
+    def surrogate_products(self, projection: FloatArray) -> Products | None:
+        """Return V -> Phi(W) V where that does not need Phi itself; each call counts as a gradient."""
+        self._check(projection)
+        return self._surrogate_products(projection)
+
     def initial_surrogate(self) -> FloatArray:
         """Return Phi_0: f' replaced by its value at beta = 0, or by its sign for beta > 0 where that is zero.
 
@@ -134,6 +142,9 @@ class Evaluator(ABC):
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         raise self._lacking("surrogate")
+
+    def _surrogate_products(self, projection: FloatArray) -> Products | None:
+        return None
 
     def _hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
         raise self._lacking("hessian_vector")
@@ -175,6 +186,13 @@ class PairSums(Evaluator):
             form[:, a, :, a] += slope_part
         flat = form.reshape(basis.shape[1] * q, -1)
         return 0.5 * (flat + flat.T)
+
+    def _surrogate_products(self, projection: FloatArray) -> Products:
+        def product(columns: FloatArray) -> FloatArray:
+            self.counters.gradient += 1
+            return 0.5 * self._back(self._sloped(projection, self._moved(columns)))
+
+        return product
 
     def _samples(self, projection: FloatArray) -> FloatArray:
         """Return P = X W."""

@@ -55,11 +55,10 @@ class DispatchedProblem:
     def __init__(self, objective: TraceObjective, evaluation: Evaluation) -> None:
         self.counters = Counters()
         self.report: Report | None = None
-        self.objective, self.evaluation = objective, evaluation
+        self.objective, self.evaluation, self._given_up = objective, evaluation, False
         # By name, and whether it was requested by that name: the options may then differ.
         self._shared: dict[tuple[str, bool], Evaluator] = {}
         self._own: dict[str, Evaluator] = {}
-        self._given_up = False
         # The problem that answered last instead of this one, with a prefix for the explanation, or before it.
         self._in_its_place: tuple[str, DispatchedProblem] | None = None
         self._before: DispatchedProblem | None = None
@@ -232,6 +231,7 @@ class DispatchedProblem:
     hessian_vectors = _answered_at(Evaluator.hessian_vectors)
     hessian = _answered_at(Evaluator.hessian)
     surrogate = _answered_at(Evaluator.surrogate)
+    surrogate_products = _answered_at(Evaluator.surrogate_products)
 
 
 def build_problem(

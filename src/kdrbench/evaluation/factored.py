@@ -57,11 +57,12 @@ class FactoredProblem(PairSums):
             raise InputError(
                 f"exact factors exist for linear, squared and polynomial kernels, not for {objective.kernel!r}"
             )
-        self._sums, self._threads = GammaSums(objective.gamma, threads), threads
-        features = objective.array
-        super().__init__(features.astype(np.float32) if single_precision else features)
+        gamma, features = objective.gamma, objective.array
+        super().__init__(features.astype(np.float32) if single_precision else features, gamma.class_order)
+        # Class by class: a chunk is then of one class mostly.
+        self._sums, self._threads = GammaSums(gamma if self._order is None else gamma.of(self._order), threads), threads
         self._objective, self._polynomial = objective, polynomial
-        self._diagonal = self._sums.diagonal if objective.gamma.zero_diagonal else np.zeros(len(self._features))
+        self._diagonal = self._sums.diagonal if gamma.zero_diagonal else np.zeros(len(self._features))
         if polynomial is None:
             # Differences vanish on the diagonal: what Gamma has there cancels.
             self._diagonal = 2.0 * cleaned_degrees(self._sums, len(features))
@@ -123,8 +124,18 @@ class FactoredProblem(PairSums):
             # The slope is the same everywhere.
             return self._initial_surrogate()
         point = self._at(projection)
-        result = point.factor * self._sums.quadratic(point.slope_features, self._features, self.report)
-        return result - self._grams.of(point.own_slopes, self.report)
+        features, own_slopes = self._features, point.own_slopes
+        if self._order is None:
+            columns: Rows = features
+        else:
+            order, own_slopes = self._order, np.empty_like(own_slopes)
+            own_slopes[order] = point.own_slopes
+
+            def columns(rows: slice) -> FloatArray:
+                return features[order[rows]]
+
+        result = point.factor * self._sums.quadratic(point.slope_features, columns, self.report)
+        return result - self._grams.of(own_slopes, self.report)
 
     def _initial_surrogate(self) -> FloatArray:
         if self._constant_surrogate is None:
@@ -147,8 +158,7 @@ class FactoredProblem(PairSums):
         if self._point is None or not np.array_equal(self._point.projection, projection):
             self._point = _Point(
                 projection.copy(),
-                # W'X', whose rows are long, is quicker than XW.
-                (projection.T.astype(self._features.dtype, copy=False) @ self._features.T).T,
+                self._moved(projection),
                 self._polynomial,
                 self._sums,
                 self._diagonal,

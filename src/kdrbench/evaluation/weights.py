@@ -89,6 +89,8 @@ class GammaSums:
         self._chunks = chunks(gamma.n_samples)
         # Rows of U: all of them, or those of the classes.
         self._codes, self._table = gamma.codes, gamma.table
+        # Of each chunk, once it was asked for.
+        self._members: dict[int, list[tuple[int, slice | NDArray[np.intp]]]] = {}
         if gamma.codes is not None:
             self._blocks: FloatArray = (gamma.table * gamma.weights) @ gamma.table.T
 
@@ -166,8 +168,13 @@ class GammaSums:
         lifted: FloatArray = (factor[:, :, None] * part[:, None, :]).reshape(len(part), -1)
         return lifted
 
-    def _classes(self, rows: slice) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
-        """Yield the classes of a chunk with the places of their samples in it."""
+    def _classes(self, rows: slice) -> list[tuple[int, slice | NDArray[np.intp]]]:
+        """Return the classes of a chunk with the places of their samples in it."""
+        if rows.start not in self._members:
+            self._members[rows.start] = list(self._found(rows))
+        return self._members[rows.start]
+
+    def _found(self, rows: slice) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
         codes = self._codes[rows] if self._codes is not None else np.empty(0, dtype=np.int64)
         order = np.argsort(codes, kind="stable")
         sorted_codes = codes[order]

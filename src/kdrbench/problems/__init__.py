@@ -16,6 +16,7 @@ from kdrbench.problems.contract import (
     is_approximable,
     refined_at,
     surrogate_is_constant,
+    surrogate_products_of,
     value_and_gradient_of,
 )
 from kdrbench.problems.objective import (
@@ -48,6 +49,7 @@ __all__ = [
     "refined_at",
     "supervised_gamma",
     "surrogate_is_constant",
+    "surrogate_products_of",
     "target_gamma",
     "value_and_gradient_of",
 ]

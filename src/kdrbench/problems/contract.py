@@ -139,6 +139,10 @@ class ApproximableProblem(Problem, Protocol):
         """Return the same problem in fewer coordinates that span W, and those; ``None`` where that saves little."""
         ...
 
+    def surrogate_products(self, projection: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
+        """Return V -> Phi(W) V where that does not need Phi itself; each call counts as a gradient."""
+        ...
+
     @property
     def surrogate_is_constant(self) -> bool:
         """Whether Phi is known to be the same at every W: then F is the quadratic Tr(W' Phi W) and a constant."""
@@ -158,7 +162,7 @@ class ApproximableProblem(Problem, Protocol):
 
 _OFFERS = frozenset(
     {"report", "explain", "evaluated", "accuracy", "approximation", "linearised_at", "subsampled", "in_row_space"}
-    | {"refined_at", "surrogate_is_constant"}
+    | {"refined_at", "surrogate_is_constant", "surrogate_products"}
 )
 
 
@@ -220,6 +224,11 @@ def surrogate_is_constant(problem: Problem) -> bool:
     return is_approximable(problem) and problem.surrogate_is_constant
 
 
+def surrogate_products_of(problem: Problem, projection: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
+    """Return V -> Phi(W) V where the problem offers that without Phi itself."""
+    return problem.surrogate_products(projection) if is_approximable(problem) else None
+
+
 def hessian_vectors_of(problem: Problem, projection: FloatArray, directions: FloatArray) -> FloatArray:
     """Return the Hessian applied to each of ``directions`` (b x d x q), in one pass where the problem offers that."""
     if callable(together := getattr(problem, "hessian_vectors", None)):
@@ -234,12 +243,8 @@ def hessian_of(problem: Problem, projection: FloatArray, basis: FloatArray) -> F
     """
     if callable(hessian := getattr(problem, "hessian", None)):
         return np.asarray(hessian(projection, basis))
-    q = projection.shape[1]
-    columns = []
-    for column in basis.T:
-        for place in range(q):
-            direction = np.zeros_like(projection)
-            direction[:, place] = column
-            columns.append((basis.T @ problem.hessian_vector(projection, direction)).ravel())
-    matrix = np.array(columns)
+    directions = [np.outer(column, axis) for column in basis.T for axis in np.eye(projection.shape[1])]
+    matrix: FloatArray = np.array(
+        [(basis.T @ problem.hessian_vector(projection, direction)).ravel() for direction in directions]
+    )
     return 0.5 * (matrix + matrix.T)

@@ -24,6 +24,7 @@ from kdrbench.problems import Problem, in_row_space, surrogate_is_constant
 from kdrbench.samples import Samples
 from kdrbench.solvers.geometry.curvature import (
     DENSE_DIMENSION,
+    largest_outer,
     largest_turn,
     residual_of,
     settled_residual,
@@ -75,7 +76,8 @@ def certify(problem: Problem, projection: FloatArray, lowest: FloatArray | None 
     ``lowest`` (d x q) is the tangent along which a solver has found the smallest curvature at W. It is not taken on
     trust: the curvature along it is evaluated, and where that has not settled another one is sought.
 
-    It costs one surrogate, one gradient, and one Hessian or, where the tangent space has more than a few hundred
+    It costs one surrogate (or, where that takes all pairs of samples, a few products with it), one gradient, and one
+    Hessian or, where the tangent space has more than a few hundred
     dimensions, up to some hundreds of Hessian-vector products: one of them with ``lowest`` where they are costly, and
     where Phi is constant.
     """
@@ -89,7 +91,7 @@ def certify(problem: Problem, projection: FloatArray, lowest: FloatArray | None 
     scale = float(np.abs(values).max()) or 1.0
     eigengap = np.inf
     if tangents.dimension > 0:
-        eigengap = (float(values[0]) - tangents.leading_outer[0]) / scale
+        eigengap = (float(values[0]) - largest_outer(tangents)) / scale
     curvature, error = _checked_curvature(tangents, lowest)
     return Certificate(
         feasibility=feasibility_error(projection),

@@ -36,8 +36,14 @@ from kdrbench.problems import (
 )
 from kdrbench.solvers.base import Solver, SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.escape import CURVATURE_TOLERANCE
-from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
-from kdrbench.solvers.geometry.stiefel import eigenvalues_settled, leading_eigenvectors, subspace_turn
+from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, smallest_curvature
+from kdrbench.solvers.geometry.stiefel import (
+    eigenvalues_settled,
+    leading_eigenvectors,
+    relative_stationarity,
+    subspace_turn,
+)
+from kdrbench.solvers.geometry.tangents import Tangents
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.registry import build_solver
 from kdrbench.solvers.safeguarded.approach import Approach, approach
@@ -49,6 +55,8 @@ from kdrbench.solvers.safeguarded.portfolio import chosen_start
 _CYCLE = 1e-6
 # How often a problem whose accuracy is not proved at the solution is made finer.
 _MOST_PROOFS = 3
+# Columns this near to eigenvectors are such but for rounding.
+_EIGENVECTORS = 1e-12
 # Newton steps with an approximate Hessian, before the exact one is taken.
 _APPROXIMATE_STEPS = 20
 
@@ -80,8 +88,7 @@ def explore(
         if (value := problem.value(following)) > best_value:
             best, best_value = following, value
         settled = previous is not None and eigenvalues_settled(eigenvalues, previous, tolerance)
-        # Where Phi is constant, every step is the first one again.
-        if settled or surrogate_is_constant(problem) or subspace_turn(before_last, following) <= _CYCLE:
+        if settled or subspace_turn(before_last, following) <= _CYCLE:
             break
         before_last, projection, previous = projection, following, eigenvalues
     return None if surrogate is None else Explored(best, best_value, surrogate)
@@ -125,12 +132,28 @@ class SafeguardedISM:
         n_features, n_components = start.shape
         if n_features == n_components:
             return SolverOutcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
+        if surrogate_is_constant(problem):
+            return self._solve_constant(problem, start, monitor)
         outcome = self._solve_once(problem, start, monitor)
         for _ in range(_MOST_PROOFS):
             if outcome.status is not Status.CONVERGED or not refined_at(problem, outcome.projection):
                 break
             outcome = self._solve_once(problem, outcome.projection, monitor)
         return outcome
+
+    def _solve_constant(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
+        """Return eigenvectors of the one Phi there is: the start, where it is of them, as that of Phi_0 is."""
+        point = start
+        while monitor.keep_going(point):
+            tangents = Tangents(problem, point, problem.gradient(point))
+            curvature, lowest = smallest_curvature(tangents)
+            stationarity = relative_stationarity(point, tangents.gradient)
+            scale = float(np.linalg.norm(tangents.inner, 2)) or 1.0
+            if (stationarity <= _EIGENVECTORS and curvature >= -_EIGENVECTORS * scale) or point is not start:
+                message = "eigenvectors of Phi, which is constant, no direction of ascent found"
+                return SolverOutcome(point, Status.CONVERGED, message, lowest)
+            point = leading_eigenvectors(tangents.surrogate, start.shape[1])[1]
+        return SolverOutcome(point, monitor.stop_status, monitor.stop_message)
 
     def _solve_once(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         approximation = approximation_of(problem, start.shape[1])
