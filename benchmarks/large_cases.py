@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from real_data import mnist, standardised
 
-from kdrbench.kernels import Gaussian, Kernel, Linear, Multiquadric, Polynomial, Squared
-from kdrbench.kernels.bandwidth import median_distance
+from kdrbench.kernels import Gaussian, Kernel, Linear, Multiquadric, Polynomial, Squared, median_distance
 from kdrbench.kernels.family import FloatArray
 
 # Near the median distances of the standardised digits (30.63 and 30.87), and the same in every case.

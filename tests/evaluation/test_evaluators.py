@@ -17,7 +17,7 @@ from kdrbench.evaluation import (
     explain,
     plan,
 )
-from kdrbench.evaluation.bounded_factor import pivoted_cholesky
+from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.evaluation.cost_model import largest_rank
 from kdrbench.evaluation.monomials import monomial_changes, monomial_features, n_monomials
 from kdrbench.evaluation.weights import GammaSums

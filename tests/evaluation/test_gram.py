@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kdrbench.evaluation import Evaluation
-from kdrbench.evaluation.bounded_factor import bounded_factor
+from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.evaluation.gram import DenseGram, FactorGram, PanelGram, gram_operator
 from kdrbench.kernels import (
     Combination,

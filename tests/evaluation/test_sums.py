@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
-from kdrbench.evaluation.bounded_factor import bounded_factor, kernel_values, pivoted_cholesky
+from kdrbench.kernels.bounded_factor import bounded_factor, kernel_values, pivoted_cholesky
 from kdrbench.evaluation.cost_model import Evaluation, largest_rank, plan
 from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.dense import DenseProblem

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.evaluation.bases import Basis, Monomials
-from kdrbench.evaluation.bounded_factor import pivoted_cholesky
+from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.evaluation.landmarks import Landmarks
 from kdrbench.evaluation.streams import Groups
 from kdrbench.kernels.family import FloatArray
