@@ -221,7 +221,7 @@ def test_the_plan_takes_class_sums_for_many_samples_and_panels_for_narrow_kernel
     assert [plan(large(20_000), q).evaluator for q in (6, 7)] == ["class_sums", "panels"]
     assert plan(large(100_000), 7).evaluator == "class_sums"
     assert plan(large(100_000), 2, Evaluation(tolerance=1e-3)).evaluator == "class_sums"
-    monkeypatch.setattr(cost_model, "_PROVED_SAMPLES", 1000)
+    monkeypatch.setattr(cost_model, "_SUMS_SAMPLES", 1000)
     objective = large(1200)
     narrow = build_problem(TraceObjective(objective.features, Gaussian(0.05), objective.gamma))
     narrow.value(random_projection(n_features=8, n_components=3))
@@ -233,7 +233,7 @@ def test_the_plan_takes_class_sums_for_many_samples_and_panels_for_narrow_kernel
 
 @pytest.mark.parametrize("n_features", [8, 150])
 def test_a_solution_is_stationary_as_proved(monkeypatch, n_features):
-    monkeypatch.setattr(cost_model, "_PROVED_SAMPLES", 1000)
+    monkeypatch.setattr(cost_model, "_SUMS_SAMPLES", 1000)
     objective = large(2100, n_features)
     objective = TraceObjective(objective.features, Gaussian(float(np.sqrt(2.0 * n_features))), objective.gamma)
     problem = build_problem(objective)
