@@ -163,7 +163,6 @@ class Pool:
             tables = coefficients_of(basis, self._theta, sums)
             if not by_values:
                 tables = basis.tables(tables[:, 0], 1)
-            # Tables of values are no derivatives, which a basis may mix in its own way.
             found = Basis.mixed(basis, features, tables, self._weights)
             return float(np.linalg.norm((found[1:] - measured * found[0] - exact) @ rows) / gradient)
 

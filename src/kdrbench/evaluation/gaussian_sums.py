@@ -26,7 +26,7 @@ Without a proof, gradients put k_m for k instead of differentiating it:
     T'_g = sum_i E_ig phi(u_i) u_i',    dF/du_i = 2 sum_g E_ig (V'_g' phi(u_i) - (V_g' phi(u_i)) u_i),
 
 with V' of T' as V of T. Values of k_m are nearer than its derivatives: a third of the landmarks are enough. F then has
-not quite these derivatives. For landmarks the sums cost as much, but for weights E of every sample.
+not quite these derivatives.
 
 Source: our own derivation; :mod:`.bases` for the bases.
 """
@@ -34,6 +34,7 @@ Source: our own derivation; :mod:`.bases` for the bases.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,15 +96,13 @@ class GaussianSums(Evaluator):
         if not isinstance(objective.kernel, Gaussian):
             raise InputError(f"class sums are for Gaussian kernels, not for {objective.kernel!r}")
         super().__init__(objective.features)
-        self.accuracy, self._proved = float(accuracy), proved
+        self.accuracy, self._proved, self._by_values = float(accuracy), proved, not proved
         self._threads, self._objective = threads, objective
         # Of the products of a surrogate with rows; their sums are always in float64.
         self._dtype: Any = np.float32 if not proved and accuracy >= SINGLE_PRECISION else np.float64
         self._sigma = float(objective.kernel.sigma)
         self._stream = Stream(self._features, objective.gamma, threads)
         self._groups = self._stream.groups
-        # Of weights for every sample there would be a sum for each of them and each dimension.
-        self._by_values = not proved and objective.gamma.codes is not None
         self._pool = Pool(self._features, self._stream.mean, self._groups, self._sigma)
         self._forget()
 
@@ -163,9 +162,11 @@ class GaussianSums(Evaluator):
     def _gradient(self, projection: FloatArray) -> FloatArray:
         point = self._at(projection)
         basis, tables = point.basis, point.tables
+        # Tables of values are no derivatives, which a basis may mix in its own way.
+        mixed = partial(Basis.mixed, basis) if self._by_values else basis.mixed
 
         def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
-            found = members.mixed(basis.mixed, basis.features(samples), tables)
+            found = members.mixed(mixed, basis.features(samples), tables)
             return np.asarray(found[1:] - samples * found[0])
 
         return self._turned_back(point, point.columns, slopes)
