@@ -2,6 +2,7 @@
 
 import threading
 import tracemalloc
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -132,6 +133,25 @@ def test_all_oracles_are_those_of_dense_arrays(seed):
     np.testing.assert_allclose(problem.value(projection), exact.value(projection), rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("classes", [True, False])
+def test_gradients_by_values_are_as_near_as_asked_with_fewer_functions(classes):
+    objective, projection = large(900), random_projection(n_features=8, n_components=3)
+    if not classes:
+        objective = replace(objective, gamma=FactoredGamma(objective.gamma.factor, objective.gamma.weights))
+    expected = DenseProblem(objective).gradient(projection)
+    sizes = {}
+    for accuracy in (1e-2, 1e-4, 1e-6):
+        problems = [ClassSumsProblem(objective, accuracy=accuracy, proved=False) for _ in range(2)]
+        problems[1]._by_values = False
+        for problem in problems:
+            error = np.linalg.norm(problem.gradient(projection) - expected)
+            # The choice sees some of the samples.
+            assert error <= 3.0 * accuracy * np.linalg.norm(expected)
+        sizes[accuracy] = [problem.basis_at(projection).size for problem in problems]
+    assert all(few <= many for few, many in sizes.values())
+    assert sizes[1e-6][0] < sizes[1e-6][1]
+
+
 def test_the_basis_is_kept_nearby_and_turned_with_the_projection():
     objective, _, _ = random_objective(4)
     projection = random_projection(seed=0, n_features=objective.features.shape[1], n_components=3)
@@ -222,8 +242,11 @@ def test_the_plan_takes_class_sums_for_many_samples_and_panels_for_narrow_kernel
     assert plan(large(20_000), 2).evaluator == "class_sums"
     assert [plan(large(20_000), q).evaluator for q in (6, 7)] == ["class_sums", "panels"]
     assert plan(large(100_000), 7).evaluator == "class_sums"
-    assert plan(large(100_000), 2, Evaluation(tolerance=1e-3)).evaluator == "class_sums"
-    monkeypatch.setattr(cost_model, "_PROVED_SAMPLES", 1000)
+    assert [plan(large(n), 7, Evaluation(tolerance=1e-3)).evaluator for n in (19_000, 20_000)] == [
+        "low_rank",
+        "class_sums",
+    ]
+    monkeypatch.setattr(cost_model, "_SUMS_SAMPLES", 1000)
     objective = large(1200)
     narrow = build_problem(TraceObjective(objective.features, Gaussian(0.05), objective.gamma))
     narrow.value(random_projection(n_features=8, n_components=3))
@@ -235,7 +258,7 @@ def test_the_plan_takes_class_sums_for_many_samples_and_panels_for_narrow_kernel
 
 @pytest.mark.parametrize("n_features", [8, 150])
 def test_a_solution_is_stationary_as_proved(monkeypatch, n_features):
-    monkeypatch.setattr(cost_model, "_PROVED_SAMPLES", 1000)
+    monkeypatch.setattr(cost_model, "_SUMS_SAMPLES", 1000)
     objective = large(2100, n_features)
     objective = TraceObjective(objective.features, Gaussian(float(np.sqrt(2.0 * n_features))), objective.gamma)
     problem = build_problem(objective)

@@ -1,9 +1,21 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared, aligned_weights
+from kdrbench.kernels import (
+    Gaussian,
+    Linear,
+    Polynomial,
+    RelativeGaussian,
+    Squared,
+    aligned_weights,
+    combination,
+    neighbour_distances,
+)
+from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import pairing_values
 from support.helpers import random_samples
 
@@ -45,6 +57,29 @@ def test_no_other_weights_are_more_aligned(seed):
     assert max(found) <= best + 1e-9
     # Logarithms reach a weight of zero only in the limit.
     assert max(found) == pytest.approx(best, abs=1e-4)
+
+
+def test_blocks_of_pairs_have_the_sums_of_whole_arrays():
+    features, labels = random_samples(n_samples=600)
+    target, kernels = target_of(labels), [*KERNELS, RelativeGaussian(neighbour_distances(features))]
+    centred = [doubly_centred(kernel.value(pairing_values(kernel.pairing, features))) for kernel in kernels]
+    products, alignments = combination._centred_products(kernels, features, target)
+    expected = [[np.vdot(first, second) for second in centred] for first in centred]
+    np.testing.assert_allclose(products, expected, rtol=1e-10)
+    np.testing.assert_allclose(alignments, [np.vdot(matrix, target @ target.T) for matrix in centred], rtol=1e-10)
+
+
+def test_no_array_of_samples_by_samples_is_made():
+    features, labels = random_samples(n_samples=3000)
+    target = target_of(labels)
+    tracemalloc.start()
+    try:
+        aligned_weights(KERNELS, features, target)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # Some blocks of pairs; n x n would be 72 MB.
+    assert peak < 0.15 * 8 * 3000**2
 
 
 def test_one_kernel_that_is_the_target_takes_all_the_weight():

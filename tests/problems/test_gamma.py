@@ -1,8 +1,12 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import Gaussian, Linear, Pairing, Squared
+from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, Polynomial, Squared
+from kdrbench.kernels.combination import doubly_centred
+from kdrbench.kernels.family import pairing_values
 from kdrbench.problems import TraceObjective, integer_gamma, supervised_gamma, target_gamma
 from support.helpers import gamma_by_loops
 
@@ -68,6 +72,39 @@ def test_continuous_targets_weigh_by_their_centred_kernel(kernel):
     np.testing.assert_allclose(target_gamma(targets, kernel, zero_diagonal=False).dense(), expected, atol=1e-12)
     np.fill_diagonal(expected, 0.0)
     np.testing.assert_allclose(target_gamma(targets, kernel).dense(), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.8), Multiquadric(), Polynomial(degree=2), Linear(), Squared()])
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_a_factor_of_many_targets_leaves_a_small_semi_definite_rest(kernel, n_columns):
+    targets = np.random.default_rng(0).standard_normal((500, n_columns)) + 3.0
+    values = kernel.value(pairing_values(kernel.pairing, targets))
+    gamma = target_gamma(targets, kernel, zero_diagonal=False)
+    rest = doubly_centred(values) - gamma.dense()
+    # Targets are not centred, so entries of K are larger than what centring leaves of them.
+    rounding = 64 * np.finfo(float).eps * 500 * np.abs(values).max()
+    assert np.linalg.eigvalsh(rest)[0] >= -rounding
+    # The rest of the factor, and the eigenvalues that are left out.
+    left_out = 1e-12 * (np.trace(values) if kernel.pairing is Pairing.DOT else 500 * np.abs(values).max())
+    assert np.trace(rest) <= left_out + 500 * 1e-12 * gamma.weights.max() + rounding
+    np.testing.assert_allclose(gamma.factor.T @ gamma.factor, np.eye(len(gamma.weights)), atol=1e-3)
+    np.testing.assert_allclose(gamma.factor.sum(axis=0), 0.0, atol=1e-7)
+    few = target_gamma(targets[:300], kernel)
+    assert len(few.weights) <= len(gamma.weights) + 3
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.5), Multiquadric(), Polynomial(degree=2)])
+def test_many_targets_need_no_array_of_samples_by_samples(kernel):
+    targets = np.random.default_rng(0).standard_normal(4000)
+    tracemalloc.start()
+    try:
+        rank = len(target_gamma(targets, kernel).weights)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert rank <= 100
+    # 128 MB; what it returns is a twentieth of that.
+    assert peak < 0.25 * 8 * 4000**2
 
 
 def _beta(kernel, a, b):

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from kdrbench.kernels import EstimatedGaussian, Gaussian, Multiquadric, Pairing, Polynomial
+from kdrbench.kernels import EstimatedGaussian, Gaussian, Linear, Multiquadric, Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray, Kernel, value_and_derivative
 
 # A rounding of the argument by up to this share of what it is at beta = 0 (or of 1) changes no kernel by more.
@@ -59,9 +59,15 @@ def _is_gaussian(kernel: Kernel) -> TypeGuard[Gaussian]:
     return type(kernel) in (Gaussian, EstimatedGaussian)
 
 
-def value_per_slope(kernel: Kernel) -> float | None:
-    """Return f / f' where it is one number: F then is that multiple of the sum of all degrees."""
-    return -2.0 * float(kernel.sigma) ** 2 if _is_gaussian(kernel) else None
+def value_per_slope(kernel: Kernel) -> tuple[float, float] | None:
+    """Return (c, e) with f = (c + e beta) f': F is then a sum of what its gradient takes; ``None`` for others."""
+    if _is_gaussian(kernel):
+        return -2.0 * float(kernel.sigma) ** 2, 0.0
+    if type(kernel) is Multiquadric:
+        return 2.0 * float(kernel.offset) ** 2, 2.0
+    if type(kernel) is Polynomial:
+        return float(kernel.offset) / (kernel.degree * float(kernel.scale)), 1.0 / kernel.degree
+    return (0.0, 1.0) if type(kernel) in (Linear, Squared) else None
 
 
 def derivatives_in_turn(
@@ -99,11 +105,14 @@ def derivatives_in_turn(
 
 def _powers(base: FloatArray, spare: FloatArray, exponents: list[int]) -> list[FloatArray]:
     """Return one power of ``base``, or two whose exponents differ by at most one, the higher one first."""
-    lowest = spare
-    lowest.fill(1.0)
+    lowest = exponents[-1]
+    if lowest == 0:
+        spare.fill(1.0)
+        return [base if exponent else spare for exponent in exponents]
+    if lowest == 1:
+        return [np.multiply(base, base, out=spare), base][-len(exponents) :]
     # Quicker than numpy's power.
-    for _ in range(exponents[-1]):
-        lowest *= base
-    if len(exponents) == 1:
-        return [lowest]
-    return [lowest if exponents[0] == exponents[1] else np.multiply(base, lowest, out=base), lowest]
+    power = np.multiply(base, base, out=spare)
+    for _ in range(lowest - 2):
+        power *= base
+    return [np.multiply(base, power, out=base), power] if len(exponents) > 1 else [power]

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.evaluation.bases import Basis, Monomials
-from kdrbench.evaluation.bounded_factor import pivoted_cholesky
 from kdrbench.evaluation.landmarks import Landmarks
 from kdrbench.evaluation.streams import Groups
+from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
 from kdrbench.samples import Samples
@@ -32,7 +32,7 @@ _MOST_LANDMARKS, _MOST_MONOMIALS, _MOST_DEGREE = 1500, 2000, 24
 # A landmark costs as much as this number of monomials, with its share of the certificate.
 _PER_LANDMARK = 1.5
 # The trace that landmarks leave at the first trial, as a share of the error that is asked for, and how many trials.
-_FIRST, _TRIALS = 0.1, 4
+_FIRST, _FIRST_BY_VALUES, _TRIALS = 0.1, 10.0, 5
 # A basis is kept while what it leaves out is at most this multiple of what it was chosen for.
 _SLACK = 4.0
 _POWER_STEPS = 8
@@ -57,6 +57,16 @@ def turn_to(anchor: FloatArray, projection: FloatArray) -> FloatArray:
     return np.asarray(left @ right)
 
 
+def with_one(samples: FloatArray) -> FloatArray:
+    """Return the columns (1, u) of samples, (1 + q) x c."""
+    return np.vstack([np.ones(samples.shape[1]), samples])
+
+
+def coefficients_of(basis: Basis, theta: FloatArray, sums: FloatArray) -> FloatArray:
+    """Return Theta S M, g x e x m, for sums S (g x m x e)."""
+    return np.tensordot(theta, basis.inverted(sums.swapaxes(1, 2)), axes=1)
+
+
 class Pool:
     """Some samples, equal steps apart in the order of their groups."""
 
@@ -77,15 +87,16 @@ class Pool:
         watched = self._measured[:: max(1, len(self._measured) // _WATCHED)]
         return float(chosen.basis.rest((self._features[watched] @ columns).T).mean()) <= chosen.allowed
 
-    def choose(self, projection: FloatArray, accuracy: float, *, proved: bool) -> Choice:
+    def choose(self, projection: FloatArray, accuracy: float, *, proved: bool, by_values: bool = False) -> Choice:
         """Return the cheapest basis whose error of the gradient at W is at most ``accuracy`` of it.
 
-        The error is its bound where ``proved``, and the difference from the exact gradient of the pool otherwise.
+        The error is its bound where ``proved``, and the difference from the exact gradient of the pool otherwise: of
+        the derivative of F_m, or of the gradient ``by_values``.
         """
         samples = np.ascontiguousarray((self._features @ projection).T)
         measured = samples[:, self._measured]
-        error = self._bound_of(measured) if proved else self._difference_of(measured)
-        landmarks, near = self._landmarks(samples, error, accuracy)
+        error = self._bound_of(measured) if proved else self._difference_of(measured, by_values)
+        landmarks, near = self._landmarks(samples, error, accuracy, _FIRST_BY_VALUES if by_values else _FIRST)
         most = min(_MOST_MONOMIALS, _PER_LANDMARK * landmarks.size if near else np.inf)
         degree = self._degree(len(samples), error, accuracy, most)
         basis: Basis = landmarks if degree is None else Monomials(len(samples), degree)
@@ -102,9 +113,9 @@ class Pool:
                 return degree
         return None
 
-    def _landmarks(self, samples: FloatArray, error: _Error, accuracy: float) -> tuple[Landmarks, bool]:
-        """Return the fewest landmarks that suffice, and whether they do."""
-        points, left = samples.T, min(0.1, _FIRST * accuracy)
+    def _landmarks(self, samples: FloatArray, error: _Error, accuracy: float, share: float) -> tuple[Landmarks, bool]:
+        """Return the fewest landmarks that suffice, and whether they do; the first leave that share of the error."""
+        points, left = samples.T, min(0.1, share * accuracy)
         largest = min(_MOST_LANDMARKS, len(points))
 
         def rows(pivots: NDArray[np.intp]) -> FloatArray:
@@ -141,7 +152,7 @@ class Pool:
 
         return error
 
-    def _difference_of(self, measured: FloatArray) -> _Error:
+    def _difference_of(self, measured: FloatArray, by_values: bool) -> _Error:
         """Return what gives the error of the gradient by a basis, relative to the gradient."""
         exact = self._slopes(measured)
         rows = self._features[self._measured]
@@ -149,8 +160,12 @@ class Pool:
 
         def error(basis: Basis) -> float:
             features = basis.features(measured)
-            coefficients = self._theta @ basis.inverted(self._weights.T @ features.T)
-            found = basis.mixed(features, basis.tables(coefficients, 1), self._weights)
+            columns = with_one(measured if by_values else measured[:0])
+            sums = np.einsum("ig,ei,mi->gme", self._weights, columns, features, optimize=True)
+            tables = coefficients_of(basis, self._theta, sums)
+            if not by_values:
+                tables = basis.tables(tables[:, 0], 1)
+            found = Basis.mixed(basis, features, tables, self._weights)
             return float(np.linalg.norm((found[1:] - measured * found[0] - exact) @ rows) / gradient)
 
         return error

@@ -62,14 +62,16 @@ _LARGEST_RANK, _LARGEST_SHARE = 200, 0.05
 _PAIRS_TO_FACTOR = 16
 # The tolerance of the cheaper problem that a solver may begin with; measured on MNIST: 1e-2 needs twice the passes.
 _APPROXIMATION_TOLERANCE = 1e-3
-# The same for class sums, and for what begins before them.
-_SUMS_TOLERANCES = (2e-4, 2e-2)
+# The same for class sums with a proof, and for what begins before them: so many times less near, or more.
+_SUMS_TOLERANCES, _ROUGHER = (2e-4, 2e-2), 30.0
+# Class sums before panels: so near that one or two exact passes are left (MNIST, q = 10).
+_BEFORE_PANELS = 1e-5
 # The error of the gradient that class sums prove, relative to it, where no tolerance is given.
 PROVED = 1e-7
 # An approximate kernel matrix gets so near in stationarity, as a share of its tolerance; single precision so near.
 _FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
 # From here on class sums with a proof are quicker than one exact pass; and with a tolerance, a factor is large.
-_PROVED_SAMPLES, _FACTOR_SAMPLES = 20_000, 100_000
+_SUMS_SAMPLES, _FACTOR_SAMPLES = 20_000, 100_000
 # On more dimensions bases that prove as much are too large (MNIST, q = 10), but where pairs are out of the question.
 _PROVED_COMPONENTS = 6
 # Arrays of n x n that the dense evaluation holds at once.
@@ -177,8 +179,8 @@ def _plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Pl
     # What needs the samples in numpy is not for those on a device.
     few_groups = not on_device and (sizes.has_classes or groups * _LARGEST_RANK <= n_samples)
     large = n_samples >= _APPROXIMATION_SAMPLES
-    proves = asked.tolerance == 0 and n_components <= _PROVED_COMPONENTS
-    least = _PROVED_SAMPLES if proves else _FACTOR_SAMPLES
+    few = asked.tolerance > 0 or n_components <= _PROVED_COMPONENTS
+    least = _SUMS_SAMPLES if few else _FACTOR_SAMPLES
     if isinstance(objective.kernel, Gaussian) and n_samples >= least and few_groups:
         return Plan("class_sums", f"{n_samples} samples of a Gaussian kernel")
     if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and large and few_groups:
@@ -227,8 +229,10 @@ def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evalua
     if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "class_sums"):
         return None
     if chosen.evaluator == "panels":
-        return None if asked.tolerance > 0.0 else replace(asked, tolerance=_APPROXIMATION_TOLERANCE)
-    rougher = [tolerance for tolerance in _SUMS_TOLERANCES if tolerance > asked.tolerance]
+        sums = isinstance(objective.kernel, Gaussian) and n_samples >= _SUMS_SAMPLES
+        rough = _BEFORE_PANELS if sums else _APPROXIMATION_TOLERANCE
+        return None if asked.tolerance > 0.0 else replace(asked, tolerance=rough)
+    rougher = [tolerance for tolerance in _SUMS_TOLERANCES if tolerance > _ROUGHER * asked.tolerance]
     return replace(asked, evaluator="class_sums", tolerance=rougher[0]) if rougher else None
 
 

@@ -21,20 +21,29 @@ rest_i^1/2 and e = |Theta| r, by the inequality of Cauchy and Schwarz
 
 which one pass gives for all samples (:meth:`GaussianSums.error_bound`). It is a proof but for the rounding of sums.
 
+Without a proof, gradients put k_m for k instead of differentiating it:
+
+    T'_g = sum_i E_ig phi(u_i) u_i',    dF/du_i = 2 sum_g E_ig (V'_g' phi(u_i) - (V_g' phi(u_i)) u_i),
+
+with V' of T' as V of T. Values of k_m are nearer than its derivatives: a third of the landmarks are enough. F then has
+not quite these derivatives.
+
 Source: our own derivation; :mod:`.bases` for the bases.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.bases import Basis
-from kdrbench.evaluation.basis_choice import Choice, Pool, turn_to
-from kdrbench.evaluation.cost_model import PROVED
+from kdrbench.evaluation.basis_choice import Choice, Pool, coefficients_of, turn_to, with_one
+from kdrbench.evaluation.cost_model import PROVED, SINGLE_PRECISION
 from kdrbench.evaluation.passes import ThreadEngine
 from kdrbench.evaluation.streaming.quadratic_form import initial_surrogate, quadratic
 from kdrbench.evaluation.streams import Members, Stream, Visit
@@ -63,13 +72,14 @@ class ErrorBound:
 
 @dataclass
 class _Point:
-    """One W: the columns that give u, the turn to them, the basis, V, F, and the bound once it is proved."""
+    """One W: the columns that give u, the turn to them, the basis, V, what the gradient takes, F, and a bound."""
 
     projection: FloatArray
     columns: FloatArray
     turn: FloatArray
     basis: Basis
     coefficients: FloatArray
+    tables: FloatArray
     value: float
     bound: ErrorBound | None = None
 
@@ -93,7 +103,9 @@ class GaussianSums(Evaluator):
         if not isinstance(objective.kernel, Gaussian):
             raise InputError(f"class sums are for Gaussian kernels, not for {objective.kernel!r}")
         super().__init__(objective.features)
-        self.accuracy, self._proved = float(accuracy), proved
+        self.accuracy, self._proved, self._by_values = float(accuracy), proved, not proved
+        # Of the products of a surrogate with rows; their sums are always in float64.
+        self._dtype: Any = np.float32 if not proved and accuracy >= SINGLE_PRECISION else np.float64
         self._kernel = objective.kernel
         self._sigma = float(objective.kernel.sigma)
         self._stream = Stream(objective.samples, objective.gamma, engine or ThreadEngine(threads))
@@ -156,26 +168,29 @@ class GaussianSums(Evaluator):
 
     def _gradient(self, projection: FloatArray) -> FloatArray:
         point = self._at(projection)
-        basis, tables = point.basis, point.basis.tables(point.coefficients, 1)
+        basis, tables = point.basis, point.tables
+        # Tables of values are no derivatives, which a basis may mix in its own way.
+        mixed = partial(Basis.mixed, basis) if self._by_values else basis.mixed
 
         def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
-            found = members.mixed(basis.mixed, basis.features(samples), tables)
+            found = members.mixed(mixed, basis.features(samples), tables)
             return np.asarray(found[1:] - samples * found[0])
 
         return self._turned_back(point, point.columns, slopes)
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         point = self._at(projection)
-        functions, tables, d = point.basis, point.coefficients[:, None], self.n_features
+        functions, tables, d, dtype = point.basis, point.coefficients[:, None], self.n_features, self._dtype
 
         def added(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
             features = functions.features(samples)
-            members.add(total[0], features, rows)
+            rows = rows.astype(dtype, copy=False)
+            members.add(total[0], features.astype(dtype, copy=False), rows)
             degrees = members.mixed(functions.mixed, features, tables)[0]
             # Each sign is half the work of a general product.
             for sign in (1.0, -1.0):
                 mine = sign * degrees > 0
-                scaled = rows[mine] * np.sqrt(sign * degrees[mine])[:, None]
+                scaled = rows[mine] * np.sqrt(sign * degrees[mine]).astype(dtype)[:, None]
                 total[1][:] += sign * (scaled.T @ scaled)
 
         shapes = [(self._groups.number, functions.size, d), (d, d)]
@@ -206,20 +221,25 @@ class GaussianSums(Evaluator):
             turn = turn_to(chosen.projection, projection)
             columns, basis = projection @ turn / self._sigma, chosen.basis
 
-            def visit(total: Sums, samples: FloatArray, members: Members) -> None:
-                members.add(total[0], basis.features(samples), np.ones((samples.shape[1], 1)))
+            width = projection.shape[1] if self._by_values else 0
 
-            (sums,) = self._over().narrow(columns, basis.size, [(self._groups.number, basis.size, 1)], visit)
-            coefficients = self._groups.theta @ basis.inverted(sums[:, :, 0])
-            value = float(np.vdot(coefficients, sums[:, :, 0])) - self._groups.diagonal
-            self._point = _Point(projection.copy(), columns, turn, basis, coefficients, value)
+            def visit(total: Sums, samples: FloatArray, members: Members) -> None:
+                members.add(total[0], basis.features(samples), with_one(samples[:width]).T)
+
+            (sums,) = self._over().narrow(columns, basis.size, [(self._groups.number, basis.size, 1 + width)], visit)
+            tables = coefficients_of(basis, self._groups.theta, sums)
+            value = float(np.vdot(tables[:, 0], sums[:, :, 0])) - self._groups.diagonal
+            held = tables[:, 0]
+            if not self._by_values:
+                tables = basis.tables(held, 1)
+            self._point = _Point(projection.copy(), columns, turn, basis, held, tables, value)
         return self._point
 
     def _chosen_at(self, projection: FloatArray) -> Choice:
         """Return the basis that was chosen last if it suffices at W, and a new choice otherwise."""
         if self._chosen is None or not self._pool.covers(self._chosen, projection):
             self._point = None
-            self._chosen = self._pool.choose(projection, self._demand, proved=self._proved)
+            self._chosen = self._pool.choose(projection, self._demand, proved=self._proved, by_values=self._by_values)
         return self._chosen
 
     def _over(self) -> Stream:

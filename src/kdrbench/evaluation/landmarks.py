@@ -38,9 +38,10 @@ class Landmarks(Basis):
     @staticmethod
     def kernel(points: FloatArray, samples: FloatArray) -> FloatArray:
         """Return k of points (m x q) and samples (q x c), m x c."""
-        result: FloatArray = points @ samples
-        result -= 0.5 * np.einsum("ma,ma->m", points, points)[:, None]
-        result -= 0.5 * np.einsum("ac,ac->c", samples, samples)
+        # Squares come from the same product.
+        left = np.column_stack([points, -0.5 * np.einsum("ma,ma->m", points, points), np.ones(len(points))])
+        right = np.vstack([samples, np.ones(samples.shape[1]), -0.5 * np.einsum("ac,ac->c", samples, samples)])
+        result: FloatArray = left @ right
         return np.asarray(np.exp(result, out=result))
 
     def features(self, samples: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ value, gradient, products and surrogate cost O(n m d) instead of O(n^2 d). Each 
 the tolerance; the approximate gradient is not quite the derivative of the approximate F, so no solver gets closer than
 that. One gradient of an exact evaluator at a solution measures how near it is.
 
-Source: :mod:`.bounded_factor` for the factor.
+Source: :mod:`kdrbench.kernels.bounded_factor` for the factor.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
-from kdrbench.evaluation.bounded_factor import Factor, kernel_values, pivoted_cholesky
 from kdrbench.evaluation.cost_model import PER_VALUE, SINGLE_PRECISION
 from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.pairs import single_precision_features
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
 from kdrbench.kernels import Gaussian, Pairing, terms_of
+from kdrbench.kernels.bounded_factor import Factor, kernel_values, pivoted_cholesky
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, check_value
 from kdrbench.problems import TraceObjective

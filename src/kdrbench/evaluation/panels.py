@@ -58,13 +58,20 @@ class PanelProblem(PairSums):
         return sum(self._summed(term, samples, {0: None}).value for term in self._terms)
 
     def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        samples = self._samples(projection)
-        value, through = 0.0, np.zeros(samples.shape)
+        given = self._samples(projection)
+        value, through = 0.0, np.zeros(given.shape)
         for term in self._terms:
-            ratio = value_per_slope(term.kernel)
+            pairing, ratio = term.kernel.pairing, value_per_slope(term.kernel)
+            # Sums of squared distances cancel.
+            samples = given - given.mean(axis=0) if pairing is Pairing.DIFFERENCE else given
             sums = self._summed(term, samples, {1: samples} if ratio else {0: None, 1: samples})
-            value += ratio * float(sums.products[1][samples.shape[1]].sum()) if ratio else sums.value
-            through += _combined(term.kernel.pairing, sums.products[1], samples)
+            part = _combined(pairing, sums.products[1], samples)
+            if ratio:
+                degrees, squares = float(sums.products[1][samples.shape[1]].sum()), float(np.vdot(samples, part))
+                value += ratio[0] * degrees + ratio[1] * squares
+            else:
+                value += sums.value
+            through += part
         return value, self._back(through)
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:

@@ -50,8 +50,9 @@ class Members:
             lifted = (self._weights[:, :, None] * columns[:, None, :]).reshape(len(columns), -1)
             total += (features @ lifted).reshape(size, n_groups, width).transpose(1, 0, 2)
         else:
-            for group in range(n_groups):
-                total[group] += (features * self._weights[:, group]) @ columns
+            # In the precision of the columns.
+            for group, weights in enumerate(self._weights.T.astype(columns.dtype, copy=False)):
+                total[group] += (features * weights) @ columns
 
     def mixed(
         self,

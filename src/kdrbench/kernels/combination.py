@@ -5,13 +5,26 @@ Weights of a conic combination of kernels from labels: centred kernel alignment.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.kernels.family import FloatArray, Kernel, Linear, Pairing, Polynomial, Squared, pairing_values
+from kdrbench.kernels.bandwidth import restricted
+from kdrbench.kernels.family import (
+    FloatArray,
+    Kernel,
+    Linear,
+    Pairing,
+    Polynomial,
+    Squared,
+    pairing_block,
+    pairing_values,
+)
+
+# Samples a block of pairs: a few of them stay in the cache.
+_PANEL = 256
 
 
 @dataclass(frozen=True)
@@ -93,14 +106,12 @@ def aligned_weights(kernels: Sequence[Kernel], features: FloatArray, target: Flo
             f"alignment needs at least one kernel and a target for each sample; got {len(kernels)} kernels, "
             f"{len(features)} samples, {len(target)} targets"
         )
-    centred = [doubly_centred(kernel.value(pairing_values(kernel.pairing, features))) for kernel in kernels]
-    norms = np.array([np.linalg.norm(matrix) for matrix in centred])
+    products, alignments = _centred_products(kernels, features, target)
+    norms = np.sqrt(np.diagonal(products))
     if norms.min() == 0.0:
         raise InputError(f"kernel {int(norms.argmin())} of the combination is constant on these samples")
     # In units of each member's norm, so that members of unlike size are equally well conditioned.
-    products = np.array([[np.vdot(first, second) for second in centred] for first in centred])
-    products /= np.outer(norms, norms)
-    alignments = np.array([float(np.vdot(target, matrix @ target)) for matrix in centred]) / norms
+    products, alignments = products / np.outer(norms, norms), alignments / norms
     values, vectors = np.linalg.eigh(products)
     kept = values > 1e-12 * values[-1]
     root = np.sqrt(values[kept])
@@ -110,6 +121,53 @@ def aligned_weights(kernels: Sequence[Kernel], features: FloatArray, target: Flo
     weights = weights / norms
     result: FloatArray = weights / weights.sum()
     return result
+
+
+def _centred_products(
+    kernels: Sequence[Kernel], features: FloatArray, target: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return M and a of :func:`aligned_weights` from two passes over blocks of pairs: the means come first.
+
+    A kernel that is constant but for rounding has zeros.
+    """
+    n_samples, number = len(features), len(kernels)
+    sums, largest = np.zeros((number, n_samples)), np.zeros(number)
+    for rows, columns, blocks in _blocks(kernels, features):
+        for place, block in enumerate(blocks):
+            sums[place, rows] += block.sum(axis=1)
+            if columns != rows:
+                sums[place, columns] += block.sum(axis=0)
+            largest[place] = max(largest[place], np.abs(block).max())
+    means = sums / n_samples
+    means -= 0.5 * means.mean(axis=1)[:, None]
+    products, alignments = np.zeros((number, number)), np.zeros(number)
+    for rows, columns, blocks in _blocks(kernels, features):
+        # A block beside the diagonal stands for its transpose as well.
+        times = 1.0 if columns == rows else 2.0
+        for place, block in enumerate(blocks):
+            block -= means[place, rows, None]
+            block -= means[place, columns]
+            alignments[place] += times * float(np.vdot(target[rows], block @ target[columns]))
+            products[place, : place + 1] += [times * float(np.vdot(block, other)) for other in blocks[: place + 1]]
+    constant = np.sqrt(np.diagonal(products)) <= 4.0 * np.finfo(float).eps * n_samples * largest
+    products += np.tril(products, -1).T
+    products[constant], products[:, constant] = 0.0, 0.0
+    return products, alignments
+
+
+def _blocks(kernels: Sequence[Kernel], features: FloatArray) -> Iterator[tuple[slice, slice, list[FloatArray]]]:
+    """Yield rows and columns of the upper triangle of pairs, and the kernels there."""
+    cuts = [slice(begin, min(begin + _PANEL, len(features))) for begin in range(0, len(features), _PANEL)]
+    for number, rows in enumerate(cuts):
+        for columns in cuts[number:]:
+            # Samples have no distance from themselves, not even by rounding.
+            beta = {
+                pairing: pairing_values(pairing, features[rows])
+                if columns == rows
+                else pairing_block(pairing, features[rows], features[columns])
+                for pairing in {kernel.pairing for kernel in kernels}
+            }
+            yield rows, columns, [restricted(kernel, rows, columns).value(beta[kernel.pairing]) for kernel in kernels]
 
 
 def doubly_centred(matrix: FloatArray) -> FloatArray:

@@ -13,12 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from kdrbench.arrays import checked_features, is_device_array
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel
+from kdrbench.kernels.bounded_factor import centred_factor
 from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import FloatArray, pairing_values
 from kdrbench.samples import ArraySamples, Codes, Samples, coded_labels, small_type
 
 # Codes of samples at a time.
 _CODES = 2**18
+
+# Up to here the eigenvalues of n x n targets are quick; and the share of their kernel that may be left out.
+_DENSE_TARGETS, _LEFT_OUT = 400, 1e-12
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,10 @@ def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = T
     projection. The factor holds the eigenvectors of H K_y H whose eigenvalues exceed 1e-12 of the largest, and
     the weights the eigenvalues, which are negative for kernels that are not positive definite.
 
+    Of many samples no n x n array is made: K_y is BB', up to terms that centring removes, but for a positive
+    semi-definite rest of at most 1e-12 of its trace (:mod:`kdrbench.kernels.bounded_factor`). With the r columns that B
+    needs this takes O(n r^2) time and O(n r) memory. Kernels of users have no such factor.
+
     Source: NeurIPS 2019, Eq. 2 with a kernel in place of one-hot labels.
 
     Raises ``InputError`` when targets hold NaN, have more than two dimensions, or are all equal.
@@ -182,11 +190,16 @@ def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = T
         raise InputError(f"targets must be finite, n entries or n x m; got shape {targets.shape}, perhaps with NaN")
     if np.ptp(columns, axis=0).max() == 0.0:
         raise InputError("targets are all equal: there is nothing to learn from them")
-    values = kernel.value(pairing_values(kernel.pairing, columns))
-    centred = doubly_centred(values)
-    weights, factor = np.linalg.eigh(0.5 * (centred + centred.T))
-    kept = np.abs(weights) > 1e-12 * np.abs(weights).max()
-    return FactoredGamma(factor[:, kept], weights[kept], zero_diagonal)
+    factor = None if len(columns) <= _DENSE_TARGETS else centred_factor(kernel, columns, _LEFT_OUT)
+    if factor is None:
+        values = kernel.value(pairing_values(kernel.pairing, columns))
+        centred = doubly_centred(values)
+        weights, vectors = np.linalg.eigh(0.5 * (centred + centred.T))
+        kept = np.abs(weights) > _LEFT_OUT * np.abs(weights).max()
+        return FactoredGamma(vectors[:, kept], weights[kept], zero_diagonal)
+    weights, vectors = np.linalg.eigh(factor.T @ factor)
+    kept = weights > _LEFT_OUT * weights[-1]
+    return FactoredGamma(factor @ (vectors[:, kept] / np.sqrt(weights[kept])), weights[kept], zero_diagonal)
 
 
 def _coded_columns(labels: Any) -> Iterator[tuple[NDArray[np.generic], Codes]]:

@@ -20,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.kernels import (
-    Combination,
+from kdrbench.kernels.combination import Combination, Term, terms_of
+from kdrbench.kernels.family import (
+    FloatArray,
     Gaussian,
     Kernel,
     Linear,
@@ -29,10 +30,8 @@ from kdrbench.kernels import (
     Pairing,
     Polynomial,
     Squared,
-    Term,
-    terms_of,
+    pairing_block,
 )
-from kdrbench.kernels.family import FloatArray, pairing_block
 
 # Pivots a block: enough for matrix products to pay, few enough not to draw two where one would do.
 _BLOCK = 32
@@ -99,6 +98,19 @@ def bounded_factor(
         np.hstack([factor, to_mean[:, None], ones]),
         np.hstack([factor, ones, to_mean[:, None] - of_mean]),
     )
+
+
+def centred_factor(kernel: Kernel, samples: FloatArray, tolerance: float) -> FloatArray | None:
+    """Return B (n x m) with columns of sum zero and BB' near HKH for H = I - 11'/n; ``None`` for kernels of users.
+
+    HKH - BB' is positive semi-definite, and its trace at most ``tolerance`` times that of K (of K~ for distances).
+    """
+    factors = bounded_factor(kernel, samples, tolerance, len(samples))
+    if factors is None:
+        return None
+    # What distances have beside K~ is constant in rows or in columns.
+    columns = factors[0][:, :-2] if isinstance(kernel, _CONDITIONAL) else factors[0]
+    return np.asarray(columns - columns.mean(axis=0))
 
 
 def _accepted(factor: Factor | None, enough: float, always: bool) -> FloatArray | None:
