@@ -15,7 +15,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from kdrbench.blas import one_blas_thread
-from kdrbench.estimators.common import known_samples, projected, streamed_samples, transformed
 from kdrbench.estimators.fitting import (
     N_JOBS,
     certificate_of,
@@ -25,12 +24,13 @@ from kdrbench.estimators.fitting import (
     resolved_kernel,
     starting_points,
 )
+from kdrbench.estimators.inputs import known_samples, projected
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task, learn_from_all
 from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
 from kdrbench.parameters import COUNT, OPTIONS, POSITIVE, Declarations, check_parameters, optional
-from kdrbench.samples import Samples, is_streamed
+from kdrbench.samples import Samples
 from kdrbench.solvers import IterationMonitor, Status, seeded_solver
 from kdrbench.solvers.geometry.certificate import Certificate
 
@@ -170,9 +170,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def fit(self, X: Any, y: Any = None) -> InterpretableKDR:
         """Learn the projection from X (n_samples x n_features) and y, whose meaning is the paradigm's.
 
-        X may be larger than memory: see :func:`kdrbench.samples.samples_of` for what is read in passes.
-        A tensor X of float64 or float32 (supervised learning only) stays on its device, and sums over samples are taken
-        there, in float64. Its y may be anywhere, and ``n_jobs`` has no meaning.
+        X may be larger than memory: see :func:`kdrbench.samples.samples_of`. A tensor X (supervised learning only) stays
+        on its device, and sums over samples are taken there, in float64, without ``n_jobs``; its y may be anywhere.
 
         Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
         ``ConvergenceWarning`` when the solver ended before its tolerance.
@@ -187,12 +186,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         for fitted in ("classes_", "labels_", "embedding_", "history_"):
             # Attributes of another paradigm's fit.
             self.__dict__.pop(fitted, None)
-        continuous = (self.paradigm_params or {}).get("target_kernel") is not None
-        features, known = (
-            streamed_samples(self, X, y)
-            if is_streamed(X)
-            else known_samples(self, X, y, self.paradigm, continuous=continuous)
-        )
+        features, known = known_samples(self, X, y)
         evaluation = evaluation_of(self.evaluation, self.n_jobs, (self, features.shape[0]))
         task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
         n_components = components_of(self.n_components, task, features.shape[1], partial(self._kernel, task, features))
@@ -232,13 +226,10 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self._certificate if isinstance(self._certificate, Certificate) else self._certificate.get()
 
     def transform(self, X: Any) -> Any:
-        """Return X W, n_samples x n_components.
-
-        Of a Dask array it is a lazy one, of an iterable of chunks a generator, of a tensor one on its device.
-        """
+        """Return X W: of a Dask array a lazy one, of an iterable of chunks a generator, of a tensor one on its device."""
         check_is_fitted(self)
         with one_blas_thread():
-            return transformed(self, X, self.components_) if is_streamed(X) else projected(self, X, self.components_.T)
+            return projected(self, X, self.components_)
 
     @property
     def _searches(self) -> bool:
@@ -255,6 +246,5 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.paradigm != "unsupervised"
-        tags.target_tags.one_d_labels = True
-        tags.target_tags.two_d_labels = True
+        tags.target_tags.one_d_labels = tags.target_tags.two_d_labels = True
         return tags

@@ -5,7 +5,6 @@ from kdrbench.kernels.bandwidth import (
     RelativeGaussian,
     neighbour_distances,
     restricted,
-    restricted_to,
 )
 from kdrbench.kernels.combination import (
     Combination,
@@ -13,6 +12,7 @@ from kdrbench.kernels.combination import (
     aligned_weights,
     gram_matrix,
     has_constant_slope,
+    restricted_to,
     terms_of,
 )
 from kdrbench.kernels.family import (

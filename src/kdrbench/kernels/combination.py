@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.kernels.bandwidth import restricted
+from kdrbench.kernels.bandwidth import Samples, restricted
 from kdrbench.kernels.family import (
     FloatArray,
     Kernel,
@@ -58,6 +58,13 @@ def terms_of(kernel: Kernel | Combination) -> tuple[Term, ...]:
     if isinstance(kernel, Combination):
         return tuple(term for term in kernel.terms if term.weight > 0)
     return (Term(1.0, kernel),)
+
+
+def restricted_to(kernel: Kernel | Combination, samples: Samples) -> Kernel | Combination:
+    """Return the kernel, or each member of a combination, for pairs of these of its samples."""
+    if isinstance(kernel, Combination):
+        return Combination(tuple(Term(term.weight, restricted(term.kernel, samples, samples)) for term in kernel.terms))
+    return restricted(kernel, samples, samples)
 
 
 def has_constant_slope(kernel: Kernel | Combination) -> bool:
@@ -142,7 +149,7 @@ def _centred_products(
     means -= 0.5 * means.mean(axis=1)[:, None]
     products, alignments = np.zeros((number, number)), np.zeros(number)
     for rows, columns, blocks in _blocks(kernels, features):
-        # A block beside the diagonal stands for its transpose as well.
+        # A block beside the diagonal counts for its transpose as well.
         times = 1.0 if columns == rows else 2.0
         for place, block in enumerate(blocks):
             block -= means[place, rows, None]

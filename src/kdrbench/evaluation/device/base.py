@@ -40,8 +40,9 @@ class DeviceGamma:
             self._table = device.up(gamma.factor)
             self.classes = [(0, 0, gamma.n_samples)]
         else:
-            self._table = device.up(gamma.factor[np.unique(gamma.codes, return_index=True)[1]])
-            self._codes = device.up(codes)
+            self._table = device.up(gamma.table)
+            # An index is of a type that every library takes for one.
+            self._codes = device.up(codes.astype(np.int64))
             bounds = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
             self.classes = [(int(codes[begin]), begin, end) for begin, end in pairwise(bounds)]
 

@@ -48,13 +48,19 @@ class DevicePanels(DeviceEvaluator):
         return sum(float(self._device.xp.sum(self._summed(term, samples, {0: None})[0])) for term in self._terms)
 
     def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        samples, xp = self._samples(projection), self._device.xp
-        value, through = 0.0, xp.zeros_like(samples)
+        given, xp = self._samples(projection), self._device.xp
+        value, through = 0.0, xp.zeros_like(given)
         for term in self._terms:
-            ratio = value_per_slope(term.kernel)
+            pairing, ratio = term.kernel.pairing, value_per_slope(term.kernel)
+            # Sums of squared distances cancel.
+            samples = given - xp.mean(given, axis=0) if pairing is Pairing.DIFFERENCE else given
             products = self._summed(term, samples, {1: samples} if ratio else {0: None, 1: samples})
-            value += float(xp.sum((ratio or 1.0) * products[1 if ratio else 0][:, -1]))
-            through += _combined(term.kernel.pairing, products[1], samples)
+            part = _combined(pairing, products[1], samples)
+            if ratio:
+                value += ratio[0] * float(xp.sum(products[1][:, -1])) + ratio[1] * float(xp.sum(samples * part))
+            else:
+                value += float(xp.sum(products[0][:, -1]))
+            through += part
         return value, self._back(through)
 
     def _sloped(self, projection: FloatArray, columns: DeviceArray) -> DeviceArray:

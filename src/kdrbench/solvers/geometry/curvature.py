@@ -30,7 +30,7 @@ _MOST_COLUMNS = 40
 _EIGENVALUE_TOLERANCE = 1e-5
 # What the eigengap must make up for needs fewer digits, and is given up after this many products.
 _TURN_TOLERANCE, _MOST_TURNS = 1e-4, 120
-# So many products with Phi cost less than Phi itself.
+# This number of products with Phi costs less than Phi itself.
 _MOST_PRODUCTS, _SHIFT = 5, 1e-3
 Operator = Callable[[FloatArray], FloatArray]
 
