@@ -66,6 +66,12 @@ def test_a_fit_is_that_of_numpy(family, case):
     np.testing.assert_allclose(projected.numpy(), mine.transform(features), atol=1e-12)
 
 
+def test_a_start_among_ties_is_that_of_numpy():
+    # Phi_0 has rank 2: the third component is chosen by a rule, in coordinates of the row space.
+    features = np.random.default_rng(0).standard_normal((60, 200))
+    assert_same_fit(InterpretableKDR(3), features, np.arange(60) % 3)
+
+
 def test_continuous_targets_and_several_label_columns():
     features, labels = wine()
     targets = {"target_kernel": {"family": "gaussian", "sigma": "median"}}

@@ -170,8 +170,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def fit(self, X: Any, y: Any = None) -> InterpretableKDR:
         """Learn the projection from X (n_samples x n_features) and y, whose meaning is the paradigm's.
 
-        X may be larger than memory: see :func:`kdrbench.samples.samples_of`. A tensor X (supervised learning only) stays
-        on its device, and sums over samples are taken there, in float64, without ``n_jobs``; its y may be anywhere.
+        X may be larger than memory: see :func:`kdrbench.samples.samples_of`. A tensor X stays on its device, and sums
+        over samples are taken there, in float64, without ``n_jobs``; supervised learning only, with y anywhere.
 
         Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
         ``ConvergenceWarning`` when the solver ended before its tolerance.
@@ -226,7 +226,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self._certificate if isinstance(self._certificate, Certificate) else self._certificate.get()
 
     def transform(self, X: Any) -> Any:
-        """Return X W: of a Dask array a lazy one, of an iterable of chunks a generator, of a tensor one on its device."""
+        """Return X W: of a Dask array a lazy one, of chunks a generator, of a tensor one on its device."""
         check_is_fitted(self)
         with one_blas_thread():
             return projected(self, X, self.components_)

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-from kdrbench.arrays import Device, DeviceArray, is_device_array, row_chunks, rows_at
+from kdrbench.arrays import Device, DeviceArray, HostRows, is_device_array, row_chunks, rows_at
 from kdrbench.kernels.family import FloatArray
 
 # Below this share of the largest, diagonal entries of R are rounding.
@@ -54,7 +53,9 @@ def row_space_of(features: FloatArray) -> RowSpace | None:
         axes[used, np.arange(len(used))] = 1.0
         return RowSpace(axes, rows_at(features.T, used).T if on_device else features[:, used])
     if on_device:
-        return _of_device(features, used)
+        # Smaller than d x d: the coordinates, which ties of a start depend on, are those of numpy.
+        space = row_space_of(HostRows(features)[:])
+        return space and RowSpace(space.basis, Device.of(features).up(space.features))
     # With pivots, so that the basis ends where the rank does: what follows would be rounding's choice.
     within, triangle, pivots = scipy.linalg.qr(features[:, used].T, mode="economic", pivoting=True, check_finite=False)
     sizes = np.abs(np.diagonal(triangle))
@@ -72,17 +73,6 @@ def _any_on_device(features: DeviceArray) -> FloatArray:
     for rows in row_chunks(*features.shape):
         total += device.xp.astype(device.xp.any(features[rows, :] != 0.0, axis=0), device.xp.float64)
     return device.down(total)
-
-
-def _of_device(features: DeviceArray, used: NDArray[np.intp]) -> RowSpace:
-    """Return singular vectors of X as Q, in numpy, and X Q on the device of X."""
-    device = Device.of(features)
-    columns = device.xp.astype(rows_at(features.T, used).T, device.xp.float64)
-    left, sizes, right = device.xp.linalg.svd(columns, full_matrices=False)
-    rank = int(np.count_nonzero((found := device.down(sizes)) > _RANK * found[0]))
-    basis = np.zeros((features.shape[1], rank))
-    basis[used] = device.down(right[:rank, :]).T
-    return RowSpace(basis, left[:, :rank] * sizes[:rank])
 
 
 def spanning(inside: RowSpace, projection: FloatArray) -> RowSpace | None:

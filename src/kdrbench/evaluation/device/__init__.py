@@ -1,7 +1,7 @@
 """The passes over the data where these are: arrays of another library, such as tensors of torch on a GPU.
 
 The features, and what has as many rows, stay on their device. Projections, directions, gradients, matrices of d x d and
-sums over classes cross, and the small problems of solvers are numpy's.
+single numbers cross, and the small problems of solvers are numpy's.
 """
 
 from kdrbench.errors import InputError

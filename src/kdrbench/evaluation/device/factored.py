@@ -1,6 +1,6 @@
 """Linear, squared and polynomial kernels on a device, in time linear in n: the sums of the module ``factored``.
 
-Monomials of the projected samples are made chunk by chunk, and sums over classes cross from one pass to the next.
+Monomials of the projected samples are made chunk by chunk. What is held of a point stays on the device.
 """
 
 from __future__ import annotations
