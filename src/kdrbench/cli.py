@@ -28,6 +28,7 @@ _COMMANDS = {
     "merge": "kdrbench.commands.workflow",
     "new": "kdrbench.commands.plugin",
     "picture": "kdrbench.commands.reports",
+    "plan": "kdrbench.commands.plan",
     "prepare": "kdrbench.commands.workflow",
     "published-vs-ours": "kdrbench.commands.reports",
     "run": "kdrbench.commands.run",
@@ -79,8 +80,8 @@ class _Group(click.Group):
 def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
-    For people: run, list, data, compare, show, status, forget, where, doctor, new, check. The other commands are the
-    steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
+    For people: run, plan, list, data, compare, show, status, forget, where, doctor, new, check. The other commands are
+    the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
     """

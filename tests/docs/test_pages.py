@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,8 @@ def test_quoted_errors_are_those_that_come(language, code, message, tmp_path, mo
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("KDRBENCH_MIRROR", str(tmp_path))
         if "which is not installed" in message:
-            monkeypatch.setattr("kdrbench.cli._COMMANDS", {"where": "a_package_that_is_not_installed.commands"})
+            monkeypatch.setitem(sys.modules, "pandas", None)
+            monkeypatch.setattr("kdrbench.cli._COMMANDS", {"where": "pandas"})
         result = CliRunner().invoke(main, code.removeprefix("$ kdrbench ").split())
         assert result.exit_code == 2
         actual = result.stderr

@@ -115,16 +115,24 @@ class Grid:
         One run counts twice, since a run that is killed from outside is made again. Of cells that share a job two runs
         may reach their limit; each cell counts for at most sixty times what it is estimated to take.
         """
-        run_s = _REFEREE * (self.limits(bundle.experiment).time_s + GRACE_S)
+        run_s = self.most_s(bundle.experiment)
         cells_s = [len(batch.runs) * run_s for batch in bundle.batches]
         if len(cells_s) > 1:
             most_s = [60 * max(1.0, len(batch.runs) * self.estimated_s(batch)) for batch in bundle.batches]
             cells_s = [run_s, *map(min, cells_s, most_s)]
         return math.ceil((run_s + sum(cells_s)) / 60) + 10
 
+    def most_s(self, experiment: str) -> float:
+        """Return the seconds of a run that reaches the time limit of the experiment, with its referee."""
+        return _REFEREE * (self.limits(experiment).time_s + GRACE_S)
+
+    def unlimited_s(self, batch: Batch) -> float:
+        """Return about how long a run of the batch would take without limits: its stage's estimate."""
+        return self._run_s[batch.path]
+
     def estimated_s(self, batch: Batch) -> float:
         """Return about how long a run of the batch takes: its stage's estimate, at most the limit."""
-        return min(self._run_s[batch.path], self.limits(batch.experiment).time_s)
+        return min(self.unlimited_s(batch), self.limits(batch.experiment).time_s)
 
     def to_json(self) -> str:
         """Return the configuration as one line of JSON."""

@@ -159,31 +159,51 @@ def _place(path: Path) -> _Place:
     return os.major(status.st_dev), os.minor(status.st_dev), status.st_ino
 
 
-def seconds_left(progress: Iterable[BatchProgress]) -> float | None:
-    """Return about how long the rest takes if as many jobs run at a time as do now; ``None`` before any run ended.
+class Costs:
+    """What runs are expected to take, from what ended runs took.
 
     A run is expected to last as long as those of its cell did on average. In a cell without any, it is expected to last
     as long as estimated, times the ratio of actual to estimated seconds of the runs of its method, or of all.
     """
+
+    def __init__(self, progress: Iterable[BatchProgress]) -> None:
+        # By what runs have in common: their actual and their estimated seconds.
+        self._seconds: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+        for one in progress:
+            wall_s = {record.run: record.provenance.wall_s for record in one.ended if record.status != Status.SKIPPED}
+            for key in _keys(one.batch):
+                self._seconds.setdefault(key, []).extend((run_s, one.estimated_s) for run_s in wall_s.values())
+
+    @property
+    def measured(self) -> bool:
+        """Whether any run has ended."""
+        return bool(self._seconds.get(()))
+
+    def is_measured(self, one: BatchProgress) -> bool:
+        """Return whether a run of the batch's cell has ended."""
+        return bool(self._seconds[_keys(one.batch)[0]])
+
+    def ratio(self, one: BatchProgress) -> float:
+        """Return the actual over the estimated seconds of the runs that tell most of the batch; 1 before any ended.
+
+        All runs of a cell have the same estimate, so that their mean is what comes out for them.
+        """
+        pairs = next((found for key in _keys(one.batch) if (found := self._seconds.get(key))), [(1.0, 1.0)])
+        return sum(wall_s for wall_s, _ in pairs) / sum(estimated_s for _, estimated_s in pairs)
+
+    def run_s(self, one: BatchProgress) -> float:
+        """Return the seconds that a run of the batch is expected to take."""
+        return one.estimated_s * self.ratio(one)
+
+
+def seconds_left(progress: Iterable[BatchProgress]) -> float | None:
+    """Return about how long the rest takes if as many jobs run at a time as do now; ``None`` before any run ended."""
     progress = list(progress)
-    seconds: dict[tuple[str, ...], list[tuple[float, float]]] = {}
-    for one in progress:
-        wall_s = {record.run: record.provenance.wall_s for record in one.ended if record.status != Status.SKIPPED}
-        for key in _keys(one.batch):
-            seconds.setdefault(key, []).extend((run_s, one.estimated_s) for run_s in wall_s.values())
-    if not seconds.get(()):
+    costs = Costs(progress)
+    if not costs.measured:
         return None
-    total = sum(one.left * _expected_s(one, seconds) for one in progress)
+    total = sum(one.left * costs.run_s(one) for one in progress)
     return total / max(1, len({one.running.job for one in progress if one.running is not None}))
-
-
-def _expected_s(one: BatchProgress, seconds: dict[tuple[str, ...], list[tuple[float, float]]]) -> float:
-    """Return the seconds of a run; ``seconds`` holds by key the actual and the estimated seconds of runs.
-
-    All runs of a cell have the same estimate, so that their mean is what comes out for them.
-    """
-    pairs = next(seconds[key] for key in _keys(one.batch) if seconds.get(key))
-    return one.estimated_s * sum(wall_s for wall_s, _ in pairs) / sum(estimated_s for _, estimated_s in pairs)
 
 
 def _keys(batch: Batch) -> list[tuple[str, ...]]:

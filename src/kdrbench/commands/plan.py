@@ -1,0 +1,87 @@
+"""`kdrbench plan`: what a configuration will take, before anything runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kdrbench.commands.options import FILE, as_json, read_configs, results_folder
+from kdrbench.errors import counted
+
+if TYPE_CHECKING:
+    from kdrbench.bench.forecast import Forecast
+
+_BASE = Path("config.yaml")
+_HEAD = ("experiment", "runs", "to make", "core-hours", "at most", "cut", "disk, MB")
+_HOUR_S, _MB = 3600.0, 1e6
+
+
+@click.command()
+@click.argument("experiments", nargs=-1)
+@click.option(
+    "--config", "configs", type=FILE, multiple=True, help="Laid over config.yaml of this folder; may be repeated."
+)
+@results_folder
+@as_json
+def plan(experiments: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_json: bool) -> None:
+    """Say what EXPERIMENTS, or all in `run`, will take: runs, core-hours, disk, and what the limits cut.
+
+    Nothing is run or written. Costs are those of the rows in RESULTS, or estimated where there are none.
+    """
+    from kdrbench.bench.forecast import data_bytes, forecast
+    from kdrbench.conformance.trial import places_in, try_apart
+    from kdrbench.stages.config import load_grid
+
+    below = (_BASE,) if _BASE.is_file() or not configs else ()
+    config = read_configs((*below, *configs))
+    try_apart(lambda: load_grid(config, hashed=False), places_in(config))
+    grid = load_grid(config)
+    forecasts = forecast(grid, results, experiments)
+    of_data = data_bytes(grid, results, [one.experiment for one in forecasts])
+    if as_json:
+        click.echo(json.dumps({"experiments": [asdict(one) for one in forecasts], "data_bytes": of_data}))
+        return
+    click.echo("\n".join([*_table(forecasts), "", *_notes(forecasts, of_data, grid.budget_s)]))
+
+
+def _table(forecasts: Sequence[Forecast]) -> Iterator[str]:
+    rows = [_HEAD, *(_row(one.experiment, [one]) for one in forecasts), _row("all", forecasts)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *rest in rows:
+        numbers = [f"{word:>{width}}" for word, width in zip(rest, widths[1:], strict=True)]
+        yield "  ".join([f"{first:<{widths[0]}}", *numbers])
+
+
+def _row(name: str, parts: Sequence[Forecast]) -> tuple[str, ...]:
+    hours, most = (sum(times) / _HOUR_S for times in ([p.core_s for p in parts], [p.most_core_s for p in parts]))
+    counts = [sum(one.runs for one in parts), sum(one.to_make for one in parts)]
+    cut = sum(one.at_limit for one in parts)
+    return (name, *map(str, counts), _short(hours), _short(most), str(cut), _short(_megabytes(parts)))
+
+
+def _notes(forecasts: Sequence[Forecast], of_data: int, budget_s: float | None) -> Iterator[str]:
+    to_make, measured = sum(one.to_make for one in forecasts), sum(one.measured for one in forecasts)
+    cores = len(os.sched_getaffinity(0))
+    hours = sum(one.core_s for one in forecasts) / _HOUR_S / cores
+    yield f"On the {counted(cores, 'core')} of this process: about {_short(hours)} h, beside reports."
+    yield f"Costs of {measured} of {counted(to_make, 'run')} are measured in their cells, the others estimated."
+    yield "At most: if every run reached its time limit. Cut: runs at their limit of time or memory."
+    yield f"Data to prepare: {_short(of_data / _MB)} MB."
+    if budget_s is not None:
+        over = sum(one.over_budget for one in forecasts)
+        yield f"The budget of {_short(budget_s / _HOUR_S)} h leaves out about {counted(over, 'run')}."
+
+
+def _megabytes(forecasts: Sequence[Forecast]) -> float:
+    return sum(one.disk_bytes for one in forecasts) / _MB
+
+
+def _short(number: float) -> str:
+    """Return a number of at least 0 in two digits, or without decimals."""
+    return f"{number:.0f}" if number >= 10 or not number else f"{number:.2g}" if number >= 0.01 else "<0.01"

@@ -1,0 +1,58 @@
+"""`kdrbench plan`: a page, or JSON, and nothing run."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    """The command in a folder that holds the configurations alone; afterwards it holds no more."""
+    for name in ("config.yaml", "config.demo.yaml"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    monkeypatch.chdir(tmp_path)
+    yield lambda *words: CliRunner().invoke(main, ["plan", *words])
+    assert {path.name for path in tmp_path.iterdir()} == {"config.yaml", "config.demo.yaml"}
+
+
+def test_a_page_with_a_line_for_each_experiment(plan):
+    done = plan("--config", "config.demo.yaml")
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert " ".join(lines[0].split()) == "experiment runs to make core-hours at most cut disk, MB"
+    assert lines[1].split()[:3] == ["demo_supervised", "380", "380"]
+    assert next(line for line in lines if line.startswith("all ")).split()[1:3] == ["545", "545"]
+    assert "Costs of 0 of 545 runs are measured in their cells, the others estimated." in lines
+    assert not [line for line in lines if "budget" in line]
+    assert len(lines) < 25
+    assert max(map(len, lines)) < 100
+
+
+def test_chosen_experiments_as_json(plan):
+    done = plan("demo_scaling", "--config", "config.demo.yaml", "--json")
+    (one,) = json.loads(done.output)["experiments"]
+    assert (one["experiment"], one["runs"], one["to_make"]) == ("demo_scaling", 12, 12)
+    assert 0 < one["core_s"] < one["most_core_s"]
+
+
+def test_a_budget_is_spoken_of(plan, tmp_path_factory):
+    overlay = tmp_path_factory.mktemp("overlay") / "config.mine.yaml"
+    overlay.write_text("run: [demo_scaling]\nlimits: {budget_s: 36}\n")
+    done = plan("--config", "config.demo.yaml", "--config", str(overlay))
+    assert "The budget of 0.01 h leaves out about 0 runs." in done.output
+
+
+def test_faults_end_with_one_sentence(plan):
+    for words, said in (
+        (["demo_scalin", "--config", "config.demo.yaml"], "Did you mean 'demo_scaling'?"),
+        (["--config", "config.mine.yaml"], "there is no configuration config.mine.yaml"),
+    ):
+        done = plan(*words)
+        assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+        assert said in done.stderr
