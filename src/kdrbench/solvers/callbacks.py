@@ -65,7 +65,7 @@ class Search:
         """Return the gradient of -F in V."""
         return self.cost_and_gradient(variables)[1]
 
-    def callback(self, variables: FloatArray, *_: Any) -> None:
+    def callback(self, variables: FloatArray, *_others: Any) -> None:
         """Count an iterate and let the monitor see it; leave where it is stationary or a limit is reached."""
         point, _, gradient = self._at(variables)
         if (reached := relative_stationarity(point, gradient)) <= self._tolerance:
@@ -85,7 +85,8 @@ class Search:
             if not self._monitor.progress(0.0):
                 raise PassStoppedError
             point = orthonormalised(given.reshape(self._start.shape))
-            self._variables, self._evaluated = given.copy(), (point, *value_and_gradient_of(self._problem, point))
+            value, gradient = value_and_gradient_of(self._problem, point)
+            self._variables, self._evaluated = given.copy(), (point, value, gradient)
         return self._evaluated
 
 
