@@ -111,6 +111,12 @@ def test_the_documentation_shows_what_is_written(kind):
     assert f"```python\n{render(kind, name)[f'{name}.py']}```" in (ROOT / "docs" / "extending.md").read_text()
 
 
+@pytest.mark.parametrize("around", ["scipy", "pymanopt"])
+def test_the_documentation_shows_what_is_written_around_an_optimiser(around):
+    text = render("solver", "my_solver", around)["my_solver.py"]
+    assert f"```python\n{text}```" in (ROOT / "docs" / "extending.md").read_text()
+
+
 @pytest.mark.parametrize("around", ["scipy", "pymanopt", "program"])
 def test_a_solver_around_an_optimiser_of_others_keeps_the_contract_and_counts_its_iterations(tmp_path, around):
     assert kdrbench("new", "solver", "mine", "--around", around, "--into", tmp_path).exit_code == 0

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.errors import ConfigError, InputError
-from kdrbench.solvers.registry import known_as
 
 EXPERIMENT = "run"
 # Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
@@ -35,6 +34,8 @@ def cell_config(
         raise InputError(
             "--folds and --unsupervised exclude each other: clusters say nothing of test rows; leave one out"
         )
+    from kdrbench.solvers.registry import known_as
+
     solver = known_as(solver, resolved.get("solvers", {}))
     paradigm = "unsupervised" if settings["unsupervised"] else "supervised"
     experiment: dict[str, Any] = {"title": "one cell", "paradigm": paradigm, "start": "surrogate"}

@@ -102,11 +102,10 @@ def experiment_tables(config: Config, name: str) -> list[Report]:
 
 def _redrawn(config: Config, name: str) -> tuple[str, ...]:
     """Return the other experiments that redraw the folds of one whose numbers are compared with published ones."""
-    experiment = config["experiments"][name]
-    if "table" not in experiment.get("published", {}) or split_of(experiment) is not Split.FOLDS:
+    experiments = config["experiments"]
+    if "table" not in experiments[name].get("published", {}) or split_of(experiments[name]) is not Split.FOLDS:
         return ()
-    others = (other for other in experiments_of(config, IKDR) if other != name)
-    return tuple(other for other in others if is_redrawn(config["experiments"][other]))
+    return tuple(one for one in experiments_of(config, IKDR) if one != name and is_redrawn(experiments[one]))
 
 
 def figures_of(config: Config) -> dict[str, Report]:

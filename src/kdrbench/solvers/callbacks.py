@@ -85,7 +85,8 @@ class Search:
             if not self._monitor.progress(0.0):
                 raise PassStoppedError
             point = orthonormalised(given.reshape(self._start.shape))
-            self._variables, self._evaluated = given.copy(), (point, *value_and_gradient_of(self._problem, point))
+            value, gradient = value_and_gradient_of(self._problem, point)
+            self._variables, self._evaluated = given.copy(), (point, value, gradient)
         return self._evaluated
 
 
