@@ -48,6 +48,14 @@ def coded_labels(labels: Any) -> tuple[NDArray[np.generic], Codes]:
     return classes, codes
 
 
+def class_sizes(codes: Codes, n_classes: int) -> NDArray[np.intp]:
+    """Return how many samples there are of each class, counting some at a time, since counting makes longer codes."""
+    sizes = np.zeros(n_classes, dtype=np.intp)
+    for begin in range(0, len(codes), _LABELS):
+        sizes += np.bincount(codes[begin : begin + _LABELS], minlength=n_classes)
+    return sizes
+
+
 def small_type(n_classes: int) -> np.dtype:
     """Return the smallest signed type of codes 0 to n_classes - 1, and of their differences."""
     return np.min_scalar_type(-n_classes)
