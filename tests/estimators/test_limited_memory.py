@@ -13,6 +13,8 @@ import sys
 
 import pytest
 
+pytest.importorskip("zarr")
+
 SCRIPT = r"""
 import json, resource, sys
 import numpy as np, zarr

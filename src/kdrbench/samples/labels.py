@@ -22,7 +22,7 @@ def coded_labels(labels: Any) -> tuple[NDArray[np.generic], Codes]:
     ``labels`` is an array, in memory or not. Beyond it, n codes are held.
 
     Raises ``InputError`` for labels that are NaN or infinite, of types that cannot be sorted, of one class only, or of
-    so many classes that they must be numbers.
+    too many classes to be labels.
     """
     labels = labels if hasattr(labels, "shape") else np.asarray(labels)
     n_labels, classes = int(labels.shape[0]), np.empty(0)
