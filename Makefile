@@ -120,6 +120,7 @@ bench: $(READY_DEV)
 	OMP_NUM_THREADS=1 python benchmarks/low_rank_special.py
 	python benchmarks/at_the_limit.py
 	python benchmarks/graphics_processor.py
+	python benchmarks/larger_than_memory.py
 
 # One version of each package for every Python. The locks alone name exact versions: requirements.lock holds what users of
 # the workflow need, requirements-dev.lock that and all else; versions are chosen for the larger one.

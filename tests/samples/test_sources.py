@@ -3,15 +3,17 @@
 import pickle
 from itertools import pairwise
 
-import dask.array
 import numpy as np
 import pytest
-import zarr
 from sklearn.preprocessing import StandardScaler
 
 from kdrbench.errors import InputError
 from kdrbench.samples import ArraySamples, coded_labels, is_streamed, parts_of, samples_of
 from kdrbench.samples.sources import FileSamples
+
+dask = pytest.importorskip("dask")
+zarr = pytest.importorskip("zarr")
+pytest.importorskip("dask.array")
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.standard_normal((9000, 5)).astype(np.float32)

@@ -22,7 +22,7 @@ def coded_labels(labels: Any) -> tuple[NDArray[np.generic], Codes]:
     ``labels`` is an array, in memory or not. Beyond it, n codes are held.
 
     Raises ``InputError`` for labels that are NaN or infinite, of types that cannot be sorted, of one class only, or of
-    more classes than labels can have.
+    too many classes to be labels.
     """
     labels = labels if hasattr(labels, "shape") else np.asarray(labels)
     n_labels, classes = int(labels.shape[0]), np.empty(0)
@@ -46,6 +46,14 @@ def coded_labels(labels: Any) -> tuple[NDArray[np.generic], Codes]:
             raise InputError("labels must be the same in each pass and equal to themselves; is one of them missing?")
         codes[begin : begin + len(chunk)] = places
     return classes, codes
+
+
+def class_sizes(codes: Codes, n_classes: int) -> NDArray[np.intp]:
+    """Return how many samples there are of each class, counting some at a time, since counting makes longer codes."""
+    sizes = np.zeros(n_classes, dtype=np.intp)
+    for begin in range(0, len(codes), _LABELS):
+        sizes += np.bincount(codes[begin : begin + _LABELS], minlength=n_classes)
+    return sizes
 
 
 def small_type(n_classes: int) -> np.dtype:
