@@ -162,7 +162,7 @@ class ApproximableProblem(Problem, Protocol):
 
 _OFFERS = frozenset(
     {"report", "explain", "evaluated", "accuracy", "approximation", "linearised_at", "subsampled", "in_row_space"}
-    | {"refined_at", "surrogate_is_constant", "surrogate_products"}
+    | {"refined_at", "surrogate_is_constant"}
 )
 
 
@@ -226,7 +226,8 @@ def surrogate_is_constant(problem: Problem) -> bool:
 
 def surrogate_products_of(problem: Problem, projection: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
     """Return V -> Phi(W) V where the problem offers that without Phi itself."""
-    return problem.surrogate_products(projection) if is_approximable(problem) else None
+    offered = getattr(problem, "surrogate_products", lambda projection: None)
+    return cast(Callable[[FloatArray], FloatArray] | None, offered(projection))
 
 
 def hessian_vectors_of(problem: Problem, projection: FloatArray, directions: FloatArray) -> FloatArray:
@@ -237,10 +238,7 @@ def hessian_vectors_of(problem: Problem, projection: FloatArray, directions: Flo
 
 
 def hessian_of(problem: Problem, projection: FloatArray, basis: FloatArray) -> FloatArray:
-    """Return the Hessian on the directions B_u e_a' (see :meth:`ApproximableProblem.hessian`).
-
-    It is built from products, one for each direction, where the problem has no oracle of that name.
-    """
+    """Return what :meth:`ApproximableProblem.hessian` does, from a product a direction where there is no such oracle."""
     if callable(hessian := getattr(problem, "hessian", None)):
         return np.asarray(hessian(projection, basis))
     directions = [np.outer(column, axis) for column in basis.T for axis in np.eye(projection.shape[1])]
