@@ -208,7 +208,6 @@ class Fused(Protocol):
 
     def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         """Return both."""
-        ...
 
 
 def value_and_gradient_of(problem: Problem | Fused, projection: FloatArray) -> tuple[float, FloatArray]:
@@ -226,8 +225,8 @@ def surrogate_is_constant(problem: Problem) -> bool:
 
 def surrogate_products_of(problem: Problem, projection: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
     """Return V -> Phi(W) V where the problem offers that without Phi itself."""
-    offered = getattr(problem, "surrogate_products", lambda projection: None)
-    return cast(Callable[[FloatArray], FloatArray] | None, offered(projection))
+    offered = getattr(problem, "surrogate_products", None)
+    return offered(projection) if callable(offered) else None
 
 
 def hessian_vectors_of(problem: Problem, projection: FloatArray, directions: FloatArray) -> FloatArray:
@@ -238,7 +237,10 @@ def hessian_vectors_of(problem: Problem, projection: FloatArray, directions: Flo
 
 
 def hessian_of(problem: Problem, projection: FloatArray, basis: FloatArray) -> FloatArray:
-    """Return what :meth:`ApproximableProblem.hessian` does, from a product a direction where there is no such oracle."""
+    """Return what :meth:`ApproximableProblem.hessian` does.
+
+    It is built from products, one for each direction, where the problem has no oracle of that name.
+    """
     if callable(hessian := getattr(problem, "hessian", None)):
         return np.asarray(hessian(projection, basis))
     directions = [np.outer(column, axis) for column in basis.T for axis in np.eye(projection.shape[1])]
