@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 
+from kdrbench.blas import waiting_threads
 from kdrbench.errors import InputError
 from kdrbench.evaluation import (
     DenseProblem,
@@ -14,7 +15,6 @@ from kdrbench.evaluation import (
     LowRankProblem,
     PanelProblem,
     build_problem,
-    passes,
 )
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import GammaSums, weighted_gram
@@ -78,7 +78,7 @@ def test_what_fails_in_a_thread_is_raised():
 
 
 def test_a_pass_does_not_wait_for_threads_that_have_not_begun():
-    free, pool = threading.Event(), passes._pool()
+    free, pool = threading.Event(), waiting_threads()
     # All threads of the pool are held: whoever asks for a pass does all of it.
     held = [pool.submit(free.wait) for _ in range(pool._max_workers)]
     try:
@@ -94,7 +94,7 @@ def test_a_forked_process_has_threads_of_its_own():
     run_pass(range(4), 2, list, lambda total, part: total.append(part))
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
-    child = context.Process(target=lambda: queue.put(passes._pool().submit(lambda: 7).result(timeout=20)))
+    child = context.Process(target=lambda: queue.put(waiting_threads().submit(lambda: 7).result(timeout=20)))
     child.start()
     child.join(30)
     assert child.exitcode == 0

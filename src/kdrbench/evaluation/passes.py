@@ -6,14 +6,12 @@ wait for each other. A fit holds it for its whole length by :func:`.one_blas_thr
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from contextlib import nullcontext
-from functools import cache
 from typing import TypeVar, cast
 
-from kdrbench.blas import one_blas_thread
+from kdrbench.blas import one_blas_thread, waiting_threads
 from kdrbench.problems import PassStoppedError
 
 # Called with the share of a pass that is done; returns whether to go on.
@@ -78,7 +76,7 @@ def _shared(
             progress.stopped = True
             raise
 
-    helpers = [_pool().submit(work) for _ in range(workers - 1)]
+    helpers = [waiting_threads().submit(work) for _ in range(workers - 1)]
     try:
         work(progress.report_share)
         running = [helper for helper in helpers if not helper.cancel()]
@@ -91,16 +89,6 @@ def _shared(
     for helper in running:
         helper.result()
     return cast(list[Sum], sums)
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    """Threads that wait for work: starting one takes as long as a short pass, and on a busy machine much longer."""
-    return ThreadPoolExecutor(os.cpu_count() or 1, "pass")
-
-
-# A forked process has none of them.
-os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 class _Progress:
