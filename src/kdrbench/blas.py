@@ -1,9 +1,11 @@
-"""BLAS on one thread while work of ours runs: its threads and ours would wait for each other."""
+"""Threads: those of ours, and BLAS on one while they work, for its threads and ours would wait for each other."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
@@ -44,3 +46,13 @@ def _blas_limit() -> _BlasLimit:
 def one_blas_thread() -> AbstractContextManager[None]:
     """Hold BLAS to one thread, in the whole process, until the last of those that asked for it has left."""
     return _blas_limit().held()
+
+
+@cache
+def waiting_threads() -> ThreadPoolExecutor:
+    """Return threads that wait for work: starting one takes as long as a short pass, on a busy machine much longer."""
+    return ThreadPoolExecutor(os.cpu_count() or 1, "pass")
+
+
+# A forked process has none of them.
+os.register_at_fork(after_in_child=waiting_threads.cache_clear)

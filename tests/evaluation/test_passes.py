@@ -1,12 +1,21 @@
 """Passes over the data: threads, progress, interruption; single precision."""
 
+import multiprocessing
 import threading
 
 import numpy as np
 import pytest
 
+from kdrbench.blas import waiting_threads
 from kdrbench.errors import InputError
-from kdrbench.evaluation import DenseProblem, Evaluation, FactoredProblem, LowRankProblem, PanelProblem, build_problem
+from kdrbench.evaluation import (
+    DenseProblem,
+    Evaluation,
+    FactoredProblem,
+    LowRankProblem,
+    PanelProblem,
+    build_problem,
+)
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import GammaSums, weighted_gram
 from kdrbench.kernels import (
@@ -66,6 +75,30 @@ def test_what_fails_in_a_thread_is_raised():
 
     with pytest.raises(ZeroDivisionError):
         run_pass(range(8), 2, lambda: None, visit)
+
+
+def test_a_pass_does_not_wait_for_threads_that_have_not_begun():
+    free, pool = threading.Event(), waiting_threads()
+    # All threads of the pool are held: whoever asks for a pass does all of it.
+    held = [pool.submit(free.wait) for _ in range(pool._max_workers)]
+    try:
+        visitors = run_pass(range(7), 3, list, lambda total, part: total.append((part, threading.get_ident())))
+    finally:
+        free.set()
+    assert [[part for part, _ in total] for total in visitors] == [[0, 3, 6], [1, 4], [2, 5]]
+    assert {who for total in visitors for _, who in total} == {threading.get_ident()}
+    assert all(one.result() for one in held)
+
+
+def test_a_forked_process_has_threads_of_its_own():
+    run_pass(range(4), 2, list, lambda total, part: total.append(part))
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=lambda: queue.put(waiting_threads().submit(lambda: 7).result(timeout=20)))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
+    assert queue.get(timeout=5) == 7
 
 
 PROBLEMS = {

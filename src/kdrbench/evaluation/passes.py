@@ -7,12 +7,12 @@ wait for each other. A fit holds it for its whole length by :func:`.one_blas_thr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from kdrbench.blas import one_blas_thread
+from kdrbench.blas import one_blas_thread, waiting_threads
 from kdrbench.problems import PassStoppedError
 from kdrbench.samples import PartialSums, Samples, Sums, TreeSum
 from kdrbench.samples import Report as Report
@@ -72,30 +72,43 @@ def _shared(
     visit: Callable[[Sum, Part], None],
     progress: _Progress,
 ) -> list[Sum]:
-    """Visit the parts on as many threads as there are workers."""
+    """Visit as many shares of the parts as there are workers, the caller being one of them.
 
-    def work(worker: int) -> Sum:
-        total = new()
+    It also takes the shares that no other thread has begun: on a busy machine it never waits for one to wake up. Shares
+    do not depend on who takes them, and so sums do not.
+    """
+    sums: list[Sum | None] = [None] * workers
+    # Asking it for the next number is one step for all threads.
+    shares = iter(range(workers))
+
+    def work(report: Callable[[], None] = lambda: None) -> None:
         try:
-            for part in parts[worker::workers]:
-                if progress.stopped:
-                    break
-                visit(total, part)
-                progress.one_more()
+            for share in shares:
+                total = new()
+                for part in parts[share::workers]:
+                    if progress.stopped:
+                        return
+                    visit(total, part)
+                    progress.one_more()
+                    report()
+                sums[share] = total
         except BaseException:
             progress.stopped = True
             raise
-        return total
 
-    with ThreadPoolExecutor(workers) as pool:
-        running = [pool.submit(work, worker) for worker in range(workers)]
-        try:
-            while wait(running, timeout=_SECONDS_BETWEEN_WORDS).not_done:
-                progress.report_share()
-        except BaseException:
-            progress.stopped = True
-            raise
-        return [future.result() for future in running]
+    helpers = [waiting_threads().submit(work) for _ in range(workers - 1)]
+    try:
+        work(progress.report_share)
+        running = [helper for helper in helpers if not helper.cancel()]
+        while wait(running, timeout=_SECONDS_BETWEEN_WORDS).not_done:
+            progress.report_share()
+    except BaseException:
+        progress.stopped = True
+        wait([helper for helper in helpers if not helper.cancel()])
+        raise
+    for helper in running:
+        helper.result()
+    return cast(list[Sum], sums)
 
 
 class _Progress:

@@ -162,7 +162,7 @@ class ApproximableProblem(Problem, Protocol):
 
 _OFFERS = frozenset(
     {"report", "explain", "evaluated", "accuracy", "approximation", "linearised_at", "subsampled", "in_row_space"}
-    | {"refined_at", "surrogate_is_constant", "surrogate_products"}
+    | {"refined_at", "surrogate_is_constant"}
 )
 
 
@@ -208,7 +208,6 @@ class Fused(Protocol):
 
     def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         """Return both."""
-        ...
 
 
 def value_and_gradient_of(problem: Problem | Fused, projection: FloatArray) -> tuple[float, FloatArray]:
@@ -226,7 +225,8 @@ def surrogate_is_constant(problem: Problem) -> bool:
 
 def surrogate_products_of(problem: Problem, projection: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
     """Return V -> Phi(W) V where the problem offers that without Phi itself."""
-    return problem.surrogate_products(projection) if is_approximable(problem) else None
+    offered = getattr(problem, "surrogate_products", None)
+    return offered(projection) if callable(offered) else None
 
 
 def hessian_vectors_of(problem: Problem, projection: FloatArray, directions: FloatArray) -> FloatArray:
@@ -237,7 +237,7 @@ def hessian_vectors_of(problem: Problem, projection: FloatArray, directions: Flo
 
 
 def hessian_of(problem: Problem, projection: FloatArray, basis: FloatArray) -> FloatArray:
-    """Return the Hessian on the directions B_u e_a' (see :meth:`ApproximableProblem.hessian`).
+    """Return what :meth:`ApproximableProblem.hessian` does.
 
     It is built from products, one for each direction, where the problem has no oracle of that name.
     """

@@ -125,13 +125,13 @@ def largest_outer(tangents: Tangents) -> float:
         return outside(point, scipy.linalg.lu_solve(factors, columns))
 
     # The leading eigenvector may be null for any Phi: the samples do not vary along it.
-    others = solve(_fixed_columns(len(point), min(_BLOCK, size - 1)))
+    others = solve(_fixed_columns(len(point), _BLOCK))
     tolerance = _EIGENVALUE_TOLERANCE * _scale(tangents)
 
     def apply(columns: FloatArray) -> FloatArray:
         return -outside(point, products(columns))
 
-    space = _spanned(apply, np.hstack([leading, others / np.linalg.norm(others, axis=0)]))
+    space = _spanned(apply, np.hstack([leading, others / np.linalg.norm(others, axis=0)])[:, :size])
     found = _davidson(apply, solve, space, tolerance, size, _MOST_PRODUCTS)
     return -float(found.values[0]) if found.residual <= tolerance else tangents.leading_outer[0]
 
