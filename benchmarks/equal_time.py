@@ -15,7 +15,7 @@ Start 0 is Phi_0's, the others are random. There are two questions, and each has
 An entry has two parts. First comes the share of starts from which F is within 1e-6 of the best that anyone found from
 it in that table. Then comes the median of what is missing, relative. A method is best in a cell where the share is
 at least 90 %. A last table counts the optima: the distinct F, to 1e-4, that safeguarded ISM finds from one start each,
-and how far Phi_0's is below the highest F that any run of the cell found. Making starts is timed for nobody.
+and how far Phi_0's is below the highest F that any run of the cell found. Making starts is not timed.
 """
 
 import argparse

@@ -197,8 +197,6 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             self.kernel_ = self._kernel(task, features, n_components)
             default = _DEFAULT_STARTS.get(self.paradigm, ("surrogate", 1))
             chosen = default if self.start is None else (self.start, self.n_init)
-            if chosen[0] == "multistart":
-                solver = getattr(solver, "alone", solver)
             starts = starting_points(*chosen, task.first_problem(self.kernel_), n_components, rng)
         outcomes = learn_from_all(task, self.kernel_, solver, starts, monitor)
         learned = exactly(outcomes[0])

@@ -132,16 +132,13 @@ class DispatchedProblem:
     def subsampled(self, n_samples: int, rng: np.random.Generator | None = None) -> DispatchedProblem | None:
         """Return the problem of ``n_samples`` samples, equal shares of all classes; ``None`` if there are fewer.
 
-        They are drawn from ``rng``, or the same every time. Its F is about (n_samples / n)^2 of this one's. Its calls
-        are counted apart.
+        They are drawn from ``rng`` if it is given. F is about (n_samples / n)^2 of this one's, calls are counted apart.
         """
-        objective = self.objective
-        if len(objective.features) <= n_samples:
+        objective, gamma = self.objective, self.objective.gamma
+        if gamma.n_samples <= n_samples:
             return None
-        gamma = objective.gamma
-        order = np.arange(gamma.n_samples) if rng is None else rng.permutation(gamma.n_samples)
-        if gamma.codes is not None:
-            order = order[np.argsort(gamma.codes[order], kind="stable")]
+        places = np.arange(gamma.n_samples) if rng is None else rng.permutation(gamma.n_samples)
+        order = np.argsort(places) if gamma.codes is None else np.lexsort((places, gamma.codes))
         chosen = np.sort(order[np.linspace(0, len(order) - 1, n_samples).round().astype(int)])
         fewer = TraceObjective(objective.features[chosen], _restricted(objective.kernel, chosen), gamma.of(chosen))
         smaller = DispatchedProblem(fewer, self.evaluation)

@@ -38,7 +38,7 @@ _ROUGHLY, _MOST_RESTARTS = 1e-3, 10
 class IsmPreconditioner:
     """Z -> 2 (Z Lambda - Phi Z) on the complement of W, made positive, and its inverse.
 
-    Of many features only the largest and the smallest eigenvalues of Phi on the complement are told apart. The others
+    Of many features only the largest and the smallest eigenvalues of Phi on the complement are computed. The others
     count as their mean, so that no d x d matrix is decomposed.
     """
 
@@ -51,6 +51,7 @@ class IsmPreconditioner:
         count = 2 * (n_components + _EXTREMES)
         few = n_features > _MANY_FEATURES and 2 * count < n_features
         decompose = partial(_extreme_eigenpairs, count=count) if few else scipy.linalg.eigh
+        self._basis: FloatArray
         outer, self._basis = decompose(reduced)
         # Zeros of the span of W may be among those found; the others of it are not counted.
         others = n_features - len(outer) - (n_components - float(np.linalg.norm(point.T @ self._basis) ** 2))

@@ -1,8 +1,8 @@
 """Several starts, cheap first: successive halving with limited-memory steps.
 
 Which maximum one start finds is a matter of luck for polynomial kernels on many features. So further starts are drawn
-at random. Each takes three steps of plain ISM, and then ``_RUNGS[0]`` limited-memory steps. The half with the lower F is
-dropped, the other half steps on to the next rung, until one is left. F never falls along one candidate,
+at random. Each takes three steps of plain ISM, and then ``_RUNGS[0]`` limited-memory steps. The half with the lower F
+is dropped, the other half steps on to the next rung, until one is left. F never falls along one candidate,
 and the highest is never dropped: the choice is at least as good as the first candidate.
 
 The first two steps of plain ISM are those of the problem of a few samples, drawn for each start, where the problem
