@@ -236,6 +236,25 @@ def test_some_of_the_samples_have_all_classes_in_their_shares():
     assert set(codes) == set(range(codes.max() + 1))
 
 
+def test_samples_may_be_drawn_in_shares_of_their_classes():
+    labels = np.random.default_rng(1).permutation(np.repeat([0, 1, 2], [100, 60, 40]))
+    features = np.random.default_rng(0).standard_normal((200, 4))
+    whole = build_problem(supervised_problem(features, labels, KERNELS["polynomial"]).objective)
+    first, same, other = (whole.subsampled(50, np.random.default_rng(seed)).objective for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.features, same.features)
+    assert not np.array_equal(first.features, other.features)
+    for objective in (first, other):
+        rows = [int(np.flatnonzero((features == row).all(axis=1))[0]) for row in objective.features]
+        assert len(set(rows)) == 50
+        assert sorted(np.bincount(labels[rows])) == pytest.approx([10, 15, 25], abs=1)
+        np.testing.assert_array_equal(objective.gamma.codes, labels[rows])
+    # Every sample has its chance.
+    drawn = {
+        tuple(row) for seed in range(40) for row in whole.subsampled(50, np.random.default_rng(seed)).objective.features
+    }
+    assert len(drawn) == 200
+
+
 def test_a_pass_says_how_far_it_is_and_blas_has_one_thread_meanwhile():
     said, threads = [], []
 

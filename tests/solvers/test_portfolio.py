@@ -15,11 +15,11 @@ from support.known_problems import problem_on
 from support.quadratics import Quadratic
 
 
-def many_optima():
+def many_optima(family="polynomial", n_features=30):
     """Random labels and a cubic kernel on thirty features: each start finds another optimum."""
     rng = np.random.default_rng(0)
-    features = rng.standard_normal((120, 30))
-    return supervised_problem(features, rng.integers(0, 3, 120), build_kernel({"family": "polynomial"}, features, 3))
+    features = rng.standard_normal((120, n_features))
+    return supervised_problem(features, rng.integers(0, 3, 120), build_kernel({"family": family}, features, 3))
 
 
 def solved(problem, q=3, monitor=None, **options):
@@ -72,6 +72,33 @@ def test_what_a_start_leads_to_is_one_optimum_or_not_by_the_values_of_f(monkeypa
     monkeypatch.setattr(portfolio, "_ENOUGH", 3)
     choice = chosen_start(problem, np.eye(6, 2), problem.matrix, 50, np.random.default_rng(0), IterationMonitor())
     assert choice.message == "3 starts lead to one optimum"
+
+
+@pytest.mark.parametrize(
+    ("family", "n_features", "tried"), [("polynomial", 60, True), ("polynomial", 30, False), ("gaussian", 60, False)]
+)
+def test_by_default_there_are_many_starts_where_phi_drifts_in_a_large_tangent_space(family, n_features, tried):
+    problem = many_optima(family, n_features)
+    result = solved(problem)
+    assert result.message.endswith("; the best of 24 starts") == tried
+    assert ("starts" in result.message) == tried
+    # Where others make the starts there is one.
+    solver = build_solver({"method": "ism_safeguarded"}).alone
+    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
+    assert "starts" not in solve(solver, problem.fresh(), start, IterationMonitor()).message
+    assert build_solver({"method": "ism_safeguarded", "portfolio": 5}).alone.portfolio == 5
+
+
+def test_random_starts_are_made_of_some_of_the_samples():
+    problem = many_optima()
+    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
+    whole = problem.fresh()
+    chosen_start(whole, start, whole.surrogate(start), 5, np.random.default_rng(0), IterationMonitor())
+    # One of all samples to precondition the steps of each, the first one's given.
+    assert whole.counters.surrogate == 5
+    plain = Quadratic(9, 8, 4, 3, 2, 1)
+    chosen_start(plain, np.eye(6, 2), plain.matrix, 2, np.random.default_rng(0), IterationMonitor())
+    assert plain.counters.surrogate == 3
 
 
 def test_half_of_the_candidates_step_on_to_each_rung():

@@ -7,6 +7,7 @@ import pytest
 
 from kdrbench.problems import value_and_gradient_of
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.geometry import tangents
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, relative_stationarity, subspace_turn
 from kdrbench.solvers.geometry.tangents import IsmPreconditioner
 from kdrbench.solvers.limited_memory import QuasiNewtonSearch, _Memory, retracted
@@ -201,6 +202,57 @@ def test_isms_operator_is_positive_definite_on_the_tangents_at_other_points(seed
     np.testing.assert_allclose(form, form.T, atol=1e-12 * np.abs(form).max())
     assert np.linalg.eigvalsh(form)[0] > 0.0
     assert max(np.abs(point.T @ image).max() for image in images) <= 1e-13 * np.abs(images).max()
+
+
+@pytest.fixture
+def few_eigenvectors(monkeypatch):
+    """Let Phi of sixty features have too many eigenvectors to compute all: two more than q at each end suffice."""
+    monkeypatch.setattr(tangents, "_MANY_FEATURES", 50)
+    monkeypatch.setattr(tangents, "_EXTREMES", 2)
+
+
+def spectral(values, seed=0):
+    """A symmetric matrix with these eigenvalues, and its eigenvectors."""
+    vectors = np.linalg.qr(np.random.default_rng(seed).standard_normal((len(values), len(values))))[0]
+    return (vectors * values) @ vectors.T, vectors
+
+
+def test_few_eigenvectors_are_all_where_the_other_eigenvalues_are_equal(few_eigenvectors, monkeypatch):
+    # Three above, two below and 53 that are equal, on the complement of the leading two.
+    matrix, vectors = spectral(np.r_[50.0, 40.0, 30.0, 20.0, 10.0, -10.0, -20.0, np.full(53, 1.0)])
+    point, tangent = vectors[:, :2], tangents_at(vectors[:, :2], 1)[0]
+    some = IsmPreconditioner(matrix, point)
+    monkeypatch.setattr(tangents, "_MANY_FEATURES", 1000)
+    every = IsmPreconditioner(matrix, point)
+    assert some._basis.shape[1] < 10 < every._basis.shape[1]
+    expected = every.solve(tangent)
+    np.testing.assert_allclose(some.solve(tangent), expected, atol=1e-6 * np.abs(expected).max())
+    # That is the inverse of Z -> 2 (Z Lambda - Phi Z).
+    image = 2.0 * (expected * [50.0, 40.0] - matrix @ expected)
+    np.testing.assert_allclose(image, tangent, atol=1e-10 * np.abs(tangent).max())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_few_eigenvectors_isms_operator_is_positive_definite_at_other_points(few_eigenvectors, seed):
+    matrix = spectral(np.random.default_rng(seed).standard_normal(60) ** 3)[0]
+    inverse = IsmPreconditioner(matrix, random_projection(seed, n_features=60, n_components=3))
+    assert inverse._basis.shape[1] <= 10
+    point = random_projection(seed + 20, n_features=60, n_components=3)
+    # As many tangents as there are dimensions.
+    free = tangents_at(point, 171, seed)
+    images = inverse.solve_at(point, free)
+    form = np.einsum("aij,bij->ab", free, images)
+    np.testing.assert_allclose(form, form.T, atol=1e-12 * np.abs(form).max())
+    assert np.linalg.eigvalsh(form)[0] > 0.0
+    assert np.abs(np.swapaxes(point.T @ images, 0, 1)).max() <= 1e-13 * np.abs(images).max()
+
+
+@pytest.mark.parametrize("matrix", [np.zeros((60, 60)), np.eye(60), np.diag(np.r_[np.ones(30), np.zeros(30)])])
+def test_few_eigenvectors_of_matrices_without_extremes(few_eigenvectors, matrix):
+    point = np.eye(60, 2)
+    image = IsmPreconditioner(matrix, point).solve(tangents_at(point, 1)[0])
+    assert np.isfinite(image).all()
+    assert np.vdot(image, tangents_at(point, 1)[0]) > 0.0
 
 
 @pytest.mark.parametrize("distance", [1e-2, 1e-3])

@@ -52,6 +52,35 @@ def test_exploration_ends_when_the_eigenvalues_settle():
     assert found.value == pytest.approx(9.0)
 
 
+class Given:
+    """Has these surrogates, one after the other, whatever W is; F grows with each."""
+
+    def __init__(self, *surrogates):
+        self.surrogates, self.asked = iter(surrogates), 0.0
+
+    def surrogate(self, point):
+        return next(self.surrogates)
+
+    def value(self, point):
+        self.asked += 1.0
+        return self.asked
+
+
+def test_the_drift_is_the_largest_change_of_phi_after_the_first_step():
+    start = np.full((3, 1), 3**-0.5)
+    first, second, third, fourth = (
+        np.diag(values) for values in ((0, 0, 9.0), (2.0, 0, 0), (0, 5.0, 0), (3.0, 3.0, 0))
+    )
+    found = explore(Given(first, second, fourth), start, Noted(), tolerance=1e-9, max_steps=3)
+    assert found.drift == pytest.approx(1 - 1 / np.sqrt(2))
+    # The unit of Phi does not matter, nor what follows a larger change.
+    found = explore(Given(first, second, 7.0 * third, fourth), start, Noted(), tolerance=1e-9, max_steps=4)
+    assert found.drift == pytest.approx(1.0)
+    for steps in ([first], [first, second], [np.zeros((3, 3))] * 3):
+        found = explore(Given(*steps), start, Noted(), tolerance=1e-9, max_steps=len(steps))
+        assert found.drift == 0.0
+
+
 class Searches:
     """Stands in for Newton searches: keeps those that were made; ``script`` says what each finds, by how it sees."""
 

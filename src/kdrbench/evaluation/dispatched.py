@@ -130,15 +130,15 @@ class DispatchedProblem:
         evaluator = self.evaluator(projection)
         return evaluator.linearised_at(projection) if isinstance(evaluator, LowRankProblem) else evaluator
 
-    def subsampled(self, n_samples: int) -> DispatchedProblem | None:
+    def subsampled(self, n_samples: int, rng: np.random.Generator | None = None) -> DispatchedProblem | None:
         """Return the problem of ``n_samples`` samples, equal shares of all classes; ``None`` if there are fewer.
 
-        Its F is about (n_samples / n)^2 of this one's. Its calls are counted apart.
+        They are drawn from ``rng`` if it is given. F is about (n_samples / n)^2 of this one's, calls are counted apart.
         """
         objective = self.objective
         if objective.gamma.n_samples <= n_samples:
             return None
-        chosen = np.sort(objective.gamma.spread_out(n_samples))
+        chosen = np.sort(objective.gamma.spread_out(n_samples, rng))
         some = objective.samples.take(chosen) if objective.is_streamed else rows_at(objective.array, chosen)
         fewer = TraceObjective(some, restricted_to(objective.kernel, chosen), objective.gamma.of(chosen))
         smaller = DispatchedProblem(fewer, self.evaluation)

@@ -152,6 +152,7 @@ class Alternation(Form):
         asked = evaluation or Evaluation()
         begun = first or self.first_step(features, kernel, asked)
         samples = _Samples(features, kernel, guidance, asked, monitor, seed)
+        solver = getattr(solver, "alone", solver)
         if self.rule == "eigenvalues":
             return self._alternate(samples, solver, start, begun).clustering
         papers = replace(self, rule="eigenvalues", tolerance=None, max_rounds=None)

@@ -160,7 +160,10 @@ def learn_from_all(
     monitor: MakeMonitor,
 ) -> list[Learned]:
     """Learn from each start; the outcomes by falling objective, equals in the order of their starts."""
-    outcomes = [task.learn(kernel, solver, start, monitor) for start in starts]
+    points = list(starts)
+    # Beside other starts a solver needs none of its own.
+    chosen = getattr(solver, "alone", solver) if len(points) > 1 else solver
+    outcomes = [task.learn(kernel, chosen, start, monitor) for start in points]
     if not outcomes:
         raise InputError("at least one start is needed")
     return sorted(outcomes, key=lambda outcome: -outcome.objective)

@@ -131,8 +131,11 @@ class ApproximableProblem(Problem, Protocol):
         """Return the problem with all choices of its approximations made as at W; counters are shared."""
         ...
 
-    def subsampled(self, n_samples: int) -> Problem | None:
-        """Return the problem of ``n_samples`` of the samples; ``None`` if there are no more than those."""
+    def subsampled(self, n_samples: int, rng: np.random.Generator | None = None) -> Problem | None:
+        """Return the problem of ``n_samples`` of the samples, drawn from ``rng``; ``None`` if there are no more.
+
+        Without ``rng`` they are always the same.
+        """
         ...
 
     def in_row_space(self, projection: FloatArray) -> tuple[Problem, Coordinates] | None:

@@ -77,9 +77,15 @@ class FactoredGamma:
         places = places[self.codes]
         return None if (places[1:] >= places[:-1]).all() else np.argsort(places, kind="stable")
 
-    def spread_out(self, count: int) -> NDArray[np.intp]:
-        """Return ``count`` samples, or all if they are fewer, at equal steps in the order of their classes."""
-        places = np.linspace(0, self.n_samples - 1, min(count, self.n_samples)).round().astype(np.intp)
+    def spread_out(self, count: int, rng: np.random.Generator | None = None) -> NDArray[np.intp]:
+        """Return ``count`` samples, or all if they are fewer, at equal steps in the order of their classes.
+
+        With ``rng`` each is drawn at random from its step.
+        """
+        count = min(count, self.n_samples)
+        places = np.linspace(0, self.n_samples - 1, count).round().astype(np.intp)
+        if rng is not None:
+            places = ((np.arange(count) + rng.random(count)) * (self.n_samples / count)).astype(np.intp)
         if self.codes is None:
             return places
         # Where each sample would be in the order of classes, for a few samples at a time.

@@ -32,6 +32,10 @@ class TracePoint(NamedTuple):
     stationarity: float
 
 
+# The message where q = d, for which there is nothing to solve.
+SQUARE = "a square projection spans everything: any W is optimal"
+
+
 class SolverOutcome(NamedTuple):
     """What a solver hands back; ``message`` says in words why it ended.
 

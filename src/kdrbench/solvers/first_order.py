@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FLAG, POSITIVE, check_parameters
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import SolverOutcome
+from kdrbench.solvers.base import SQUARE, SolverOutcome, Status
 from kdrbench.solvers.escape import check_escape, run_escaping
 from kdrbench.solvers.monitor import Monitor
 
@@ -33,6 +33,8 @@ class FirstOrderRival(ABC):
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Search from ``start`` (d x q) until W is stationary, and on from saddles where that is asked for."""
+        if start.shape[0] == start.shape[1]:
+            return SolverOutcome(start, Status.CONVERGED, SQUARE)
         if self.escape:
             return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
         return self._search(problem, start, monitor)

@@ -14,7 +14,7 @@ import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
-from kdrbench.solvers.base import SolverOutcome, Status
+from kdrbench.solvers.base import SQUARE, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import (
     feasibility_error,
     orthonormalised,
@@ -64,7 +64,7 @@ def run_on_grassmann(
     from pymanopt.manifolds import Grassmann
 
     if start.shape[0] == start.shape[1]:
-        return SolverOutcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
+        return SolverOutcome(start, Status.CONVERGED, SQUARE)
     adapter = _Adapter(problem, monitor, rule)
     manifold = Grassmann(*start.shape)
     # The same sum; pymanopt's goes through an np.tensordot that costs ten times as much as what it adds up.

@@ -22,8 +22,6 @@ class RiemannianLBFGS(FirstOrderRival):
     monotone: ClassVar[bool] = True
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        if start.shape[0] == start.shape[1]:
-            return SolverOutcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
         search = QuasiNewtonSearch(problem, start, *value_and_gradient_of(problem, start), memory=self.memory)
         steps = 0
         while search.stationarity > self.tolerance:

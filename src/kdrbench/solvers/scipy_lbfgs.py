@@ -35,8 +35,6 @@ class ScipyLBFGS(FirstOrderRival):
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         from scipy.optimize import minimize
 
-        if start.shape[0] == start.shape[1]:
-            return SolverOutcome(start, Status.CONVERGED, "a square projection spans everything: any W is optimal")
         search = _Search(problem, start, monitor, self.tolerance)
         options = {"maxfun": sys.maxsize, "maxcor": self.memory, "ftol": 0.0, "gtol": 0.0}
         left, reached = self.max_iterations, -np.inf

@@ -1,9 +1,13 @@
 """Several starts, cheap first: successive halving with limited-memory steps.
 
 Which maximum one start finds is a matter of luck for polynomial kernels on many features. So further starts are drawn
-at random. Each takes two steps of plain ISM, and then ``_RUNGS[0]`` limited-memory steps. The half with the lower F is
-dropped, the other half steps on to the next rung, until one is left. F never falls along one candidate,
+at random. Each takes three steps of plain ISM, and then ``_RUNGS[0]`` limited-memory steps. The half with the lower F
+is dropped, the other half steps on to the next rung, until one is left. F never falls along one candidate,
 and the highest is never dropped: the choice is at least as good as the first candidate.
+
+The first two steps of plain ISM are those of the problem of a few samples, drawn for each start, where the problem
+offers that. They cost little, and lead to other maxima, often higher ones: a power of the products lets a few samples
+outweigh all others, which of the few lead depends on who is drawn.
 
 Where one maximum is all there is, further starts are wasted. So at first only ``_ENOUGH`` candidates are made. If these
 agree, no more are drawn. ``_ENOUGH`` is where the expected number of maxima, given that k starts found the same one,
@@ -22,17 +26,17 @@ from typing import NamedTuple
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
+from kdrbench.problems import PassStoppedError, Problem, is_approximable, value_and_gradient_of
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised
 from kdrbench.solvers.geometry.tangents import IsmPreconditioner
 from kdrbench.solvers.limited_memory import QuasiNewtonSearch
 from kdrbench.solvers.monitor import Monitor
 
-# Up to this number of features, all eigenvectors of Phi are not much beside ten gradients: steps are preconditioned.
-_FEW_FEATURES = 200
 # Steps on the way to each rung: ten, and then as many as were taken before.
 _RUNGS = (10, 10, 20, 40, 80)
 _ENOUGH = 8
+# Samples of which the first two steps of a random start are made.
+_FEW_SAMPLES = 100
 # Candidates agree where F differs by this share of it at most, and each is settled: F may yet rise by about the square
 # of the stationarity, times |W'G| over the smallest curvature.
 _SAME, _SETTLED = 1e-4, 1e-2
@@ -76,14 +80,17 @@ def chosen_start(
 
 
 def _candidate(problem: Problem, point: FloatArray, surrogate: FloatArray) -> QuasiNewtonSearch:
-    inverse = IsmPreconditioner(surrogate, point).solve_at if len(point) <= _FEW_FEATURES else None
+    inverse = IsmPreconditioner(surrogate, point).solve_at
     return QuasiNewtonSearch(problem, point, *value_and_gradient_of(problem, point), preconditioner=inverse)
 
 
 def _random_candidate(problem: Problem, shape: tuple[int, ...], rng: np.random.Generator) -> QuasiNewtonSearch:
-    """Return a random start after plain ISM's first two steps."""
+    """Return a random start after two steps of plain ISM on some of the samples, and one on all."""
     point = orthonormalised(rng.standard_normal(shape))
-    surrogate = problem.surrogate(leading_eigenvectors(problem.surrogate(point), shape[1])[1])
+    smaller = problem.subsampled(_FEW_SAMPLES, rng) if is_approximable(problem) else None
+    for _ in range(2):
+        point = leading_eigenvectors((smaller or problem).surrogate(point), shape[1])[1]
+    surrogate = problem.surrogate(point)
     return _candidate(problem, leading_eigenvectors(surrogate, shape[1])[1], surrogate)
 
 

@@ -166,6 +166,8 @@ def make_solver_run(cell: CellDefinition, solver: Solver, memory_mib: float, num
     same = asked == asked.exact and not mistaken
     exact = problem if same else replace(task, evaluation=asked.exact).first_problem(kernel)
     check_oracles(solver, problem)
+    if cell.starts > 1:
+        solver = getattr(solver, "alone", solver)
     return SolverRun(solver, kernel, problem, exact, q, partial(starts_of, cell, number, q), fold, cell.starts)
 
 
