@@ -10,9 +10,11 @@ engine of :mod:`kdrbench.samples` can send it to where they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
-from kdrbench.samples import Engine, PartialSums, Report, Samples, Sums, TreeSum, parts_of
+from kdrbench.samples import Cluster, Engine, PartialSums, Report, Samples, Sums, TreeSum, parts_of
 
 Mixed = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 # Entries of phi at a time, which stay in the second-level cache; rows at a time.
@@ -137,6 +139,13 @@ class Groups:
             return self._factor[places]
         return np.eye(self.number)[self._codes[places]]
 
+    def part(self, rows: slice) -> Groups:
+        """Return the groups of some samples, which are numbered from 0; all else is that of all samples."""
+        part = copy(self)
+        part._codes = None if self._codes is None else self._codes[rows]
+        part._factor = self._factor[rows if self._codes is None else slice(0)]
+        return part
+
     def blocks(self, rows: slice, width: int) -> Iterator[tuple[slice, NDArray[np.intp] | None, Members]]:
         """Yield blocks of some rows, the order that puts those of one class side by side, and their groups in it."""
         for begin in range(rows.start, rows.stop, width):
@@ -159,6 +168,15 @@ class GroupedSamples(Samples):
     def rows(self, rows: slice) -> FloatArray:
         """Return some rows."""
         return self.samples.rows(rows)
+
+    def part(self, rows: slice) -> GroupedSamples:
+        """Return some of the samples, numbered from 0."""
+        return GroupedSamples(self.samples.part(rows), self.groups.part(rows))
+
+    def place(self, blocks: Sequence[slice], cluster: Cluster) -> list[Any]:
+        """Return futures of blocks; problems that share samples share where these are placed."""
+        groups = cluster.hold([self.groups.part(block) for block in blocks])
+        return cluster.make(GroupedSamples, cluster.placed(self.samples, blocks), groups)
 
     def members(self, rows: slice) -> Iterator[tuple[FloatArray, NDArray[np.intp] | None, Members]]:
         """Yield blocks of some rows, the order that puts those of a group side by side, and the groups in it."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,26 @@ from kdrbench.samples.passes import parts_of
 FloatArray = NDArray[np.float64]
 # Entries that are read at once, 8 MiB in double precision, and what the number of their rows is a multiple of.
 _READ_ENTRIES, _ROWS = 2**20, 2048
+
+
+class Cluster(Protocol):
+    """Workers that hold values."""
+
+    def placed(self, samples: Samples, blocks: Sequence[slice]) -> list[Any]:
+        """Return futures of blocks of samples, which are placed once."""
+        ...
+
+    def hold(self, values: Sequence[Any]) -> list[Any]:
+        """Send values to the workers; return their futures."""
+        ...
+
+    def make(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """Return futures of what the function makes of values or of what futures stand for."""
+        ...
+
+    def compute(self, collections: Sequence[Any]) -> list[Any]:
+        """Return futures of the values of Dask collections."""
+        ...
 
 
 class Samples(ABC):
@@ -44,6 +65,17 @@ class Samples(ABC):
             block = slice(begin, min(begin + step, rows.stop))
             yield block, self.rows(block)
 
+    def part(self, rows: slice) -> Samples:
+        """Return some of the samples, numbered from 0."""
+        return _Part(self, rows)
+
+    def place(self, blocks: Sequence[slice], cluster: Cluster) -> list[Any]:
+        """Return futures of blocks of samples on the workers of a cluster.
+
+        Here workers are sent where the numbers are, and read them with each pass.
+        """
+        return cluster.make(_same, [self.part(block) for block in blocks])
+
     def take(self, places: NDArray[np.intp]) -> FloatArray:
         """Return the rows at ``places``, in that order, reading each part that has one of them once."""
         result = np.empty((len(places), self.shape[1]))
@@ -59,6 +91,26 @@ class Samples(ABC):
         return result
 
 
+class _Part(Samples):
+    """Some rows of samples whose pickle is small."""
+
+    def __init__(self, samples: Samples, part: slice) -> None:
+        self.shape, self.dtype, self.in_order = (
+            (part.stop - part.start, samples.shape[1]),
+            samples.dtype,
+            samples.in_order,
+        )
+        self._samples, self._first = samples, part.start
+
+    def rows(self, rows: slice) -> FloatArray:
+        """Return some rows."""
+        return self._samples.rows(slice(self._first + rows.start, self._first + rows.stop))
+
+
+def _same(samples: Samples) -> Samples:
+    return samples
+
+
 class ArraySamples(Samples):
     """Samples in memory; float64 rows are not copied."""
 
@@ -68,6 +120,14 @@ class ArraySamples(Samples):
     def rows(self, rows: slice) -> FloatArray:
         """Return some rows."""
         return np.ascontiguousarray(self._array[rows], dtype=np.float64)
+
+    def part(self, rows: slice) -> ArraySamples:
+        """Return some of the samples, of which a pickle holds these only."""
+        return ArraySamples(self._array[rows])
+
+    def place(self, blocks: Sequence[slice], cluster: Cluster) -> list[Any]:
+        """Send each block to a worker."""
+        return cluster.hold([self.part(block) for block in blocks])
 
     def take(self, places: NDArray[np.intp]) -> FloatArray:
         """Return the rows at ``places``."""

@@ -1,0 +1,275 @@
+"""Passes over samples on the workers of a Dask cluster.
+
+Samples are cut into blocks, which are placed on the workers once: numbers in memory are sent, and numbers in files are
+read by the workers. A pass sends its function to the workers once: W, and what goes with it. Blocks are summed where
+they are, and their sums are added on the workers, so that one sum comes back. So what moves in a pass does not grow
+with the number of samples.
+
+A block is a subtree of the fixed tree of :mod:`.passes`: a power of two of parts. So any number of workers gives the
+same bits as one thread does, and so does what is computed again where a worker was lost.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from kdrbench.blas import one_blas_thread
+from kdrbench.errors import ClusterError, InputError
+from kdrbench.samples.base import Samples
+from kdrbench.samples.passes import PartialSums, PassStoppedError, Report, Sums, TreeSum
+
+# Blocks a thread of the cluster, at most; sums that one task adds, a subtree too.
+_BLOCKS_A_THREAD, _ADDED_AT_ONCE = 4, 8
+_BETWEEN_REPORTS_S, _REPORTS_BETWEEN_LOOKS = 0.1, 20
+# Times that a pass begins because data or the scheduler were lost.
+_MOST_BEGINNINGS = 20
+_ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://.+:\d{1,5}|inproc://.+")
+_LOST = ("cancelled", "lost", "error")
+# What calls to a scheduler or to workers raise that have gone.
+_GONE = (OSError, TimeoutError, CancelledError)
+
+
+class DaskEngine:
+    """Computes passes on the workers of the scheduler at ``address``, for instance ``tcp://host:8786``.
+
+    It connects when first used. It waits ``patience_s`` seconds for a scheduler and for workers, also where all of them
+    are lost during a pass. A copy or a pickle holds the address and no connection. Pickles go to the workers, which run
+    what is in them, and come back: both sides must trust each other.
+
+    Raises ``InputError`` for what is no address, or where Dask is not installed.
+    """
+
+    def __init__(self, address: str, patience_s: float = 60.0) -> None:
+        self.address, self.patience_s = checked_address(address), float(patience_s)
+        _distributed()
+        self._forget()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.address, self.patience_s)
+
+    def run(
+        self, samples: Samples, parts: Sequence[slice], partial_sums: PartialSums, report: Report | None = None
+    ) -> Sums:
+        """Return the sum over all parts.
+
+        Raises ``ClusterError`` where scheduler or workers stay away, ``PassStoppedError`` soon after ``report`` has
+        answered no, and whatever ``partial_sums`` raises.
+        """
+        if samples.in_order:
+            raise InputError(
+                "samples that come in order, as an iterator's do, cannot be shared among the workers of a cluster; "
+                "give an array, a file that all workers can read, or a Zarr or Dask array"
+            )
+        for _ in range(_MOST_BEGINNINGS):
+            client = self._connected()
+            with suppress(_LostError):
+                return self._passed(client, samples, list(parts), partial_sums, report)
+        raise ClusterError(
+            f"a pass on the Dask cluster at {self.address} lost data {_MOST_BEGINNINGS} times, because workers ended; "
+            "see their logs, and give each of them more memory"
+        )
+
+    def close(self) -> None:
+        """Leave the cluster, which frees what was placed on it; a further pass connects again."""
+        if self._own and self._process == os.getpid():
+            self._client.close(timeout=self.patience_s)
+        self._forget()
+
+    def placed(self, samples: Samples, blocks: Sequence[slice]) -> list[Any]:
+        """Return futures of blocks of samples, placed when first asked for and where one was lost."""
+        known, futures = self._places.get(samples, ([], []))
+        if known != blocks or any(future.status in _LOST for future in futures):
+            futures = samples.place(blocks, self)
+            self._places[samples] = list(blocks), futures
+        return futures
+
+    def hold(self, values: Sequence[Any]) -> list[Any]:
+        """Send values to the workers in turn; who has lost a worker sends its values again."""
+        return list(self._client.scatter(list(values), hash=False))
+
+    def make(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """Return futures of what the function makes of values or of what futures stand for."""
+        return list(self._client.map(function, *arguments, pure=False))
+
+    def compute(self, collections: Sequence[Any]) -> list[Any]:
+        """Return futures of the values of Dask collections."""
+        return list(self._client.compute(list(collections)))
+
+    def _forget(self) -> None:
+        self._client: Any = None
+        # A connection of another client in this process is used, so that its collections can be, and left open.
+        self._own, self._process = False, os.getpid()
+        self._places: WeakKeyDictionary[Samples, tuple[list[slice], list[Any]]] = WeakKeyDictionary()
+
+    def _connected(self) -> Any:
+        """Return a client of a cluster that has workers."""
+        if self._process != os.getpid():
+            # The threads of a connection do not follow a fork.
+            self._forget()
+        if self._client is None or self._client.status != "running":
+            self.close()
+            self._connect()
+        try:
+            if not self._client.nthreads():
+                self._client.wait_for_workers(1, timeout=self.patience_s)
+        except _GONE as error:
+            raise self._deserted() from error
+        return self._client
+
+    def _connect(self) -> None:
+        client_class = _distributed().Client
+        with suppress(ValueError):
+            current = client_class.current()
+            if current.scheduler.address == self.address and current.status == "running" and not current.asynchronous:
+                self._client = current
+                return
+        try:
+            self._client = client_class(self.address, timeout=self.patience_s, set_as_default=False)
+        except _GONE as error:
+            raise ClusterError(
+                f"no Dask scheduler answered at {self.address} within {self.patience_s:g} s; give the address that "
+                "`dask scheduler` prints, which this machine must be able to reach"
+            ) from error
+        self._own = True
+
+    def _deserted(self) -> ClusterError:
+        return ClusterError(
+            f"the Dask scheduler at {self.address} had no workers for {self.patience_s:g} s; start some by "
+            f"`dask worker {self.address}`, and fit again"
+        )
+
+    def _passed(
+        self, client: Any, samples: Samples, parts: list[slice], partial_sums: PartialSums, report: Report | None
+    ) -> Sums:
+        levels: list[list[Any]] = []
+        try:
+            levels = self._begun(client, samples, parts, partial_sums)
+            total = levels[-1][0]
+            self._await(client, levels[0], total, report)
+            failure = total.exception() if total.status == "error" else None
+            if failure is None:
+                result: Sums = total.result()
+                return result
+        except BaseException as error:
+            # What waits for a worker is not wanted any more.
+            with suppress(*_GONE):
+                client.cancel([future for level in levels for future in level], force=True)
+            if isinstance(error, _GONE):
+                raise _LostError from error
+            raise
+        raise _in_words(failure)
+
+    def _begun(self, client: Any, samples: Samples, parts: list[slice], partial_sums: PartialSums) -> list[list[Any]]:
+        """Return the futures of a pass: the sums of blocks, and sums of those up to the last one."""
+        blocks = (
+            self._places[samples][0] if samples in self._places else _blocks(parts, sum(client.nthreads().values()))
+        )
+        size = 1 + [part.stop for part in parts].index(blocks[0].stop)
+        groups = [parts[begin : begin + size] for begin in range(0, len(parts), size)]
+        # The scheduler keeps the bytes, from which the function is made again where it is lost.
+        function = client.submit(pickle.loads, _pickled(partial_sums), pure=False)
+        within = [
+            [slice(part.start - group[0].start, part.stop - group[0].start) for part in group] for group in groups
+        ]
+        levels = [client.map(_block_sums, self.placed(samples, blocks), within, function=function, pure=False)]
+        while len(levels[-1]) > 1:
+            last = levels[-1]
+            neighbours = [last[begin : begin + _ADDED_AT_ONCE] for begin in range(0, len(last), _ADDED_AT_ONCE)]
+            levels.append(client.map(_added, neighbours, pure=False))
+        return levels
+
+    def _await(self, client: Any, sums: list[Any], total: Any, report: Report | None) -> None:
+        """Return when the total has come to an end, reporting the share of the sums that are there."""
+        ended, reports, deserted_s = threading.Event(), 0, 0.0
+        total.add_done_callback(lambda _: ended.set())
+        while not (ended.wait(_BETWEEN_REPORTS_S) or total.done()):
+            if report is not None and not report(sum(future.done() for future in sums) / len(sums)):
+                raise PassStoppedError
+            reports += 1
+            if reports % _REPORTS_BETWEEN_LOOKS == 0:
+                deserted_s = 0.0 if client.nthreads() else deserted_s + _REPORTS_BETWEEN_LOOKS * _BETWEEN_REPORTS_S
+            if deserted_s > self.patience_s:
+                raise self._deserted()
+
+
+class _LostError(Exception):
+    """Data or the scheduler were lost: the pass must begin again."""
+
+
+@cache
+def dask_engine(address: str) -> DaskEngine:
+    """Return the engine of this process for a scheduler: problems share its connection, and what it has placed."""
+    return DaskEngine(address)
+
+
+def checked_address(address: object) -> str:
+    """Return the address of a scheduler; ``InputError`` for what is none."""
+    if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+        raise InputError(
+            f"scheduler must be the address of a Dask scheduler, such as 'tcp://host:8786', got {address!r}; "
+            "`dask scheduler` prints it, and a client has it as client.scheduler.address"
+        )
+    return address
+
+
+def _distributed() -> ModuleType:
+    try:
+        return import_module("distributed")
+    except ImportError as error:
+        raise InputError("a scheduler needs Dask; install it by pip install 'kdrbench[large]'") from error
+
+
+def _blocks(parts: list[slice], threads: int) -> list[slice]:
+    """Return blocks of neighbouring parts, a power of two in each: 2 to 4 a thread where parts are enough."""
+    size = 1
+    while -(-len(parts) // size) > _BLOCKS_A_THREAD * max(1, threads):
+        size *= 2
+    firsts = range(0, len(parts), size)
+    return [slice(parts[begin].start, parts[min(begin + size, len(parts)) - 1].stop) for begin in firsts]
+
+
+def _from_zero(parts: list[slice]) -> list[slice]:
+    first = parts[0].start
+    return [slice(part.start - first, part.stop - first) for part in parts]
+
+
+def _pickled(partial_sums: PartialSums) -> bytes:
+    result: bytes = import_module("cloudpickle").dumps(partial_sums)
+    return result
+
+
+def _block_sums(samples: Samples, parts: list[slice], function: PartialSums) -> Sums:
+    tree = TreeSum()
+    with one_blas_thread():
+        for place, part in enumerate(parts):
+            tree.add(place, function(samples, part))
+    return tree.total()
+
+
+def _added(neighbours: list[Sums]) -> Sums:
+    tree = TreeSum()
+    for place, sums in enumerate(neighbours):
+        # A worker may be asked for them again.
+        tree.add(place, tuple(array.copy() for array in sums))
+    return tree.total()
+
+
+def _in_words(failure: BaseException) -> BaseException:
+    """Return what a task raised, or in a sentence that it ended its workers."""
+    if isinstance(failure, _distributed().KilledWorker):
+        return ClusterError(
+            f"a part of a pass ended {failure.allowed_failures + 1} workers one after the other, maybe for want of "
+            "memory; see their logs, and give each of them more memory or fewer threads"
+        )
+    return failure
