@@ -38,7 +38,7 @@ AnyKernel = Kernel | Combination
 _RULES = OneOf(("n_classes", "eigengap"))
 # From here on a clustering by default is evaluated to this share of the trace of its kernel matrix.
 _ROUGH_SAMPLES, _ROUGH = 2000, 1e-3
-_ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine")
+_ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine", "scheduler")
 # scikit-learn's meaning: -1 is all cores, and 0 means nothing.
 N_JOBS = optional(Interval(-math.inf, whole=True, but_zero=True))
 

@@ -25,12 +25,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from kdrbench.errors import InputError
 from kdrbench.evaluation.factored import as_polynomial
 from kdrbench.evaluation.monomials import n_monomials
 from kdrbench.kernels import Gaussian, Squared
 from kdrbench.parameters import COUNT, POSITIVE, Interval, OneOf, check_parameters, optional
 from kdrbench.problems import TraceObjective
-from kdrbench.samples import Engine
+from kdrbench.samples import PATIENCE_S, Engine, checked_address, dask_engine
 
 # Sums in single precision are this near, with a margin of ten.
 SINGLE_PRECISION = 1e-5
@@ -70,7 +71,8 @@ class Evaluation:
     - ``evaluator``: ``auto`` lets ``kdrbench.evaluation.cost_model`` choose; the others are named there;
     - ``threads`` work side by side, each on one core; results differ by rounding only;
     - ``memory_mib`` bounds what is held beyond the data; ``auto`` keeps to it, and ``None`` is no bound;
-    - ``engine`` computes sums over chunks of samples (:class:`kdrbench.samples.Engine`); ``None``: these threads.
+    - ``engine`` computes sums over chunks of samples (:class:`kdrbench.samples.Engine`); ``None``: these threads;
+    - ``scheduler`` is the address of a Dask scheduler, such as ``tcp://host:8786``, whose workers are the engine.
 
     Raises ``InputError`` for values that are not allowed.
     """
@@ -80,9 +82,16 @@ class Evaluation:
     threads: Annotated[int, COUNT] = 1
     memory_mib: Annotated[float | None, optional(POSITIVE)] = None
     engine: Engine | None = None
+    scheduler: str | None = None
 
     def __post_init__(self) -> None:
         check_parameters(self)
+        if self.scheduler is None:
+            return
+        workers = dask_engine(checked_address(self.scheduler), PATIENCE_S)
+        if self.engine not in (None, workers):
+            raise InputError(f"engine and scheduler are both given, {self.engine!r} and {self.scheduler!r}; give one")
+        object.__setattr__(self, "engine", workers)
 
     @property
     def single_precision(self) -> bool:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
-from kdrbench.samples import Cluster, Engine, PartialSums, Report, Samples, Sums, TreeSum, parts_of
+from kdrbench.samples import Cluster, Engine, PartialSums, Report, Samples, Sums, TreeSum, aligned, parts_of
 
 Mixed = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 # Entries of phi at a time, which stay in the second-level cache; rows at a time.
@@ -138,6 +138,9 @@ class Groups:
         if self._codes is None:
             return self._factor[places]
         return np.eye(self.number)[self._codes[places]]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= {**state, "_factor": aligned(state["_factor"])}
 
     def part(self, rows: slice) -> Groups:
         """Return the groups of some samples, which are numbered from 0; all else is that of all samples."""

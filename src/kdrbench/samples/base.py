@@ -115,7 +115,10 @@ class ArraySamples(Samples):
     """Samples in memory; float64 rows are not copied."""
 
     def __init__(self, array: NDArray[np.generic]) -> None:
-        self.shape, self.dtype, self._array = checked_shape(array.shape, array.dtype), array.dtype, array
+        self.shape, self.dtype, self._array = checked_shape(array.shape, array.dtype), array.dtype, aligned(array)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= {**state, "_array": aligned(state["_array"])}
 
     def rows(self, rows: slice) -> FloatArray:
         """Return some rows."""
@@ -132,6 +135,14 @@ class ArraySamples(Samples):
     def take(self, places: NDArray[np.intp]) -> FloatArray:
         """Return the rows at ``places``."""
         return np.asarray(self._array[places], dtype=np.float64)
+
+
+def aligned(array: NDArray[np.generic]) -> NDArray[Any]:
+    """Return an array whose numbers begin at addresses that suit their type.
+
+    Those of a message may not, and numpy then takes other ways through products and sums, which give other bits.
+    """
+    return np.require(array, requirements="A")
 
 
 def checked_shape(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, int]:

@@ -29,8 +29,10 @@ from kdrbench.errors import ClusterError, InputError
 from kdrbench.samples.base import Samples
 from kdrbench.samples.passes import PartialSums, PassStoppedError, Report, Sums, TreeSum
 
-# Blocks a thread of the cluster, at most; sums that one task adds, a subtree too.
-_BLOCKS_A_THREAD, _ADDED_AT_ONCE = 4, 8
+# Blocks: at most 4 for each thread of the cluster, so that none waits long for another, or 256 if that is less, since a
+# task takes its scheduler about a millisecond; but one for each thread. Sums that one task adds, a subtree too.
+_BLOCKS_A_THREAD, _BLOCKS, _ADDED_AT_ONCE = 4, 256, 16
+PATIENCE_S = 60.0
 _BETWEEN_REPORTS_S, _REPORTS_BETWEEN_LOOKS = 0.1, 20
 # Times that a pass begins because data or the scheduler were lost.
 _MOST_BEGINNINGS = 20
@@ -50,13 +52,13 @@ class DaskEngine:
     Raises ``InputError`` for what is no address, or where Dask is not installed.
     """
 
-    def __init__(self, address: str, patience_s: float = 60.0) -> None:
+    def __init__(self, address: str, patience_s: float = PATIENCE_S) -> None:
         self.address, self.patience_s = checked_address(address), float(patience_s)
         _distributed()
         self._forget()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.address, self.patience_s)
+        return dask_engine, (self.address, self.patience_s)
 
     def run(
         self, samples: Samples, parts: Sequence[slice], partial_sums: PartialSums, report: Report | None = None
@@ -177,8 +179,8 @@ class DaskEngine:
         )
         size = 1 + [part.stop for part in parts].index(blocks[0].stop)
         groups = [parts[begin : begin + size] for begin in range(0, len(parts), size)]
-        # The scheduler keeps the bytes, from which the function is made again where it is lost.
-        function = client.submit(pickle.loads, _pickled(partial_sums), pure=False)
+        # The scheduler keeps the bytes, and sends them again where they are lost.
+        function = client.submit(bytes, import_module("cloudpickle").dumps(partial_sums), pure=False)
         within = [
             [slice(part.start - group[0].start, part.stop - group[0].start) for part in group] for group in groups
         ]
@@ -208,9 +210,9 @@ class _LostError(Exception):
 
 
 @cache
-def dask_engine(address: str) -> DaskEngine:
+def dask_engine(address: str, patience_s: float) -> DaskEngine:
     """Return the engine of this process for a scheduler: problems share its connection, and what it has placed."""
-    return DaskEngine(address)
+    return DaskEngine(address, patience_s)
 
 
 def checked_address(address: object) -> str:
@@ -231,9 +233,9 @@ def _distributed() -> ModuleType:
 
 
 def _blocks(parts: list[slice], threads: int) -> list[slice]:
-    """Return blocks of neighbouring parts, a power of two in each: 2 to 4 a thread where parts are enough."""
-    size = 1
-    while -(-len(parts) // size) > _BLOCKS_A_THREAD * max(1, threads):
+    """Return blocks of neighbouring parts, a power of two in each."""
+    most, size = max(1, threads, min(_BLOCKS_A_THREAD * threads, _BLOCKS)), 1
+    while -(-len(parts) // size) > most:
         size *= 2
     firsts = range(0, len(parts), size)
     return [slice(parts[begin].start, parts[min(begin + size, len(parts)) - 1].stop) for begin in firsts]
@@ -244,17 +246,21 @@ def _from_zero(parts: list[slice]) -> list[slice]:
     return [slice(part.start - first, part.stop - first) for part in parts]
 
 
-def _pickled(partial_sums: PartialSums) -> bytes:
-    result: bytes = import_module("cloudpickle").dumps(partial_sums)
-    return result
-
-
-def _block_sums(samples: Samples, parts: list[slice], function: PartialSums) -> Sums:
-    tree = TreeSum()
+def _block_sums(samples: Samples, parts: list[slice], function: bytes) -> Sums:
+    tree, partial_sums = TreeSum(), pickle.loads(function)  # noqa: S301 - workers run what the scheduler sends
     with one_blas_thread():
         for place, part in enumerate(parts):
-            tree.add(place, function(samples, part))
+            if _is_cancelled():
+                raise PassStoppedError
+            tree.add(place, partial_sums(samples, part))
     return tree.total()
+
+
+def _is_cancelled() -> bool:
+    """Return whether the task that asks is not wanted any more."""
+    worker = _distributed().get_worker()
+    task = worker.state.tasks.get(worker.get_current_task())
+    return task is not None and task.state == "cancelled"
 
 
 def _added(neighbours: list[Sums]) -> Sums:
