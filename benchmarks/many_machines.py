@@ -26,7 +26,7 @@ from distributed import Client, LocalCluster
 from distributed.comm.tcp import TCP
 
 from kdrbench.evaluation import ClassSumsProblem
-from kdrbench.evaluation.streams import ThreadEngine
+from kdrbench.evaluation.passes import ThreadEngine
 from kdrbench.kernels import Gaussian
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.samples import DaskEngine, parts_of

@@ -11,7 +11,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation import ClassSumsProblem, DenseProblem, Evaluation, build_problem, cost_model, plan
 from kdrbench.evaluation.bases import Monomials
 from kdrbench.evaluation.landmarks import Landmarks
-from kdrbench.evaluation.streams import ThreadEngine
+from kdrbench.evaluation.passes import ThreadEngine
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.samples import ArraySamples, TreeSum, parts_of

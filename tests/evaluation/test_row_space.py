@@ -76,7 +76,7 @@ def test_null_directions_may_beat_negative_eigenvalues():
     # Gamma against the classes: every direction of the row space is worse than none.
     features, labels = wide("d > n")
     gamma = supervised_gamma(labels)
-    against = type(gamma)(gamma.factor, -gamma.weights, gamma.zero_diagonal, gamma.codes)
+    against = type(gamma)(gamma.table, -gamma.weights, gamma.zero_diagonal, gamma.codes)
     problem = build_problem(TraceObjective(features, Polynomial(degree=1, offset=0.0), against))
     start = make_start("surrogate", problem, 2, np.random.default_rng(0))
     result = solve(build_solver({"method": "ism"}), problem, start, IterationMonitor())

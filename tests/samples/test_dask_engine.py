@@ -18,7 +18,7 @@ from sklearn.base import clone
 from kdrbench.errors import ClusterError, InputError
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.evaluation import ClassSumsProblem, Evaluation
-from kdrbench.evaluation.streams import ThreadEngine
+from kdrbench.evaluation.passes import ThreadEngine
 from kdrbench.kernels import Gaussian
 from kdrbench.problems import PassStoppedError, TraceObjective, supervised_gamma
 from kdrbench.samples import ArraySamples, DaskEngine, parts_of

@@ -18,6 +18,10 @@ from kdrbench.parameters import (
     Declarations,
     check_parameters,
 )
+from kdrbench.samples import ArraySamples, Codes, Samples, coded_labels, samples_of
+
+# Kernels whose sums need no pairs of samples.
+_STREAMED = ("linear", "squared", "polynomial", "gaussian")
 
 
 def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
@@ -49,6 +53,62 @@ def known_samples(
         if known.ndim == 1:
             estimator.classes_ = np.unique(known)
     return features, known
+
+
+def streamed_samples(estimator: Any, X: Any, y: Any) -> tuple[Samples, Codes]:
+    """Return samples that are read in passes, checked in one, and the codes of their labels; sets ``classes_``.
+
+    Raises ``InputError`` for what can only be learned from samples in memory, NaN or labels that are no classes.
+    """
+    if estimator.paradigm != "supervised" or (estimator.paradigm_params or {}).get("target_kernel") is not None:
+        raise InputError(
+            "samples that are streamed can be learned from with class labels only: paradigm='supervised' without "
+            "target_kernel; give them as an array for the others"
+        )
+    if isinstance(estimator.kernel, str) and estimator.kernel not in _STREAMED:
+        raise InputError(
+            f"samples that are streamed need one of the kernels {', '.join(_STREAMED)}, which are sums over samples; "
+            f"got {estimator.kernel!r}: choose one of those, or give the samples as an array"
+        )
+    samples = samples_of(X)
+    if samples.labels is not None and y is not None:
+        raise InputError("labels were given twice: as y, and in pairs (X, y) of the chunks; leave out one of them")
+    labels = samples.labels if y is None else y
+    if labels is None:
+        raise InputError("paradigm 'supervised' requires y to be passed, or chunks that are pairs (X, y)")
+    labels = labels if hasattr(labels, "shape") else np.asarray(labels)
+    if tuple(labels.shape) != (len(samples),):
+        raise InputError(f"samples that are streamed need one label each, {len(samples)}; got shape {labels.shape}")
+    samples.check_finite()
+    classes, codes = coded_labels(labels)
+    check_classification_targets(classes)
+    estimator.classes_, estimator.n_features_in_ = classes, samples.shape[1]
+    estimator.__dict__.pop("feature_names_in_", None)
+    return samples, codes
+
+
+def transformed(estimator: Any, X: Any, components: FloatArray) -> Any:
+    """Return X W for samples that are read in passes: a Dask array for one, a generator for chunks, else an array."""
+    name, n_features = type(estimator).__name__, components.shape[1]
+
+    def projected(chunk: Any) -> FloatArray:
+        rows = np.asarray(chunk, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != n_features:
+            raise InputError(f"X has rows of shape {rows.shape[1:]}, but {name} is expecting {n_features} features")
+        if len(rows):
+            ArraySamples(rows).check_finite()
+        return np.asarray(rows @ components.T)
+
+    if hasattr(X, "map_blocks"):
+        chunks = (X.chunks[0], (len(components),))
+        return X.rechunk({1: -1}).map_blocks(projected, dtype=np.float64, chunks=chunks, meta=np.empty((0, 0)))
+    if isinstance(X, Samples | np.memmap) or hasattr(X, "shape"):
+        samples = samples_of(X)
+        result = np.empty((len(samples), len(components)))
+        for rows, values in samples.blocks(slice(0, len(samples))):
+            result[rows] = projected(values)
+        return result
+    return (projected(chunk[0] if isinstance(chunk, tuple) else chunk) for chunk in (X() if callable(X) else X))
 
 
 class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import kernel_of
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
-from kdrbench.kernels import Combination, Kernel, resolve_kernel
+from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Learned, Task
 from kdrbench.parameters import (
@@ -29,6 +29,7 @@ from kdrbench.parameters import (
     whole,
 )
 from kdrbench.problems import Problem
+from kdrbench.samples import Samples
 from kdrbench.solvers import STARTS, eigengap_components, make_start
 from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certificate_is_cheap, certify
@@ -39,6 +40,8 @@ _RULES = OneOf(("n_classes", "eigengap"))
 # From here on a clustering by default is evaluated to this share of the trace of its kernel matrix.
 _ROUGH_SAMPLES, _ROUGH = 2000, 1e-3
 _ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine", "scheduler")
+# Samples that are drawn for the median of those that are streamed, and their entries.
+_MOST_DRAWN, _DRAWN_ENTRIES = 2**17, 2**22
 # scikit-learn's meaning: -1 is all cores, and 0 means nothing.
 N_JOBS = optional(Interval(-math.inf, whole=True, but_zero=True))
 
@@ -73,19 +76,33 @@ def _clusters_by_eigenvalues(estimator: Any) -> bool:
 def resolved_kernel(
     estimator: Any,
     options: Mapping[str, Any] | None,
-    features: FloatArray,
+    features: FloatArray | Samples,
     n_components: int,
-    target: FloatArray | None,
+    task: Task,
 ) -> Kernel | Combination:
     """Return the estimator's ``kernel`` with these options, resolved on ``features`` by its ``n_jobs`` threads.
 
     A median distance need not be exact, and the seed of an estimate is the ``random_state`` if that is an integer, else
-    0: a fit without random starts is the same in every run.
+    0: a fit without random starts is the same in every run. Of samples that are streamed, a random subset is drawn.
     """
     threads = evaluation_of(estimator.evaluation, estimator.n_jobs).threads
     seed = int(estimator.random_state) if isinstance(estimator.random_state, Integral) else 0
     kernel = kernel_of(estimator.kernel, options)
-    return resolve_kernel(kernel, features, n_components, target, seed=seed, threads=threads)
+    if not isinstance(features, Samples):
+        # Its factor of n rows is made for those that need it.
+        target = task.alignment_target if estimator.kernel == "combination" else None
+        return resolve_kernel(kernel, features, n_components, target, seed=seed, threads=threads)
+    # What no kernel looks at is not read.
+    looks = estimator.kernel == "gaussian" and isinstance((options or {}).get("sigma", "median"), str)
+    drawn = _drawn(features, seed) if looks else np.zeros((1, features.shape[1]))
+    return resolve_kernel(kernel, drawn, n_components, seed=seed, threads=threads, drawn_from=len(features))
+
+
+def _drawn(samples: Samples, seed: int) -> FloatArray:
+    """Return a random subset of the samples, or all if they are few."""
+    count = min(len(samples), max(EXACT_SAMPLES, min(_MOST_DRAWN, _DRAWN_ENTRIES // samples.shape[1])))
+    places = np.random.default_rng(seed).choice(len(samples), count, replace=False, shuffle=False)
+    return samples.take(np.sort(places))
 
 
 def exactly(learned: Learned) -> Learned:

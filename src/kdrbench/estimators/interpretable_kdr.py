@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.blas import one_blas_thread
-from kdrbench.estimators.common import known_samples
+from kdrbench.estimators.common import known_samples, streamed_samples, transformed
 from kdrbench.estimators.fitting import (
     N_JOBS,
     certificate_of,
@@ -30,6 +30,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Task, build_task, learn_from_all
 from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
 from kdrbench.parameters import COUNT, OPTIONS, POSITIVE, Declarations, check_parameters, optional
+from kdrbench.samples import Samples, is_streamed
 from kdrbench.solvers import IterationMonitor, Status, seeded_solver
 from kdrbench.solvers.geometry.certificate import Certificate
 
@@ -166,8 +167,10 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.evaluation = evaluation
         self.n_jobs = n_jobs
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> InterpretableKDR:
+    def fit(self, X: Any, y: Any = None) -> InterpretableKDR:
         """Learn the projection from X (n_samples x n_features) and y, whose meaning is the paradigm's.
+
+        X may be larger than memory: see :func:`kdrbench.samples.samples_of` for what is read in passes.
 
         Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
         ``ConvergenceWarning`` when the solver ended before its tolerance.
@@ -178,12 +181,16 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             self._learn(X, y)
         return self
 
-    def _learn(self, X: ArrayLike, y: ArrayLike | None) -> None:
+    def _learn(self, X: Any, y: Any) -> None:
         for fitted in ("classes_", "labels_", "embedding_", "history_"):
             # Attributes of another paradigm's fit.
             self.__dict__.pop(fitted, None)
         continuous = (self.paradigm_params or {}).get("target_kernel") is not None
-        features, known = known_samples(self, X, y, self.paradigm, continuous=continuous)
+        features, known = (
+            streamed_samples(self, X, y)
+            if is_streamed(X)
+            else known_samples(self, X, y, self.paradigm, continuous=continuous)
+        )
         evaluation = evaluation_of(self.evaluation, self.n_jobs, (self, len(features)))
         task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
         n_components = components_of(self.n_components, task, features.shape[1], partial(self._kernel, task, features))
@@ -222,9 +229,11 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_is_fitted(self)
         return self._certificate if isinstance(self._certificate, Certificate) else self._certificate.get()
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Return X W, n_samples x n_components."""
+    def transform(self, X: Any) -> Any:
+        """Return X W, n_samples x n_components: of a Dask array a lazy one, of an iterable of chunks a generator."""
         check_is_fitted(self)
+        if is_streamed(X):
+            return transformed(self, X, self.components_)
         features = validate_data(self, X, dtype=np.float64, reset=False)
         projected: FloatArray = features @ self.components_.T
         return projected
@@ -233,9 +242,9 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _searches(self) -> bool:
         return self.kernel == "gaussian" and (self.kernel_params or {}).get("sigma") == "search"
 
-    def _kernel(self, task: Task, features: FloatArray, n_components: int) -> Kernel | Combination:
+    def _kernel(self, task: Task, features: FloatArray | Samples, n_components: int) -> Kernel | Combination:
         options = {**(self.kernel_params or {}), "sigma": "median"} if self._searches else self.kernel_params
-        return resolved_kernel(self, options, features, n_components, task.alignment_target)
+        return resolved_kernel(self, options, features, n_components, task)
 
     @property
     def _n_features_out(self) -> int:

@@ -26,18 +26,24 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.passes import Report
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters
+from kdrbench.samples import Samples
 
 # Rows of the features that are multiplied at a time.
 _CHUNK = 4096
 
 
 class Evaluator(ABC):
-    """Oracles of a problem on ``features`` (n x d); raises ``InputError`` for those it does not have."""
+    """Oracles of a problem on ``features`` (n x d); raises ``InputError`` for those it does not have.
 
-    def __init__(self, features: FloatArray) -> None:
+    Features in memory are held, while samples that are streamed are left to passes over them.
+    """
+
+    def __init__(self, features: FloatArray | Samples) -> None:
         self.counters = Counters()
         self.report: Report | None = None
-        self._features = np.ascontiguousarray(features)
+        self._n_features = int(features.shape[1])
+        if not isinstance(features, Samples):
+            self._features = np.ascontiguousarray(features)
 
     def fresh(self) -> Self:
         """Return a problem that shares features and Gamma, with counters at zero and no point held."""
@@ -50,7 +56,7 @@ class Evaluator(ABC):
     @property
     def n_features(self) -> int:
         """Number of features d."""
-        return int(self._features.shape[1])
+        return self._n_features
 
     def value(self, projection: FloatArray) -> float:
         """Return F(W)."""

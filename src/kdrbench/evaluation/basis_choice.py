@@ -23,6 +23,7 @@ from kdrbench.evaluation.bounded_factor import pivoted_cholesky
 from kdrbench.evaluation.landmarks import Landmarks
 from kdrbench.evaluation.streams import Groups
 from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import FactoredGamma
 from kdrbench.samples import Samples
 
 # Samples that landmarks are chosen from, and those of them on which errors are measured.
@@ -59,8 +60,8 @@ def turn_to(anchor: FloatArray, projection: FloatArray) -> FloatArray:
 class Pool:
     """Some samples, equal steps apart in the order of their groups."""
 
-    def __init__(self, samples: Samples, mean: FloatArray, groups: Groups, sigma: float) -> None:
-        places = groups.spread_out(_POOL)
+    def __init__(self, samples: Samples, mean: FloatArray, gamma: FactoredGamma, groups: Groups, sigma: float) -> None:
+        places = gamma.spread_out(_POOL)
         self._features, self._sigma = (samples.take(places) - mean) / sigma, sigma
         # Those that are measured are strides of the pool, which keeps the shares of its groups.
         self._measured = np.linspace(0, len(places) - 1, min(len(places), _MEASURED)).round().astype(int)

@@ -5,6 +5,7 @@
 | dense | n x n arrays, held between calls at one W | n^2 (d + c) | n^2 |
 | panels | the same sums, block by block | n^2/2 (d + c) | n q + d^2 |
 | factored | monomial features; linear, squared, polynomial kernels | n m (d + q + c) + n d^2 | n q + k m d + d^2 |
+| monomial_sums | the same from sums over chunks of streamed samples | n m (d + q + c) + n d^2 | k m d + d^2 |
 | class_sums | sums in a basis of m functions; Gaussian kernels | n m (d + q + c) + n d^2 | k m d + d^2 |
 | low_rank | a factor of a Gaussian's kernel matrix, to the ``tolerance`` | n m (d + m) + n d^2 | n m + k m d + d^2 |
 | autograd | F as a formula, its derivatives by autograd; no surrogate | several times dense | n^2 |
@@ -28,6 +29,7 @@ from typing import Annotated
 from kdrbench.errors import InputError
 from kdrbench.evaluation.factored import as_polynomial
 from kdrbench.evaluation.monomials import n_monomials
+from kdrbench.evaluation.streaming import evaluator_of_streamed
 from kdrbench.kernels import Gaussian, Squared
 from kdrbench.parameters import COUNT, POSITIVE, Interval, OneOf, check_parameters, optional
 from kdrbench.problems import TraceObjective
@@ -35,7 +37,17 @@ from kdrbench.samples import PATIENCE_S, Engine, checked_address, dask_engine
 
 # Sums in single precision are this near, with a margin of ten.
 SINGLE_PRECISION = 1e-5
-EVALUATORS = ("auto", "dense", "panels", "factored", "class_sums", "low_rank", "autograd", "pairwise_sum")
+EVALUATORS = (
+    "auto",
+    "dense",
+    "panels",
+    "factored",
+    "monomial_sums",
+    "class_sums",
+    "low_rank",
+    "autograd",
+    "pairwise_sum",
+)
 # Measured on Wine, Cancer, WDBC and made data with one thread: below this the n x n arrays stay in the cache.
 _DENSE_SAMPLES = 400
 PER_VALUE = 30
@@ -99,6 +111,11 @@ class Evaluation:
         return self.tolerance >= SINGLE_PRECISION
 
     @property
+    def here(self) -> Evaluation:
+        """The same by threads of this process, for few samples."""
+        return replace(self, engine=None, scheduler=None)
+
+    @property
     def exact(self) -> Evaluation:
         """The same on as many threads and in as much memory, without approximations and without a named evaluator."""
         return replace(self, evaluator="auto", tolerance=0.0)
@@ -152,12 +169,16 @@ class _Sizes:
 def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | None = None) -> Plan:
     """Return how projections to ``n_components`` are evaluated."""
     asked = evaluation or Evaluation()
+    if objective.is_streamed or asked.engine is not None:
+        evaluator = evaluator_of_streamed(objective, asked.evaluator)
+        by = "" if asked.scheduler is None else f" by the workers of {asked.scheduler}"
+        return Plan(evaluator, f"{len(objective.features)} streamed samples{by}")
     if asked.evaluator != "auto":
         single = asked.single_precision and asked.evaluator in ("panels", "factored")
         return Plan(asked.evaluator, "asked for", single)
     gamma, (n_samples, n_features) = objective.gamma, objective.features.shape
-    rank = gamma.factor.shape[1]
-    groups = rank if gamma.codes is None else int(gamma.codes.max()) + 1
+    rank = len(gamma.weights)
+    groups = rank if gamma.codes is None else len(gamma.table)
     sizes = _Sizes(n_samples, n_features, n_components, groups, gamma.codes is not None, asked.threads)
     few_groups = sizes.has_classes or groups * _LARGEST_RANK <= n_samples
     large = n_samples >= _APPROXIMATION_SAMPLES

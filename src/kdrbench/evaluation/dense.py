@@ -34,7 +34,7 @@ class DenseProblem(PairSums):
     """Oracles of a :class:`TraceObjective` in O(n^2) memory, O(n^2 q) time (O(n^2 d) for the surrogate)."""
 
     def __init__(self, objective: TraceObjective) -> None:
-        super().__init__(objective.features)
+        super().__init__(objective.array)
         self._gamma = objective.gamma.dense()
         self._terms: dict[Pairing, list[Term]] = {}
         for term in terms_of(objective.kernel):

@@ -8,7 +8,6 @@ from functools import partial, wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
@@ -21,7 +20,8 @@ from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.passes import Report
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
-from kdrbench.kernels import Combination, Kernel, Term, has_constant_slope, restricted
+from kdrbench.evaluation.streaming import TOO_NARROW, sums_of_monomials
+from kdrbench.kernels import has_constant_slope, restricted_to
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, Problem, TraceObjective
 
@@ -137,11 +137,10 @@ class DispatchedProblem:
         objective = self.objective
         if len(objective.features) <= n_samples:
             return None
-        gamma = objective.gamma
-        order = np.arange(gamma.n_samples) if gamma.codes is None else np.argsort(gamma.codes, kind="stable")
-        chosen = np.sort(order[np.linspace(0, len(order) - 1, n_samples).round().astype(int)])
-        fewer = TraceObjective(objective.features[chosen], _restricted(objective.kernel, chosen), gamma.of(chosen))
-        smaller = DispatchedProblem(fewer, self.evaluation)
+        chosen = np.sort(objective.gamma.spread_out(n_samples))
+        features, kernel = objective.samples.take(chosen), restricted_to(objective.kernel, chosen)
+        fewer = TraceObjective(features, kernel, objective.gamma.of(chosen))
+        smaller = DispatchedProblem(fewer, self.evaluation.here)
         smaller.report = self.report
         return smaller
 
@@ -161,7 +160,7 @@ class DispatchedProblem:
 
     def _within(self) -> RowSpace | None:
         if not self._row_space:
-            self._row_space.append(row_space_of(self.objective.features))
+            self._row_space.append(None if self.objective.is_streamed else row_space_of(self.objective.array))
         return self._row_space[0]
 
     def evaluator(self, projection: FloatArray) -> Evaluator:
@@ -174,6 +173,8 @@ class DispatchedProblem:
             limited = self._made(chosen)
             if isinstance(limited, LowRankProblem | ClassSumsProblem):
                 self._given_up = not limited.suffices_at(projection)
+                if self._given_up and (self.objective.is_streamed or self.evaluation.engine is not None):
+                    raise InputError(TOO_NARROW)
         return self._made(self._planned(projection.shape[1]))
 
     def _planned(self, n_components: int) -> Plan:
@@ -201,6 +202,7 @@ class DispatchedProblem:
         makers: dict[str, Callable[..., Evaluator]] = {
             "dense": DenseProblem,
             "panels": partial(PanelProblem, threads=asked.threads, single_precision=single),
+            "monomial_sums": partial(sums_of_monomials, threads=asked.threads, engine=asked.engine),
             "factored": partial(FactoredProblem, threads=asked.threads, single_precision=single),
             "class_sums": partial(
                 ClassSumsProblem,
@@ -246,9 +248,3 @@ def build_problem(
         # Refused now rather than at the first call.
         problem._made(problem.plan(1))
     return problem
-
-
-def _restricted(kernel: Kernel | Combination, samples: NDArray[np.intp]) -> Kernel | Combination:
-    if isinstance(kernel, Combination):
-        return Combination(tuple(Term(term.weight, restricted(term.kernel, samples, samples)) for term in kernel.terms))
-    return restricted(kernel, samples, samples)

@@ -58,7 +58,7 @@ class FactoredProblem(PairSums):
                 f"exact factors exist for linear, squared and polynomial kernels, not for {objective.kernel!r}"
             )
         self._sums, self._threads = GammaSums(objective.gamma, threads), threads
-        features = objective.features
+        features = objective.array
         super().__init__(features.astype(np.float32) if single_precision else features)
         self._objective, self._polynomial = objective, polynomial
         self._diagonal = self._sums.diagonal if objective.gamma.zero_diagonal else np.zeros(len(self._features))

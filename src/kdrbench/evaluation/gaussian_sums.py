@@ -35,16 +35,16 @@ from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.bases import Basis
 from kdrbench.evaluation.basis_choice import Choice, Pool, turn_to
 from kdrbench.evaluation.cost_model import PROVED
-from kdrbench.evaluation.streams import Members, Stream, ThreadEngine, Visit
-from kdrbench.evaluation.weights import initial_surrogate
+from kdrbench.evaluation.passes import ThreadEngine
+from kdrbench.evaluation.streaming.quadratic_form import initial_surrogate, quadratic
+from kdrbench.evaluation.streams import Members, Stream, Visit
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
-from kdrbench.samples import ArraySamples, Engine, Sums
+from kdrbench.samples import Engine, Sums
 
 # What is asked of the choice on some samples, as a share of what the bound on all of them is to be.
 _MARGIN = 0.3
-_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,11 @@ class GaussianSums(Evaluator):
             raise InputError(f"class sums are for Gaussian kernels, not for {objective.kernel!r}")
         super().__init__(objective.features)
         self.accuracy, self._proved = float(accuracy), proved
-        self._threads, self._objective = threads, objective
+        self._kernel = objective.kernel
         self._sigma = float(objective.kernel.sigma)
-        samples = ArraySamples(self._features)
-        self._stream = Stream(samples, objective.gamma, engine or ThreadEngine(threads))
+        self._stream = Stream(objective.samples, objective.gamma, engine or ThreadEngine(threads))
         self._groups = self._stream.groups
-        self._pool = Pool(samples, self._stream.mean, self._groups, self._sigma)
+        self._pool = Pool(objective.samples, self._stream.mean, objective.gamma, self._groups, self._sigma)
         self._forget()
 
     def _forget(self) -> None:
@@ -186,17 +185,11 @@ class GaussianSums(Evaluator):
         return gram
 
     def _initial_surrogate(self) -> FloatArray:
-        return initial_surrogate(self._objective, self._threads, self.report)
+        return initial_surrogate(self._over(), self._kernel)
 
     def _quadratic(self, basis: Basis, sums: FloatArray) -> FloatArray:
         """Return sum_gh Theta_gh S_g M S_h' for S (g x e x m)."""
-        values, vectors = np.linalg.eigh(self._groups.theta)
-        total = np.zeros((sums.shape[1],) * 2)
-        for value, vector in zip(values, vectors.T, strict=True):
-            if abs(value) > _ROUNDING * np.abs(values).max():
-                mixed = basis.whitened(np.tensordot(vector, sums, axes=1))
-                total += value * (mixed @ mixed.T)
-        return total
+        return quadratic(self._groups.theta, basis.whitened(sums))
 
     def _turned_back(self, point: _Point, columns: FloatArray, visit: Visit) -> FloatArray:
         """Return 2 X' G / sigma for the columns G' that ``visit`` returns, in the coordinates of W."""

@@ -52,7 +52,7 @@ class LowRankProblem(PairSums):
         # Of the sums; the factor itself is always made in float64.
         single = tolerance >= SINGLE_PRECISION
         self._dtype: Any = np.float32 if single else np.float64
-        super().__init__(single_precision_features(objective) if single else objective.features)
+        super().__init__(single_precision_features(objective) if single else objective.array)
         self.tolerance, self._objective = float(tolerance), objective
         self._kernel = objective.kernel
         self._pivots: tuple[NDArray[np.intp], ...] | None = None

@@ -67,7 +67,7 @@ class AutomaticProblem(Evaluator):
         self._terms = terms_of(objective.kernel)
         differences = all(term.kernel.pairing is Pairing.DIFFERENCE for term in self._terms)
         # Squared distances are differences of squares, which an offset would swallow.
-        super().__init__(objective.features - objective.features.mean(axis=0) if differences else objective.features)
+        super().__init__(objective.array - objective.array.mean(axis=0) if differences else objective.array)
         self._objective = objective
         self._gamma = objective.gamma.dense()
         for term in self._terms:
@@ -151,7 +151,7 @@ class PairwiseSumProblem(Evaluator):
     """Value, gradient and surrogates by loops over pairs, for any kernel; no second derivatives."""
 
     def __init__(self, objective: TraceObjective) -> None:
-        super().__init__(objective.features)
+        super().__init__(objective.array)
         self._gamma = objective.gamma.dense()
         self._terms = terms_of(objective.kernel)
 

@@ -36,7 +36,7 @@ def single_precision_features(objective: TraceObjective) -> FloatArray:
 
     An offset would take the digits of what matters; the sums over pairs are blind to it.
     """
-    features = objective.features
+    features = objective.array
     differences = all(term.kernel.pairing is Pairing.DIFFERENCE for term in terms_of(objective.kernel))
     offset = features.mean(axis=0) if differences else np.zeros(features.shape[1])
     single: FloatArray = np.empty_like(features, dtype=np.float32)

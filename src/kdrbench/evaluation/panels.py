@@ -44,7 +44,7 @@ class PanelProblem(PairSums):
         single_precision: bool = False,
     ) -> None:
         gamma, order = objective.gamma, objective.gamma.class_order
-        super().__init__(single_precision_features(objective) if single_precision else objective.features, order)
+        super().__init__(single_precision_features(objective) if single_precision else objective.array, order)
         self._by_class = PairBlocks(gamma, panel, order=order, single_precision=single_precision)
         self._as_given = PairBlocks(gamma, panel, order=None, single_precision=single_precision)
         self._threads, self._objective = threads, objective

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TypeVar
 
 from kdrbench.blas import one_blas_thread
 from kdrbench.problems import PassStoppedError
-from kdrbench.samples.passes import Report as Report
+from kdrbench.samples import PartialSums, Samples, Sums, TreeSum
+from kdrbench.samples import Report as Report
 
 _SECONDS_BETWEEN_WORDS = 0.05
 Part = TypeVar("Part")
@@ -42,6 +44,25 @@ def run_pass(
             progress.one_more()
             progress.report_share()
         return [total]
+
+
+@dataclass(frozen=True)
+class ThreadEngine:
+    """Threads of this process share the parts of a pass."""
+
+    threads: int = 1
+
+    def run(
+        self, samples: Samples, parts: Sequence[slice], partial_sums: PartialSums, report: Report | None = None
+    ) -> Sums:
+        """Return the sum over all parts."""
+        tree, threads = TreeSum(), 1 if samples.in_order else self.threads
+
+        def visit(total: TreeSum, place: int) -> None:
+            total.add(place, partial_sums(samples, parts[place]))
+
+        run_pass(range(len(parts)), threads, lambda: tree, visit, report)
+        return tree.total()
 
 
 def _shared(

@@ -12,46 +12,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.evaluation.passes import run_pass
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
-from kdrbench.samples import Cluster, Engine, PartialSums, Report, Samples, Sums, TreeSum, aligned, parts_of
+from kdrbench.samples import Cluster, Codes, Engine, PartialSums, Report, Samples, Sums, aligned, parts_of, power_sums
 
-Mixed = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 # Entries of phi at a time, which stay in the second-level cache; rows at a time.
 _ENTRIES, _FEWEST, _ROWS = 65_536, 64, 2048
-
-
-@dataclass(frozen=True)
-class ThreadEngine:
-    """Threads of this process share the parts of a pass."""
-
-    threads: int = 1
-
-    def run(
-        self, samples: Samples, parts: Sequence[slice], partial_sums: PartialSums, report: Report | None = None
-    ) -> Sums:
-        """Return the sum over all parts."""
-        tree, threads = TreeSum(), 1 if samples.in_order else self.threads
-
-        def visit(total: TreeSum, place: int) -> None:
-            total.add(place, partial_sums(samples, parts[place]))
-
-        run_pass(range(len(parts)), threads, lambda: tree, visit, report)
-        return tree.total()
 
 
 class Members:
     """The groups of a chunk of samples: runs of one class each, or the weights E of every sample."""
 
-    def __init__(self, codes: NDArray[np.int64] | None, weights: FloatArray | None) -> None:
+    def __init__(self, codes: Codes | None, weights: FloatArray | None) -> None:
         self._codes, self._weights, self._runs = codes, weights, list[tuple[int, slice]]()
         if codes is not None:
             bounds = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
@@ -90,6 +69,12 @@ class Members:
             np.matmul(tables[group], features[:, run], out=result[:, run])
         return result
 
+    def spread(self, values: FloatArray, squared: bool = False) -> FloatArray:
+        """Return sum_g E_ig v_g, or sum_g E_ig^2 v_g, of each sample."""
+        if self._weights is not None:
+            return np.asarray((self._weights**2 if squared else self._weights) @ values)
+        return values[self._codes]
+
     def moments(self, values: FloatArray, n_groups: int) -> FloatArray:
         """Return sum_i v_i |E_ig| |E_ih|, g x g."""
         if self._weights is not None:
@@ -104,49 +89,43 @@ class Members:
         """Return sum_i |E_ig| v_i, g."""
         if self._weights is not None:
             return np.asarray(values @ np.abs(self._weights))
-        result = np.zeros(n_groups)
-        for group, run in self._runs:
-            result[group] += values[run].sum()
-        return result
+        return np.diagonal(self.moments(values, n_groups))
 
 
 class Groups:
     """E and Theta of a Gamma."""
 
     def __init__(self, gamma: FactoredGamma) -> None:
-        self._codes, self._factor = gamma.codes, gamma.factor
+        self._codes, self._table, self.zero_diagonal = gamma.codes, gamma.table, gamma.zero_diagonal
         if gamma.codes is None:
             self.theta: FloatArray = np.diag(gamma.weights)
-            diagonal = np.einsum("ir,ir,r->", gamma.factor, gamma.factor, gamma.weights)
+            self.totals, self._squares = gamma.table.sum(axis=0), np.einsum("ir,ir->r", gamma.table, gamma.table)
         else:
-            _, first, counts = np.unique(gamma.codes, return_index=True, return_counts=True)
-            table = gamma.factor[first]
-            self.theta = (table * gamma.weights) @ table.T
-            diagonal = counts @ np.diagonal(self.theta)
-        # What a zero diagonal of Gamma takes from F where every k(x, x) is 1.
-        self.diagonal = float(diagonal) if gamma.zero_diagonal else 0.0
+            self.theta = (gamma.table * gamma.weights) @ gamma.table.T
+            self.totals = self._squares = gamma.class_sizes.astype(float)
         self.number = len(self.theta)
 
-    def spread_out(self, count: int) -> NDArray[np.intp]:
-        """Return about ``count`` samples at equal steps in the order of their classes."""
-        n_samples = len(self._factor)
-        places = np.linspace(0, n_samples - 1, min(count, n_samples)).round().astype(np.intp)
-        return places if self._codes is None else np.argsort(self._codes, kind="stable")[places]
+    @property
+    def diagonal(self) -> float:
+        """What a zero diagonal of Gamma takes from F where every k(x, x) is 1."""
+        return float(self._squares @ np.diagonal(self.theta)) if self.zero_diagonal else 0.0
 
     def dense(self, places: NDArray[np.intp]) -> FloatArray:
         """Return E of some samples."""
         if self._codes is None:
-            return self._factor[places]
+            return self._table[places]
         return np.eye(self.number)[self._codes[places]]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= {**state, "_factor": aligned(state["_factor"])}
+        self.__dict__ |= {**state, "_table": aligned(state["_table"])}
 
     def part(self, rows: slice) -> Groups:
         """Return the groups of some samples, which are numbered from 0; all else is that of all samples."""
         part = copy(self)
-        part._codes = None if self._codes is None else self._codes[rows]
-        part._factor = self._factor[rows if self._codes is None else slice(0)]
+        if self._codes is None:
+            part._table = self._table[rows]
+        else:
+            part._codes = self._codes[rows]
         return part
 
     def blocks(self, rows: slice, width: int) -> Iterator[tuple[slice, NDArray[np.intp] | None, Members]]:
@@ -154,7 +133,7 @@ class Groups:
         for begin in range(rows.start, rows.stop, width):
             block = slice(begin, min(begin + width, rows.stop))
             if self._codes is None:
-                yield block, None, Members(None, self._factor[block])
+                yield block, None, Members(None, self._table[block])
                 continue
             codes = self._codes[block]
             order = None if (np.diff(codes) >= 0).all() else np.argsort(codes, kind="stable")
@@ -243,21 +222,18 @@ class _WithRows:
         return total
 
 
-def _totals(samples: Samples, rows: slice) -> Sums:
-    total = np.zeros(samples.shape[1])
-    for _, values in samples.blocks(rows):
-        total += values.sum(axis=0)
-    return (total,)
-
-
 def _add_scatter(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
     total[0][:] += rows.T @ rows
 
 
 class Stream:
-    """The samples x of a problem with their groups, and passes over them in chunks, by an ``engine``."""
+    """The samples x of a problem with their groups, and passes over them in chunks, by an ``engine``.
 
-    def __init__(self, samples: Samples, gamma: FactoredGamma, engine: Engine) -> None:
+    Kernels of differences see them less their mean, which keeps digits; ``centred`` says whether that is so.
+    """
+
+    def __init__(self, samples: Samples, gamma: FactoredGamma, engine: Engine, *, centred: bool = True) -> None:
+        self._centred = centred
         self.groups = Groups(gamma)
         self.samples = GroupedSamples(samples, self.groups)
         self.report: Report | None = None
@@ -265,8 +241,11 @@ class Stream:
 
     @cached_property
     def mean(self) -> FloatArray:
-        """The mean of the samples."""
-        (total,) = self._engine.run(self.samples, self._parts, _totals, self.report)
+        """What passes take from the samples: their mean, or nothing."""
+        if not self._centred:
+            return np.zeros(self.samples.shape[1])
+        sums = partial(power_sums, mean=np.zeros(self.samples.shape[1]))
+        (total,) = self._engine.run(self.samples, self._parts, sums, self.report)
         return total / len(self.samples)
 
     @cached_property

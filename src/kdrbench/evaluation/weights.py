@@ -85,19 +85,18 @@ class GammaSums:
     """Gamma prepared for sums over its classes, or over its factors."""
 
     def __init__(self, gamma: FactoredGamma, threads: int = 1) -> None:
-        self._threads, self._weights, self._factor = threads, gamma.weights, gamma.factor
+        self._threads, self._weights, self._n_samples = threads, gamma.weights, gamma.n_samples
         self._chunks = chunks(gamma.n_samples)
-        self._codes = gamma.codes
+        # Rows of U: all of them, or those of the classes.
+        self._codes, self._table = gamma.codes, gamma.table
         if gamma.codes is not None:
-            # Any sample of a class has its row.
-            table = gamma.factor[np.unique(gamma.codes, return_index=True)[1]]
-            self._table: FloatArray = table
-            self._blocks: FloatArray = (table * gamma.weights) @ table.T
+            self._blocks: FloatArray = (gamma.table * gamma.weights) @ gamma.table.T
 
     @property
     def diagonal(self) -> FloatArray:
         """Gamma_ii."""
-        return np.asarray((self._factor**2) @ self._weights)
+        values = np.asarray((self._table**2) @ self._weights)
+        return values if self._codes is None else values[self._codes]
 
     def applied(self, features: Rows, columns: Rows, report: Report | None = None) -> FloatArray:
         """Return (Gamma * BB') Q for ``features`` B and ``columns`` Q."""
@@ -112,7 +111,7 @@ class GammaSums:
 
     def spread(self, features: Rows, mixed: FloatArray, report: Report | None = None) -> FloatArray:
         """Return row i of ``features`` times the block of T = ``mixed`` that belongs to sample i, n x c."""
-        result = np.empty((len(self._factor), mixed.shape[2]))
+        result = np.empty((self._n_samples, mixed.shape[2]))
 
         def visit(total: None, rows: slice) -> None:
             part = rows_of(features, rows)
@@ -163,7 +162,7 @@ class GammaSums:
 
     def _lifted(self, part: FloatArray, rows: slice) -> FloatArray:
         """Return the row-wise products of U and B, (rows) x (r m)."""
-        factor = self._factor[rows].astype(part.dtype, copy=False)
+        factor = self._table[rows].astype(part.dtype, copy=False)
         lifted: FloatArray = (factor[:, :, None] * part[:, None, :]).reshape(len(part), -1)
         return lifted
 
@@ -197,7 +196,7 @@ def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Repor
     That is Phi_0 in time linear in n: at beta = 0 a kernel's slope is one number, so the weights of pairs are Gamma's.
     Where f_i'(0) is zero, the sign of f_i' above 0 replaces it.
     """
-    features, gamma = objective.features, objective.gamma
+    features, gamma = objective.array, objective.gamma
     sums = GammaSums(gamma, threads)
     ones = np.ones((len(features), 1))
     quadratic = sums.quadratic(ones, features, report)

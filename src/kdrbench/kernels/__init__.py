@@ -1,6 +1,12 @@
 """The ISM family of kernels: each is a scalar function f of a pairing beta of two projected samples."""
 
-from kdrbench.kernels.bandwidth import EstimatedGaussian, RelativeGaussian, neighbour_distances, restricted
+from kdrbench.kernels.bandwidth import (
+    EstimatedGaussian,
+    RelativeGaussian,
+    neighbour_distances,
+    restricted,
+    restricted_to,
+)
 from kdrbench.kernels.combination import (
     Combination,
     Term,
@@ -19,10 +25,11 @@ from kdrbench.kernels.family import (
     Squared,
 )
 from kdrbench.kernels.median import MedianDistance, estimated_median_distance, median_distance
-from kdrbench.kernels.registry import FAMILIES, build_kernel, check_definition, resolve_kernel
+from kdrbench.kernels.registry import EXACT_SAMPLES, FAMILIES, build_kernel, check_definition, resolve_kernel
 from kdrbench.kernels.user import UserKernel
 
 __all__ = [
+    "EXACT_SAMPLES",
     "FAMILIES",
     "Combination",
     "EstimatedGaussian",
@@ -47,5 +54,6 @@ __all__ = [
     "neighbour_distances",
     "resolve_kernel",
     "restricted",
+    "restricted_to",
     "terms_of",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError, TooFewSamplesError
+from kdrbench.kernels.combination import Combination, Term
 from kdrbench.kernels.distances import check_finite
 from kdrbench.kernels.family import FloatArray, Gaussian, Kernel, Pairing
 
@@ -106,3 +107,10 @@ def restricted(kernel: Kernel, rows: Samples, columns: Samples) -> Kernel:
     if isinstance(kernel, RelativeGaussian):
         return RelativeGaussian(kernel.sigmas[rows], kernel.sigmas[columns])
     return kernel
+
+
+def restricted_to(kernel: Kernel | Combination, samples: Samples) -> Kernel | Combination:
+    """Return the kernel, or each member of a combination, for pairs of these of its samples."""
+    if isinstance(kernel, Combination):
+        return Combination(tuple(Term(term.weight, restricted(term.kernel, samples, samples)) for term in kernel.terms))
+    return restricted(kernel, samples, samples)

@@ -62,7 +62,7 @@ def median_distance(features: FloatArray, *, threads: int = 1) -> float:
 
 
 def estimated_median_distance(
-    features: FloatArray, rng: np.random.Generator, *, n_pairs: int = _PAIRS
+    features: FloatArray, rng: np.random.Generator, *, n_pairs: int = _PAIRS, drawn_from: int | None = None
 ) -> MedianDistance:
     """Return an estimate of :func:`median_distance` from some ``n_pairs`` pairs, with its standard error.
 
@@ -76,14 +76,19 @@ def estimated_median_distance(
     - 1), two pairs with a sample in common, p_s = p (m - 2) / (n - 2), and two without, p_d >= p_s. Quantiles of the
     pairs at f and at three deviations from it are the estimate and its limits.
 
+    Where ``features`` are a random subset of s among n = ``drawn_from`` samples, the share of nearer pairs in the
+    subset varies as well. Its variance is at most 2 f (1 - f) / s, which is added: a U-statistic of pairs has 2 zeta_1
+    <= zeta_2 = f (1 - f) (Hoeffding, 1948), and drawing without replacement makes the variance smaller.
+
     Up to ``n_pairs`` pairs in all, the median is exact. Raises ``InputError`` as :func:`median_distance` does.
     """
     _middle_ranks(len(features))
-    if _pairs_of(len(features)) <= n_pairs:
+    is_drawn = drawn_from is not None and drawn_from > len(features)
+    if _pairs_of(len(features)) <= n_pairs and not is_drawn:
         return MedianDistance(median_distance(features), 0.0)
     samples = CentredSamples(features)
     with one_blas_thread():
-        low, middle, high = np.sqrt(_sampled(samples, n_pairs, rng, 3.0)) * samples.unit
+        low, middle, high = np.sqrt(_sampled(samples, n_pairs, rng, 3.0, drawn_from)) * samples.unit
     return MedianDistance(_positive(float(middle), samples), float(max(high - middle, middle - low)) / 3.0)
 
 
@@ -110,7 +115,9 @@ def _middle_ranks(n_samples: int) -> list[int]:
     return [(place - n_samples) // 2 for place in places if place >= n_samples]
 
 
-def _sampled(samples: CentredSamples, n_pairs: int, rng: np.random.Generator, deviations: float) -> FloatArray:
+def _sampled(
+    samples: CentredSamples, n_pairs: int, rng: np.random.Generator, deviations: float, drawn_from: int | None = None
+) -> FloatArray:
     """Return an estimate of the median squared distance between two limits, ascending."""
     n_samples = samples.n_samples
     n_groups = -(-n_samples // min(n_samples, 2 + 2 * n_pairs // n_samples))
@@ -120,8 +127,10 @@ def _sampled(samples: CentredSamples, n_pairs: int, rng: np.random.Generator, de
     larger, smaller = np.split(dealt, [longer * (size + 1)])
     groups = larger.reshape(-1, size + 1), smaller.reshape(-1, size)
     squares = np.concatenate([_within(samples, group) for group in groups])
-    share = (float(np.mean(_middle_ranks(n_samples))) + 0.5) / _pairs_of(n_samples)
-    deviation = deviations * _deviation(n_samples, size, share, len(squares))
+    n_all = drawn_from or n_samples
+    share = (float(np.mean(_middle_ranks(n_all))) + 0.5) / _pairs_of(n_all)
+    of_subset = 2.0 * share * (1.0 - share) / n_samples if n_all > n_samples else 0.0
+    deviation = deviations * float(np.hypot(_deviation(n_samples, size, share, len(squares)), of_subset**0.5))
     places = (share + np.array([-deviation, 0.0, 0.0, deviation])) * len(squares) - 0.5
     ranks = np.clip([*np.floor(places[:2]), *np.ceil(places[2:])], 0, len(squares) - 1).astype(np.intp)
     low, left, right, high = np.partition(squares, ranks)[ranks]

@@ -41,7 +41,8 @@ class Samples:
     """What a definition is resolved on: features (n x d), q, and the target of alignment (n x r) if any.
 
     While only ``checking`` a definition, what depends on the samples alone is not asked for. With a ``seed`` medians
-    need not be exact, and may be estimated from groups that it deals.
+    need not be exact, and may be estimated from groups that it deals. ``drawn_from`` is the number of samples of which
+    these are a random subset, where they are.
     """
 
     features: FloatArray
@@ -50,6 +51,7 @@ class Samples:
     checking: bool = False
     seed: int | None = None
     threads: int = 1
+    drawn_from: int | None = None
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,17 @@ def _gaussian(options: Definition, samples: Samples) -> Kernel:
 
 
 def _median_gaussian(share: float, named: str | None, samples: Samples) -> Gaussian:
-    may_err = samples.seed is not None and len(samples.features) > EXACT_SAMPLES
+    drawn = samples.drawn_from is not None and samples.drawn_from > len(samples.features)
+    may_err = drawn or (samples.seed is not None and len(samples.features) > EXACT_SAMPLES)
+    if drawn and named == "exact":
+        raise InputError(
+            f"the exact median distance of {samples.drawn_from} streamed samples would need all pairs of them; let "
+            "sigma be 'median', whose standard error is stated, or a number"
+        )
     if named == "exact" or (named is None and not may_err):
         return Gaussian(share * median_distance(samples.features, threads=samples.threads))
-    estimate = estimated_median_distance(samples.features, np.random.default_rng(samples.seed or 0))
+    rng = np.random.default_rng(samples.seed or 0)
+    estimate = estimated_median_distance(samples.features, rng, drawn_from=samples.drawn_from)
     return EstimatedGaussian(share * estimate.value, share * estimate.standard_error)
 
 
@@ -159,6 +168,7 @@ def build_kernel(
     *,
     seed: int | None = None,
     threads: int = 1,
+    drawn_from: int | None = None,
 ) -> Kernel | Combination:
     """Return the kernel that ``definition`` describes, resolved on training ``features`` (n x d).
 
@@ -175,7 +185,8 @@ def build_kernel(
 
     Raises ``InputError`` for whatever is not allowed, or has no value on these samples.
     """
-    return _build(definition, Samples(features, n_components, target, seed=seed, threads=threads))
+    samples = Samples(features, n_components, target, seed=seed, threads=threads, drawn_from=drawn_from)
+    return _build(definition, samples)
 
 
 def resolve_kernel(
@@ -186,6 +197,7 @@ def resolve_kernel(
     *,
     seed: int | None = None,
     threads: int = 1,
+    drawn_from: int | None = None,
 ) -> Kernel | Combination:
     """Return the kernel for a family's name, a definition or a kernel object, as :func:`build_kernel`.
 
@@ -194,7 +206,9 @@ def resolve_kernel(
     if isinstance(kernel, str | Mapping):
         definition = {"family": kernel} if isinstance(kernel, str) else kernel
         check_definition(definition)
-        return build_kernel(definition, features, n_components, target, seed=seed, threads=threads)
+        return build_kernel(
+            definition, features, n_components, target, seed=seed, threads=threads, drawn_from=drawn_from
+        )
     if isinstance(kernel, Combination):
         return kernel
     lacking = [name for name in CONTRACT if not hasattr(kernel, name)]

@@ -19,6 +19,7 @@ from kdrbench.paradigms.rounds import Clustering
 from kdrbench.paradigms.supervision import expert_scores, given_labellings
 from kdrbench.parameters import OneOf, check_names, check_value
 from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective, supervised_gamma, target_gamma
+from kdrbench.samples import Samples
 from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
 
 Parameters = Mapping[str, Any]
@@ -68,7 +69,7 @@ class Task(Protocol):
 class SupervisedTask:
     """Gamma is fixed: one solve."""
 
-    features: FloatArray
+    features: FloatArray | Samples
     gamma: FactoredGamma
     n_classes: int
     evaluation: Evaluation | None = None
@@ -168,7 +169,7 @@ def learn_from_all(
 def build_task(
     paradigm: str,
     parameters: Parameters,
-    features: FloatArray,
+    features: FloatArray | Samples,
     known: ArrayLike | None,
     *,
     evaluation: Evaluation | None = None,
@@ -197,7 +198,7 @@ def build_task(
     return replace(build(features, known, parameters), evaluation=evaluation)
 
 
-def _supervised(features: FloatArray, known: Any, parameters: Parameters) -> SupervisedTask:
+def _supervised(features: FloatArray | Samples, known: Any, parameters: Parameters) -> SupervisedTask:
     target_kernel = parameters.get("target_kernel")
     if target_kernel is None:
         labels = np.asarray(known)
@@ -235,9 +236,7 @@ def _alternation(parameters: Parameters) -> Alternation:
 
 
 _SETTINGS = frozenset(field.name for field in fields(Alternation))
-_BUILDERS: dict[
-    str, tuple[Callable[[FloatArray, Any, Parameters], SupervisedTask | ClusteringTask], frozenset[str]]
-] = {
+_BUILDERS: dict[str, tuple[Callable[[Any, Any, Parameters], SupervisedTask | ClusteringTask], frozenset[str]]] = {
     "supervised": (_supervised, frozenset({"target_kernel"})),
     "unsupervised": (_unsupervised, _SETTINGS),
     "semi_supervised": (_semi_supervised, _SETTINGS | {"mu"}),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,33 +14,52 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import FloatArray, pairing_values
+from kdrbench.samples import ArraySamples, Codes, Samples, coded_labels, small_type
+
+# Codes of samples at a time.
+_CODES = 2**18
 
 
 @dataclass(frozen=True)
 class FactoredGamma:
     """Gamma = U diag(weights) U', with its diagonal set to zero when ``zero_diagonal`` is true.
 
-    ``factor`` is U, n x r; ``weights`` has length r. A zero diagonal is the papers' convention of dropping
-    each sample's kernel value with itself; defined here once, it holds for cost and surrogate of every solver.
-    ``codes``, where given, numbers the samples 0 to k - 1 such that those of one number have equal rows of U:
-    Gamma is then constant on blocks of samples, which evaluators make use of.
+    ``weights`` has length r. ``table`` is U, n x r; or where ``codes`` are given, the k different rows of U: sample i
+    then has row ``codes[i]`` of them, and Gamma is constant on blocks of samples, which evaluators make use of. So
+    labels take a small integer a sample. A zero diagonal is the papers' convention of dropping each sample's kernel
+    value with itself; defined here once, it holds for cost and surrogate of every solver.
 
-    Raises ``InputError`` for codes that leave out a number.
+    Raises ``InputError`` for codes that leave out a row of the table.
     """
 
-    factor: FloatArray
+    table: FloatArray
     weights: FloatArray
     zero_diagonal: bool = True
-    codes: NDArray[np.int64] | None = None
+    codes: Codes | None = None
 
     def __post_init__(self) -> None:
-        if self.codes is not None and (self.codes.min() < 0 or (np.bincount(self.codes) == 0).any()):
+        if self.codes is not None and (self.codes.min() < 0 or (self.class_sizes == 0).any()):
             raise InputError("codes must number the classes 0 to k - 1, each with at least one sample")
 
     @property
     def n_samples(self) -> int:
         """Number of rows and columns of Gamma."""
-        return int(self.factor.shape[0])
+        return len(self.table if self.codes is None else self.codes)
+
+    @cached_property
+    def factor(self) -> FloatArray:
+        """U, n x r; with codes it is made, and then held."""
+        return self.table if self.codes is None else self.table[self.codes]
+
+    @cached_property
+    def class_sizes(self) -> NDArray[np.intp]:
+        """The number of samples of each class."""
+        if self.codes is None:
+            raise InputError("this Gamma has no classes")
+        sizes = np.zeros(len(self.table), dtype=np.intp)
+        for begin in range(0, len(self.codes), _CODES):
+            sizes += np.bincount(self.codes[begin : begin + _CODES], minlength=len(sizes))
+        return sizes
 
     @cached_property
     def class_order(self) -> NDArray[np.intp] | None:
@@ -49,16 +69,36 @@ class FactoredGamma:
         """
         if self.codes is None:
             return None
-        by_size = np.argsort(-np.bincount(self.codes), kind="stable")
+        by_size = np.argsort(-self.class_sizes, kind="stable")
         places = np.empty(len(by_size), dtype=np.min_scalar_type(len(by_size)))
         places[by_size] = np.arange(len(by_size))
         places = places[self.codes]
         return None if (places[1:] >= places[:-1]).all() else np.argsort(places, kind="stable")
 
+    def spread_out(self, count: int) -> NDArray[np.intp]:
+        """Return ``count`` samples, or all if they are fewer, at equal steps in the order of their classes."""
+        places = np.linspace(0, self.n_samples - 1, min(count, self.n_samples)).round().astype(np.intp)
+        if self.codes is None:
+            return places
+        # Where each sample would be in the order of classes, for a few samples at a time.
+        following = np.r_[0, np.cumsum(self.class_sizes)[:-1]]
+        result = np.empty_like(places)
+        for begin in range(0, len(self.codes), _CODES):
+            here = self.codes[begin : begin + _CODES]
+            order, sizes = np.argsort(here, kind="stable"), np.bincount(here, minlength=len(following))
+            ends = np.cumsum(sizes)
+            for number, (first, size) in enumerate(zip(following, sizes, strict=True)):
+                wanted = slice(*np.searchsorted(places, [first, first + size]))
+                result[wanted] = begin + order[ends[number] - size + places[wanted] - first]
+            following += sizes
+        return result
+
     def of(self, rows: NDArray[np.intp]) -> FactoredGamma:
         """Return the rows and columns of these samples."""
-        codes = None if self.codes is None else np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64)
-        return FactoredGamma(self.factor[rows], self.weights, self.zero_diagonal, codes)
+        if self.codes is None:
+            return replace(self, table=self.table[rows])
+        classes, codes = np.unique(self.codes[rows], return_inverse=True)
+        return replace(self, table=self.table[classes], codes=codes.astype(self.codes.dtype))
 
     def dense(self) -> FloatArray:
         """Return Gamma as an n x n array."""
@@ -74,7 +114,7 @@ def one_hot_columns(labels: ArrayLike) -> FloatArray:
     Raises ``InputError`` when labels have more than two dimensions, hold NaN, or a column names fewer than two
     classes.
     """
-    columns = [np.eye(n_classes)[codes] for codes, n_classes in _coded_columns(labels)]
+    columns = [np.eye(len(classes))[codes] for classes, codes in _coded_columns(labels)]
     # One column of labels is not copied again.
     return columns[0] if len(columns) == 1 else np.hstack(columns)
 
@@ -90,16 +130,21 @@ def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> Factor
 
     Raises ``InputError`` as :func:`one_hot_columns`.
     """
-    parts, codes = [], np.zeros(1, dtype=np.int64)
-    for numbers, n_classes in _coded_columns(labels):
-        centred = np.eye(n_classes) - np.bincount(numbers) / len(numbers)
-        parts.append(centred[numbers])
+    (classes, codes), *others = _coded_columns(labels)
+    table = _centred_rows(len(classes), codes)
+    for further, numbers in others:
         # Samples are of one class if all their labels agree.
-        codes = codes * n_classes + numbers
-        if len(parts) > 1:
-            codes = np.unique(codes, return_inverse=True)[1]
-    factor = parts[0] if len(parts) == 1 else np.hstack(parts)
-    return FactoredGamma(factor, np.ones(factor.shape[1]), zero_diagonal, codes.astype(np.int64, copy=False))
+        both, codes = np.unique(codes.astype(np.int64) * len(further) + numbers, return_inverse=True)
+        rows = _centred_rows(len(further), numbers)
+        table = np.hstack([table[both // len(further)], rows[both % len(further)]])
+    return FactoredGamma(
+        table, np.ones(table.shape[1]), zero_diagonal, codes.astype(small_type(len(table)), copy=False)
+    )
+
+
+def _centred_rows(n_classes: int, codes: Codes) -> FloatArray:
+    """Return the rows that the classes have in H Y."""
+    return np.asarray(np.eye(n_classes) - np.bincount(codes) / len(codes))
 
 
 def integer_gamma(labels: ArrayLike) -> FactoredGamma:
@@ -117,8 +162,7 @@ def integer_gamma(labels: ArrayLike) -> FactoredGamma:
     if classes.ndim != 1 or classes.size == 0 or classes.dtype.kind not in "iu" or not classes.any():
         raise InputError(f"labels must be n integers, not all 0, got {classes.dtype} of shape {classes.shape}")
     weight = -float(np.sum(classes.astype(float) ** 2)) / classes.size
-    one_class = np.zeros(classes.size, dtype=np.int64)
-    return FactoredGamma(np.ones((classes.size, 1)), np.array([weight]), True, one_class)
+    return FactoredGamma(np.ones((1, 1)), np.array([weight]), True, np.zeros(classes.size, dtype=np.int8))
 
 
 def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = True) -> FactoredGamma:
@@ -144,41 +188,57 @@ def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = T
     return FactoredGamma(factor[:, kept], weights[kept], zero_diagonal)
 
 
-def _coded_columns(labels: ArrayLike) -> Iterator[tuple[NDArray[np.intp], int]]:
-    """Yield the classes of each column of labels, numbered from 0, and how many there are."""
-    array = np.asarray(labels)
-    if array.ndim not in (1, 2) or array.size == 0:
-        raise InputError(f"labels must be n entries or n x m columns of labels, got shape {array.shape}")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise InputError("labels must not be NaN or infinite; remove those samples or give them a class")
-    for column in array[None] if array.ndim == 1 else array.T:
-        try:
-            classes, codes = np.unique(column, return_inverse=True)
-        except TypeError as error:
-            raise InputError(f"labels of one column must be of one type, none missing: {error}") from error
-        if len(classes) < 2:
-            raise InputError(f"labels must name at least 2 classes, got {len(classes)} class(es): {classes.tolist()}")
-        yield codes, len(classes)
+def _coded_columns(labels: Any) -> Iterator[tuple[NDArray[np.generic], Codes]]:
+    """Yield the classes of each column of labels, and the samples' places among them."""
+    array = labels if hasattr(labels, "shape") else np.asarray(labels)
+    if len(array.shape) not in (1, 2) or 0 in array.shape:
+        raise InputError(f"labels must be n entries or n x m columns of labels, got shape {tuple(array.shape)}")
+    for column in [array] if len(array.shape) == 1 else np.asarray(array).T:
+        yield coded_labels(column)
 
 
 @dataclass(frozen=True)
 class TraceObjective:
     """F(W) = Tr(Gamma K_XW), K_ij = f(beta_ij), for features X (n x d), a kernel and Gamma (n x n).
 
-    Raises ``InputError`` when X is not a finite two-dimensional float64 array or its rows do not match Gamma.
+    ``features`` are an array, or :class:`kdrbench.samples.Samples` that passes read a few rows at a time.
+
+    Raises ``InputError`` when X is not a finite two-dimensional float64 array or its rows do not match Gamma. Samples
+    that are streamed must have been checked.
     """
 
-    features: FloatArray
+    features: FloatArray | Samples
     kernel: Kernel | Combination
     gamma: FactoredGamma
 
     def __post_init__(self) -> None:
-        check_features(self.features)
+        if not isinstance(self.features, Samples):
+            check_features(self.features)
         if self.features.shape[0] != self.gamma.n_samples:
             raise InputError(
                 f"features have {self.features.shape[0]} samples but labels have {self.gamma.n_samples}; "
                 "both must describe the same samples in the same order"
             )
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether passes read the samples a few rows at a time."""
+        return isinstance(self.features, Samples)
+
+    @property
+    def array(self) -> FloatArray:
+        """The features where they are in memory; ``InputError`` where they are streamed."""
+        if isinstance(self.features, Samples):
+            raise InputError(
+                "these samples are streamed and not held in memory; choose a linear, squared, polynomial or Gaussian "
+                "kernel with evaluator 'auto', or give the samples as an array: np.asarray(X, dtype=float)"
+            )
+        return self.features
+
+    @cached_property
+    def samples(self) -> Samples:
+        """The features for passes that read a few rows at a time."""
+        return self.features if isinstance(self.features, Samples) else ArraySamples(self.features)
 
 
 def check_features(features: FloatArray) -> None:
@@ -187,10 +247,4 @@ def check_features(features: FloatArray) -> None:
         raise InputError(f"features must be a non-empty n x d array, got shape {features.shape}")
     if features.dtype != np.float64:
         raise InputError(f"features must be float64, got {features.dtype}; convert with .astype(float)")
-    bad = ~np.isfinite(features)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise InputError(
-            f"features hold {int(bad.sum())} NaN or infinite values, the first at row {row}, column {column}; "
-            "remove or impute them"
-        )
+    ArraySamples(features).check_finite()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
-from kdrbench.samples.passes import parts_of
+from kdrbench.samples.passes import Sums, TreeSum, parts_of
 
 FloatArray = NDArray[np.float64]
 # Entries that are read at once, 8 MiB in double precision, and what the number of their rows is a multiple of.
@@ -47,6 +49,8 @@ class Samples(ABC):
     dtype: np.dtype
     # Whether rows come fastest, or at all, from the first to the last: a pass is then left to one thread.
     in_order = False
+    # Labels that came with the samples.
+    labels: NDArray[np.generic] | None = None
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -75,6 +79,52 @@ class Samples(ABC):
         Here workers are sent where the numbers are, and read them with each pass.
         """
         return cluster.make(_same, [self.part(block) for block in blocks])
+
+    def check_finite(self) -> None:
+        """Raise ``InputError`` that says where the first NaN or infinite value is, if there is one."""
+        count, first = 0, (0, 0)
+        for rows, values in self.blocks(slice(0, len(self))):
+            # The sum is not finite if an entry is not: mostly, no flags are made.
+            with np.errstate(over="ignore", invalid="ignore"):
+                if np.isfinite(values.sum()):
+                    continue
+            bad = np.argwhere(~np.isfinite(values))
+            if len(bad) and not count:
+                first = rows.start + int(bad[0, 0]), int(bad[0, 1])
+            count += len(bad)
+        if count:
+            raise InputError(
+                f"features hold {count} NaN or infinite values, the first at row {first[0]}, column {first[1]}; "
+                "remove or impute them"
+            )
+
+    def scaled(self, mean: FloatArray, scale: FloatArray) -> ScaledSamples:
+        """Return (x - mean) / scale, made when it is read; for instance by ``mean_`` and ``scale_`` of a scaler."""
+        return ScaledSamples(self, mean, scale)
+
+    def standardised(self) -> ScaledSamples:
+        """Return the samples with mean 0 and variance 1, from two passes; features that do not vary are centred."""
+        parts, mean, scale = parts_of(len(self)), np.zeros(self.shape[1]), np.ones(self.shape[1])
+        for power in (1, 2):
+            tree = TreeSum()
+            for place, part in enumerate(parts):
+                tree.add(place, power_sums(self, part, mean, power))
+            moment = tree.total()[0] / len(self)
+            if power == 1:
+                mean = moment
+            else:
+                # As scikit-learn: below this, the variance is rounding.
+                unit = np.finfo(np.float64).eps
+                rounding = len(self) * unit * moment + (len(self) * mean * unit) ** 2
+                scale = np.sqrt(np.where(moment > rounding, moment, 1.0))
+        return ScaledSamples(self, mean, scale)
+
+    def checksum(self) -> int:
+        """Return a number that changes when an entry does, from one pass."""
+        found = 0
+        for _, values in self.blocks(slice(0, len(self))):
+            found = zlib.crc32(np.ascontiguousarray(values).data, found)
+        return found
 
     def take(self, places: NDArray[np.intp]) -> FloatArray:
         """Return the rows at ``places``, in that order, reading each part that has one of them once."""
@@ -143,6 +193,44 @@ def aligned(array: NDArray[np.generic]) -> NDArray[Any]:
     Those of a message may not, and numpy then takes other ways through products and sums, which give other bits.
     """
     return np.require(array, requirements="A")
+
+
+class ScaledSamples(Samples):
+    """(x - mean) / scale of other samples, made when they are read; ``mean`` and ``scale`` have d entries."""
+
+    def __init__(self, samples: Samples, mean: FloatArray, scale: FloatArray) -> None:
+        self.shape, self.dtype, self.in_order = samples.shape, np.dtype(np.float64), samples.in_order
+        self.labels = samples.labels
+        self.mean, self.scale, self._samples = np.asarray(mean, dtype=float), np.asarray(scale, dtype=float), samples
+        for name, values in (("mean", self.mean), ("scale", self.scale)):
+            if values.shape != (self.shape[1],) or not np.isfinite(values).all():
+                raise InputError(f"{name} must be {self.shape[1]} finite numbers, got shape {values.shape}")
+        if (self.scale <= 0).any():
+            raise InputError("scale must be positive; take 1 for features that do not vary, as StandardScaler does")
+
+    def part(self, rows: slice) -> ScaledSamples:
+        """Return some of the samples, numbered from 0."""
+        return ScaledSamples(self._samples.part(rows), self.mean, self.scale)
+
+    def place(self, blocks: Sequence[slice], cluster: Cluster) -> list[Any]:
+        """Return futures of blocks, which are scaled where they are."""
+        scaled = partial(ScaledSamples, mean=self.mean, scale=self.scale)
+        return cluster.make(scaled, cluster.placed(self._samples, blocks))
+
+    def rows(self, rows: slice) -> FloatArray:
+        """Return some rows."""
+        scaled: FloatArray = self._samples.rows(rows) - self.mean
+        scaled /= self.scale
+        return scaled
+
+
+def power_sums(samples: Samples, rows: slice, mean: FloatArray, power: int = 1) -> Sums:
+    """Return the sum of (x - mean)^power of each feature over some rows; ``power`` is 1 or 2."""
+    total = np.zeros(samples.shape[1])
+    for _, values in samples.blocks(rows):
+        centred = values - mean
+        total += centred.sum(axis=0) if power == 1 else np.einsum("ij,ij->j", centred, centred)
+    return (total,)
 
 
 def checked_shape(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, int]:

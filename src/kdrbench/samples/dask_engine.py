@@ -11,35 +11,30 @@ same bits as one thread does, and so does what is computed again where a worker 
 
 from __future__ import annotations
 
-import os
 import pickle
-import re
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from kdrbench.blas import one_blas_thread
 from kdrbench.errors import ClusterError, InputError
 from kdrbench.samples.base import Samples
+from kdrbench.samples.connection import GONE, Connection, distributed
 from kdrbench.samples.passes import PartialSums, PassStoppedError, Report, Sums, TreeSum
 
+# Seconds that an engine waits for a scheduler, and for workers.
+PATIENCE_S = 60.0
 # Blocks: at most 4 for each thread of the cluster, so that none waits long for another, or 256 if that is less, since a
 # task takes its scheduler about a millisecond; but one for each thread. Sums that one task adds, a subtree too.
 _BLOCKS_A_THREAD, _BLOCKS, _ADDED_AT_ONCE = 4, 256, 16
-PATIENCE_S = 60.0
 _BETWEEN_REPORTS_S, _REPORTS_BETWEEN_LOOKS = 0.1, 20
 # Times that a pass begins because data or the scheduler were lost.
 _MOST_BEGINNINGS = 20
-_ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://.+:\d{1,5}|inproc://.+")
 _LOST = ("cancelled", "lost", "error")
-# What calls to a scheduler or to workers raise that have gone.
-_GONE = (OSError, TimeoutError, CancelledError)
 
 
 class DaskEngine:
@@ -53,12 +48,11 @@ class DaskEngine:
     """
 
     def __init__(self, address: str, patience_s: float = PATIENCE_S) -> None:
-        self.address, self.patience_s = checked_address(address), float(patience_s)
-        _distributed()
-        self._forget()
+        self._connection = Connection(address, float(patience_s))
+        self._forget(None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return dask_engine, (self.address, self.patience_s)
+        return dask_engine, (self._connection.address, self._connection.patience_s)
 
     def run(
         self, samples: Samples, parts: Sequence[slice], partial_sums: PartialSums, report: Report | None = None
@@ -74,19 +68,20 @@ class DaskEngine:
                 "give an array, a file that all workers can read, or a Zarr or Dask array"
             )
         for _ in range(_MOST_BEGINNINGS):
-            client = self._connected()
+            client = self._connection.client()
+            if client is not self._client:
+                self._forget(client)
             with suppress(_LostError):
-                return self._passed(client, samples, list(parts), partial_sums, report)
+                return self._passed(samples, list(parts), partial_sums, report)
         raise ClusterError(
-            f"a pass on the Dask cluster at {self.address} lost data {_MOST_BEGINNINGS} times, because workers ended; "
-            "see their logs, and give each of them more memory"
+            f"a pass on the Dask cluster at {self._connection.address} lost data {_MOST_BEGINNINGS} times, because "
+            "workers ended; see their logs, and give each of them more memory"
         )
 
     def close(self) -> None:
         """Leave the cluster, which frees what was placed on it; a further pass connects again."""
-        if self._own and self._process == os.getpid():
-            self._client.close(timeout=self.patience_s)
-        self._forget()
+        self._connection.close()
+        self._forget(None)
 
     def placed(self, samples: Samples, blocks: Sequence[slice]) -> list[Any]:
         """Return futures of blocks of samples, placed when first asked for and where one was lost."""
@@ -108,90 +103,47 @@ class DaskEngine:
         """Return futures of the values of Dask collections."""
         return list(self._client.compute(list(collections)))
 
-    def _forget(self) -> None:
-        self._client: Any = None
-        # A connection of another client in this process is used, so that its collections can be, and left open.
-        self._own, self._process = False, os.getpid()
+    def _forget(self, client: Any) -> None:
+        """Begin with a client to which nothing is known to be placed."""
+        self._client = client
         self._places: WeakKeyDictionary[Samples, tuple[list[slice], list[Any]]] = WeakKeyDictionary()
 
-    def _connected(self) -> Any:
-        """Return a client of a cluster that has workers."""
-        if self._process != os.getpid():
-            # The threads of a connection do not follow a fork.
-            self._forget()
-        if self._client is None or self._client.status != "running":
-            self.close()
-            self._connect()
-        try:
-            if not self._client.nthreads():
-                self._client.wait_for_workers(1, timeout=self.patience_s)
-        except _GONE as error:
-            raise self._deserted() from error
-        return self._client
-
-    def _connect(self) -> None:
-        client_class = _distributed().Client
-        with suppress(ValueError):
-            current = client_class.current()
-            if current.scheduler.address == self.address and current.status == "running" and not current.asynchronous:
-                self._client = current
-                return
-        try:
-            self._client = client_class(self.address, timeout=self.patience_s, set_as_default=False)
-        except _GONE as error:
-            raise ClusterError(
-                f"no Dask scheduler answered at {self.address} within {self.patience_s:g} s; give the address that "
-                "`dask scheduler` prints, which this machine must be able to reach"
-            ) from error
-        self._own = True
-
-    def _deserted(self) -> ClusterError:
-        return ClusterError(
-            f"the Dask scheduler at {self.address} had no workers for {self.patience_s:g} s; start some by "
-            f"`dask worker {self.address}`, and fit again"
-        )
-
-    def _passed(
-        self, client: Any, samples: Samples, parts: list[slice], partial_sums: PartialSums, report: Report | None
-    ) -> Sums:
+    def _passed(self, samples: Samples, parts: list[slice], partial_sums: PartialSums, report: Report | None) -> Sums:
         levels: list[list[Any]] = []
         try:
-            levels = self._begun(client, samples, parts, partial_sums)
+            levels = self._begun(samples, parts, partial_sums)
             total = levels[-1][0]
-            self._await(client, levels[0], total, report)
+            self._await(levels[0], total, report)
             failure = total.exception() if total.status == "error" else None
             if failure is None:
                 result: Sums = total.result()
                 return result
         except BaseException as error:
             # What waits for a worker is not wanted any more.
-            with suppress(*_GONE):
-                client.cancel([future for level in levels for future in level], force=True)
-            if isinstance(error, _GONE):
+            with suppress(*GONE):
+                self._client.cancel([future for level in levels for future in level], force=True)
+            if isinstance(error, GONE):
                 raise _LostError from error
             raise
         raise _in_words(failure)
 
-    def _begun(self, client: Any, samples: Samples, parts: list[slice], partial_sums: PartialSums) -> list[list[Any]]:
+    def _begun(self, samples: Samples, parts: list[slice], partial_sums: PartialSums) -> list[list[Any]]:
         """Return the futures of a pass: the sums of blocks, and sums of those up to the last one."""
-        blocks = (
-            self._places[samples][0] if samples in self._places else _blocks(parts, sum(client.nthreads().values()))
-        )
+        known, _ = self._places.get(samples, ([], []))
+        blocks = known or _blocks(parts, sum(self._client.nthreads().values()))
         size = 1 + [part.stop for part in parts].index(blocks[0].stop)
         groups = [parts[begin : begin + size] for begin in range(0, len(parts), size)]
         # The scheduler keeps the bytes, and sends them again where they are lost.
-        function = client.submit(bytes, import_module("cloudpickle").dumps(partial_sums), pure=False)
-        within = [
-            [slice(part.start - group[0].start, part.stop - group[0].start) for part in group] for group in groups
-        ]
-        levels = [client.map(_block_sums, self.placed(samples, blocks), within, function=function, pure=False)]
+        function = self._client.submit(bytes, import_module("cloudpickle").dumps(partial_sums), pure=False)
+        within = [_from_zero(group) for group in groups]
+        levels = [self._client.map(_block_sums, self.placed(samples, blocks), within, function=function, pure=False)]
         while len(levels[-1]) > 1:
             last = levels[-1]
             neighbours = [last[begin : begin + _ADDED_AT_ONCE] for begin in range(0, len(last), _ADDED_AT_ONCE)]
-            levels.append(client.map(_added, neighbours, pure=False))
+            levels.append(self._client.map(_added, neighbours, pure=False))
         return levels
 
-    def _await(self, client: Any, sums: list[Any], total: Any, report: Report | None) -> None:
+    def _await(self, sums: list[Any], total: Any, report: Report | None) -> None:
         """Return when the total has come to an end, reporting the share of the sums that are there."""
         ended, reports, deserted_s = threading.Event(), 0, 0.0
         total.add_done_callback(lambda _: ended.set())
@@ -200,9 +152,10 @@ class DaskEngine:
                 raise PassStoppedError
             reports += 1
             if reports % _REPORTS_BETWEEN_LOOKS == 0:
-                deserted_s = 0.0 if client.nthreads() else deserted_s + _REPORTS_BETWEEN_LOOKS * _BETWEEN_REPORTS_S
-            if deserted_s > self.patience_s:
-                raise self._deserted()
+                waited_s = deserted_s + _REPORTS_BETWEEN_LOOKS * _BETWEEN_REPORTS_S
+                deserted_s = 0.0 if self._client.nthreads() else waited_s
+            if deserted_s > self._connection.patience_s:
+                raise self._connection.deserted()
 
 
 class _LostError(Exception):
@@ -213,23 +166,6 @@ class _LostError(Exception):
 def dask_engine(address: str, patience_s: float) -> DaskEngine:
     """Return the engine of this process for a scheduler: problems share its connection, and what it has placed."""
     return DaskEngine(address, patience_s)
-
-
-def checked_address(address: object) -> str:
-    """Return the address of a scheduler; ``InputError`` for what is none."""
-    if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
-        raise InputError(
-            f"scheduler must be the address of a Dask scheduler, such as 'tcp://host:8786', got {address!r}; "
-            "`dask scheduler` prints it, and a client has it as client.scheduler.address"
-        )
-    return address
-
-
-def _distributed() -> ModuleType:
-    try:
-        return import_module("distributed")
-    except ImportError as error:
-        raise InputError("a scheduler needs Dask; install it by pip install 'kdrbench[large]'") from error
 
 
 def _blocks(parts: list[slice], threads: int) -> list[slice]:
@@ -258,7 +194,7 @@ def _block_sums(samples: Samples, parts: list[slice], function: bytes) -> Sums:
 
 def _is_cancelled() -> bool:
     """Return whether the task that asks is not wanted any more."""
-    worker = _distributed().get_worker()
+    worker = distributed().get_worker()
     task = worker.state.tasks.get(worker.get_current_task())
     return task is not None and task.state == "cancelled"
 
@@ -273,7 +209,7 @@ def _added(neighbours: list[Sums]) -> Sums:
 
 def _in_words(failure: BaseException) -> BaseException:
     """Return what a task raised, or in a sentence that it ended its workers."""
-    if isinstance(failure, _distributed().KilledWorker):
+    if isinstance(failure, distributed().KilledWorker):
         return ClusterError(
             f"a part of a pass ended {failure.allowed_failures + 1} workers one after the other, maybe for want of "
             "memory; see their logs, and give each of them more memory or fewer threads"

@@ -50,7 +50,7 @@ class PrincipalAxes:
         """Return the axes."""
         if not monitor.keep_going(start):
             return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
-        covariance = _scatter(_objective_of(problem).features)
+        covariance = _scatter(_objective_of(problem).array)
         return _shown(leading_eigenvectors(covariance, start.shape[1])[1], monitor, "principal axes")
 
 
@@ -71,10 +71,10 @@ class DiscriminantAxes:
         objective = _objective_of(problem)
         if objective.gamma.codes is None:
             raise InputError("discriminant axes need one label a sample; this problem has none: choose principal_axes")
-        axes = _discriminant_axes(objective.features, objective.gamma.codes)[:, : start.shape[1]]
+        axes = _discriminant_axes(objective.array, objective.gamma.codes)[:, : start.shape[1]]
         missing = start.shape[1] - axes.shape[1]
         if missing:
-            rest = outside(axes, outside(axes, _scatter(objective.features)).T)
+            rest = outside(axes, outside(axes, _scatter(objective.array)).T)
             axes = orthonormalised(np.hstack([axes, leading_eigenvectors(0.5 * (rest + rest.T), missing)[1]]))
         return _shown(axes, monitor, "discriminant axes")
 
@@ -95,9 +95,7 @@ class ShuffledLabels:
         """Iterate on the shuffled problem."""
         objective = _objective_of(problem)
         order = np.random.default_rng(self.seed).permutation(objective.gamma.n_samples)
-        shuffled = build_problem(
-            TraceObjective(objective.features, objective.kernel, _permuted(objective.gamma, order))
-        )
+        shuffled = build_problem(TraceObjective(objective.array, objective.kernel, _permuted(objective.gamma, order)))
         projection = start
         for _ in range(self.max_iterations):
             if not monitor.keep_going(projection):
@@ -122,8 +120,9 @@ def _objective_of(problem: Problem) -> TraceObjective:
 
 
 def _permuted(gamma: FactoredGamma, order: NDArray[np.int64]) -> FactoredGamma:
-    codes = None if gamma.codes is None else gamma.codes[order]
-    return replace(gamma, factor=gamma.factor[order], codes=codes)
+    if gamma.codes is None:
+        return replace(gamma, table=gamma.table[order])
+    return replace(gamma, codes=gamma.codes[order])
 
 
 def _scatter(features: FloatArray) -> FloatArray:

@@ -20,6 +20,7 @@ from kdrbench.blas import one_blas_thread
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem, in_row_space, surrogate_is_constant
+from kdrbench.samples import Samples
 from kdrbench.solvers.geometry.curvature import (
     DENSE_DIMENSION,
     largest_turn,
@@ -130,10 +131,10 @@ class CertificateOnDemand:
     """
 
     def __init__(
-        self, problem: Problem, features: FloatArray, projection: FloatArray, lowest: FloatArray | None = None
+        self, problem: Problem, features: FloatArray | Samples, projection: FloatArray, lowest: FloatArray | None = None
     ) -> None:
         self._made: Certificate | None = None
-        self._source: tuple[Problem, FloatArray, FloatArray, FloatArray | None] | None
+        self._source: tuple[Problem, FloatArray | Samples, FloatArray, FloatArray | None] | None
         self._source, self._checksum = (problem, features, projection, lowest), _checksum(features)
 
     def get(self) -> Certificate:
@@ -156,5 +157,7 @@ class CertificateOnDemand:
         return {**self.__dict__, "_source": None}
 
 
-def _checksum(features: FloatArray) -> int:
+def _checksum(features: FloatArray | Samples) -> int:
+    if isinstance(features, Samples):
+        return features.checksum()
     return zlib.crc32(np.ascontiguousarray(features).data)
