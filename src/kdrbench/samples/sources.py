@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -207,9 +208,16 @@ def _is_chunks(given: Any) -> bool:
 
 
 def read(array: Any, rows: slice) -> NDArray[np.generic]:
-    """Return some rows of an array in memory or not; those of a Dask array are computed by this thread."""
+    """Return some rows of an array in memory or not; those of a Dask array are computed by this thread.
+
+    Those that a cluster holds are computed there, by the client that is in use.
+    """
     part = array[rows]
-    return np.asarray(part.compute(scheduler="synchronous") if hasattr(part, "dask") else part)
+    if not hasattr(part, "dask"):
+        return np.asarray(part)
+    distributed = sys.modules.get("distributed")
+    persisted = distributed is not None and bool(distributed.futures_of(part))
+    return np.asarray(part.compute() if persisted else part.compute(scheduler="synchronous"))
 
 
 def _pairs(source: Callable[[], Iterable[Any]]) -> Iterator[_Chunk]:

@@ -34,9 +34,9 @@ def evaluator_of_streamed(objective: TraceObjective, asked: str = "auto") -> str
     kernel = objective.kernel
     if not isinstance(kernel, Gaussian | Linear | Squared | Polynomial):
         raise InputError(
-            "samples that are streamed, or given to a scheduler, need a linear, squared, polynomial or Gaussian kernel, "
-            f"which are sums over samples; got {kernel!r}: choose one of those, or give the samples as an array, and "
-            "no scheduler"
+            "samples that are streamed, or given to a scheduler, need a linear, squared, polynomial or Gaussian "
+            f"kernel, which are sums over samples; got {kernel!r}: choose one of those, or give the samples as an "
+            "array, and no scheduler"
         )
     evaluator = "class_sums" if isinstance(kernel, Gaussian) else "monomial_sums"
     if asked not in ("auto", evaluator):
