@@ -7,7 +7,9 @@ import signal
 import time
 from contextlib import suppress
 from itertools import pairwise
+from sys import getsizeof
 
+import dask
 import dask.array
 import numpy as np
 import psutil
@@ -23,6 +25,7 @@ from kdrbench.errors import ClusterError, InputError
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.passes import ThreadEngine
+from kdrbench.evaluation.streams import Stream
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import PassStoppedError, TraceObjective, supervised_gamma
 from kdrbench.samples import PATIENCE_S, ArraySamples, DaskEngine, dask_engine, parts_of, samples_of
@@ -43,7 +46,9 @@ def until(condition):
 
 
 def local_cluster(n_workers):
-    return LocalCluster(processes=True, n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
+    # Where an idle worker takes over a block from a busy one, its samples move: here bytes are counted.
+    with dask.config.set({"distributed.scheduler.work-stealing": False}):
+        return LocalCluster(processes=True, n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
 
 
 @pytest.fixture(scope="module")
@@ -217,9 +222,9 @@ def test_a_solve_has_the_same_bits_whoever_is_killed(cluster, engine, kernel):
         os.kill(pid, signal.SIGKILL)
         killed.append(pid)
 
-    slow = Slow(engine, 0.2, passes=(1, 3, 4), act=kill)
+    slow = Slow(engine, 0.2, passes=(1, 2, 3), act=kill)
     found, expected = solved(slow), solved(ThreadEngine(1))
-    assert slow.passes > 4
+    assert slow.passes > 3
     assert len(set(killed)) == 3
     assert found.projection.tobytes() == expected.projection.tobytes()
     assert found.iterations == expected.iterations
@@ -243,6 +248,13 @@ def test_what_moves_is_sums_and_no_samples(cluster, engine):
             moved = wire.of(lambda: engine.run(samples, parts, wide), 4)  # noqa: B023
             # Some 12 tasks with their messages take less than 25 kB each; the samples are 4.8 and 19.2 MB.
             assert 8 * length < moved < (8 + 2) * 8 * length + 300_000, n_samples
+
+
+def test_a_cluster_knows_how_large_samples_are():
+    objective, scaled = classes(1000), ArraySamples(np.zeros((1000, 6))).standardised()
+    grouped = Stream(objective.samples, objective.gamma, ThreadEngine(1)).samples
+    for samples in (objective.samples, grouped, scaled):
+        assert 48_000 <= getsizeof(samples) < 50_000
 
 
 def test_a_pass_that_is_stopped_leaves_no_tasks(cluster, engine):

@@ -14,6 +14,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,9 @@ class GroupedSamples(Samples):
     def rows(self, rows: slice) -> FloatArray:
         """Return some rows."""
         return self.samples.rows(rows)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + getsizeof(self.samples)
 
     def part(self, rows: slice) -> GroupedSamples:
         """Return some of the samples, numbered from 0."""

@@ -6,6 +6,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from sys import getsizeof
 from typing import Any, Protocol
 
 import numpy as np
@@ -170,6 +171,10 @@ class ArraySamples(Samples):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ |= {**state, "_array": aligned(state["_array"])}
 
+    def __sizeof__(self) -> int:
+        # By which a cluster decides whether it is worth moving.
+        return object.__sizeof__(self) + self._array.nbytes
+
     def rows(self, rows: slice) -> FloatArray:
         """Return some rows."""
         return np.ascontiguousarray(self._array[rows], dtype=np.float64)
@@ -207,6 +212,9 @@ class ScaledSamples(Samples):
                 raise InputError(f"{name} must be {self.shape[1]} finite numbers, got shape {values.shape}")
         if (self.scale <= 0).any():
             raise InputError("scale must be positive; take 1 for features that do not vary, as StandardScaler does")
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + getsizeof(self._samples)
 
     def part(self, rows: slice) -> ScaledSamples:
         """Return some of the samples, numbered from 0."""
