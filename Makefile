@@ -109,6 +109,7 @@ bench: $(READY)
 	OMP_NUM_THREADS=1 python benchmarks/low_rank.py
 	OMP_NUM_THREADS=1 python benchmarks/low_rank_special.py
 	python benchmarks/at_the_limit.py
+	python benchmarks/larger_than_memory.py
 
 # One version of each package for every Python; the lock is the only place that names exact versions.
 lock:

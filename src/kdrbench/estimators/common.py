@@ -18,7 +18,7 @@ from kdrbench.parameters import (
     Declarations,
     check_parameters,
 )
-from kdrbench.samples import ArraySamples, Codes, Samples, coded_labels, samples_of
+from kdrbench.samples import ArraySamples, Codes, Samples, coded_labels, is_streamed, samples_of
 
 # Kernels whose sums need no pairs of samples.
 _STREAMED = ("linear", "squared", "polynomial", "gaussian")
@@ -36,9 +36,11 @@ def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple
 
 
 def known_samples(
-    estimator: Any, X: ArrayLike, y: ArrayLike | None, paradigm: str, *, continuous: bool
-) -> tuple[FloatArray, Any]:
+    estimator: Any, X: Any, y: Any, paradigm: str, *, continuous: bool
+) -> tuple[FloatArray | Samples, Any]:
     """Return features and what is known of the samples, checked as the paradigm wants it; sets ``classes_``."""
+    if is_streamed(X):
+        return streamed_samples(estimator, X, y)
     options = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
     if paradigm == "unsupervised" or (y is None and paradigm in ("semi_supervised", "alternative")):
         return validate_data(estimator, X, **options), None

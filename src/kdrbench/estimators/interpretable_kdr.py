@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.blas import one_blas_thread
-from kdrbench.estimators.common import known_samples, streamed_samples, transformed
+from kdrbench.estimators.common import known_samples, transformed
 from kdrbench.estimators.fitting import (
     N_JOBS,
     certificate_of,
@@ -84,7 +84,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     evaluation : dict or None
         How the kernel's sums may be evaluated (:class:`kdrbench.evaluation.Evaluation`): ``evaluator``, ``tolerance``
         (0: exact; 1e-3 is quick for large Gaussian problems, and the default to cluster 2000 samples by eigenvalues),
-        ``memory_mib``, or the address of a Dask ``scheduler`` whose workers compute the sums. ``objective_`` and ``certificate_`` are exact all the same, for one pass or two over all pairs.
+        ``memory_mib``, or the address of a Dask ``scheduler`` whose workers compute the sums. ``objective_`` and
+        ``certificate_`` are exact all the same, for one pass or two over all pairs.
     n_jobs : int or None
         Threads that work side by side; ``None`` is 1, -1 all cores.
 
@@ -170,10 +171,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def fit(self, X: Any, y: Any = None) -> InterpretableKDR:
         """Learn the projection from X (n_samples x n_features) and y, whose meaning is the paradigm's.
 
-        X may be larger than memory: see :func:`kdrbench.samples.samples_of` for what is read in passes.
-
-        Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
-        ``ConvergenceWarning`` when the solver ended before its tolerance.
+        X may be larger than memory (:func:`kdrbench.samples.samples_of`). Raises ``ValueError`` for bad parameters, NaN
+        or sparse input, or fewer than two classes; warns with ``ConvergenceWarning`` when the solver ended early.
         """
         check_parameters(self)
         # Threads of BLAS would wait for those of ``n_jobs``, or for other processes.
@@ -186,11 +185,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             # Attributes of another paradigm's fit.
             self.__dict__.pop(fitted, None)
         continuous = (self.paradigm_params or {}).get("target_kernel") is not None
-        features, known = (
-            streamed_samples(self, X, y)
-            if is_streamed(X)
-            else known_samples(self, X, y, self.paradigm, continuous=continuous)
-        )
+        features, known = known_samples(self, X, y, self.paradigm, continuous=continuous)
         evaluation = evaluation_of(self.evaluation, self.n_jobs, (self, len(features)))
         task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
         n_components = components_of(self.n_components, task, features.shape[1], partial(self._kernel, task, features))
@@ -234,9 +229,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_is_fitted(self)
         if is_streamed(X):
             return transformed(self, X, self.components_)
-        features = validate_data(self, X, dtype=np.float64, reset=False)
-        projected: FloatArray = features @ self.components_.T
-        return projected
+        return validate_data(self, X, dtype=np.float64, reset=False) @ self.components_.T
 
     @property
     def _searches(self) -> bool:

@@ -173,8 +173,6 @@ class DispatchedProblem:
             limited = self._made(chosen)
             if isinstance(limited, LowRankProblem | ClassSumsProblem):
                 self._given_up = not limited.suffices_at(projection)
-                if self._given_up and (self.objective.is_streamed or self.evaluation.engine is not None):
-                    raise InputError(TOO_NARROW)
         return self._made(self._planned(projection.shape[1]))
 
     def _planned(self, n_components: int) -> Plan:
@@ -182,6 +180,8 @@ class DispatchedProblem:
         chosen = self.plan(n_components)
         if not self._given_up or chosen.evaluator not in ("low_rank", "class_sums"):
             return chosen
+        if self.objective.is_streamed or self.evaluation.engine is not None:
+            raise InputError(TOO_NARROW)
         reason = "a factor or a basis to the tolerance would be too large"
         return Plan("panels", reason, self.evaluation.single_precision)
 

@@ -16,7 +16,7 @@ from kdrbench.kernels.ranked import ranked_squares
 # Samples, and n^2 d, up to which the differences of all pairs are quicker than products.
 _FEW, _DIRECT = 64, 4_000_000
 # With them an estimate errs by some 1e-4 of itself.
-_PAIRS = 1 << 22
+_PAIRS, _PAIRS_OF_DRAWN = 1 << 22, 8
 # Standard errors on either side of an estimate where the search begins; a miss costs a second pass.
 _BRACKET = 3.5
 _GROUPED_VALUES = 1 << 18
@@ -84,7 +84,10 @@ def estimated_median_distance(
     """
     _middle_ranks(len(features))
     is_drawn = drawn_from is not None and drawn_from > len(features)
-    if _pairs_of(len(features)) <= n_pairs and not is_drawn:
+    if is_drawn:
+        # More pairs say little beside what the subset leaves open.
+        n_pairs = min(n_pairs, _PAIRS_OF_DRAWN * len(features))
+    elif _pairs_of(len(features)) <= n_pairs:
         return MedianDistance(median_distance(features), 0.0)
     samples = CentredSamples(features)
     with one_blas_thread():

@@ -14,7 +14,7 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import FloatArray, pairing_values
-from kdrbench.samples import ArraySamples, Codes, Samples, coded_labels, small_type
+from kdrbench.samples import ArraySamples, Codes, Samples, class_sizes, coded_labels, small_type
 
 # Codes of samples at a time.
 _CODES = 2**18
@@ -56,10 +56,7 @@ class FactoredGamma:
         """The number of samples of each class."""
         if self.codes is None:
             raise InputError("this Gamma has no classes")
-        sizes = np.zeros(len(self.table), dtype=np.intp)
-        for begin in range(0, len(self.codes), _CODES):
-            sizes += np.bincount(self.codes[begin : begin + _CODES], minlength=len(sizes))
-        return sizes
+        return class_sizes(self.codes, len(self.table))
 
     @cached_property
     def class_order(self) -> NDArray[np.intp] | None:
@@ -144,7 +141,7 @@ def supervised_gamma(labels: ArrayLike, *, zero_diagonal: bool = True) -> Factor
 
 def _centred_rows(n_classes: int, codes: Codes) -> FloatArray:
     """Return the rows that the classes have in H Y."""
-    return np.asarray(np.eye(n_classes) - np.bincount(codes) / len(codes))
+    return np.asarray(np.eye(n_classes) - class_sizes(codes, n_classes) / len(codes))
 
 
 def integer_gamma(labels: ArrayLike) -> FactoredGamma:

@@ -3,7 +3,7 @@
 from kdrbench.samples.base import ArraySamples, Cluster, Samples, aligned, power_sums
 from kdrbench.samples.connection import checked_address
 from kdrbench.samples.dask_engine import PATIENCE_S, DaskEngine, dask_engine
-from kdrbench.samples.labels import Codes, coded_labels, small_type
+from kdrbench.samples.labels import Codes, class_sizes, coded_labels, small_type
 from kdrbench.samples.passes import Engine, PartialSums, PassStoppedError, Report, Sums, TreeSum, added, parts_of
 from kdrbench.samples.sources import is_streamed, read, samples_of
 
@@ -23,6 +23,7 @@ __all__ = [
     "added",
     "aligned",
     "checked_address",
+    "class_sizes",
     "coded_labels",
     "dask_engine",
     "is_streamed",

@@ -93,11 +93,11 @@ class ChunkSamples(Samples):
         self._source, self._lock = source, Lock()
         widths, kinds, self._sums, labels = set[int](), set[np.dtype](), list[tuple[int, int]](), list[Any]()
         for number, (chunk, of_chunk) in enumerate(_pairs(source)):
-            widths.add(chunk.shape[1])
-            if len(widths) > 1:
+            widths = widths or {chunk.shape[1]}
+            if chunk.shape[1] not in widths:
                 raise InputError(
-                    f"chunk {number} has {chunk.shape[1]} columns, those before have {next(iter(widths))}; all chunks "
-                    "must have the same features"
+                    f"chunk {number} has {chunk.shape[1]} columns, those before have {widths.pop()}; all chunks must "
+                    "have the same features"
                 )
             if number and (of_chunk is None) != (not labels):
                 raise InputError(f"chunk {number} differs from those before in whether it is a pair (X, y) with labels")

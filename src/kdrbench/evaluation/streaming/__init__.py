@@ -21,8 +21,8 @@ __all__ = [
 # What can be done where pairs of samples are out of reach.
 TOO_NARROW = (
     "no basis of few functions has the error that is asked for on samples that are streamed: the bandwidth is too "
-    "narrow for so many components; take a larger sigma, fewer components, evaluation={'tolerance': 1e-3}, or give the "
-    "samples as an array, and no scheduler"
+    "narrow for this number of components; take a larger sigma, fewer components, evaluation={'tolerance': 1e-3}, or "
+    "give the samples as an array, and no scheduler"
 )
 
 

@@ -1,0 +1,250 @@
+"""Fits of samples that are read in passes against fits in memory, and their errors."""
+
+import dataclasses
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from kdrbench.errors import InputError
+from kdrbench.estimators import InterpretableKDR
+from kdrbench.evaluation import DenseProblem, Evaluation, build_problem
+from kdrbench.evaluation.passes import ThreadEngine
+from kdrbench.evaluation.streaming import sums_of_monomials
+from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared, estimated_median_distance
+from kdrbench.kernels.median import median_distance
+from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
+from kdrbench.samples import samples_of, sources
+from support.helpers import random_projection
+
+dask = pytest.importorskip("dask")
+zarr = pytest.importorskip("zarr")
+pytest.importorskip("dask.array")
+
+KERNELS = {
+    "linear": Linear(),
+    "squared": Squared(),
+    "polynomial": Polynomial(3, 1.0, 0.3),
+    "without offset": Polynomial(2, 0.0, 0.5),
+    "of degree 1": Polynomial(1, 2.0, 0.5),
+    "of degree 4": Polynomial(4, 0.5, 0.1),
+}
+
+
+def random_case(seed, n_samples=90):
+    """Return features, a Gamma, W, a direction and a basis; with labels in all orders and d > n among them."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(3, 9)) if seed % 4 else n_samples + 30
+    labels = rng.integers(0, 3, n_samples)
+    features = rng.standard_normal((n_samples, d)) * rng.uniform(0.2, 1.5, d) + rng.uniform(-2, 2, d)
+    features[:, 0] += labels
+    if seed % 3 == 0:
+        gamma = FactoredGamma(rng.standard_normal((n_samples, 3)), np.array([1.0, -2.0, 0.5]), seed % 2 == 0)
+    else:
+        gamma = supervised_gamma(np.sort(labels) if seed % 3 == 1 else labels, zero_diagonal=seed % 2 == 0)
+    return features, gamma, *(random_projection(seed=s, n_features=d, n_components=min(3, d)) for s in range(3))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", KERNELS)
+def test_sums_of_monomials_are_those_of_dense_arrays(name, seed):
+    features, gamma, projection, direction, basis = random_case(seed)
+    objective = TraceObjective(features, KERNELS[name], gamma)
+    problem, exact = sums_of_monomials(objective), DenseProblem(objective)
+    for oracle in (
+        lambda one: one.value(projection),
+        lambda one: one.gradient(projection),
+        lambda one: one.surrogate(projection),
+        lambda one: one.initial_surrogate(),
+        lambda one: one.hessian_vector(projection, direction),
+        lambda one: one.hessian(projection, basis),
+    ):
+        expected = oracle(exact)
+        # Sums of 90^2 terms of both signs.
+        np.testing.assert_allclose(oracle(problem), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+
+
+def classes(n_samples=30_000, n_features=6, seed=0, *, in_order=False):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, n_samples)
+    labels = np.sort(labels) if in_order else labels
+    samples = rng.standard_normal((n_samples, n_features)) + 2 * rng.standard_normal((3, n_features))[labels]
+    return samples.astype(np.float32), labels
+
+
+def every_source(table, path):
+    np.save(path / "table.npy", table)
+    bounds = [0, 10, 10, len(table) // 2, len(table)]
+    chunks = [table[begin:end] for begin, end in pairwise(bounds)]
+    yield "file", samples_of(np.load(path / "table.npy", mmap_mode="r"))
+    yield "zarr", zarr.array(table, chunks=(7000, 4))
+    yield "dask", dask.array.from_array(table, chunks=(5000, 4))
+    yield "chunks", chunks
+    yield "function", lambda: iter(chunks)
+
+
+@pytest.mark.parametrize("in_order", [False, True], ids=["shuffled", "class after class"])
+@pytest.mark.parametrize("kernel", ["linear", "squared", "polynomial", "gaussian"])
+def test_every_source_gives_the_same_bits_and_the_fit_in_memory(kernel, in_order, tmp_path):
+    table, labels = classes(in_order=in_order)
+    one = InterpretableKDR(2, kernel=kernel).fit(samples_of(table), labels)
+    two = InterpretableKDR(2, kernel=kernel, n_jobs=2).fit(samples_of(table), labels)
+    for name, source in every_source(table, tmp_path):
+        model = InterpretableKDR(2, kernel=kernel).fit(source, labels)
+        for other in (two, model):
+            np.testing.assert_array_equal(other.components_, one.components_, err_msg=name)
+            assert (other.objective_, other.n_iter_) == (one.objective_, one.n_iter_), name
+            assert other.certificate_ == one.certificate_, name
+    assert one.result_.evaluation.startswith("class_sums" if kernel == "gaussian" else "monomial_sums: 30000 streamed")
+    in_memory = InterpretableKDR(2, kernel=kernel).fit(table.astype(float), labels)
+    assert in_memory.objective_ == pytest.approx(one.objective_, rel=1e-6)
+    assert one.certificate_.stationarity <= 1e-6
+    # Both are that stationary, and the curvature is some tenths of the scale of Phi.
+    turn = one.components_ - one.components_ @ in_memory.components_.T @ in_memory.components_
+    assert np.linalg.norm(turn) <= 1e-5
+
+
+def test_transform_returns_like_with_like(tmp_path):
+    table, labels = classes(3000)
+    model = InterpretableKDR(2, kernel="linear").fit(table, labels)
+    expected = model.transform(table.astype(float))
+    for name, source in every_source(table, tmp_path):
+        found = model.transform(source)
+        if name == "dask":
+            assert isinstance(found, dask.array.Array)
+            assert found.shape == (3000, 2)
+            found = found.compute()
+        elif name in ("chunks", "function"):
+            assert not hasattr(found, "shape")
+            found = list(found)
+            assert [len(part) for part in found] == [10, 0, 1490, 1500]
+            found = np.vstack(found)
+        assert isinstance(found, np.ndarray)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+    assert sum(len(part) for part in model.transform(chunk for chunk in [(table, labels)])) == 3000
+    with pytest.raises(ValueError, match="expecting 6 features"):
+        list(model.transform([table[:, :2]]))
+    with pytest.raises(ValueError, match="1 NaN or infinite values"):
+        model.transform(zarr.array(np.full((1, 6), [[np.nan, 1, 1, 1, 1, 1]])))
+
+
+@pytest.mark.parametrize("kind", ["list", "zarr", "dask", "pairs"])
+def test_labels_come_from_where_samples_do(kind):
+    table, labels = classes(5000)
+    names = np.array(["b", "a", "c"])[labels]
+    chunks = [(table[:2000], names[:2000]), (table[2000:], names[2000:])]
+    given = {
+        "list": (zarr.array(table), names.tolist()),
+        "zarr": (zarr.array(table), zarr.array(labels)),
+        "dask": (zarr.array(table), dask.array.from_array(names, chunks=300)),
+        "pairs": (chunks, None),
+    }
+    model = InterpretableKDR(2, kernel="squared").fit(*given[kind])
+    assert model.classes_.tolist() == ([0, 1, 2] if kind == "zarr" else ["a", "b", "c"])
+    assert model.n_features_in_ == 6
+    reference = InterpretableKDR(2, kernel="squared").fit(table, names)
+    assert model.objective_ == pytest.approx(reference.objective_, rel=1e-12)
+
+
+def test_errors_say_what_to_do():
+    table, labels = classes(3000)
+    stream = zarr.array(table)
+    for options, y, words in (
+        ({"kernel": "multiquadric"}, labels, "one of the kernels linear, squared, polynomial, gaussian"),
+        ({"kernel": Multiquadric(1.0)}, labels, "need a linear, squared, polynomial or Gaussian kernel"),
+        ({"kernel": "linear", "evaluation": {"evaluator": "panels"}}, labels, "by 'monomial_sums' for this kernel"),
+        ({"paradigm": "unsupervised", "paradigm_params": {"n_clusters": 2}}, None, "with class labels only"),
+        ({"kernel": "linear"}, None, "requires y to be passed"),
+        ({"kernel": "linear"}, labels[:7], r"need one label each, 3000; got shape \(7,\)"),
+        ({"kernel": "linear"}, labels + 0.5, "Unknown label type"),
+        ({"kernel_params": {"sigma": 0.05}}, labels, "the bandwidth is too narrow for this number of components"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            InterpretableKDR(3, **options).fit(stream, y)
+    with pytest.raises(InputError, match="given twice"):
+        InterpretableKDR(2, kernel="linear").fit([(table, labels)], labels)
+    with pytest.raises(InputError, match="a function that returns a new iterator"):
+        InterpretableKDR(2, kernel="linear").fit(iter([table]), labels)
+
+
+def test_a_large_mapped_file_is_streamed_and_a_small_one_is_an_array(tmp_path, monkeypatch):
+    table, labels = classes(3000)
+    np.save(tmp_path / "table.npy", table)
+    given = np.load(tmp_path / "table.npy", mmap_mode="r")
+    small = InterpretableKDR(2, kernel="squared").fit(given, labels)
+    monkeypatch.setattr(sources, "_HELD_BYTES", table.size * 8)
+    large = InterpretableKDR(2, kernel="squared").fit(given, labels)
+    assert "streamed" not in small.result_.evaluation
+    assert "streamed" in large.result_.evaluation
+    assert type(small.transform(given)) is type(large.transform(given)) is np.ndarray
+
+
+def test_only_what_the_engine_is_given_is_read():
+    """The callables hold no samples, and every pass of a fit goes through the engine."""
+    cloudpickle = pytest.importorskip("cloudpickle")
+    table, labels = classes(20_000)
+    sizes = []
+
+    @dataclasses.dataclass(frozen=True)
+    class Sent:
+        def run(self, samples, parts, partial_sums, report=None):
+            sent = cloudpickle.dumps(partial_sums)
+            sizes.append(len(sent))
+            return ThreadEngine().run(samples, parts, cloudpickle.loads(sent), report)
+
+    for kernel in ("gaussian", "polynomial", "linear"):
+        sizes.clear()
+        there = InterpretableKDR(2, kernel=kernel, evaluation={"engine": Sent()}).fit(samples_of(table), labels)
+        here = InterpretableKDR(2, kernel=kernel).fit(samples_of(table), labels)
+        np.testing.assert_array_equal(there.components_, here.components_)
+        assert sizes
+        assert max(sizes) < table.nbytes / 4
+
+
+def test_the_certificate_of_chunks_that_changed_is_refused():
+    table, labels = classes(3000, n_features=60)
+    held = [table.copy()]
+    model = InterpretableKDR(12, kernel="polynomial", max_iter=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(held, labels)
+    held[0][5] += 1
+    with pytest.raises(InputError, match="not what it was in the first pass"):
+        _ = model.certificate_
+
+
+def test_the_median_of_a_subset_has_an_honest_error():
+    rng = np.random.default_rng(3)
+    everything = rng.standard_normal((6000, 4)) + 4 * rng.integers(0, 2, (6000, 1))
+    exact, off = median_distance(everything), []
+    for seed in range(100):
+        draw = np.random.default_rng(seed)
+        some = everything[draw.choice(6000, 400, replace=False)]
+        found = estimated_median_distance(some, draw, drawn_from=6000)
+        off.append(abs(found.value - exact) / found.standard_error)
+    # A bound of the deviation: Chebyshev's inequality allows one in nine beyond three of it.
+    assert np.mean(np.array(off) > 3) <= 1 / 9
+    # And it is an error of this subset, not of the pairs that were taken of it.
+    assert np.mean(off) > 0.05
+    assert estimated_median_distance(everything, rng, drawn_from=6000).standard_error < found.standard_error
+
+
+def test_the_exact_median_of_samples_that_are_streamed_is_refused_unless_they_fit():
+    table, labels = classes(140_000, n_features=2)
+    with pytest.raises(InputError, match="exact median distance of 140000 streamed samples"):
+        InterpretableKDR(1, kernel_params={"sigma": "exact median"}).fit([table], labels)
+    few = samples_of(table[:3000])
+    model = InterpretableKDR(1, kernel_params={"sigma": "exact median"}).fit(few, labels[:3000])
+    assert model.kernel_.sigma == pytest.approx(median_distance(table[:3000].astype(float)), rel=1e-12)
+
+
+def test_streamed_problems_have_no_array():
+    table, labels = classes(3000)
+    objective = TraceObjective(samples_of(table), Gaussian(4.0), supervised_gamma(labels))
+    assert objective.is_streamed
+    with pytest.raises(InputError, match="not held in memory"):
+        _ = objective.array
+    few = build_problem(objective, Evaluation()).subsampled(300)
+    assert not few.objective.is_streamed
+    assert few.objective.array.shape == (300, 6)
