@@ -30,6 +30,10 @@ class DataError(KdrbenchError):
     """A data set that cannot be found, verified or parsed."""
 
 
+class ClusterError(KdrbenchError):
+    """A cluster whose scheduler or workers cannot be reached, or went and did not come back."""
+
+
 class DamagedError(KdrbenchError):
     """A file of kdrbench's own that is no longer what was written."""
 

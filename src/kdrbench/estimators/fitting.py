@@ -40,7 +40,7 @@ AnyKernel = Kernel | Combination
 _RULES = OneOf(("n_classes", "eigengap"))
 # From here on a clustering by default is evaluated to this share of the trace of its kernel matrix.
 _ROUGH_SAMPLES, _ROUGH = 2000, 1e-3
-_ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine")
+_ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine", "scheduler")
 # Samples that are drawn for the median of those that are streamed, and their entries.
 _MOST_DRAWN, _DRAWN_ENTRIES = 2**17, 2**22
 # scikit-learn's meaning: -1 is all cores, and 0 means nothing.

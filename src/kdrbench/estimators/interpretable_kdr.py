@@ -84,7 +84,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     evaluation : dict or None
         How the kernel's sums may be evaluated (:class:`kdrbench.evaluation.Evaluation`): ``evaluator``, ``tolerance``
         (0: exact; 1e-3 is quick for large Gaussian problems, and the default to cluster 2000 samples by eigenvalues),
-        ``memory_mib``. ``objective_`` and ``certificate_`` are exact all the same, for one pass or two over all pairs.
+        ``memory_mib``, ``scheduler`` (of a Dask cluster). ``objective_`` and ``certificate_`` are exact all the same.
     n_jobs : int or None
         Threads that work side by side; ``None`` is 1, -1 all cores.
 

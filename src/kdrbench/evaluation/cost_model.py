@@ -28,13 +28,14 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from kdrbench.arrays import Device, is_device_array
+from kdrbench.errors import InputError
 from kdrbench.evaluation.factored import as_polynomial
 from kdrbench.evaluation.monomials import n_monomials
 from kdrbench.evaluation.streaming import evaluator_of_streamed
 from kdrbench.kernels import Gaussian, Squared
 from kdrbench.parameters import COUNT, POSITIVE, Interval, OneOf, check_parameters, optional
 from kdrbench.problems import TraceObjective
-from kdrbench.samples import Engine
+from kdrbench.samples import PATIENCE_S, Engine, checked_address, dask_engine
 
 # Sums in single precision are this near, with a margin of ten.
 SINGLE_PRECISION = 1e-5
@@ -86,7 +87,8 @@ class Evaluation:
     - ``evaluator``: ``auto`` lets ``kdrbench.evaluation.cost_model`` choose; the others are named there;
     - ``threads`` work side by side, each on one core; results differ by rounding only;
     - ``memory_mib`` bounds what is held beyond the data; ``auto`` keeps to it, and ``None`` is no bound;
-    - ``engine`` computes sums over chunks of samples (:class:`kdrbench.samples.Engine`); ``None``: these threads.
+    - ``engine`` computes sums over chunks of samples (:class:`kdrbench.samples.Engine`); ``None``: these threads;
+    - ``scheduler`` is the address of a Dask scheduler, such as ``tcp://host:8786``, whose workers are the engine.
 
     Raises ``InputError`` for values that are not allowed.
     """
@@ -96,14 +98,26 @@ class Evaluation:
     threads: Annotated[int, COUNT] = 1
     memory_mib: Annotated[float | None, optional(POSITIVE)] = None
     engine: Engine | None = None
+    scheduler: str | None = None
 
     def __post_init__(self) -> None:
         check_parameters(self)
+        if self.scheduler is None:
+            return
+        workers = dask_engine(checked_address(self.scheduler), PATIENCE_S)
+        if self.engine not in (None, workers):
+            raise InputError(f"engine and scheduler are both given, {self.engine!r} and {self.scheduler!r}; give one")
+        object.__setattr__(self, "engine", workers)
 
     @property
     def single_precision(self) -> bool:
         """Whether the tolerance allows sums in float32."""
         return self.tolerance >= SINGLE_PRECISION
+
+    @property
+    def here(self) -> Evaluation:
+        """The same by threads of this process, for few samples."""
+        return replace(self, engine=None, scheduler=None)
 
     @property
     def exact(self) -> Evaluation:
@@ -165,9 +179,10 @@ def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | 
 
 
 def _plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Plan:
-    if objective.is_streamed:
+    if objective.is_streamed or asked.engine is not None:
         evaluator = evaluator_of_streamed(objective, asked.evaluator)
-        return Plan(evaluator, f"{len(objective.features)} streamed samples")
+        by = "" if asked.scheduler is None else f" by the workers of {asked.scheduler}"
+        return Plan(evaluator, f"{len(objective.features)} streamed samples{by}")
     on_device = is_device_array(objective.features)
     if asked.evaluator != "auto":
         single = asked.single_precision and asked.evaluator in (("panels",) if on_device else ("panels", "factored"))

@@ -141,7 +141,7 @@ class DispatchedProblem:
         chosen = np.sort(objective.gamma.spread_out(n_samples, rng))
         some = objective.samples.take(chosen) if objective.is_streamed else rows_at(objective.array, chosen)
         fewer = TraceObjective(some, restricted_to(objective.kernel, chosen), objective.gamma.of(chosen))
-        smaller = DispatchedProblem(fewer, self.evaluation)
+        smaller = DispatchedProblem(fewer, self.evaluation.here)
         smaller.report = self.report
         return smaller
 
@@ -181,7 +181,7 @@ class DispatchedProblem:
         chosen = self.plan(n_components)
         if not self._given_up or chosen.evaluator not in ("low_rank", "class_sums"):
             return chosen
-        if self.objective.is_streamed:
+        if self.objective.is_streamed or self.evaluation.engine is not None:
             raise InputError(TOO_NARROW)
         reason = "a factor or a basis to the tolerance would be too large"
         return Plan("panels", reason, self.evaluation.single_precision)

@@ -10,16 +10,19 @@ engine of :mod:`kdrbench.samples` can send it to where they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
+from sys import getsizeof
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
-from kdrbench.samples import Codes, Engine, PartialSums, Report, Samples, Sums, parts_of, power_sums
+from kdrbench.samples import Cluster, Codes, Engine, PartialSums, Report, Samples, Sums, aligned, parts_of, power_sums
 
 # Entries of phi at a time, which stay in the second-level cache; rows at a time.
 _ENTRIES, _FEWEST, _ROWS = 65_536, 64, 2048
@@ -115,6 +118,18 @@ class Groups:
             return self._table[places]
         return np.eye(self.number)[self._codes[places]]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= {**state, "_table": aligned(state["_table"])}
+
+    def part(self, rows: slice) -> Groups:
+        """Return the groups of some samples, which are numbered from 0; all else is that of all samples."""
+        part = copy(self)
+        if self._codes is None:
+            part._table = self._table[rows]
+        else:
+            part._codes = self._codes[rows]
+        return part
+
     def blocks(self, rows: slice, width: int) -> Iterator[tuple[slice, NDArray[np.intp] | None, Members]]:
         """Yield blocks of some rows, the order that puts those of one class side by side, and their groups in it."""
         for begin in range(rows.start, rows.stop, width):
@@ -137,6 +152,18 @@ class GroupedSamples(Samples):
     def rows(self, rows: slice) -> FloatArray:
         """Return some rows."""
         return self.samples.rows(rows)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + getsizeof(self.samples)
+
+    def part(self, rows: slice) -> GroupedSamples:
+        """Return some of the samples, numbered from 0."""
+        return GroupedSamples(self.samples.part(rows), self.groups.part(rows))
+
+    def place(self, blocks: Sequence[slice], cluster: Cluster) -> list[Any]:
+        """Return futures of blocks; problems that share samples share where these are placed."""
+        groups = cluster.hold([self.groups.part(block) for block in blocks])
+        return cluster.make(GroupedSamples, cluster.placed(self.samples, blocks), groups)
 
     def members(self, rows: slice) -> Iterator[tuple[FloatArray, NDArray[np.intp] | None, Members]]:
         """Yield blocks of some rows, the order that puts those of a group side by side, and the groups in it."""

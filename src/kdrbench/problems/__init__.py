@@ -4,7 +4,6 @@ from kdrbench.problems.contract import (
     ApproximableProblem,
     Coordinates,
     Counters,
-    PassStoppedError,
     Problem,
     accuracy_of,
     approximation_of,
@@ -27,6 +26,7 @@ from kdrbench.problems.objective import (
     supervised_gamma,
     target_gamma,
 )
+from kdrbench.samples import PassStoppedError
 
 __all__ = [
     "ApproximableProblem",

@@ -16,10 +16,6 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 
 
-class PassStoppedError(Exception):
-    """A pass over the data was stopped by a limit; the last iterate is the result."""
-
-
 @dataclass
 class Counters:
     """How often each oracle of a problem was called."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from sys import getsizeof
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,26 @@ from kdrbench.samples.passes import Sums, TreeSum, parts_of
 FloatArray = NDArray[np.float64]
 # Entries that are read at once, 8 MiB in double precision, and what the number of their rows is a multiple of.
 _READ_ENTRIES, _ROWS = 2**20, 2048
+
+
+class Cluster(Protocol):
+    """Workers that hold values."""
+
+    def placed(self, samples: Samples, blocks: Sequence[slice]) -> list[Any]:
+        """Return futures of blocks of samples, which are placed once."""
+        ...
+
+    def hold(self, values: Sequence[Any]) -> list[Any]:
+        """Send values to the workers; return their futures."""
+        ...
+
+    def make(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """Return futures of what the function makes of values or of what futures stand for."""
+        ...
+
+    def compute(self, collections: Sequence[Any]) -> list[Any]:
+        """Return futures of the values of Dask collections."""
+        ...
 
 
 class Samples(ABC):
@@ -46,6 +69,17 @@ class Samples(ABC):
         for begin in range(rows.start, rows.stop, step):
             block = slice(begin, min(begin + step, rows.stop))
             yield block, self.rows(block)
+
+    def part(self, rows: slice) -> Samples:
+        """Return some of the samples, numbered from 0."""
+        return _Part(self, rows)
+
+    def place(self, blocks: Sequence[slice], cluster: Cluster) -> list[Any]:
+        """Return futures of blocks of samples on the workers of a cluster.
+
+        Here workers are sent where the numbers are, and read them with each pass.
+        """
+        return cluster.make(_same, [self.part(block) for block in blocks])
 
     def check_finite(self) -> None:
         """Raise ``InputError`` that says where the first NaN or infinite value is, if there is one."""
@@ -108,19 +142,62 @@ class Samples(ABC):
         return result
 
 
+class _Part(Samples):
+    """Some rows of samples whose pickle is small."""
+
+    def __init__(self, samples: Samples, part: slice) -> None:
+        self.shape, self.dtype, self.in_order = (
+            (part.stop - part.start, samples.shape[1]),
+            samples.dtype,
+            samples.in_order,
+        )
+        self._samples, self._first = samples, part.start
+
+    def rows(self, rows: slice) -> FloatArray:
+        """Return some rows."""
+        return self._samples.rows(slice(self._first + rows.start, self._first + rows.stop))
+
+
+def _same(samples: Samples) -> Samples:
+    return samples
+
+
 class ArraySamples(Samples):
     """Samples in memory; float64 rows are not copied."""
 
     def __init__(self, array: NDArray[np.generic]) -> None:
-        self.shape, self.dtype, self._array = checked_shape(array.shape, array.dtype), array.dtype, array
+        self.shape, self.dtype, self._array = checked_shape(array.shape, array.dtype), array.dtype, aligned(array)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= {**state, "_array": aligned(state["_array"])}
+
+    def __sizeof__(self) -> int:
+        # By which a cluster decides whether it is worth moving.
+        return object.__sizeof__(self) + self._array.nbytes
 
     def rows(self, rows: slice) -> FloatArray:
         """Return some rows."""
         return np.ascontiguousarray(self._array[rows], dtype=np.float64)
 
+    def part(self, rows: slice) -> ArraySamples:
+        """Return some of the samples, of which a pickle holds these only."""
+        return ArraySamples(self._array[rows])
+
+    def place(self, blocks: Sequence[slice], cluster: Cluster) -> list[Any]:
+        """Send each block to a worker."""
+        return cluster.hold([self.part(block) for block in blocks])
+
     def take(self, places: NDArray[np.intp]) -> FloatArray:
         """Return the rows at ``places``."""
         return np.asarray(self._array[places], dtype=np.float64)
+
+
+def aligned(array: NDArray[np.generic]) -> NDArray[Any]:
+    """Return an array whose numbers begin at addresses that suit their type.
+
+    Those of a message may not, and numpy then takes other ways through products and sums, which give other bits.
+    """
+    return np.require(array, requirements="A")
 
 
 class ScaledSamples(Samples):
@@ -135,6 +212,18 @@ class ScaledSamples(Samples):
                 raise InputError(f"{name} must be {self.shape[1]} finite numbers, got shape {values.shape}")
         if (self.scale <= 0).any():
             raise InputError("scale must be positive; take 1 for features that do not vary, as StandardScaler does")
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + getsizeof(self._samples)
+
+    def part(self, rows: slice) -> ScaledSamples:
+        """Return some of the samples, numbered from 0."""
+        return ScaledSamples(self._samples.part(rows), self.mean, self.scale)
+
+    def place(self, blocks: Sequence[slice], cluster: Cluster) -> list[Any]:
+        """Return futures of blocks, which are scaled where they are."""
+        scaled = partial(ScaledSamples, mean=self.mean, scale=self.scale)
+        return cluster.make(scaled, cluster.placed(self._samples, blocks))
 
     def rows(self, rows: slice) -> FloatArray:
         """Return some rows."""

@@ -25,6 +25,10 @@ Report = Callable[[float], bool]
 _PARTS, _FEWEST_ROWS, _MOST_ROWS = 16, 4096, 65_536
 
 
+class PassStoppedError(Exception):
+    """A pass over the data was stopped by a limit; the last iterate is the result."""
+
+
 class Engine(Protocol):
     """What computes passes."""
 

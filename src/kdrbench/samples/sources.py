@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
-from kdrbench.samples.base import ArraySamples, FloatArray, Samples, checked_shape
+from kdrbench.samples.base import ArraySamples, Cluster, FloatArray, Samples, checked_shape
 
 # Mapped files are read as arrays up to this size in double precision.
 _HELD_BYTES = 2**30
@@ -68,6 +69,12 @@ class LazySamples(Samples):
     def rows(self, rows: slice) -> FloatArray:
         """Return some rows."""
         return np.asarray(read(self._array, rows), dtype=np.float64)
+
+    def place(self, blocks: Sequence[slice], cluster: Cluster) -> list[Any]:
+        """Return futures of blocks; those of a Dask array are computed once, and held by the workers."""
+        if not hasattr(self._array, "dask"):
+            return super().place(blocks, cluster)
+        return cluster.make(ArraySamples, cluster.compute([self._array[block] for block in blocks]))
 
 
 class ChunkSamples(Samples):
@@ -201,9 +208,16 @@ def _is_chunks(given: Any) -> bool:
 
 
 def read(array: Any, rows: slice) -> NDArray[np.generic]:
-    """Return some rows of an array in memory or not; those of a Dask array are computed by this thread."""
+    """Return some rows of an array in memory or not; those of a Dask array are computed by this thread.
+
+    Those that a cluster holds are computed there, by the client that is in use.
+    """
     part = array[rows]
-    return np.asarray(part.compute(scheduler="synchronous") if hasattr(part, "dask") else part)
+    if not hasattr(part, "dask"):
+        return np.asarray(part)
+    distributed = sys.modules.get("distributed")
+    persisted = distributed is not None and bool(distributed.futures_of(part))
+    return np.asarray(part.compute() if persisted else part.compute(scheduler="synchronous"))
 
 
 def _pairs(source: Callable[[], Iterable[Any]]) -> Iterator[_Chunk]:

@@ -54,6 +54,12 @@ CONFIG = table_4_config()
         ("solvers.dg.starts", 1, "config: solvers.dg.starts is 1; it must be at least 2"),
         ("solvers.dg.variant", "fast", "config: solvers.dg: unknown solver option variant 'fast'; allowed"),
         ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
+        (
+            f"{TABLE}.evaluation",
+            {"scheduler": "host:8786"},
+            f"{TABLE}.evaluation.scheduler: scheduler must be the address of a Dask scheduler, such as 'tcp://host:8786'",
+        ),
+        (f"{TABLE}.evaluation", {"scheduler": 8786}, f"{TABLE}.evaluation.scheduler is 8786; it must be"),
         (f"{TABLE}.partitions", 0, f"{TABLE}.partitions is 0; it must be at least 1"),
         (f"{TABLE}.scaling", "test", f"{TABLE}.scaling is 'test'; it must be one of training, own"),
         (f"{TABLE}.stratified", "no", f"{TABLE}.stratified is 'no'; it must be"),
@@ -315,3 +321,13 @@ def test_how_many_runs_a_job_makes_is_decided_by_what_they_cost():
         labels.setdefault((batch.dataset, *batch.cell), []).append(batch.runs_label)
     assert labels["wine", "gaussian", "dg"] == labels["face", "gaussian", "ism"] == ["0-3"]
     assert labels["face", "gaussian", "dg"] == ["0-0", "1-1", "2-2", "3-3"]
+
+
+def test_a_scheduler_is_for_kernels_that_are_sums_over_samples():
+    config = changed_config(f"{TABLE}.evaluation", {"scheduler": "tcp://host:8786"})
+    checked(config)
+    config["experiments"][TABLE.split(".")[1]]["kernels"] = ["gaussian", "multiquadric"]
+    with pytest.raises(
+        ConfigError, match="'multiquadric', which needs all pairs of samples; a scheduler computes those"
+    ):
+        checked(config)

@@ -22,7 +22,7 @@ __all__ = [
 TOO_NARROW = (
     "no basis of few functions has the error that is asked for on samples that are streamed: the bandwidth is too "
     "narrow for this number of components; take a larger sigma, fewer components, evaluation={'tolerance': 1e-3}, or "
-    "give the samples as an array"
+    "give the samples as an array, and no scheduler"
 )
 
 
@@ -34,14 +34,15 @@ def evaluator_of_streamed(objective: TraceObjective, asked: str = "auto") -> str
     kernel = objective.kernel
     if not isinstance(kernel, Gaussian | Linear | Squared | Polynomial):
         raise InputError(
-            "samples that are streamed need a linear, squared, polynomial or Gaussian kernel, which are sums over "
-            f"samples; got {kernel!r}: choose one of those, or give the samples as an array"
+            "samples that are streamed, or given to a scheduler, need a linear, squared, polynomial or Gaussian "
+            f"kernel, which are sums over samples; got {kernel!r}: choose one of those, or give the samples as an "
+            "array, and no scheduler"
         )
     evaluator = "class_sums" if isinstance(kernel, Gaussian) else "monomial_sums"
     if asked not in ("auto", evaluator):
         raise InputError(
-            f"samples that are streamed are evaluated by {evaluator!r} for this kernel, not by {asked!r}; choose "
-            "'auto', or give the samples as an array"
+            f"samples that are streamed, or given to a scheduler, are evaluated by {evaluator!r} for this kernel, not "
+            f"by {asked!r}; choose 'auto', or give the samples as an array, and no scheduler"
         )
     return evaluator
 

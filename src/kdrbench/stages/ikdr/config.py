@@ -13,6 +13,7 @@ from kdrbench.bench.stage import Config
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
+from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import check_definition
 from kdrbench.paradigms import build_task
 from kdrbench.solvers.registry import build_solver
@@ -37,6 +38,9 @@ _TASKS = {
     SEMI_SUPERVISED: (BaselineTask.CLUSTERING, BaselineTask.COMPLETION),
     ALTERNATIVE: (),
 }
+
+# Kernels whose sums need no pairs of samples.
+_STREAMED = ("gaussian", "linear", "polynomial", "squared")
 
 
 class Settings(StrEnum):
@@ -128,6 +132,7 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
                 raise ConfigError(f"config: {place}.{key}: {unknown_name(kind, name, sorted(allowed))}")
     _check_kernels(place, experiment, config)
     _check_baselines(place, experiment, config)
+    _check_scheduler(place, experiment, config)
     _check_starts(place, experiment, config)
     _check_shown(place, experiment)
     check_split(place, experiment)
@@ -149,6 +154,23 @@ def _check_kernels(place: str, experiment: Config, config: Config) -> None:
             f"config: {place}.kernels: the weights of {aligned[0]!r} are aligned with labels, which an "
             f"{experiment['paradigm']} experiment has not; name a kernel with given weights"
         )
+
+
+def _check_scheduler(place: str, experiment: Config, config: Config) -> None:
+    """Check the address of a scheduler, and that all kernels are sums over samples, which its workers compute."""
+    if (scheduler := experiment.get("evaluation", {}).get("scheduler")) is None:
+        return
+    try:
+        Evaluation(scheduler=scheduler)
+    except InputError as error:
+        raise ConfigError(f"config: {place}.evaluation.scheduler: {error}") from error
+    for name in experiment["kernels"]:
+        if (family := config["kernels"][name]["family"]) not in _STREAMED:
+            raise ConfigError(
+                f"config: {place}.evaluation.scheduler: the kernel {name!r} is of the family {family!r}, which needs "
+                f"all pairs of samples; a scheduler computes those of the families {', '.join(_STREAMED)}: choose "
+                "among them, or leave the scheduler out"
+            )
 
 
 def _check_starts(place: str, experiment: Config, config: Config) -> None:

@@ -1,0 +1,217 @@
+"""Passes over samples on the workers of a Dask cluster.
+
+Samples are cut into blocks, which are placed on the workers once: numbers in memory are sent, and numbers in files are
+read by the workers. A pass sends its function to the workers once: W, and what goes with it. Blocks are summed where
+they are, and their sums are added on the workers, so that one sum comes back. So what moves in a pass does not grow
+with the number of samples.
+
+A block is a subtree of the fixed tree of :mod:`.passes`: a power of two of parts. So any number of workers gives the
+same bits as one thread does, and so does what is computed again where a worker was lost.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from kdrbench.blas import one_blas_thread
+from kdrbench.errors import ClusterError, InputError
+from kdrbench.samples.base import Samples
+from kdrbench.samples.connection import GONE, Connection, distributed
+from kdrbench.samples.passes import PartialSums, PassStoppedError, Report, Sums, TreeSum
+
+# Seconds that an engine waits for a scheduler, and for workers.
+PATIENCE_S = 60.0
+# Blocks: at most 4 for each thread of the cluster, so that none waits long for another, or 256 if that is less, since a
+# task takes its scheduler about a millisecond; but one for each thread. Sums that one task adds, a subtree too.
+_BLOCKS_A_THREAD, _BLOCKS, _ADDED_AT_ONCE = 4, 256, 16
+_BETWEEN_REPORTS_S, _REPORTS_BETWEEN_LOOKS = 0.1, 20
+# Times that a pass begins because data or the scheduler were lost.
+_MOST_BEGINNINGS = 20
+_LOST = ("cancelled", "lost", "error")
+
+
+class DaskEngine:
+    """Computes passes on the workers of the scheduler at ``address``, for instance ``tcp://host:8786``.
+
+    It connects when first used. It waits ``patience_s`` seconds for a scheduler and for workers, also where all of them
+    are lost during a pass. A copy or a pickle holds the address and no connection. Pickles go to the workers, which run
+    what is in them, and come back: both sides must trust each other.
+
+    Raises ``InputError`` for what is no address, or where Dask is not installed.
+    """
+
+    def __init__(self, address: str, patience_s: float = PATIENCE_S) -> None:
+        self._connection = Connection(address, float(patience_s))
+        self._forget(None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dask_engine, (self._connection.address, self._connection.patience_s)
+
+    def run(
+        self, samples: Samples, parts: Sequence[slice], partial_sums: PartialSums, report: Report | None = None
+    ) -> Sums:
+        """Return the sum over all parts.
+
+        Raises ``ClusterError`` where scheduler or workers stay away, ``PassStoppedError`` soon after ``report`` has
+        answered no, and whatever ``partial_sums`` raises.
+        """
+        if samples.in_order:
+            raise InputError(
+                "samples that come in order, as an iterator's do, cannot be shared among the workers of a cluster; "
+                "give an array, a file that all workers can read, or a Zarr or Dask array"
+            )
+        for _ in range(_MOST_BEGINNINGS):
+            client = self._connection.client()
+            if client is not self._client:
+                self._forget(client)
+            with suppress(_LostError):
+                return self._passed(samples, list(parts), partial_sums, report)
+        raise ClusterError(
+            f"a pass on the Dask cluster at {self._connection.address} lost data {_MOST_BEGINNINGS} times, because "
+            "workers ended; see their logs, and give each of them more memory"
+        )
+
+    def close(self) -> None:
+        """Leave the cluster, which frees what was placed on it; a further pass connects again."""
+        self._connection.close()
+        self._forget(None)
+
+    def placed(self, samples: Samples, blocks: Sequence[slice]) -> list[Any]:
+        """Return futures of blocks of samples, placed when first asked for and where one was lost."""
+        known, futures = self._places.get(samples, ([], []))
+        if known != blocks or any(future.status in _LOST for future in futures):
+            futures = samples.place(blocks, self)
+            self._places[samples] = list(blocks), futures
+        return futures
+
+    def hold(self, values: Sequence[Any]) -> list[Any]:
+        """Send values to the workers in turn; who has lost a worker sends its values again."""
+        return list(self._client.scatter(list(values), hash=False))
+
+    def make(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """Return futures of what the function makes of values or of what futures stand for."""
+        return list(self._client.map(function, *arguments, pure=False))
+
+    def compute(self, collections: Sequence[Any]) -> list[Any]:
+        """Return futures of the values of Dask collections."""
+        return list(self._client.compute(list(collections)))
+
+    def _forget(self, client: Any) -> None:
+        """Begin with a client to which nothing is known to be placed."""
+        self._client = client
+        self._places: WeakKeyDictionary[Samples, tuple[list[slice], list[Any]]] = WeakKeyDictionary()
+
+    def _passed(self, samples: Samples, parts: list[slice], partial_sums: PartialSums, report: Report | None) -> Sums:
+        levels: list[list[Any]] = []
+        try:
+            levels = self._begun(samples, parts, partial_sums)
+            total = levels[-1][0]
+            self._await(levels[0], total, report)
+            failure = total.exception() if total.status == "error" else None
+            if failure is None:
+                result: Sums = total.result()
+                return result
+        except BaseException as error:
+            # What waits for a worker is not wanted any more.
+            with suppress(*GONE):
+                self._client.cancel([future for level in levels for future in level], force=True)
+            if isinstance(error, GONE):
+                raise _LostError from error
+            raise
+        raise _in_words(failure)
+
+    def _begun(self, samples: Samples, parts: list[slice], partial_sums: PartialSums) -> list[list[Any]]:
+        """Return the futures of a pass: the sums of blocks, and sums of those up to the last one."""
+        known, _ = self._places.get(samples, ([], []))
+        blocks = known or _blocks(parts, sum(self._client.nthreads().values()))
+        size = 1 + [part.stop for part in parts].index(blocks[0].stop)
+        groups = [parts[begin : begin + size] for begin in range(0, len(parts), size)]
+        # The scheduler keeps the bytes, and sends them again where they are lost.
+        function = self._client.submit(bytes, import_module("cloudpickle").dumps(partial_sums), pure=False)
+        within = [_from_zero(group) for group in groups]
+        levels = [self._client.map(_block_sums, self.placed(samples, blocks), within, function=function, pure=False)]
+        while len(levels[-1]) > 1:
+            last = levels[-1]
+            neighbours = [last[begin : begin + _ADDED_AT_ONCE] for begin in range(0, len(last), _ADDED_AT_ONCE)]
+            levels.append(self._client.map(_added, neighbours, pure=False))
+        return levels
+
+    def _await(self, sums: list[Any], total: Any, report: Report | None) -> None:
+        """Return when the total has come to an end, reporting the share of the sums that are there."""
+        ended, reports, deserted_s = threading.Event(), 0, 0.0
+        total.add_done_callback(lambda _: ended.set())
+        while not (ended.wait(_BETWEEN_REPORTS_S) or total.done()):
+            if report is not None and not report(sum(future.done() for future in sums) / len(sums)):
+                raise PassStoppedError
+            reports += 1
+            if reports % _REPORTS_BETWEEN_LOOKS == 0:
+                waited_s = deserted_s + _REPORTS_BETWEEN_LOOKS * _BETWEEN_REPORTS_S
+                deserted_s = 0.0 if self._client.nthreads() else waited_s
+            if deserted_s > self._connection.patience_s:
+                raise self._connection.deserted()
+
+
+class _LostError(Exception):
+    """Data or the scheduler were lost: the pass must begin again."""
+
+
+@cache
+def dask_engine(address: str, patience_s: float) -> DaskEngine:
+    """Return the engine of this process for a scheduler: problems share its connection, and what it has placed."""
+    return DaskEngine(address, patience_s)
+
+
+def _blocks(parts: list[slice], threads: int) -> list[slice]:
+    """Return blocks of neighbouring parts, a power of two in each."""
+    most, size = max(1, threads, min(_BLOCKS_A_THREAD * threads, _BLOCKS)), 1
+    while -(-len(parts) // size) > most:
+        size *= 2
+    firsts = range(0, len(parts), size)
+    return [slice(parts[begin].start, parts[min(begin + size, len(parts)) - 1].stop) for begin in firsts]
+
+
+def _from_zero(parts: list[slice]) -> list[slice]:
+    first = parts[0].start
+    return [slice(part.start - first, part.stop - first) for part in parts]
+
+
+def _block_sums(samples: Samples, parts: list[slice], function: bytes) -> Sums:
+    tree, partial_sums = TreeSum(), pickle.loads(function)  # noqa: S301 - workers run what the scheduler sends
+    with one_blas_thread():
+        for place, part in enumerate(parts):
+            if _is_cancelled():
+                raise PassStoppedError
+            tree.add(place, partial_sums(samples, part))
+    return tree.total()
+
+
+def _is_cancelled() -> bool:
+    """Return whether the task that asks is not wanted any more."""
+    worker = distributed().get_worker()
+    task = worker.state.tasks.get(worker.get_current_task())
+    return task is not None and task.state == "cancelled"
+
+
+def _added(neighbours: list[Sums]) -> Sums:
+    tree = TreeSum()
+    for place, sums in enumerate(neighbours):
+        # A worker may be asked for them again.
+        tree.add(place, tuple(array.copy() for array in sums))
+    return tree.total()
+
+
+def _in_words(failure: BaseException) -> BaseException:
+    """Return what a task raised, or in a sentence that it ended its workers."""
+    if isinstance(failure, distributed().KilledWorker):
+        return ClusterError(
+            f"a part of a pass ended {failure.allowed_failures + 1} workers one after the other, maybe for want of "
+            "memory; see their logs, and give each of them more memory or fewer threads"
+        )
+    return failure

@@ -1,0 +1,369 @@
+"""Passes on worker processes of a real local cluster: the bits of one thread, whoever is killed, and what moves."""
+
+import copy
+import os
+import pickle
+import signal
+import time
+from contextlib import suppress
+from itertools import pairwise
+from sys import getsizeof
+
+import dask
+import dask.array
+import numpy as np
+import psutil
+import pytest
+import zarr
+from distributed import Client, LocalCluster
+from many_machines import Wire
+from sklearn.base import clone
+
+from kdrbench.bench.isolation.limits import Limits
+from kdrbench.datasets import load_dataset
+from kdrbench.errors import ClusterError, InputError
+from kdrbench.estimators import InterpretableKDR
+from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.evaluation.passes import ThreadEngine
+from kdrbench.evaluation.streams import Stream
+from kdrbench.kernels import Gaussian, Polynomial
+from kdrbench.problems import PassStoppedError, TraceObjective, supervised_gamma
+from kdrbench.samples import PATIENCE_S, ArraySamples, DaskEngine, dask_engine, parts_of, samples_of
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from support.helpers import random_projection
+from support.one_batch import batch_of, context_of, files_in, run_batch
+
+# A bound for machines that are busy, not what is expected.
+MINUTES = 300.0
+
+
+def until(condition):
+    """Wait until a condition holds."""
+    end = time.monotonic() + MINUTES
+    while not condition():
+        assert time.monotonic() < end, "did not happen"
+        time.sleep(0.05)
+
+
+def local_cluster(n_workers):
+    # Where an idle worker takes over a block from a busy one, its samples move: here bytes are counted.
+    with dask.config.set({"distributed.scheduler.work-stealing": False}):
+        return LocalCluster(processes=True, n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two worker processes, which are gone afterwards."""
+    with local_cluster(2) as cluster:
+        yield cluster
+        children = [child for child in psutil.Process().children(recursive=True) if "spawn_main" in command_of(child)]
+        assert children
+    _, alive = psutil.wait_procs(children, MINUTES)
+    assert not alive
+
+
+def command_of(process):
+    """Return the command line of a process, or nothing where it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        return " ".join(process.cmdline())
+    return ""
+
+
+@pytest.fixture
+def engine(cluster):
+    engine = DaskEngine(cluster.scheduler_address, patience_s=MINUTES)
+    until(lambda: len(cluster.scheduler.workers) == 2)
+    yield engine
+    engine.close()
+
+
+def classes(n_samples, kernel=None):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=n_samples)
+    features = rng.standard_normal((n_samples, 6))
+    features[:, 0] += labels
+    return TraceObjective(features, kernel or Gaussian(4.0), supervised_gamma(labels))
+
+
+def sums_of_all_sizes(pause_s=0.0):
+    """Return partial sums whose total depends on the order of all additions; a closure travels by its code."""
+
+    def partial_sums(samples, rows):
+        import time
+
+        time.sleep(pause_s)
+        values = samples.rows(rows)
+        return values.sum(axis=0), values.T @ values
+
+    return partial_sums
+
+
+def uneven(n_samples):
+    return ArraySamples(10.0 ** np.random.default_rng(0).uniform(-12, 12, size=(n_samples, 3)))
+
+
+class Slow:
+    """An engine whose parts take a while, and which calls ``act`` once during some of the passes."""
+
+    def __init__(self, engine, pause_s, passes=(), act=None):
+        self._engine, self._pause_s, self._passes, self._act = engine, pause_s, passes, act
+        self.passes = 0
+
+    def run(self, samples, parts, partial_sums, report=None):
+        pause_s, waiting = self._pause_s, self.passes in self._passes
+        self.passes += 1
+
+        def slowly(samples, rows):
+            import time
+
+            time.sleep(pause_s)
+            return partial_sums(samples, rows)
+
+        def acting(share):
+            nonlocal waiting
+            if waiting:
+                waiting = False
+                self._act()
+            return report is None or report(share)
+
+        return self._engine.run(samples, parts, slowly, acting)
+
+
+@pytest.mark.parametrize("sizes", [[100], [10] * 2, [7] * 3, [3] * 16, [5] * 37, [2] * 150])
+def test_a_pass_has_the_bits_of_one_thread(engine, sizes):
+    samples, ends = uneven(sum(sizes)), np.cumsum([0, *sizes]).tolist()
+    parts = [slice(*pair) for pair in pairwise(ends)]
+    expected = ThreadEngine(1).run(samples, parts, sums_of_all_sizes())
+    found = engine.run(samples, parts, sums_of_all_sizes())
+    assert [one.tobytes() for one in found] == [one.tobytes() for one in expected]
+    if len(sizes) > 2:
+        # Another order has other bits: the test could fail.
+        turned = ThreadEngine(1).run(samples, parts[1:] + parts[:1], sums_of_all_sizes())
+        assert any(one.tobytes() != other.tobytes() for one, other in zip(turned, expected, strict=True))
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(4.0), Polynomial(degree=3, offset=1.0, scale=0.5)])
+def test_oracles_have_the_bits_of_threads(engine, kernel):
+    objective = classes(20_011, kernel)
+    there, here = (build_problem(objective, Evaluation(engine=one)) for one in (engine, ThreadEngine(2)))
+    w, z = random_projection(), random_projection(seed=2)
+    assert there.value(w) == here.value(w)
+    for oracle, arguments in (("gradient", (w,)), ("surrogate", (w,)), ("hessian_vector", (w, z))):
+        found, expected = (getattr(problem, oracle)(*arguments) for problem in (there, here))
+        assert found.tobytes() == expected.tobytes(), oracle
+    assert there.explain(2) == here.explain(2)
+
+
+@pytest.fixture
+def sources(tmp_path):
+    """The same samples where they may be, and their labels."""
+    objective = classes(9_001)
+    features = objective.features
+    mapped = np.memmap(tmp_path / "features", dtype=float, mode="w+", shape=features.shape)
+    mapped[:] = features
+    mapped.flush()
+    array = zarr.create_array(store=tmp_path / "features.zarr", shape=features.shape, chunks=(2000, 6), dtype="f8")
+    array[:] = features
+    lazy = dask.array.from_array(features, chunks=(1500, 6))
+    samples = {"array": ArraySamples(features), "file": samples_of(mapped), "zarr": samples_of(array)}
+    return samples | {"dask": samples_of(lazy), "scaled": ArraySamples(features).standardised()}, objective.gamma.codes
+
+
+@pytest.mark.parametrize("source", ["array", "file", "zarr", "dask", "persisted", "scaled"])
+def test_a_fit_has_the_bits_of_threads_wherever_the_samples_are(cluster, engine, sources, source):
+    found, labels = sources
+    with Client(cluster, set_as_default=source == "persisted"):
+        if source == "persisted":
+            samples = samples_of(
+                dask.array.from_array(found["array"].rows(slice(0, 9_001)), chunks=(1500, 6)).persist()
+            )
+        else:
+            samples = found[source]
+        options = {"n_components": 2, "kernel": "linear", "max_iter": 20}
+        there = InterpretableKDR(**options, evaluation={"scheduler": cluster.scheduler_address}).fit(samples, labels)
+        if source == "persisted":
+            samples = found["array"]
+        here = InterpretableKDR(**options, evaluation={"engine": ThreadEngine(1)}).fit(samples, labels)
+    assert cluster.scheduler_address in there.result_.evaluation
+    assert there.components_.tobytes() == here.components_.tobytes()
+    dask_engine(cluster.scheduler_address, PATIENCE_S).close()
+
+
+def test_the_workflow_runs_an_experiment_on_a_cluster(cluster, tmp_path):
+    batch = batch_of("ism", kernel="polynomial", evaluation={"scheduler": cluster.scheduler_address})
+    limits = Limits(time_s=MINUTES, memory_mib=1024)
+    (record,) = run_batch(batch, load_dataset("wine"), context_of(limits), files_in(tmp_path))
+    assert (record.status, record.message) == ("converged", "eigenvalues settled to 0.01")
+    assert record.evaluation == f"monomial_sums: 160 streamed samples by the workers of {cluster.scheduler_address}"
+    (alone,) = run_batch(
+        batch_of("ism", kernel="polynomial"), load_dataset("wine"), context_of(limits), files_in(tmp_path)
+    )
+    # Another evaluator: monomials of another degree, summed in another order.
+    assert record.cost == pytest.approx(alone.cost, rel=1e-9)
+    assert (record.iterations, record.seed) == (alone.iterations, alone.seed)
+    dask_engine(cluster.scheduler_address, PATIENCE_S).close()
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(4.0), Polynomial(degree=3, offset=1.0, scale=0.5)])
+def test_a_solve_has_the_same_bits_whoever_is_killed(cluster, engine, kernel):
+    objective = classes(20_011, kernel)
+
+    def solved(engine):
+        problem = build_problem(objective, Evaluation(engine=engine))
+        start = make_start("random", problem, 2, np.random.default_rng(3))
+        return solve(build_solver({"method": "ism", "tolerance": 1e-12}), problem, start, IterationMonitor(4))
+
+    killed = []
+
+    def kill():
+        # One that works on a part of this pass.
+        working = [worker for worker in cluster.scheduler.workers.values() if worker.processing]
+        pid = next(nanny.pid for nanny in cluster.workers.values() if nanny.worker_address == working[0].address)
+        os.kill(pid, signal.SIGKILL)
+        killed.append(pid)
+
+    slow = Slow(engine, 0.2, passes=(1, 2, 3), act=kill)
+    found, expected = solved(slow), solved(ThreadEngine(1))
+    assert slow.passes > 3
+    assert len(set(killed)) == 3
+    assert found.projection.tobytes() == expected.projection.tobytes()
+    assert found.iterations == expected.iterations
+
+
+def test_what_moves_is_sums_and_no_samples(cluster, engine):
+    """Bound: each of 8 blocks sends its sum at most once, the total goes to the client by way of the scheduler."""
+    length = 50_000
+
+    def wide(samples, rows):
+        import numpy as np
+
+        return (np.full(length, samples.rows(rows).sum()),)
+
+    with Client(cluster, set_as_default=False) as client:
+        wire = Wire(client)
+        for n_samples in (100_000, 400_000):
+            samples, parts = ArraySamples(np.ones((n_samples, 6))), parts_of(n_samples)
+            engine.run(samples, parts, wide)
+            assert len(engine._places[samples][0]) == 8
+            moved = wire.of(lambda: engine.run(samples, parts, wide), 4)  # noqa: B023
+            # Some 12 tasks with their messages take less than 25 kB each; the samples are 4.8 and 19.2 MB.
+            assert 8 * length < moved < (8 + 2) * 8 * length + 300_000, n_samples
+
+
+def test_a_cluster_knows_how_large_samples_are():
+    objective, scaled = classes(1000), ArraySamples(np.zeros((1000, 6))).standardised()
+    grouped = Stream(objective.samples, objective.gamma, ThreadEngine(1)).samples
+    for samples in (objective.samples, grouped, scaled):
+        assert 48_000 <= getsizeof(samples) < 50_000
+
+
+def test_a_pass_that_is_stopped_leaves_no_tasks(cluster, engine):
+    samples, parts = uneven(64), [slice(i, i + 1) for i in range(64)]
+    shares = []
+
+    def report(share):
+        shares.append(share)
+        return len(shares) < 3
+
+    before = time.monotonic()
+    with pytest.raises(PassStoppedError):
+        # 64 parts of 4 s on two workers: more than the bound of this test.
+        engine.run(samples, parts, sums_of_all_sizes(4.0), report)
+    assert time.monotonic() - before < MINUTES
+    assert shares == sorted(shares)
+    placed = {future.key for future in engine.placed(samples, engine._places[samples][0])}
+    until(lambda: set(cluster.scheduler.tasks) <= placed)
+
+
+def test_what_a_part_raises_is_raised(engine):
+    def failing(samples, rows):
+        raise InputError(f"no rows from {rows.start}")
+
+    with pytest.raises(InputError, match="no rows from 0"):
+        engine.run(uneven(4), [slice(0, 4)], failing)
+
+
+def test_workers_hold_blas_to_one_thread(engine):
+    def threads(samples, rows):
+        import numpy as np
+        from threadpoolctl import threadpool_info
+
+        return (np.array([max(float(one["num_threads"]) for one in threadpool_info() if one["user_api"] == "blas")]),)
+
+    assert engine.run(uneven(4), [slice(0, 4)], threads)[0] == 1.0
+
+
+def test_what_was_placed_goes_with_its_samples(cluster, engine):
+    samples = uneven(64)
+    engine.run(samples, [slice(0, 32), slice(32, 64)], sums_of_all_sizes())
+    assert cluster.scheduler.tasks
+    del samples
+    until(lambda: not cluster.scheduler.tasks)
+
+
+def test_a_process_that_was_forked_connects_anew(engine):
+    samples = uneven(8)
+    expected = engine.run(samples, [slice(0, 8)], sums_of_all_sizes())
+    child = os.fork()
+    if child == 0:
+        found = engine.run(samples, [slice(0, 8)], sums_of_all_sizes())
+        os._exit(0 if found[0].tobytes() == expected[0].tobytes() else 1)
+    ended = []
+    until(lambda: ended.append(os.waitpid(child, os.WNOHANG)) or ended[-1][0] == child)
+    assert ended[-1][1] == 0
+    assert engine.run(samples, [slice(0, 8)], sums_of_all_sizes())[0].tobytes() == expected[0].tobytes()
+
+
+def test_all_workers_lost_is_an_error_after_a_wait():
+    samples, parts = uneven(8), [slice(i, i + 1) for i in range(8)]
+    with local_cluster(1) as cluster:
+        engine = DaskEngine(cluster.scheduler_address, patience_s=2.0)
+        until(lambda: cluster.scheduler.workers)
+        with pytest.raises(ClusterError, match=r"had no workers for 2 s; start some by `dask worker tcp://"):
+            Slow(engine, 60.0, passes=(0,), act=lambda: cluster.scale(0)).run(samples, parts, sums_of_all_sizes())
+        # And with none from the beginning.
+        with pytest.raises(ClusterError, match="had no workers for 2 s"):
+            engine.run(samples, parts, sums_of_all_sizes())
+        address = cluster.scheduler_address
+    with pytest.raises(ClusterError, match=rf"no Dask scheduler answered at {address} within 2 s"):
+        engine.run(samples, parts, sums_of_all_sizes())
+    engine.close()
+
+
+def test_a_scheduler_that_ends_during_a_pass_is_an_error():
+    cluster = local_cluster(1)
+    engine = DaskEngine(cluster.scheduler_address, patience_s=2.0)
+    until(lambda: cluster.scheduler.workers)
+    with pytest.raises(ClusterError, match="no Dask scheduler answered"):
+        Slow(engine, 0.5, passes=(0,), act=cluster.close).run(uneven(8), parts_of(8), sums_of_all_sizes())
+    engine.close()
+
+
+def test_samples_that_come_in_order_are_refused():
+    samples = uneven(4)
+    samples.in_order = True
+    with pytest.raises(InputError, match="cannot be shared among the workers of a cluster"):
+        DaskEngine("tcp://nowhere:1").run(samples, [slice(0, 4)], sums_of_all_sizes())
+
+
+@pytest.mark.parametrize("address", ["host:8786", "http://host:8786", "tcp://host", "", 8786, None])
+def test_what_is_no_address_is_refused(address):
+    with pytest.raises(InputError, match="must be the address of a Dask scheduler, such as 'tcp://host:8786'"):
+        DaskEngine(address)
+
+
+def test_without_dask_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(InputError, match=r"pip install 'kdrbench\[large\]'"):
+        DaskEngine("tcp://host:8786")
+
+
+def test_an_estimator_with_a_scheduler_is_cloned_and_pickled():
+    model = InterpretableKDR(evaluation={"scheduler": "tcp://host:8786"})
+    assert clone(model).evaluation == model.evaluation
+    asked = Evaluation(scheduler="tcp://host:8786")
+    # One engine, hence one connection, in a process.
+    assert pickle.loads(pickle.dumps(asked)).engine is asked.engine
+    assert copy.deepcopy(asked).engine is asked.engine
+    with pytest.raises(InputError, match="engine and scheduler are both given"):
+        Evaluation(scheduler="tcp://host:8786", engine=ThreadEngine(1))
