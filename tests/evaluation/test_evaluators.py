@@ -17,11 +17,11 @@ from kdrbench.evaluation import (
     explain,
     plan,
 )
-from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.evaluation.cost_model import largest_rank
 from kdrbench.evaluation.monomials import monomial_changes, monomial_features, n_monomials
 from kdrbench.evaluation.weights import GammaSums
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, RelativeGaussian, Squared, Term
+from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity

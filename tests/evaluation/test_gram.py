@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from kdrbench.evaluation import Evaluation
-from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.evaluation.gram import DenseGram, FactorGram, PanelGram, gram_operator
 from kdrbench.kernels import (
     Combination,
@@ -20,6 +19,7 @@ from kdrbench.kernels import (
     UserKernel,
     terms_of,
 )
+from kdrbench.kernels.bounded_factor import bounded_factor
 from support.helpers import KERNELS, random_samples
 
 N = 50

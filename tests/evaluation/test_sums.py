@@ -8,7 +8,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
-from kdrbench.kernels.bounded_factor import bounded_factor, kernel_values, pivoted_cholesky
 from kdrbench.evaluation.cost_model import Evaluation, largest_rank, plan
 from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.dense import DenseProblem
@@ -17,6 +16,7 @@ from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.row_space import RowSpace, spanning
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
 from kdrbench.kernels import Combination, Gaussian, Pairing, Term, gram_matrix, terms_of
+from kdrbench.kernels.bounded_factor import bounded_factor, kernel_values, pivoted_cholesky
 from kdrbench.paradigms import regression_problem, supervised_problem
 from support.helpers import KERNELS, random_projection, random_samples, small_problem
 

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.evaluation.bases import Basis, Monomials
-from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.evaluation.landmarks import Landmarks
 from kdrbench.evaluation.streams import Groups
+from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.kernels.family import FloatArray
 
 # Samples that landmarks are chosen from, and those of them on which errors are measured.
@@ -112,7 +112,7 @@ class Pool:
         return None
 
     def _landmarks(self, samples: FloatArray, error: _Error, accuracy: float, share: float) -> tuple[Landmarks, bool]:
-        """Return the fewest landmarks that suffice, and whether they do; at first they leave that share of the error."""
+        """Return the fewest landmarks that suffice, and whether they do; the first leave that share of the error."""
         points, left = samples.T, min(0.1, share * accuracy)
         largest = min(_MOST_LANDMARKS, len(points))
 

@@ -3,7 +3,7 @@
 | form | for | time of a product with c columns | memory |
 |---|---|---|---|
 | dense | few samples | n^2 c | n^2 |
-| factor | kernels with exact factors of m columns; others to a tolerance, see :mod:`kdrbench.kernels.bounded_factor` | n m c | n m |
+| factor | kernels with exact factors of m columns; others to a tolerance | n m c | n m |
 | panels | any kernel | n^2 (q + c)/2, or n^2 c where blocks are kept | n c, or n^2/2 where they are kept |
 
 A factor is K = L R' with its diagonal taken away. Polynomials of dot products have L = R, all monomials (see
@@ -17,12 +17,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kdrbench.kernels.bounded_factor import bounded_factor, kernel_values
 from kdrbench.evaluation.cost_model import Evaluation
 from kdrbench.evaluation.factored import as_polynomial
 from kdrbench.evaluation.monomials import monomial_features, n_monomials
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.kernels import Combination, Kernel, Squared, Term, gram_matrix, restricted, terms_of
+from kdrbench.kernels.bounded_factor import bounded_factor, kernel_values
 from kdrbench.kernels.family import FloatArray
 
 # Up to here LAPACK on the array is quickest, or nearly; measured.

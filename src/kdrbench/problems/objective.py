@@ -18,6 +18,7 @@ from kdrbench.kernels.family import FloatArray, pairing_values
 # Up to here the eigenvalues of n x n targets are quick; and the share of their kernel that may be left out.
 _DENSE_TARGETS, _LEFT_OUT = 400, 1e-12
 
+
 @dataclass(frozen=True)
 class FactoredGamma:
     """Gamma = U diag(weights) U', with its diagonal set to zero when ``zero_diagonal`` is true.
