@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation import ClassSumsProblem, DenseProblem, Evaluation, build_problem, cost_model, plan
+from kdrbench.evaluation import (
+    ClassSumsProblem,
+    DenseProblem,
+    Evaluation,
+    basis_choice,
+    build_problem,
+    cost_model,
+    plan,
+)
 from kdrbench.evaluation.bases import Monomials
 from kdrbench.evaluation.landmarks import Landmarks
 from kdrbench.evaluation.passes import ThreadEngine
@@ -163,6 +171,16 @@ def test_the_basis_is_kept_nearby_and_turned_with_the_projection():
     size = np.linalg.norm(exact.gradient(nearby))
     assert np.linalg.norm(problem.gradient(nearby) - exact.gradient(nearby)) <= 1e-5 * size
     assert problem.fresh()._chosen is None
+
+
+def test_more_samples_are_worth_more_monomials(monkeypatch):
+    monkeypatch.setattr(basis_choice, "_MOST_LANDMARKS", 5)
+    monkeypatch.setattr(basis_choice, "_MOST_MONOMIALS", 20)
+    projection = random_projection(n_features=8, n_components=3)
+    few, many = (ClassSumsProblem(large(n), accuracy=1e-4) for n in (400, 4000))
+    assert not few.suffices_at(projection)
+    assert many.suffices_at(projection)
+    assert 20 < many.basis_at(projection).size <= 200
 
 
 def test_a_basis_whose_bound_is_too_large_is_made_finer():

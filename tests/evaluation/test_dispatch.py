@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from kdrbench.evaluation import Evaluation, LowRankProblem, PanelProblem, cost_model, dispatched
+from kdrbench.evaluation import Evaluation, LowRankProblem, PanelProblem, cost_model, dispatched, low_rank
 from kdrbench.evaluation.cost_model import Plan
 from kdrbench.evaluation.dispatched import DispatchedProblem
 from kdrbench.evaluation.pairs import PairBlocks
 from kdrbench.kernels import Gaussian
+from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.problems import TraceObjective, supervised_gamma
 from support.helpers import random_projection, random_samples
 
@@ -108,3 +109,23 @@ def test_fewer_samples_are_as_many_different_ones():
         taken = problem.subsampled(count).objective.features
         assert len(np.unique(taken, axis=0)) == count
         assert {tuple(row) for row in taken} <= {tuple(row) for row in features}
+
+
+def test_a_factor_that_would_be_too_large_is_tried_on_few_samples_only(monkeypatch):
+    sizes = []
+
+    def recorded(rows, diagonal, *options):
+        sizes.append(len(diagonal))
+        return pivoted_cholesky(rows, diagonal, *options)
+
+    monkeypatch.setattr(low_rank, "pivoted_cholesky", recorded)
+    features, labels = random_samples(n_samples=3000)
+    for sigma, evaluator in ((0.1, PanelProblem), (5.0, LowRankProblem)):
+        objective = TraceObjective(features, Gaussian(sigma), supervised_gamma(labels))
+        problem = DispatchedProblem(objective, Evaluation(tolerance=1e-3))
+        sizes.clear()
+        for seed in (1, 2):
+            projection = random_projection(seed=seed, n_components=4)
+            problem.value(projection)
+            assert isinstance(problem.evaluator(projection), evaluator)
+        assert sizes == ([1000] if evaluator is PanelProblem else [1000, 3000, 3000])

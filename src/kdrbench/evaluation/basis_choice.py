@@ -29,6 +29,8 @@ from kdrbench.samples import Samples
 # Samples that landmarks are chosen from, and those of them on which errors are measured.
 _POOL, _MEASURED, _WATCHED = 4000, 600, 200
 _MOST_LANDMARKS, _MOST_MONOMIALS, _MOST_DEGREE = 1500, 2000, 24
+# A pass over pairs takes as long as one with this share of n monomials, or a little longer.
+_WORTH = 0.05
 # A landmark costs as much as this number of monomials, with its share of the certificate.
 _PER_LANDMARK = 1.5
 # The trace that landmarks leave at the first trial, as a share of the error that is asked for, and how many trials.
@@ -71,6 +73,7 @@ class Pool:
     """Some samples, equal steps apart in the order of their groups."""
 
     def __init__(self, samples: Samples, mean: FloatArray, gamma: FactoredGamma, groups: Groups, sigma: float) -> None:
+        self._most = max(_MOST_MONOMIALS, int(_WORTH * len(samples)))
         places = gamma.spread_out(_POOL)
         self._features, self._sigma = (samples.take(places) - mean) / sigma, sigma
         # Those that are measured are strides of the pool, which keeps the shares of its groups.
@@ -97,7 +100,7 @@ class Pool:
         measured = samples[:, self._measured]
         error = self._bound_of(measured) if proved else self._difference_of(measured, by_values)
         landmarks, near = self._landmarks(samples, error, accuracy, _FIRST_BY_VALUES if by_values else _FIRST)
-        most = min(_MOST_MONOMIALS, _PER_LANDMARK * landmarks.size if near else np.inf)
+        most = min(self._most, _PER_LANDMARK * landmarks.size if near else np.inf)
         degree = self._degree(len(samples), error, accuracy, most)
         basis: Basis = landmarks if degree is None else Monomials(len(samples), degree)
         watched = measured[:, :: max(1, measured.shape[1] // _WATCHED)]

@@ -63,7 +63,7 @@ _LARGEST_RANK, _LARGEST_SHARE = 200, 0.05
 _PAIRS_TO_FACTOR = 16
 # The tolerance of the cheaper problem that a solver may begin with; measured on MNIST: 1e-2 needs twice the passes.
 _APPROXIMATION_TOLERANCE = 1e-3
-# The same for class sums with a proof, and for what begins before them, rougher by at least a factor.
+# The same for class sums with a proof, and for what begins before them, rougher by more than this factor.
 _SUMS_TOLERANCES, _ROUGHER = (2e-4, 2e-2), 30.0
 # Class sums before panels: so near that one or two exact passes are left (MNIST, q = 10).
 _BEFORE_PANELS = 1e-5

@@ -3,7 +3,7 @@
 | form | for | time of a product with c columns | memory |
 |---|---|---|---|
 | dense | few samples | n^2 c | n^2 |
-| factor | exact factors of m columns, or to a tolerance (:mod:`kdrbench.kernels.bounded_factor`) | n m c | n m |
+| factor | kernels with exact factors of m columns; others to a tolerance | n m c | n m |
 | panels | any kernel | n^2 (q + c)/2, or n^2 c where blocks are kept | n c, or n^2/2 where they are kept |
 
 A factor is K = L R' with its diagonal taken away. Polynomials of dot products have L = R, all monomials (see

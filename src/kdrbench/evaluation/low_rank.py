@@ -34,6 +34,9 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, check_value
 from kdrbench.problems import TraceObjective
 
+# Samples that tell whether a factor of all may be small enough.
+_TOLD_BY = 1000
+
 
 class LowRankProblem(PairSums):
     """Approximate oracles of a :class:`TraceObjective` with a Gaussian kernel.
@@ -57,6 +60,7 @@ class LowRankProblem(PairSums):
         self._kernel = objective.kernel
         self._pivots: tuple[NDArray[np.intp], ...] | None = None
         self._zero_diagonal = objective.gamma.zero_diagonal
+        self._promising: bool | None = None
         self._forget()
 
     def rank_at(self, projection: FloatArray) -> int:
@@ -67,14 +71,23 @@ class LowRankProblem(PairSums):
         """Return the problem whose factors have the pivots of W everywhere, and so change smoothly; counters shared."""
         twin = self.fresh()
         twin.counters, twin.report = self.counters, self.report
-        twin._pivots = self._at(projection).pivots
+        twin._pivots, twin._promising = self._at(projection).pivots, True
         # Only one factor is held at a time: from here on the twin is called.
         self._forget()
         return twin
 
     def suffices_at(self, projection: FloatArray) -> bool:
-        """Return whether the tolerance is kept at W; a ``max_rank`` may have been reached before it was."""
-        return self._at(projection).trace <= self.tolerance * len(self._features)
+        """Return whether the tolerance is kept at W; a ``max_rank`` may have been reached before it was.
+
+        At the first W some of the samples tell first: what a factor of theirs leaves, all samples' leave at least.
+        """
+        if self._promising is None:
+            few = self._projected(projection, slice(None, None, max(1, len(self._features) // _TOLD_BY)))
+            self._promising = self._kept(self._factor(few))
+        return self._promising and self._kept(self._at(projection).factored)
+
+    def _kept(self, factor: Factor) -> bool:
+        return factor.trace <= self.tolerance * len(factor.columns)
 
     def _forget(self) -> None:
         self._point: _Point | None = None
@@ -171,11 +184,15 @@ class LowRankProblem(PairSums):
         if self._point is None or not np.array_equal(self._point.projection, projection):
             # The old factor is as large as the new one.
             self._forget()
-            samples = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
-            # Squared distances are differences of squares; degrees and products are blind to an offset.
-            samples -= samples.mean(axis=0)
+            samples = self._projected(projection, slice(None))
             self._point = _Point(projection.copy(), samples, self._factor(samples), self._sums)
         return self._point
+
+    def _projected(self, projection: FloatArray, rows: slice) -> FloatArray:
+        samples: FloatArray = (self._features[rows] @ projection.astype(self._dtype, copy=False)).astype(np.float64)
+        # Squared distances are differences of squares; degrees and products are blind to an offset.
+        samples -= samples.mean(axis=0)
+        return samples
 
 
 class _Point:
@@ -183,7 +200,8 @@ class _Point:
 
     def __init__(self, projection: FloatArray, samples: FloatArray, factor: Factor, sums: GammaSums) -> None:
         self.projection, self.samples = projection, samples
-        self.factor, self.trace, self.pivots, self._sums = *factor, sums
+        self.factored, self._sums = factor, sums
+        self.factor, self.pivots = factor.columns, factor.pivots
 
     @cached_property
     def degrees(self) -> FloatArray:

@@ -149,7 +149,7 @@ def _centred_products(
     means -= 0.5 * means.mean(axis=1)[:, None]
     products, alignments = np.zeros((number, number)), np.zeros(number)
     for rows, columns, blocks in _blocks(kernels, features):
-        # A block beside the diagonal counts for its transpose as well.
+        # A block off the diagonal is its transpose as well.
         times = 1.0 if columns == rows else 2.0
         for place, block in enumerate(blocks):
             block -= means[place, rows, None]
