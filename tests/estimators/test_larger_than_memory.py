@@ -210,7 +210,7 @@ def test_the_certificate_of_chunks_that_changed_is_refused():
         warnings.simplefilter("ignore")
         model.fit(held, labels)
     held[0][5] += 1
-    with pytest.raises(InputError, match="not what it was in the first pass"):
+    with pytest.raises(InputError, match="the features were changed in place after fit"):
         _ = model.certificate_
 
 
