@@ -135,6 +135,9 @@ print(load_dataset("wine").features.shape)
 @pytest.mark.parametrize("extra", OF_USERS)
 def test_the_table_of_extras_is_that_of_pyproject(extra):
     # A distribution may hold other modules as well, which are not imported.
+    missing = sorted(name for name in EXTRAS[extra] if name not in packages_distributions())
+    if missing:
+        pytest.skip(f"no {' and no '.join(missing)}")
     assert set(EXTRAS[extra]) <= names_of(extra)
     owners = {one.lower() for name in EXTRAS[extra] for one in packages_distributions()[name]}
     assert owners == {name.lower() for name in bounds_of(extra)}
