@@ -264,3 +264,24 @@ def test_square_projections_have_no_tangent():
     certificate = certify(problem, np.eye(6))
     assert (certificate.curvature, certificate.eigengap) == (np.inf, np.inf)
     assert certificate.theorem_1.startswith("second order holds")
+
+
+@pytest.mark.parametrize("kernel", ["linear", "squared"])
+@pytest.mark.parametrize("first", ["leading", "saddle", "other"])
+def test_a_constant_surrogate_is_solved_by_its_eigenvectors_from_anywhere(kernel, first):
+    problem = small_problem(kernel, n_features=7)
+    surrogate = problem.initial_surrogate()
+    values, vectors = np.linalg.eigh(surrogate)
+    start = {"leading": vectors[:, -2:], "saddle": vectors[:, [0, 3]], "other": random_projection(n_features=7)}[first]
+    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+    assert str(result.status) == "converged"
+    # Rounding of an eigenproblem of seven rows.
+    assert np.vdot(result.projection, surrogate @ result.projection) == pytest.approx(
+        values[-2:].sum(), abs=1e-12 * np.abs(values).max()
+    )
+    # What is the solution already is handed back as it is.
+    assert np.array_equal(result.projection, start) == (first == "leading")
+    curvature = 2.0 * (values[-2] - values[-3])
+    tangents = Tangents(problem, result.projection, problem.gradient(result.projection))
+    found = np.vdot(result.lowest, tangents.hessian_vector(result.lowest))
+    assert found == pytest.approx(curvature, abs=1e-11 * np.abs(values).max())
