@@ -8,10 +8,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
-from kdrbench.evaluation.cost_model import Evaluation, largest_rank, plan
+from kdrbench.evaluation.cost_model import largest_rank, plan
 from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator
+from kdrbench.evaluation.options import Evaluation
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.row_space import RowSpace, spanning
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram

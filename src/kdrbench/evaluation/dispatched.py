@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from kdrbench.arrays import is_device_array, rows_at
+from kdrbench.arrays import is_device_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.class_sums import ClassSumsProblem
-from kdrbench.evaluation.cost_model import PROVED, Evaluation, Plan, accuracy, largest_rank, nearby, plan
+from kdrbench.evaluation.cost_model import PROVED, Plan, accuracy, largest_rank, nearby, plan
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.device import device_evaluator
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
+from kdrbench.evaluation.options import Evaluation
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.passes import Report
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
 from kdrbench.evaluation.streaming import TOO_NARROW, sums_of_monomials
-from kdrbench.kernels import has_constant_slope, restricted_to
+from kdrbench.kernels import has_constant_slope
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, Problem, TraceObjective
 
@@ -139,9 +140,7 @@ class DispatchedProblem:
         if objective.gamma.n_samples <= n_samples:
             return None
         chosen = np.sort(objective.gamma.spread_out(n_samples, rng))
-        some = objective.samples.take(chosen) if objective.is_streamed else rows_at(objective.array, chosen)
-        fewer = TraceObjective(some, restricted_to(objective.kernel, chosen), objective.gamma.of(chosen))
-        smaller = DispatchedProblem(fewer, self.evaluation.here)
+        smaller = DispatchedProblem(objective.of(chosen), self.evaluation.here)
         smaller.report = self.report
         return smaller
 
@@ -202,17 +201,14 @@ class DispatchedProblem:
         if is_device_array(self.objective.features):
             return device_evaluator(chosen.evaluator, self.objective, single_precision=single)
         largest = largest_rank(len(self.objective.features), asked.memory_mib) if asked.evaluator == "auto" else None
+        over: dict[str, Any] = {"threads": asked.threads, "engine": asked.engine}
         makers: dict[str, Callable[..., Evaluator]] = {
             "dense": DenseProblem,
             "panels": partial(PanelProblem, threads=asked.threads, single_precision=single),
-            "monomial_sums": partial(sums_of_monomials, threads=asked.threads, engine=asked.engine),
+            "monomial_sums": partial(sums_of_monomials, **over),
             "factored": partial(FactoredProblem, threads=asked.threads, single_precision=single),
             "class_sums": partial(
-                ClassSumsProblem,
-                accuracy=asked.tolerance or PROVED,
-                proved=not asked.tolerance,
-                threads=asked.threads,
-                engine=asked.engine,
+                ClassSumsProblem, accuracy=asked.tolerance or PROVED, proved=not asked.tolerance, **over
             ),
             "low_rank": partial(LowRankProblem, tolerance=asked.tolerance, threads=asked.threads, max_rank=largest),
             "autograd": AutomaticProblem,

@@ -43,7 +43,8 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.bases import Basis
 from kdrbench.evaluation.basis_choice import Choice, Pool, coefficients_of, turn_to, with_one
-from kdrbench.evaluation.cost_model import PROVED, SINGLE_PRECISION
+from kdrbench.evaluation.cost_model import PROVED
+from kdrbench.evaluation.options import SINGLE_PRECISION
 from kdrbench.evaluation.passes import ThreadEngine
 from kdrbench.evaluation.streaming.quadratic_form import initial_surrogate, quadratic
 from kdrbench.evaluation.streams import Members, Stream, Visit

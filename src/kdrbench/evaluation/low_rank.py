@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
-from kdrbench.evaluation.cost_model import PER_VALUE, SINGLE_PRECISION
+from kdrbench.evaluation.cost_model import PER_VALUE
 from kdrbench.evaluation.curvature_form import curvature_form
+from kdrbench.evaluation.options import SINGLE_PRECISION
 from kdrbench.evaluation.pairs import single_precision_features
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
