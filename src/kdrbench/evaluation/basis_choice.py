@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from kdrbench.evaluation.bases import Basis, Monomials
 from kdrbench.evaluation.landmarks import Landmarks
-from kdrbench.evaluation.streams import Groups
 from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
+from kdrbench.problems.groups import Groups
 from kdrbench.samples import Samples
 
 # Samples that landmarks are chosen from, and those of them on which errors are measured.

@@ -18,8 +18,8 @@ import numpy as np
 
 from kdrbench.evaluation.bases import pairs_of
 from kdrbench.evaluation.gaussian_sums import GaussianSums
-from kdrbench.evaluation.streams import Members
 from kdrbench.kernels.family import FloatArray
+from kdrbench.problems.groups import Members
 from kdrbench.samples import Sums
 
 

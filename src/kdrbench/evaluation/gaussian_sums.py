@@ -47,10 +47,11 @@ from kdrbench.evaluation.cost_model import PROVED
 from kdrbench.evaluation.options import SINGLE_PRECISION
 from kdrbench.evaluation.passes import ThreadEngine
 from kdrbench.evaluation.streaming.quadratic_form import initial_surrogate, quadratic
-from kdrbench.evaluation.streams import Members, Stream, Visit
+from kdrbench.evaluation.streams import Stream, Visit
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
+from kdrbench.problems.groups import Members
 from kdrbench.samples import Engine, Sums
 
 # What is asked of the choice on some samples, as a share of what the bound on all of them is to be.

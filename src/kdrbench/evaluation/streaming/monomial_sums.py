@@ -26,10 +26,11 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.bases import Monomials, pairs_of
 from kdrbench.evaluation.streaming.quadratic_form import add_gram, initial_surrogate, quadratic
-from kdrbench.evaluation.streams import Members, Stream, Visit
+from kdrbench.evaluation.streams import Stream, Visit
 from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
+from kdrbench.problems.groups import Members
 from kdrbench.samples import Engine, Sums
 
 

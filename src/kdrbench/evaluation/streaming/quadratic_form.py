@@ -10,10 +10,11 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.streams import Members, Stream
+from kdrbench.evaluation.streams import Stream
 from kdrbench.kernels import Kernel, Linear, Pairing, Polynomial, Squared, has_constant_slope
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
+from kdrbench.problems.groups import Members
 from kdrbench.samples import Engine, Sums
 
 _ROUNDING = 1e-13
