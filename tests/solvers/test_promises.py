@@ -19,7 +19,7 @@ from kdrbench.solvers.geometry.stiefel import outside, relative_stationarity, su
 from kdrbench.solvers.geometry.tangents import Tangents
 from kdrbench.solvers.monitor import SolveMonitor
 from kdrbench.solvers.registry import eigengap_components
-from kdrbench.solvers.safeguarded.solver import explore
+from kdrbench.solvers.safeguarded.portfolio import explore
 from support.helpers import random_projection, random_samples, small_problem
 from support.quadratics import Noted, Quadratic
 

@@ -8,7 +8,7 @@ import pytest
 from kdrbench.solvers import Status, build_solver
 from kdrbench.solvers.safeguarded import solver as module
 from kdrbench.solvers.safeguarded.approach import Approach
-from kdrbench.solvers.safeguarded.solver import explore
+from kdrbench.solvers.safeguarded.portfolio import explore
 from support.helpers import random_projection
 from support.quadratics import Noted, Quadratic
 

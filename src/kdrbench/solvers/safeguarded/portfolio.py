@@ -27,7 +27,7 @@ import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import PassStoppedError, Problem, is_approximable, value_and_gradient_of
-from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised
+from kdrbench.solvers.geometry.stiefel import eigenvalues_settled, leading_eigenvectors, orthonormalised, subspace_turn
 from kdrbench.solvers.geometry.tangents import IsmPreconditioner
 from kdrbench.solvers.limited_memory import QuasiNewtonSearch
 from kdrbench.solvers.monitor import Monitor
@@ -42,6 +42,55 @@ _FEW_SAMPLES = 100
 _SAME, _SETTLED = 1e-4, 1e-2
 # Candidates that are this stationary wait: the finish is for the best alone.
 _STATIONARY = 1e-5
+# A turn of the subspace by less than this against the iterate before the last is a cycle of two.
+_CYCLE = 1e-6
+
+
+class Explored(NamedTuple):
+    """The best W of an exploration, F there, the last surrogate, and how far surrogates have drifted.
+
+    ``drift`` is the largest 1 - <Phi, Phi'> / (|Phi| |Phi'|) of the second surrogate and a later one.
+    """
+
+    point: FloatArray
+    value: float
+    surrogate: FloatArray
+    drift: float
+
+
+def explore(
+    problem: Problem, start: FloatArray, monitor: Monitor, *, tolerance: float, max_steps: int
+) -> Explored | None:
+    """Iterate as plain ISM does until the eigenvalues settle to ``tolerance``, a cycle is found, or ``max_steps``.
+
+    Iterates may be worse than the ones before them, so the best is kept. ``None`` if stopped before the first step.
+    """
+    best, best_value = start, problem.value(start)
+    before_last, projection = start, start
+    previous: FloatArray | None = None
+    surrogate: FloatArray | None = None
+    second, drift = None, 0.0
+    for step in range(max_steps):
+        if not monitor.keep_going(best):
+            break
+        surrogate = problem.surrogate(projection)
+        eigenvalues, following = leading_eigenvectors(surrogate, start.shape[1])
+        if step == 1:
+            second = surrogate
+        elif second is not None:
+            drift = max(drift, _drift(second, surrogate))
+        if (value := problem.value(following)) > best_value:
+            best, best_value = following, value
+        settled = previous is not None and eigenvalues_settled(eigenvalues, previous, tolerance)
+        if settled or subspace_turn(before_last, following) <= _CYCLE:
+            break
+        before_last, projection, previous = projection, following, eigenvalues
+    return None if surrogate is None else Explored(best, best_value, surrogate, drift)
+
+
+def _drift(first: FloatArray, other: FloatArray) -> float:
+    sizes = float(np.linalg.norm(first)) * float(np.linalg.norm(other))
+    return 1.0 - float(np.vdot(first, other)) / sizes if sizes else 0.0
 
 
 class Choice(NamedTuple):

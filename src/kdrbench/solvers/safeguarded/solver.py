@@ -19,7 +19,7 @@ Source: exploration is Algorithm 1 of NeurIPS 2019; the rest is ours.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -38,10 +38,8 @@ from kdrbench.solvers.base import SQUARE, Solver, SolverOutcome, Status, run_in_
 from kdrbench.solvers.escape import CURVATURE_TOLERANCE
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import (
-    eigenvalues_settled,
     leading_eigenvectors,
     relative_stationarity,
-    subspace_turn,
 )
 from kdrbench.solvers.geometry.tangents import Tangents
 from kdrbench.solvers.monitor import Monitor
@@ -49,10 +47,8 @@ from kdrbench.solvers.registry import build_solver
 from kdrbench.solvers.safeguarded.approach import Approach, approach
 from kdrbench.solvers.safeguarded.correction import approach_through
 from kdrbench.solvers.safeguarded.finish import QUASI_NEWTON_DIMENSION, NewtonSearch, escape
-from kdrbench.solvers.safeguarded.portfolio import chosen_start
+from kdrbench.solvers.safeguarded.portfolio import chosen_start, explore
 
-# A turn of the subspace by less than this against the iterate before the last is a cycle of two.
-_CYCLE = 1e-6
 # Where Phi drifts by more than this, which maximum a start finds is a matter of luck. Measured: at most 9e-4 where one
 # start is enough (Wine, WDBC, Cancer, Car, Face; Gaussian kernels on MNIST), 8e-3 to .13 for polynomials on MNIST.
 _DRIFT = 3e-3
@@ -63,53 +59,6 @@ _MOST_PROOFS = 3
 _EIGENVECTORS = 1e-12
 # Newton steps with an approximate Hessian, before the exact one is taken.
 _APPROXIMATE_STEPS = 20
-
-
-class Explored(NamedTuple):
-    """The best W of an exploration, F there, the last surrogate, and how far surrogates have drifted.
-
-    ``drift`` is the largest 1 - <Phi, Phi'> / (|Phi| |Phi'|) of the second surrogate and a later one.
-    """
-
-    point: FloatArray
-    value: float
-    surrogate: FloatArray
-    drift: float
-
-
-def explore(
-    problem: Problem, start: FloatArray, monitor: Monitor, *, tolerance: float, max_steps: int
-) -> Explored | None:
-    """Iterate as plain ISM does until the eigenvalues settle to ``tolerance``, a cycle is found, or ``max_steps``.
-
-    Iterates may be worse than the ones before them, so the best is kept. ``None`` if stopped before the first step.
-    """
-    best, best_value = start, problem.value(start)
-    before_last, projection = start, start
-    previous: FloatArray | None = None
-    surrogate: FloatArray | None = None
-    second, drift = None, 0.0
-    for step in range(max_steps):
-        if not monitor.keep_going(best):
-            break
-        surrogate = problem.surrogate(projection)
-        eigenvalues, following = leading_eigenvectors(surrogate, start.shape[1])
-        if step == 1:
-            second = surrogate
-        elif second is not None:
-            drift = max(drift, _drift(second, surrogate))
-        if (value := problem.value(following)) > best_value:
-            best, best_value = following, value
-        settled = previous is not None and eigenvalues_settled(eigenvalues, previous, tolerance)
-        if settled or subspace_turn(before_last, following) <= _CYCLE:
-            break
-        before_last, projection, previous = projection, following, eigenvalues
-    return None if surrogate is None else Explored(best, best_value, surrogate, drift)
-
-
-def _drift(first: FloatArray, other: FloatArray) -> float:
-    sizes = float(np.linalg.norm(first)) * float(np.linalg.norm(other))
-    return 1.0 - float(np.vdot(first, other)) / sizes if sizes else 0.0
 
 
 @dataclass(frozen=True)
