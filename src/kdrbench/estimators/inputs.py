@@ -11,11 +11,9 @@ from sklearn.utils.validation import validate_data
 
 from kdrbench.arrays import Device, checked_features, is_device_array, to_host
 from kdrbench.errors import InputError
+from kdrbench.evaluation import STREAMED_FAMILIES
 from kdrbench.kernels.family import FloatArray
 from kdrbench.samples import ArraySamples, Codes, Samples, coded_labels, is_streamed, samples_of
-
-# Kernels whose sums need no pairs of samples.
-_STREAMED = ("linear", "squared", "polynomial", "gaussian")
 
 
 def known_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
@@ -56,10 +54,10 @@ def _streamed(estimator: Any, X: Any, y: Any, *, continuous: bool) -> tuple[Samp
             "samples that are streamed can be learned from with class labels only: paradigm='supervised' without "
             "target_kernel; give them as an array for the others"
         )
-    if isinstance(estimator.kernel, str) and estimator.kernel not in _STREAMED:
+    if isinstance(estimator.kernel, str) and estimator.kernel not in STREAMED_FAMILIES:
         raise InputError(
-            f"samples that are streamed need one of the kernels {', '.join(_STREAMED)}, which are sums over samples; "
-            f"got {estimator.kernel!r}: choose one of those, or give the samples as an array"
+            f"samples that are streamed need one of the kernels {', '.join(STREAMED_FAMILIES)}, which are sums over "
+            f"samples; got {estimator.kernel!r}: choose one of those, or give the samples as an array"
         )
     samples = samples_of(X)
     if samples.labels is not None and y is not None:

@@ -10,9 +10,11 @@ from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.evaluation.options import EVALUATORS, Evaluation
 from kdrbench.evaluation.panels import PanelProblem
+from kdrbench.evaluation.streaming import STREAMED_FAMILIES
 
 __all__ = [
     "EVALUATORS",
+    "STREAMED_FAMILIES",
     "AutomaticProblem",
     "ClassSumsProblem",
     "DenseProblem",

@@ -19,13 +19,14 @@ from kdrbench.csv_files import restored
 from kdrbench.errors import DamagedError, InputError, in_words
 from kdrbench.solvers.geometry.stiefel import STATIONARY
 from kdrbench.stages import build_stage, system_of, table_of
-from kdrbench.stages.ikdr.config import Settings, is_scaling, settings_of
+from kdrbench.stages.ikdr.config import is_scaling
 from kdrbench.stages.ikdr.controls import controls_of, losing_cells, random_ones
 from kdrbench.stages.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
 from kdrbench.stages.ikdr.fold import Fold
 from kdrbench.stages.ikdr.folds import Split
 from kdrbench.stages.ikdr.sampling import is_redrawn, runs_of, sampling_of, split_of
 from kdrbench.stages.ikdr.scores import OWN_RULE, Metric, ending_of
+from kdrbench.stages.ikdr.solver_definitions import Settings, settings_of
 from kdrbench.status import Status
 
 __all__ = [

@@ -10,6 +10,7 @@ from kdrbench.problems import TraceObjective
 from kdrbench.samples import Engine
 
 __all__ = [
+    "STREAMED_FAMILIES",
     "TOO_NARROW",
     "MonomialSums",
     "QuadraticForm",
@@ -18,6 +19,8 @@ __all__ = [
     "sums_of_monomials",
 ]
 
+# Families of kernels that are sums over samples, without pairs.
+STREAMED_FAMILIES = ("linear", "squared", "polynomial", "gaussian")
 # What can be done where pairs of samples are out of reach.
 TOO_NARROW = (
     "no basis of few functions has the error that is asked for on samples that are streamed: the bandwidth is too "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from kdrbench.bench.stage import Config
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
-from kdrbench.evaluation import Evaluation
+from kdrbench.evaluation import STREAMED_FAMILIES, Evaluation
 from kdrbench.kernels import check_definition
 from kdrbench.paradigms import build_task
 from kdrbench.solvers.registry import build_solver
@@ -30,6 +29,7 @@ from kdrbench.stages.ikdr.definition import (
 )
 from kdrbench.stages.ikdr.fold import CLASSES
 from kdrbench.stages.ikdr.sampling import check_samples, check_split
+from kdrbench.stages.ikdr.solver_definitions import method_of
 
 # What a baseline must be for to be compared with a paradigm's solvers.
 _TASKS = {
@@ -38,32 +38,6 @@ _TASKS = {
     SEMI_SUPERVISED: (BaselineTask.CLUSTERING, BaselineTask.COMPLETION),
     ALTERNATIVE: (),
 }
-
-# Kernels whose sums need no pairs of samples.
-_STREAMED = ("gaussian", "linear", "polynomial", "squared")
-
-
-class Settings(StrEnum):
-    """Whose settings a solver has: its authors', those by which all converge, or others, as a user's own solver has."""
-
-    PUBLISHED = "published"
-    CONVERGED = "converged"
-    OTHER = "other"
-
-
-# What a solver's definition says to the bench, and not to the solver.
-_OF_BENCH = ("start", "starts", "rounds", "settings")
-
-
-def method_of(definition: Config) -> dict[str, Any]:
-    """Return what a solver definition says of the solver itself, without what is the bench's."""
-    return {key: value for key, value in definition.items() if key not in _OF_BENCH}
-
-
-def settings_of(config: Config) -> dict[str, Settings]:
-    """Return by name the settings that each solver declares; what declares none has others."""
-    solvers = config.get("solvers", {})
-    return {name: Settings(definition.get("settings", Settings.OTHER)) for name, definition in solvers.items()}
 
 
 def is_scaling(name: str) -> bool:
@@ -165,11 +139,11 @@ def _check_scheduler(place: str, experiment: Config, config: Config) -> None:
     except InputError as error:
         raise ConfigError(f"config: {place}.evaluation.scheduler: {error}") from error
     for name in experiment["kernels"]:
-        if (family := config["kernels"][name]["family"]) not in _STREAMED:
+        if (family := config["kernels"][name]["family"]) not in STREAMED_FAMILIES:
             raise ConfigError(
                 f"config: {place}.evaluation.scheduler: the kernel {name!r} is of the family {family!r}, which needs "
-                f"all pairs of samples; a scheduler computes those of the families {', '.join(_STREAMED)}: choose "
-                "among them, or leave the scheduler out"
+                f"all pairs of samples; a scheduler computes those of the families {', '.join(STREAMED_FAMILIES)}: "
+                "choose among them, or leave the scheduler out"
             )
 
 

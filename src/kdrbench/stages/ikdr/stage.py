@@ -28,12 +28,12 @@ from kdrbench.stages.ikdr.config import (
     check_experiment,
     check_sections,
     labellings_of,
-    method_of,
     parameters_of,
 )
 from kdrbench.stages.ikdr.definition import NO_KERNEL, SUPERVISED, CellDefinition, Kind, estimated_seconds, fold_of
 from kdrbench.stages.ikdr.sampling import sampling_of
 from kdrbench.stages.ikdr.scores import Metric, classification_metric
+from kdrbench.stages.ikdr.solver_definitions import method_of
 from kdrbench.stages.ikdr.solver_run import make_solver_run
 
 # The modules that make the run of a solver, by paradigm, and of a baseline.

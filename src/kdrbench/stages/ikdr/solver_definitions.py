@@ -1,0 +1,31 @@
+"""What the definition of a solver says: to the solver itself, and to the bench."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from kdrbench.bench.stage import Config
+
+
+class Settings(StrEnum):
+    """Whose settings a solver has: its authors', those by which all converge, or others, as a user's own solver has."""
+
+    PUBLISHED = "published"
+    CONVERGED = "converged"
+    OTHER = "other"
+
+
+# What a solver's definition says to the bench, and not to the solver.
+_OF_BENCH = ("start", "starts", "rounds", "settings")
+
+
+def method_of(definition: Config) -> dict[str, Any]:
+    """Return what a solver definition says of the solver itself, without what is the bench's."""
+    return {key: value for key, value in definition.items() if key not in _OF_BENCH}
+
+
+def settings_of(config: Config) -> dict[str, Settings]:
+    """Return by name the settings that each solver declares; what declares none has others."""
+    solvers = config.get("solvers", {})
+    return {name: Settings(definition.get("settings", Settings.OTHER)) for name, definition in solvers.items()}
