@@ -22,6 +22,7 @@ import yaml
 
 from kdrbench.solvers import build_solver
 from kdrbench.stages import build_stage, system_of
+from kdrbench.stages.ikdr.solver_definitions import method_of
 from processors import core_types
 
 ROOT = Path(__file__).parents[1]
@@ -30,8 +31,6 @@ DEMO = ROOT / "config.demo.yaml"
 SAME_COST = 1e-9
 # Numbers of results, for which the table has a column if a system records them.
 NUMBERS = ("cost", "quality", "accuracy", "nmi")
-# Of a solver's definition: keys that are the experiment's, not the method's.
-SOLVER_KEYS = ("start", "starts", "rounds")
 # What says how many runs a cell has.
 _COUNTS = ("folds", "partitions", "splits", "draws", "runs")
 _FEW = 2
@@ -107,7 +106,7 @@ def solvers_by_steps(config):
 
 
 def _requires(defined):
-    return build_solver({key: value for key, value in defined.items() if key not in SOLVER_KEYS}).requires
+    return build_solver(method_of(defined)).requires
 
 
 def _of_methods(table, names):

@@ -181,10 +181,10 @@ class Tangents:
 
 def largest_outside(point: FloatArray, surrogate: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
     """Return the largest eigenvalues of Phi on the complement of W, descending, and orthonormal eigenvectors there."""
-    require_finite(surrogate)
     outer = outside(point, outside(point, surrogate).T)
     # W itself gets an eigenvalue below all others, by more than rounding even where the others are null.
     outer -= point @ ((2.0 * float(np.linalg.norm(surrogate)) or 1.0) * point.T)
+    require_finite(outer)
     last = (len(outer) - count, len(outer) - 1)
     values, vectors = scipy.linalg.eigh(outer, subset_by_index=last, check_finite=False)
     if vectors.shape[1] < count:
