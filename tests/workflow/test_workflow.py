@@ -200,7 +200,7 @@ def test_raising_limits_reruns_no_run(finished):
 
 
 def test_a_dry_run_after_a_change_prints_a_page(finished):
-    done = finished.run("--dry-run", seed=1)
+    done = finished.run("--dry-run", "--quiet", "rules", seed=1)
     lines = (done.stdout + done.stderr).splitlines()
     assert any("run_batch" in line for line in lines)
     assert len(lines) < 100

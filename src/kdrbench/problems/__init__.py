@@ -26,7 +26,7 @@ from kdrbench.problems.gamma import (
     target_gamma,
 )
 from kdrbench.problems.objective import TraceObjective
-from kdrbench.samples import PassStoppedError
+from kdrbench.samples.passes import PassStoppedError
 
 __all__ = [
     "ApproximableProblem",

@@ -4,7 +4,7 @@ from kdrbench.samples.base import ArraySamples, Cluster, Samples, aligned, power
 from kdrbench.samples.connection import checked_address
 from kdrbench.samples.dask_engine import PATIENCE_S, DaskEngine, dask_engine
 from kdrbench.samples.labels import Codes, class_sizes, coded_labels, small_type
-from kdrbench.samples.passes import Engine, PartialSums, PassStoppedError, Report, Sums, TreeSum, added, parts_of
+from kdrbench.samples.passes import Engine, PartialSums, Report, Sums, TreeSum, added, parts_of
 from kdrbench.samples.sources import is_streamed, read, samples_of
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "DaskEngine",
     "Engine",
     "PartialSums",
-    "PassStoppedError",
     "Report",
     "Samples",
     "Sums",
