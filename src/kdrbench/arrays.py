@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
+from kdrbench.extras import needed_for
 
 # An array of such a library: the standard has no type for it.
 DeviceArray = Any
@@ -37,18 +38,14 @@ def is_device_array(array: object) -> bool:
 def namespace_of(array: Any) -> Any:
     """Return the operations of the standard for this array: the module numpy, or one of array-api-compat.
 
-    Raises ``InputError`` where array-api-compat is not installed.
+    Raises ``MissingPackageError`` where array-api-compat is not installed.
     """
     return _compat().array_namespace(array) if is_device_array(array) else np
 
 
 def _compat() -> Any:
-    try:
+    with needed_for("a fit of tensors"):
         import array_api_compat
-    except ImportError as error:
-        raise InputError(
-            "tensors need the package array-api-compat: pip install 'kdrbench[gpu]', or pass numpy arrays"
-        ) from error
     return array_api_compat
 
 

@@ -11,6 +11,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation import DenseProblem, Evaluation, PanelProblem, build_problem
 from kdrbench.evaluation.device import DeviceFactored, DevicePanels
 from kdrbench.evaluation.row_space import row_space_of, spanning
+from kdrbench.extras import MissingPackageError
 from kdrbench.kernels import (
     Combination,
     EstimatedGaussian,
@@ -25,6 +26,7 @@ from kdrbench.kernels import (
     UserKernel,
 )
 from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, supervised_gamma, target_gamma
+from support.equal_oracles import assert_equal_oracles
 from support.helpers import KERNELS, random_projection, random_samples
 
 N = 150
@@ -75,32 +77,6 @@ def gammas(labels):
 
 
 GAMMAS = list(gammas(np.arange(N) % 3))
-
-
-def assert_equal_oracles(mine, reference, q, rounding=1e-10):
-    d = reference.n_features
-    projection, direction = (random_projection(seed=seed, n_features=d, n_components=q) for seed in (1, 2))
-    basis = random_projection(seed=3, n_features=d, n_components=min(3, d))
-    size = np.abs(reference.gradient(projection)).max()
-    for oracle in (
-        lambda problem: problem.value(projection),
-        lambda problem: problem.gradient(projection),
-        lambda problem: problem.value_and_gradient(projection)[0],
-        lambda problem: problem.value_and_gradient(projection)[1],
-        lambda problem: problem.hessian_vector(projection, direction),
-        lambda problem: problem.hessian_vectors(projection, np.array([direction, projection]))[0],
-        lambda problem: problem.hessian_vectors(projection, np.array([direction, projection]))[1],
-        lambda problem: problem.hessian(projection, basis),
-        lambda problem: problem.surrogate(projection),
-        lambda problem: problem.initial_surrogate(),
-    ):
-        expected, found = np.asarray(oracle(reference)), oracle(mine)
-        assert isinstance(found, np.ndarray | float)
-        # Rounding is relative to the gradient, also for what is smaller.
-        scale = max(np.abs(expected).max(), size if expected.ndim else 0.0)
-        np.testing.assert_allclose(found, expected, atol=rounding * scale, rtol=0)
-    derivatives = {"hessian_vector": 5, "hessian": 1, "surrogate": 2}
-    assert vars(mine.counters) == {"value": 1, "gradient": 1, "value_gradient": 2, **derivatives}
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
@@ -380,7 +356,7 @@ def test_a_device_without_float64_is_refused(up, monkeypatch):
 
 def test_without_the_package_of_names_one_sentence_says_what_to_install(up, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "array_api_compat", None)
-    with pytest.raises(InputError, match=r"pip install 'kdrbench\[gpu\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'kdrbench\[gpu\]'"):
         checked_features(up(np.ones((3, 2))))
     assert namespace_of(np.ones(3)) is np
 

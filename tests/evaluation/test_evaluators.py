@@ -25,6 +25,7 @@ from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
+from support.equal_oracles import assert_equal_oracles
 from support.helpers import KERNELS, random_projection, random_samples
 
 N = 50
@@ -55,30 +56,6 @@ def gammas(labels):
 
 
 GAMMAS = list(gammas(np.arange(N) % 3))
-
-
-def assert_equal_oracles(mine, reference, q, rounding=1e-12):
-    d = reference.n_features
-    projection, direction = (random_projection(seed=seed, n_features=d, n_components=q) for seed in (1, 2))
-    basis = random_projection(seed=3, n_features=d, n_components=min(3, d))
-    for oracle in (
-        lambda problem: problem.value(projection),
-        lambda problem: problem.gradient(projection),
-        lambda problem: problem.value_and_gradient(projection)[0],
-        lambda problem: problem.value_and_gradient(projection)[1],
-        lambda problem: problem.hessian_vector(projection, direction),
-        lambda problem: problem.hessian_vectors(projection, np.array([direction, projection]))[0],
-        lambda problem: problem.hessian_vectors(projection, np.array([direction, projection]))[1],
-        lambda problem: problem.hessian(projection, basis),
-        lambda problem: problem.surrogate(projection),
-        lambda problem: problem.initial_surrogate(),
-    ):
-        expected = np.asarray(oracle(reference))
-        # Rounding is relative to the gradient, also for what is smaller.
-        scale = max(np.abs(expected).max(), np.abs(reference.gradient(projection)).max() if expected.ndim == 2 else 0)
-        np.testing.assert_allclose(oracle(mine), expected, atol=rounding * scale, rtol=0)
-    derivatives = {"hessian_vector": 5, "hessian": 1, "surrogate": 2}
-    assert vars(mine.counters) == {"value": 1, "gradient": 1, "value_gradient": 2, **derivatives}
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)

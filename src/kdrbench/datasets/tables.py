@@ -10,6 +10,7 @@ called target, class or label is taken. A row with a missing value is an error, 
 from __future__ import annotations
 
 import csv
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,7 @@ Loaded = tuple[FloatArray, list[str], list[str]]
 
 
 @dataclass(frozen=True)
-class _Table:
+class _Table(ABC):
     """A file at ``path``, relative to the working directory; the other options are those of this module."""
 
     path: str = ""
@@ -48,8 +49,9 @@ class _Table:
             raise InputError(f"there is no file {self.path} (looked for in {Path.cwd()})")
         return self._split(self._columns(Path(self.path).expanduser()))
 
+    @abstractmethod
     def _columns(self, path: Path) -> Columns:
-        raise NotImplementedError
+        """Return the values of each column; ``InputError`` for a file of another kind."""
 
     def _split(self, columns: Columns) -> Loaded:
         target = self._target(columns)

@@ -32,7 +32,7 @@ class Cluster(Protocol):
         ...
 
     def make(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
-        """Return futures of what the function makes of values or of what futures stand for."""
+        """Return futures of what the function makes of values or of the values of futures."""
         ...
 
     def compute(self, collections: Sequence[Any]) -> list[Any]:

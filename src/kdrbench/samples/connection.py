@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from kdrbench.errors import ClusterError, InputError
+from kdrbench.extras import needed_for
 
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://.+:\d{1,5}|inproc://.+")
 # What calls to a scheduler or to workers raise that have gone.
@@ -89,8 +90,6 @@ def checked_address(address: object) -> str:
 
 
 def distributed() -> ModuleType:
-    """Return the package, which is optional."""
-    try:
+    """Return the package; ``MissingPackageError`` without it."""
+    with needed_for("a scheduler"):
         return import_module("distributed")
-    except ImportError as error:
-        raise InputError("a scheduler needs Dask; install it by pip install 'kdrbench[large]'") from error

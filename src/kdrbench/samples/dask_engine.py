@@ -44,7 +44,7 @@ class DaskEngine:
     are lost during a pass. A copy or a pickle holds the address and no connection. Pickles go to the workers, which run
     what is in them, and come back: both sides must trust each other.
 
-    Raises ``InputError`` for what is no address, or where Dask is not installed.
+    Raises ``InputError`` for what is no address, ``MissingPackageError`` where Dask is not installed.
     """
 
     def __init__(self, address: str, patience_s: float = PATIENCE_S) -> None:
@@ -96,7 +96,7 @@ class DaskEngine:
         return list(self._client.scatter(list(values), hash=False))
 
     def make(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
-        """Return futures of what the function makes of values or of what futures stand for."""
+        """Return futures of what the function makes of values or of the values of futures."""
         return list(self._client.map(function, *arguments, pure=False))
 
     def compute(self, collections: Sequence[Any]) -> list[Any]:

@@ -26,7 +26,7 @@ SOLVERS: dict[str, str] = {
     "scipy_lbfgs": "kdrbench.solvers.scipy_lbfgs:ScipyLBFGS",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
-# Short names of the papers, which stand for the registered ones, in any letters: DG is dimension_growth.
+# Short names of the papers for the registered ones, in any letters: DG is dimension_growth.
 SHORT = {
     "cg": "grassmann_conjugate_gradient",
     "dg": "dimension_growth",

@@ -3,6 +3,7 @@
 import ctypes
 import mmap
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,12 +11,13 @@ from multiprocessing import shared_memory
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from kdrbench.bench.isolation import guardian, private_shm
 from kdrbench.bench.isolation.guardian import Exit
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.memory import Group, delegated, meter_of
+from kdrbench.bench.isolation.memory import Group, Sampled, delegated, meter_of
 from kdrbench.bench.isolation.supervisor import supervise
 from kdrbench.errors import InputError
 
@@ -184,6 +186,27 @@ def test_what_several_processes_share_counts_once(shm):
     process = supervise(share, LIMITS)
     assert process.end is Exit.EXITED
     assert 64 <= process.memory_mib < 128
+
+
+def test_memory_of_a_process_that_forks_while_it_is_looked_at_counts_once():
+    """What is one process's own when part of its numbers is read is several processes' at the next."""
+    parent = os.fork()
+    if parent == 0:
+        held = anonymous(48)
+        while True:
+            if os.fork() == 0:
+                sum(held[::4096])
+                os._exit(0)
+            os.wait()
+    meter, seen = Sampled(private_shm.PrivateShm()), []
+    try:
+        process, end = psutil.Process(parent), time.monotonic() + 3.0
+        while time.monotonic() < end:
+            seen.append(meter._held([parent, *(child.pid for child in process.children())]))
+    finally:
+        os.kill(parent, signal.SIGKILL)
+        os.waitpid(parent, 0)
+    assert 48 * MIB <= max(seen) < 64 * MIB
 
 
 @pytest.mark.attack("memory: left behind")

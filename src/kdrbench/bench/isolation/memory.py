@@ -20,9 +20,6 @@ _MIB = processes.MIB
 CGROUPS = Path("/sys/fs/cgroup")
 _GROUP = "kdrbench-"
 _BLOCK = 512
-# Mappings that all runs share with their batch, such as the clock's pauses, are smaller than this together.
-_OF_THE_BENCH = _MIB
-_Inode = tuple[int, int]
 
 
 class Meter(Protocol):
@@ -85,16 +82,18 @@ class Sampled:
         """Nothing to clear up."""
 
     def _held(self, pids: list[int]) -> int:
-        private, mapped, files = 0, dict[_Inode, int](), dict[_Inode, int]()
+        private, mapped, files = 0, processes.Mapped(), dict[processes.Inode, int]()
         for pid in pids:
-            private += _add_pages(pid, mapped, self._devices)
+            private += processes.add_pages(pid, mapped, self._devices)
             files |= self._open_files(pid)
         files |= self._shm.files()
         # An inode that is mapped as well as open counts once.
-        shared = sum(max(mapped.get(inode, 0), files.get(inode, 0)) for inode in {*mapped, *files})
+        # Processes are looked at in turn: one that is forked meanwhile makes the sum of shares too large.
+        pages = {inode: min(shares, reach) for inode, (shares, reach) in mapped.items()}
+        shared = sum(max(pages.get(inode, 0), files.get(inode, 0)) for inode in {*pages, *files})
         return private + shared
 
-    def _open_files(self, pid: int) -> dict[_Inode, int]:
+    def _open_files(self, pid: int) -> dict[processes.Inode, int]:
         """Return the bytes of files in memory that a process has open, and note those in ``/dev/shm``."""
         found = {}
         with suppress(OSError):  # the process has gone
@@ -176,48 +175,6 @@ def _sweep(parent: Path) -> None:
         if number.isdigit() and not Path(f"/proc/{number}").exists():
             with suppress(OSError):
                 group.rmdir()
-
-
-def _add_pages(pid: int, mapped: dict[_Inode, int], devices: set[int]) -> int:
-    """Return the bytes that a process holds for itself; add its share of shared memory to ``mapped``, by inode."""
-    try:
-        rollup = _fields(Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8", errors="replace"))
-        private = rollup.get("Private_Dirty", 0) + rollup.get("Private_Hugetlb", 0)
-        if rollup.get("Pss_Shmem", 0) < _OF_THE_BENCH:
-            return private
-        smaps = Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8", errors="replace")
-        for inode, fields in _shared_mappings(smaps, devices):
-            # What only this process maps is private in the sum above.
-            private -= fields.get("Private_Dirty", 0)
-            mapped[inode] = mapped.get(inode, 0) + fields.get("Pss", 0)
-    except PermissionError:  # the process forbids to be looked into
-        return processes.resident_memory(pid)
-    except OSError:  # the process has gone, or is a zombie
-        return 0
-    return private
-
-
-def _shared_mappings(smaps: str, devices: set[int]) -> list[tuple[_Inode, dict[str, int]]]:
-    """Return inode and numbers of each shared mapping of a file in memory, that is, on one of the ``devices``."""
-    found: list[tuple[_Inode, list[str]]] = []
-    lines: list[str] = []
-    for line in smaps.splitlines():
-        words = line.split(maxsplit=5)
-        if not words[0].endswith(":"):
-            major, minor = (int(part, 16) for part in words[3].split(":"))
-            lines, device = [], os.makedev(major, minor)
-            # Pages of a file on a disk are not memory of the run.
-            if "s" in words[1] and device in devices:
-                found.append(((device, int(words[4])), lines))
-        else:
-            lines.append(line)
-    return [(inode, _fields("\n".join(lines))) for inode, lines in found]
-
-
-def _fields(text: str) -> dict[str, int]:
-    """Return the bytes in lines such as ``Pss: 12 kB``."""
-    rows = (line.split() for line in text.splitlines() if line.endswith(" kB"))
-    return {row[0].rstrip(":"): 1024 * int(row[1]) for row in rows}
 
 
 def _pairs(path: Path) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import resource
 import signal
 import time
@@ -13,6 +14,12 @@ from pathlib import Path
 MIB = 1024 * 1024
 _MOST_KILLING_S, _MOST_STOPPING_S = 10.0, 1.0
 _TRACKER, _TRACKER_S = b"resource_tracker", 0.5
+Inode = tuple[int, int]
+# The sum of shares that processes have of a file's pages, and how far their mappings of it reach, in bytes.
+Mapped = dict[Inode, tuple[int, int]]
+# Mappings that all runs share with their batch, such as the clock's pauses, are smaller than this together.
+_OF_THE_BENCH = MIB
+_PRIVATE = re.compile(r"^Private_(?:Dirty|Hugetlb): +(\d+) kB$", re.MULTILINE)
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 
 
@@ -56,6 +63,52 @@ def resident_memory(pid: int) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
     except OSError:  # the process has gone
         return 0
+
+
+def add_pages(pid: int, mapped: Mapped, devices: set[int]) -> int:
+    """Return the bytes that a process holds for itself; add its share of shared memory to ``mapped``, by inode."""
+    try:
+        rollup = _numbers(Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8", errors="replace"))
+        private = rollup.get("Private_Dirty", 0) + rollup.get("Private_Hugetlb", 0)
+        if rollup.get("Pss_Shmem", 0) < _OF_THE_BENCH:
+            return private
+        smaps = Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8", errors="replace")
+        # Summed anew: since the roll-up was read, what is shared may have become private, or the reverse.
+        private = 1024 * sum(map(int, _PRIVATE.findall(smaps)))
+        for inode, reach, fields in _shared_mappings(smaps, devices):
+            # What only this process maps is private in the sum above.
+            private -= fields.get("Private_Dirty", 0)
+            shares, furthest = mapped.get(inode, (0, 0))
+            mapped[inode] = shares + fields.get("Pss", 0), max(furthest, reach)
+    except PermissionError:  # the process forbids to be looked into
+        return resident_memory(pid)
+    except OSError:  # the process has gone, or is a zombie
+        return 0
+    return private
+
+
+def _shared_mappings(smaps: str, devices: set[int]) -> list[tuple[Inode, int, dict[str, int]]]:
+    """Return inode, end and numbers of each shared mapping of a file in memory, that is, on one of the ``devices``."""
+    found: list[tuple[Inode, int, list[str]]] = []
+    lines: list[str] = []
+    for line in smaps.splitlines():
+        words = line.split(maxsplit=5)
+        if not words[0].endswith(":"):
+            major, minor = (int(part, 16) for part in words[3].split(":"))
+            lines, device = [], os.makedev(major, minor)
+            # Pages of a file on a disk are not memory of the run.
+            if "s" in words[1] and device in devices:
+                first, last = (int(address, 16) for address in words[0].split("-"))
+                found.append(((device, int(words[4])), int(words[2], 16) + last - first, lines))
+        else:
+            lines.append(line)
+    return [(inode, reach, _numbers("\n".join(lines))) for inode, reach, lines in found]
+
+
+def _numbers(text: str) -> dict[str, int]:
+    """Return the bytes in lines such as ``Pss: 12 kB``."""
+    rows = (line.split() for line in text.splitlines() if line.endswith(" kB"))
+    return {row[0].rstrip(":"): 1024 * int(row[1]) for row in rows}
 
 
 def _is_at_work(pid: int) -> bool:
