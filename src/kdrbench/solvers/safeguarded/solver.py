@@ -50,8 +50,9 @@ from kdrbench.solvers.safeguarded.finish import QUASI_NEWTON_DIMENSION, NewtonSe
 from kdrbench.solvers.safeguarded.portfolio import chosen_start, explore
 
 # Where Phi drifts by more than this, which maximum a start finds is a matter of luck. Measured: at most 9e-4 where one
-# start is enough (Wine, WDBC, Cancer, Car, Face; Gaussian kernels on MNIST), 8e-3 to .13 for polynomials on MNIST.
-_DRIFT = 3e-3
+# start is enough (Wine, WDBC, Cancer, Car, Face; Gaussian kernels on MNIST), 3e-3 for the multiquadric kernel on MNIST,
+# where 24 starts end within 1e-12 of one, and 8e-3 to .13 for polynomials on MNIST.
+_DRIFT = 5e-3
 _PORTFOLIO = 24
 # How often a problem whose accuracy is not proved at the solution is made finer.
 _MOST_PROOFS = 3
