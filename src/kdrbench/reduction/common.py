@@ -1,0 +1,133 @@
+"""What methods of dimension reduction share: the response they learn from, how many components there are, their map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import validate_data
+
+from kdrbench.errors import InputError
+from kdrbench.estimators.common import LabelledTransformer
+from kdrbench.kernels.family import FloatArray
+from kdrbench.metric_learning.learner import centred_features
+from kdrbench.metric_learning.neighbours import IntArray
+from kdrbench.parameters import COUNT, check_parameters, check_value, optional, whole
+
+COMPONENTS = optional(COUNT)
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """What y says of n samples: class codes 0, 1, ..., or continuous values; ``classes`` holds the labels, if any."""
+
+    values: NDArray[Any]
+    classes: NDArray[Any] | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes; 0 where y is continuous."""
+        return 0 if self.classes is None else len(self.classes)
+
+    def indicators(self) -> FloatArray:
+        """Return the one-hot columns of the classes, n x k, or the values as one column."""
+        if self.classes is None:
+            return np.asarray(self.values[:, None], dtype=np.float64)
+        return np.eye(self.n_classes)[self.values]
+
+    def slices(self, n_slices: int) -> IntArray:
+        """Return the slice of each sample, 0, 1, ...: its class, or one of about ``n_slices`` equal parts of the values.
+
+        Equal values are in one slice, so that the order of samples plays no part; there may be fewer slices then.
+        """
+        if self.classes is not None:
+            return np.asarray(self.values)
+        inner = np.linspace(0.0, 1.0, n_slices + 1)[1:-1]
+        edges = np.quantile(self.values, inner, method="inverted_cdf")
+        # A slice is open below and closed above.
+        slices = np.searchsorted(np.unique(edges), self.values, side="left")
+        return np.asarray(np.unique(slices, return_inverse=True)[1], dtype=np.intp)
+
+
+def response_of(target: NDArray[Any]) -> Response:
+    """Return class labels as codes, and real numbers that are no integers as continuous values.
+
+    Raises ``InputError`` unless there are two different ones.
+    """
+    if type_of_target(target).startswith("continuous"):
+        values = np.asarray(target, dtype=np.float64)
+        if np.ptp(values) == 0.0:
+            raise InputError(f"y has the one value {values[0]:g}; give at least 2 different ones")
+        return Response(values)
+    check_classification_targets(target)
+    classes, codes = np.unique(target, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(f"labels must name at least 2 classes, got {len(classes)} class: {classes}")
+    return Response(np.asarray(codes, dtype=np.intp), classes)
+
+
+class Reducer(LabelledTransformer):
+    """A supervised transformer to ``n_components`` columns; a subclass learns, and maps checked samples."""
+
+    # Whether y may be continuous.
+    _continuous: ClassVar[bool] = True
+    n_components: int | None
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from X (n_samples x n_features) and y: class labels or, where the class says so, numbers.
+
+        Raises ``ValueError`` for bad parameters, NaN or sparse input, y of one value, more components than features,
+        or samples that all coincide.
+        """
+        check_parameters(self)
+        features, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        if not self._continuous:
+            check_classification_targets(target)
+        self.__dict__.pop("classes_", None)
+        response = response_of(target)
+        if response.classes is not None:
+            self.classes_ = response.classes
+        count = n_components_of(self.n_components, features.shape[1], response)
+        centred = centred_features(features, squared=True)
+        # Rounding leaves this much of the differences of equal rows.
+        if np.abs(centred).max() <= 1e-14 * np.abs(features).max():
+            raise InputError(f"all {len(features)} samples coincide; no component can separate them")
+        self._reduce(features, centred, response, count)
+        return self
+
+    def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
+        """Set the fitted attributes from the features, the same less their means, and what is known of samples."""
+        raise NotImplementedError
+
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
+        raise NotImplementedError
+
+
+class LinearReducer(Reducer):
+    """A reducer with ``transform(X) = X @ components_.T``."""
+
+    def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
+        self.components_ = np.ascontiguousarray(self._rows(centred, response, n_components))
+
+    def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
+        """Return at most ``n_components`` rows of the map, q x d."""
+        raise NotImplementedError
+
+    def _mapped(self, features: FloatArray) -> FloatArray:
+        mapped: FloatArray = features @ self.components_.T
+        return mapped
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+
+def n_components_of(asked: int | None, n_features: int, response: Response) -> int:
+    """Return the number of components; ``None``: one less than the number of classes, or 1, at most n_features."""
+    if asked is None:
+        return min(max(1, response.n_classes - 1), n_features)
+    check_value("n_components", asked, whole(1, n_features, f"the {n_features} features"))
+    return int(asked)
