@@ -15,8 +15,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from kdrbench.kernels import median_distance
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import FLAG, POSITIVE, Declarations, Either, Interval, OneOf, optional
-from kdrbench.reduction.common import COMPONENTS, LinearReducer, Reducer, Response
+from kdrbench.parameters import FLAG, POSITIVE, Declarations
+from kdrbench.reduction.common import COMPONENTS, SHRINKAGE, LinearReducer, Reducer, Response
 
 
 class LDA(LinearReducer):
@@ -56,7 +56,7 @@ class LDA(LinearReducer):
     _continuous = False
     _constraints: ClassVar[Declarations] = {
         "n_components": COMPONENTS,
-        "shrinkage": Either((OneOf(("auto",)), Interval(0.0, 1.0)), or_none=True),
+        "shrinkage": SHRINKAGE,
     }
 
     def __init__(self, n_components: int | None = None, *, shrinkage: Any = None) -> None:

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import svd
+from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
@@ -15,9 +17,10 @@ from kdrbench.estimators.common import LabelledTransformer
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import centred_features
 from kdrbench.metric_learning.neighbours import IntArray
-from kdrbench.parameters import COUNT, check_parameters, check_value, optional, whole
+from kdrbench.parameters import COUNT, Either, Interval, OneOf, check_parameters, check_value, optional, whole
 
 COMPONENTS = optional(COUNT)
+SHRINKAGE = Either((OneOf(("auto",)), Interval(0.0, 1.0)), or_none=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +39,11 @@ class Response:
         """Return the one-hot columns of the classes, n x k, or the values as one column."""
         if self.classes is None:
             return np.asarray(self.values[:, None], dtype=np.float64)
-        return np.eye(self.n_classes)[self.values]
+        columns: FloatArray = np.eye(self.n_classes)[self.values]
+        return columns
 
     def slices(self, n_slices: int) -> IntArray:
-        """Return the slice of each sample, 0, 1, ...: its class, or one of about ``n_slices`` equal parts of the values.
+        """Return the slice of each sample, 0, 1, ...: its class, or one of ``n_slices`` equal parts of the values.
 
         Equal values are in one slice, so that the order of samples plays no part; there may be fewer slices then.
         """
@@ -110,7 +114,7 @@ class LinearReducer(Reducer):
     """A reducer with ``transform(X) = X @ components_.T``."""
 
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
-        self.components_ = np.ascontiguousarray(self._rows(centred, response, n_components))
+        self.components_ = _oriented(self._rows(centred, response, n_components))
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         """Return at most ``n_components`` rows of the map, q x d."""
@@ -123,6 +127,60 @@ class LinearReducer(Reducer):
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
+
+
+def _oriented(rows: FloatArray) -> FloatArray:
+    """Return the rows with the sign that makes the largest entry of each positive: the method determines none."""
+    largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
+    return np.ascontiguousarray(rows * np.where(largest < 0.0, -1.0, 1.0)[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """Samples Z = X ``map`` (n x r) in coordinates where the shrunk covariance of X is I; ``map`` is d x r.
+
+    ``variances`` is the diagonal of Z'Z / n, which is diagonal: ones where nothing was shrunk.
+    """
+
+    samples: FloatArray
+    map: FloatArray
+    variances: FloatArray
+
+
+def whitened(centred: FloatArray, shrinkage: str | float | None) -> Whitened:
+    """Return centred samples X (n x d) whitened in the span of their covariance S = X'X / n, r its rank.
+
+    ``shrinkage`` s puts (1 - s) S + s tr(S) / d I in the place of S. What is orthogonal to all samples has no variance
+    in any slice either, so that no method looks there.
+    """
+    n_samples, n_features = centred.shape
+    samples, axes = in_their_span(centred)
+    share = shrinkage_of(shrinkage, centred, singular=len(axes) < n_features)
+    variances = np.einsum("ij,ij->j", samples, samples) / n_samples
+    shrunk = (1.0 - share) * variances + share * variances.sum() / n_features
+    return Whitened(samples / np.sqrt(shrunk), axes.T / np.sqrt(shrunk), variances / shrunk)
+
+
+def in_their_span(centred: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return centred samples (n x d) in coordinates of their own span, n x r, and its orthonormal axes, r x d.
+
+    Distances and products are the same. By one singular value decomposition, O(n d min(n, d)).
+    """
+    left, singular, right = svd(centred, full_matrices=False, lapack_driver="gesdd")
+    rank = numerical_rank(singular, max(centred.shape))
+    return left[:, :rank] * singular[:rank], right[:rank]
+
+
+def numerical_rank(singular: FloatArray, size: int) -> int:
+    """Return how many singular values, largest first, are more than rounding in a matrix of this size; at least one."""
+    return max(1, int(np.count_nonzero(singular > singular[0] * size * np.finfo(float).eps)))
+
+
+def shrinkage_of(shrinkage: str | float | None, centred: FloatArray, *, singular: bool) -> float:
+    """Return s: the number given; that of Ledoit and Wolf for ``auto``, and for ``None`` where S is ``singular``."""
+    if shrinkage == "auto" or (shrinkage is None and singular):
+        return float(ledoit_wolf_shrinkage(centred, assume_centered=True))
+    return 0.0 if shrinkage is None else float(shrinkage)
 
 
 def n_components_of(asked: int | None, n_features: int, response: Response) -> int:

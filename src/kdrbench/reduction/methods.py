@@ -65,15 +65,28 @@ def _leading(place: str, **options: Any) -> Factory:
     return factory
 
 
+def _shuffled(name: str) -> Factory:
+    """Return the factory of the method of a name, fitted on shuffled labels."""
+
+    def factory(n_components: int, random_state: int | None) -> Any:
+        shuffled = _class_at("kdrbench.reduction.controls:ShuffledLabels")
+        return shuffled(build_reducer(name, n_components, random_state), random_state=random_state)
+
+    return factory
+
+
 def _class_at(place: str) -> Any:
     module, name = place.split(":")
     return getattr(import_module(module), name)
 
 
 _ADAPTERS = "kdrbench.reduction.adapters"
+_INVERSE = "kdrbench.reduction.inverse_regression"
+_OF_KERNELS = "kdrbench.reduction.kernel_dimension_reduction"
 _KDR = "kdrbench.estimators:InterpretableKDR"
 _SHARES = (0.25, 0.5, 1.0, 2.0)
 _MEDIANS = tuple({"sigma": f"{share:g} median"} for share in _SHARES)
+_SHRINKAGES = (None, "auto", 0.1, 0.5)
 _GAUSSIAN_AND_POLYNOMIAL = {
     "members": [{"family": "gaussian"}, {"family": "polynomial"}],
     "weights": "alignment",
@@ -98,7 +111,7 @@ METHODS: Mapping[str, ReducerEntry] = {
         "Kernel PCA, Gaussian", _of(f"{_ADAPTERS}:MedianKernelPCA"), {"bandwidth": _SHARES}, supervised=False
     ),
     "pls_da": ReducerEntry("PLS-DA", _of(f"{_ADAPTERS}:PLSDA"), {"scale": (True, False)}),
-    "lda": ReducerEntry("LDA", _of(f"{_ADAPTERS}:LDA"), {"shrinkage": (None, "auto", 0.1, 0.5)}),
+    "lda": ReducerEntry("LDA", _of(f"{_ADAPTERS}:LDA"), {"shrinkage": _SHRINKAGES}),
     "nca": ReducerEntry("NCA", _of("sklearn.neighbors:NeighborhoodComponentsAnalysis"), {"max_iter": (10, 50, 200)}),
     "lmnn": ReducerEntry(
         "LMNN, leading components",
@@ -110,5 +123,39 @@ METHODS: Mapping[str, ReducerEntry] = {
         "KPCA trick with LMNN, leading components",
         _leading("kdrbench.estimators:KPCATrick", learner="lmnn"),
         {"estimator__learner_params": tuple({"n_neighbours": count} for count in (1, 3, 5))},
+    ),
+    "sir": ReducerEntry("SIR", _of(f"{_INVERSE}:SIR"), {"shrinkage": _SHRINKAGES}),
+    "save": ReducerEntry("SAVE", _of(f"{_INVERSE}:SAVE"), {"shrinkage": _SHRINKAGES}),
+    "directional_regression": ReducerEntry(
+        "Directional regression", _of(f"{_INVERSE}:DirectionalRegression"), {"shrinkage": _SHRINKAGES}
+    ),
+    "gradient_kdr": ReducerEntry(
+        "gKDR",
+        _of(f"{_OF_KERNELS}:GradientKDR"),
+        {"bandwidth": _SHARES, "regularization": (1e-7, 1e-5, 1e-3)},
+    ),
+    "supervised_pca": ReducerEntry("Supervised PCA", _of(f"{_OF_KERNELS}:SupervisedPCA")),
+    "lfda": ReducerEntry(
+        "LFDA",
+        _of("kdrbench.reduction.local_fisher:LFDA"),
+        {"n_neighbors": (3, 7, 15), "shrinkage": (None, "auto", 0.1)},
+    ),
+    "kernel_discriminant": ReducerEntry(
+        "Kernel discriminant analysis",
+        _of("kdrbench.reduction.kernel_discriminant:KernelDiscriminantAnalysis"),
+        {"kernel_params": _MEDIANS, "regularization": (1e-5, 1e-3, 1e-1)},
+    ),
+    "supervised_umap": ReducerEntry(
+        "Supervised UMAP",
+        _of("kdrbench.reduction.supervised_umap:SupervisedUMAP"),
+        {"n_neighbors": (5, 15, 30), "target_weight": (0.25, 0.5, 0.75)},
+        package="umap",
+    ),
+    "random_axes": ReducerEntry(
+        "Random axes", _of("kdrbench.reduction.controls:RandomAxes"), supervised=False, control=True
+    ),
+    "shuffled_lda": ReducerEntry("LDA on shuffled labels", _shuffled("lda"), control=True),
+    "shuffled_kdr": ReducerEntry(
+        "InterpretableKDR, Gaussian, on shuffled labels", _shuffled("kdr_gaussian"), control=True
     ),
 }
