@@ -101,7 +101,7 @@ class KernelDiscriminantAnalysis(Reducer):
         gram -= gram.mean(axis=1, keepdims=True)
         ridge = self.regularization * float(np.trace(gram))
         if not ridge > 0.0:
-            raise InputError(f"the kernel is constant on these {n_samples} samples; there is nothing to learn from")
+            raise InputError("the kernel is constant or not positive semidefinite on these samples; choose another one")
         gram[np.diag_indices(n_samples)] += ridge
         basis = _class_contrasts(response)
         try:
