@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -91,22 +92,22 @@ class Reducer(LabelledTransformer):
         features, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         if not self._continuous:
             check_classification_targets(target)
+        self._learn(features, target)
+        return self
+
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.__dict__.pop("classes_", None)
-        response = response_of(target)
+        response = response_of(labels)
         if response.classes is not None:
             self.classes_ = response.classes
         count = n_components_of(self.n_components, features.shape[1], response)
         centred = centred_features(features, squared=True)
         check_spread(features, centred)
         self._reduce(features, centred, response, count)
-        return self
 
+    @abstractmethod
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         """Set the fitted attributes from the features, the same less their means, and what is known of samples."""
-        raise NotImplementedError
-
-    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
-        raise NotImplementedError
 
 
 class LinearReducer(Reducer):
@@ -115,9 +116,9 @@ class LinearReducer(Reducer):
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         self.components_ = _oriented(self._rows(centred, response, n_components))
 
+    @abstractmethod
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         """Return at most ``n_components`` rows of the map, q x d."""
-        raise NotImplementedError
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         mapped: FloatArray = features @ self.components_.T
