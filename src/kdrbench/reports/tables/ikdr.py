@@ -13,7 +13,7 @@ from typing import Any
 
 from kdrbench.errors import counted
 from kdrbench.reports.records import NO_KERNEL, Config, Settings, Split, split_of
-from kdrbench.reports.tables.cells import CONVERGED_MEANS, UNTIMED, Cell
+from kdrbench.reports.tables.cells import BOLD_MEANS, CONVERGED_MEANS, UNTIMED, Cell
 from kdrbench.reports.tables.html import Section
 from kdrbench.reports.tables.ikdr_cells import IkdrCell
 from kdrbench.reports.tables.labels import (
@@ -29,11 +29,11 @@ from kdrbench.reports.tables.verdicts import VERDICT_RULES
 
 # What the numbers of a cell are.
 _LEGENDS = {
-    Split.FOLDS: "Mean \u00b1 standard deviation over the folds; best of each group in bold.",
-    Split.NONE: "One run on all rows; errors, if any, are those on the same rows; best of each group in bold.",
-    Split.SUBSETS: "Mean \u00b1 standard deviation over random subsets of the rows; best of each group in bold.",
+    Split.FOLDS: f"Mean \u00b1 standard deviation over the folds; {BOLD_MEANS}",
+    Split.NONE: f"One run on all rows; errors, if any, are those on the same rows; {BOLD_MEANS}",
+    Split.SUBSETS: f"Mean \u00b1 standard deviation over random subsets of the rows; {BOLD_MEANS}",
 }
-_OF_DRAWS = "Mean \u00b1 standard deviation over draws of the labels that are shown; best of each group in bold."
+_OF_DRAWS = f"Mean \u00b1 standard deviation over draws of the labels that are shown; {BOLD_MEANS}"
 _OF_CONTROLS = " Controls do not compete."
 _OF_MARKS = (
     f"{UNCONVERGED} Some runs did not converge: those that were stopped count with their last iterate, those that "

@@ -48,7 +48,10 @@ class KpcaCell(Compared):
 
 @dataclass(frozen=True)
 class Difference:
-    """A variant against the plain learner over the splits both ended on; ``p_holm`` is over one learner's table."""
+    """A variant against the plain learner over the splits both ended on; ``p_holm`` is over one learner's table.
+
+    ``complete`` says that both have a number for every split: that none was stopped at a limit, or failed.
+    """
 
     dataset: str
     learner: str
@@ -58,6 +61,12 @@ class Difference:
     p: float
     p_holm: float
     p_overlap: float | None
+    complete: bool
+
+    @property
+    def best(self) -> bool:
+        """Whether it is better than the plain learner, by splits none of which is missing."""
+        return self.complete and self.significant > 0
 
     @property
     def significant(self) -> int:
@@ -123,16 +132,17 @@ def differences_of(runs: pd.DataFrame, learner: str) -> dict[tuple[str, str], Di
     allows for overlapping training sets.
     """
     of_learner = runs[runs["learner"] == learner]
-    compared: list[tuple[str, str, np.ndarray, float]] = []
+    compared: list[tuple[str, str, np.ndarray, float, bool]] = []
     for dataset, group in of_learner.groupby("dataset", sort=False):
         wide = group.pivot(index="run", columns="variant", values="accuracy")
         test_share = float(group["n_test"].iloc[0]) / float(group["n_train"].iloc[0])
         for variant in (name for name in VARIANTS if name != PLAIN and {name, PLAIN} <= set(wide.columns)):
-            difference = (wide[variant] - wide[PLAIN]).dropna().to_numpy(dtype=float)
-            if difference.size:
-                compared.append((str(dataset), variant, difference, test_share))
+            differences = wide[variant] - wide[PLAIN]
+            known = differences.dropna().to_numpy(dtype=float)
+            if known.size:
+                compared.append((str(dataset), variant, known, test_share, bool(differences.notna().all())))
     # In units of rounding: shares of the same samples that differ by the same count are tied.
-    p_values = [signed_rank_p(np.round(difference, 12)) for _, _, difference, _ in compared]
+    p_values = [signed_rank_p(np.round(difference, 12)) for _, _, difference, *_ in compared]
     corrected = holm(p_values)
     return {
         (dataset, variant): Difference(
@@ -144,8 +154,9 @@ def differences_of(runs: pd.DataFrame, learner: str) -> dict[tuple[str, str], Di
             p_values[place],
             corrected[place],
             corrected_t_p(difference, test_share),
+            complete,
         )
-        for place, (dataset, variant, difference, test_share) in enumerate(compared)
+        for place, (dataset, variant, difference, test_share, complete) in enumerate(compared)
     }
 
 

@@ -95,7 +95,7 @@ def _three(
     if cell is None:
         return [Entry(NO_CELL)] * 3
     difference = differences.get((dataset, variant))
-    better = difference is not None and difference.significant > 0
+    better = difference is not None and difference.best
     why = cell.published.why if cell.published else ""
     verdict = "" if cell.verdict is Verdict.NOT_PUBLISHED else str(cell.verdict)
     return [
@@ -149,7 +149,7 @@ def _notes(cells: Cells, learner: str) -> list[str]:
     return [
         f"Mean and standard deviation over {' or '.join(map(str, splits))} random splits.",
         "p: Wilcoxon's signed rank test over splits against the plain learner, by Holm corrected for the table; bold: "
-        "better with p < 0.05. Splits of one data set overlap and make these p too small; the table of tests allows "
+        "better with p < 0.05 and no split stopped at a limit. Splits of one data set overlap and make these p too small; the table of tests allows "
         "for that.",
         "Win/draw/lose compares means of two digits with those of the plain learner.",
         *(f"{ending}." for ending in unfinished),
@@ -172,7 +172,7 @@ def tests_table(name: str, differences: dict[str, dict[tuple[str, str], Differen
     columns = ["Data set", "Method", "Splits", "Mean difference", "p, Wilcoxon", "p, Holm", "p, corrected t"]
     notes = [
         "Differences of accuracy to the plain learner on the same splits; bold: better with p < 0.05 by Holm, over the "
-        "comparisons of one learner.",
+        "comparisons of one learner, and no split stopped at a limit.",
         "Corrected t: its variance allows for overlapping training sets (Nadeau and Bengio 2003), far too much where "
         "most samples are for testing; without Holm.",
     ]
@@ -184,7 +184,7 @@ def _test_line(one: Difference) -> list[Entry]:
         Entry(dataset_label(one.dataset)),
         Entry(learner_name(one.learner, one.variant).upper()),
         Entry(str(one.splits)),
-        Entry(f"{one.mean:+.4f}", bold=one.significant > 0),
+        Entry(f"{one.mean:+.4f}", bold=one.best),
         Entry(f"{one.p:.2g}"),
         Entry(f"{one.p_holm:.2g}"),
         Entry(NO_CELL if one.p_overlap is None else f"{one.p_overlap:.2g}"),
