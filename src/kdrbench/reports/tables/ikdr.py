@@ -19,6 +19,7 @@ from kdrbench.reports.tables.ikdr_cells import IkdrCell
 from kdrbench.reports.tables.labels import (
     METRIC_TITLES,
     NO_CELL,
+    TIMES_MEAN,
     dataset_label,
     kernel_label,
     method_alone,
@@ -42,10 +43,6 @@ _OF_MARKS = (
 _OF_FLAGS = (
     f"{FLAGGED} The referee does not find what was said: some runs ended on a saddle (a direction of ascent is left), "
     "or say that they converged and are not stationary to 1e-6."
-)
-_OF_TIMES = (
-    "Time, first: the first solve of each run; tests, claims and figures use it. Time, warm: the median of its "
-    "repeats, where it was short enough to have any."
 )
 # Headings of columns where solvers declare different settings.
 _HEADINGS = {Settings.PUBLISHED: "as published", Settings.CONVERGED: "converged", Settings.OTHER: "others"}
@@ -78,7 +75,7 @@ def ikdr_table(name: str, cells: list[IkdrCell], experiment: Config) -> Table:
         title=experiment["title"],
         columns=["Data", "Metric", *(heading for _, methods in groups for heading in _headings(methods, declared))],
         blocks=list(blocks_by(rows)),
-        notes=[legend, _OF_TIMES, CONVERGED_MEANS, *marks, *_warnings(cells)],
+        notes=[legend, TIMES_MEAN, CONVERGED_MEANS, *marks, *_warnings(cells)],
         n_labels=2,
         groups=[headings, variants] if len(variants) > len(groups) else [headings],
         remarks=remarks,

@@ -23,7 +23,7 @@ from kdrbench.reports.tables.verdicts import Verdict
 
 # The variants in which the paper chooses a kernel.
 KERNELISED = ("cross_validated", "aligned")
-_SECONDS = ["tuning_cpu_s", "learning_cpu_s"]
+_SECONDS = ["tuning_wall_s", "learning_wall_s"]
 _CENTRED = "centred"
 Cells = dict[tuple[str, str, str], KpcaCell]
 
@@ -192,7 +192,7 @@ def _test_line(one: Difference) -> list[Entry]:
 
 
 def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table:
-    """Return CPU seconds of choosing the kernel and of learning with it, a split, and summed over all splits."""
+    """Return seconds of choosing the kernel and of learning with it, a split, and summed over all splits."""
     methods = [(learner, variant) for learner in learners for variant in KERNELISED]
     columns = ["Data set"]
     for learner, variant in methods:
@@ -204,7 +204,7 @@ def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table
     ]
     last = _times_line("All splits", runs.groupby(["learner", "variant"])[_SECONDS].sum(), methods)
     notes = [
-        "Mean CPU seconds of a split; the last line is their sum over all. A method is charged for all it would need "
+        "Mean seconds of a split; the last line is their sum over all. A method is charged for all it would need "
         "alone: distances, kernels and coordinates that are shared count for every one."
     ]
     title = "What choosing the kernel costs, and learning with it."
