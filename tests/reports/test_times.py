@@ -18,7 +18,13 @@ from kdrbench.reports.tables.size_series import complexity_table, size_series
 from support.report_rows import run, trace_line
 
 FIRST, WARM = {"ism": 0.007, "dg": 0.028}, 0.0016
-EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": [*FIRST], "paradigm": "supervised"}
+EXPERIMENT = {
+    "title": "T.",
+    "datasets": ["wine"],
+    "kernels": ["gaussian"],
+    "solvers": [*FIRST],
+    "paradigm": "supervised",
+}
 
 
 @pytest.fixture
@@ -31,7 +37,9 @@ def runs(tmp_path):
                 lines.append(trace_line(solver, fold, time_s=time_s, cost=cost, stationarity=0.1, calls=1))
     (tmp_path / "traces.jsonl").write_text("".join(lines))
     times = {"warm_s": WARM, "cpu_s": 0.003, "repeats": 9, "cost": -2.0, "trace_file": "traces.jsonl"}
-    return pd.DataFrame([run("wine", name, fold, time_s=one, **times) for name, one in FIRST.items() for fold in range(6)])
+    return pd.DataFrame(
+        [run("wine", name, fold, time_s=one, **times) for name, one in FIRST.items() for fold in range(6)]
+    )
 
 
 def test_a_cell_a_curve_and_the_list_of_runs_show_the_same_time(runs, tmp_path):

@@ -52,7 +52,8 @@ def quadratic_time(records: Records) -> Found:
     exponents = [law.exponent for law in laws]
     middle = 0.5 * (min(exponents) + max(exponents))
     like = sum(_within(law, 2.0) and abs(law.exponent - middle) <= _NEAR for law in laws)
-    return decided_by_share(like, len(laws), evidence, note, "solver")
+    extreme = f"n^{min(exponents):.2f} to n^{max(exponents):.2f}"
+    return decided_by_share(like, len(laws), evidence, note, "solver", extreme=extreme)
 
 
 def complexity(records: Records) -> Found:
@@ -76,7 +77,9 @@ def complexity(records: Records) -> Found:
         note = f"Of what is there: {evidence}." if evidence else ""
         return undecided(f"an iteration's first solves at three sizes of {', '.join(missing)}", note)
     holding = sum(_as_printed(*one) for one in found)
-    return decided_by_share(holding, len(found), evidence, unit="exponent")
+    largest = {letter: max(law.exponent for one, _, law in found if one == axis) for axis, letter in LETTERS.items()}
+    extreme = "at most " + ", ".join(f"{letter}^{exponent:.2f}" for letter, exponent in largest.items())
+    return decided_by_share(holding, len(found), evidence, unit="exponent", extreme=extreme)
 
 
 def _says_something(axis: str, law: PowerLaw) -> bool:

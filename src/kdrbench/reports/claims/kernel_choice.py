@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kdrbench.errors import counted
 from kdrbench.reports.claims.accuracies import LEVEL, mean_of
@@ -45,9 +45,17 @@ def conic_is_best(records: Records) -> Found:
         best = len(cases) - len(beaten)
         evidence = f"best or level in {share_of(best, len(cases), 'data set')}" if cases else "no combination was run"
         evidence += f"; beaten on {listed(beaten)}" if beaten else ""
-        return decided_by_share(best, len(cases), evidence, unit="data set")
+        behind = max((_behind(means) for _, means in cases), default=0.0)
+        extreme = f"at most {behind:.3f} behind" if behind > LEVEL else ""
+        return decided_by_share(best, len(cases), evidence, unit="data set", extreme=extreme)
 
     return decided_on(coverage, judge)
+
+
+def _behind(means: Means) -> float:
+    """Return how far the combination is behind the best kernel; 0 where its own mean is lost."""
+    ours = means[CONIC]
+    return 0.0 if ours is None else max(mean for mean in means.values() if mean is not None) - ours
 
 
 def _beaten(dataset: str, means: Means) -> str:
@@ -87,7 +95,7 @@ def multiquadric_often_better(records: Records) -> Found:
         evidence += " or incomplete" if len(whole) < len(both) else ""
         weaker = Decision.MOSTLY if better > worse else Decision.CONTRADICTED
         decision = Decision.CONFIRMED if better > len(both) / 2 else weaker
-        return Found(decision, evidence, measure=share_of(better, len(both), "cell"))
+        return Found(decision, evidence, measure=f"better in {share_of(better, len(both), 'cell')}; worse in {worse}")
 
     return decided_on(coverage, judge)
 
@@ -108,12 +116,19 @@ def kernels_alike(records: Records) -> Found:
             _spread(place, means, seconds[place]) for place, means in _by_kernel(coverage).items() if place in seconds
         ]
         alike = sum(holds for holds, _ in lines)
+        extreme = _widest(means for place, means in _by_kernel(coverage).items() if place in seconds)
         evidence = f"alike in {share_of(alike, len(lines), 'case')}" if lines else "no case has both"
         evidence += "".join(f"; {text}" for holds, text in lines if not holds)
-        return decided_by_share(alike, len(lines), evidence, unit="case")
+        return decided_by_share(alike, len(lines), evidence, unit="case", extreme=extreme)
 
     missing = tuple(dict.fromkeys(coverage.missing + timed.missing))
     return decided_on(Coverage(coverage.cells, missing), judge)
+
+
+def _widest(cases: Iterable[Means]) -> str:
+    """Say how far apart the kernels of a case are at most, of cases without missing runs; empty where there is none."""
+    known = [[mean for mean in means.values() if mean is not None] for means in cases if None not in means.values()]
+    return f"at most {max(max(shares) - min(shares) for shares in known):.3f} apart" if known else ""
 
 
 def _spread(place: tuple[str, str], means: Means, seconds: Means) -> tuple[bool, str]:

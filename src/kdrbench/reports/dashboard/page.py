@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.errors import InputError
+from kdrbench.reports.claims.claim import DECISION_RULES
 from kdrbench.reports.dashboard.bars import claims_of, effects_of, percent_label, shares_of
 from kdrbench.reports.dashboard.overview import check_of_plugins, checks_of, contents_of, counts_of, endings_of
 from kdrbench.reports.dashboard.runs import run_data
@@ -115,6 +116,7 @@ def render_dashboard(
         checks=[*checks_of(runs, config), check_of_plugins(parts.plugins)],
         metric_titles=METRIC_TITLES,
         times_mean=TIMES_MEAN,
+        decision_rules=DECISION_RULES,
         verdict_rules=f"{VERDICT_RULES} {EFFECT_RULES}",
         tables_style=tables_style(),
         packs={

@@ -141,9 +141,7 @@ def _panel(needed: pd.DataFrame, abscissa: Abscissa, accuracy: float, styles: di
     ]
     return Panel(
         f"{abscissa.name} to within {accuracy:g} of the best, {len(needed)} problems",
-        Axis(
-            f"multiple of the least {FIRST_SOLVE}" if abscissa is TIME else "multiple of the fewest calls", Scale.LOG
-        ),
+        Axis(f"multiple of the least {FIRST_SOLVE}" if abscissa is TIME else "multiple of the fewest calls", Scale.LOG),
         Axis("share of problems solved"),
         series,
     )

@@ -62,11 +62,11 @@ class Cell:
     ``mean`` and ``std`` (ddof 0) are over the ``counted`` of ``runs`` that have a number. They are ``None`` if no run
     has one, and for the time of a cell with unfinished runs, of which only a bound is known. ``note`` says how many
     runs did not converge, and is empty when all did. ``complete`` is true when every run came to its method's own end
-    and has a number: only such a cell can be compared with a published number. ``warning`` says why a time needs care;
-    a time of runs that shared their cores is printed, but has no mean. Only a cell that ``competes`` can be the best:
-    all its runs have a number and none was stopped at a limit; for times, none was disturbed. ``flag`` says what the referee found where a
-    method ended on a saddle, or says that it converged and is not stationary. ``n_tested`` counts the test samples of
-    the runs that have a number, each once in a cross validation.
+    and has a number: only such a cell can be compared with a published number. ``warning`` says why a time needs
+    care; a time of runs that shared their cores is printed, but has no mean. Only a cell that ``competes`` can be
+    best: all its runs have a number and none was stopped at a limit; for times, none was disturbed. ``flag`` says
+    what the referee found where a method ended on a saddle, or says that it converged and is not stationary.
+    ``n_tested`` counts the test samples of the runs that have a number, each once in a cross validation.
     """
 
     metric: str

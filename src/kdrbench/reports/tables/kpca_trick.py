@@ -149,8 +149,8 @@ def _notes(cells: Cells, learner: str) -> list[str]:
     return [
         f"Mean and standard deviation over {' or '.join(map(str, splits))} random splits.",
         "p: Wilcoxon's signed rank test over splits against the plain learner, by Holm corrected for the table; bold: "
-        "better with p < 0.05 and no split stopped at a limit. Splits of one data set overlap and make these p too small; the table of tests allows "
-        "for that.",
+        "better with p < 0.05 and no split stopped at a limit. Splits of one data set overlap and make these p too "
+        "small; the table of tests allows for that.",
         "Win/draw/lose compares means of two digits with those of the plain learner.",
         *(f"{ending}." for ending in unfinished),
     ]

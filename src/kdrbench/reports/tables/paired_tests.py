@@ -24,7 +24,14 @@ import pandas as pd
 
 from kdrbench.reports.records import NO_KERNEL, Settings
 from kdrbench.reports.tables.cells import FORMATS, clean_times
-from kdrbench.reports.tables.labels import METRIC_TITLES, TIMES_MEAN, dataset_label, kernel_label, method_alone, method_label
+from kdrbench.reports.tables.labels import (
+    METRIC_TITLES,
+    TIMES_MEAN,
+    dataset_label,
+    kernel_label,
+    method_alone,
+    method_label,
+)
 from kdrbench.reports.tables.numbers import quantity
 from kdrbench.reports.tables.significance import (
     SIGNIFICANT,
