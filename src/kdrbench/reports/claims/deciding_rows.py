@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.reports.claims.claim import Decision, Found, Records, listed, papers_datasets
+from kdrbench.reports.figures.kpca_figures import FIGURE_DATA
 from kdrbench.reports.records import NO_KERNEL
 from kdrbench.reports.tables.kpca_cells import PAPER, TABLES
 from kdrbench.reports.tables.labels import dataset_label
 from kdrbench.status import Status
 
 SPLITS = 40
-FIGURE_DATA = {3: ("ionosphere",), 4: ("pima", "m-usps"), 5: ("ionosphere", "glass")}
 VARIED = {"degree": (2, 3, 4, 5), "n": (50, 100, 150), "k": (1, 2, 3, 4, 5)}
 DIGITS, GYRB, STAND_IN = "digits", "gyrb", "gyrb-standin"
 # A tenth of the 3165 points of three classes.

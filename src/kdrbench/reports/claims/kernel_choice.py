@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from kdrbench.errors import counted
 from kdrbench.reports.claims.accuracies import LEVEL, mean_of
@@ -116,7 +116,9 @@ def kernels_alike(records: Records) -> Found:
             _spread(place, means, seconds[place]) for place, means in _by_kernel(coverage).items() if place in seconds
         ]
         alike = sum(holds for holds, _ in lines)
-        extreme = _widest(means for place, means in _by_kernel(coverage).items() if place in seconds)
+        extreme = _widest(
+            [(means, seconds[place]) for place, means in _by_kernel(coverage).items() if place in seconds]
+        )
         evidence = f"alike in {share_of(alike, len(lines), 'case')}" if lines else "no case has both"
         evidence += "".join(f"; {text}" for holds, text in lines if not holds)
         return decided_by_share(alike, len(lines), evidence, unit="case", extreme=extreme)
@@ -125,10 +127,22 @@ def kernels_alike(records: Records) -> Found:
     return decided_on(Coverage(coverage.cells, missing), judge)
 
 
-def _widest(cases: Iterable[Means]) -> str:
-    """Say how far apart the kernels of a case are at most, of cases without missing runs; empty where there is none."""
-    known = [[mean for mean in means.values() if mean is not None] for means in cases if None not in means.values()]
-    return f"at most {max(max(shares) - min(shares) for shares in known):.3f} apart" if known else ""
+def _widest(cases: list[tuple[Means, Means]]) -> str:
+    """Say how far apart means and times of a case are at most, of cases without missing runs; empty without any."""
+    whole = [[_known(one) for one in case] for case in cases if None not in case[0].values()]
+    if not whole:
+        return ""
+    spread = max(max(shares) - min(shares) for shares, _ in whole)
+    return f"at most {spread:.3f} apart, times {factor(max(_ratio(times) for _, times in whole))} to 1"
+
+
+def _known(means: Means) -> list[float]:
+    return [mean for mean in means.values() if mean is not None]
+
+
+def _ratio(times: list[float]) -> float:
+    positive = [time for time in times if time]
+    return max(positive) / min(positive) if positive else float("inf")
 
 
 def _spread(place: tuple[str, str], means: Means, seconds: Means) -> tuple[bool, str]:
@@ -136,9 +150,8 @@ def _spread(place: tuple[str, str], means: Means, seconds: Means) -> tuple[bool,
     setting, dataset = place
     if None in means.values():
         return False, f"{dataset_label(dataset)}, {setting}, lost for missing or failed runs"
-    shares = [mean for mean in means.values() if mean is not None]
-    times = [time for time in seconds.values() if time]
-    spread, ratio = max(shares) - min(shares), max(times) / min(times) if times else float("inf")
+    shares = _known(means)
+    spread, ratio = max(shares) - min(shares), _ratio(_known(seconds))
     text = f"{dataset_label(dataset)}, {setting}: {spread:.3f} apart, times {factor(ratio)} to 1"
     return spread <= ALIKE and ratio <= WITHIN, text
 

@@ -25,7 +25,6 @@ from kdrbench.reports.claims.claim import (
     undecided,
 )
 from kdrbench.reports.claims.deciding_rows import (
-    FIGURE_DATA,
     VARIED,
     means_of,
     missing_settings,
@@ -33,7 +32,7 @@ from kdrbench.reports.claims.deciding_rows import (
     of_figure,
     papers_rows,
 )
-from kdrbench.reports.figures.kpca_figures import beside_kpca
+from kdrbench.reports.figures.kpca_figures import FIGURE_DATA, beside_kpca
 from kdrbench.reports.tables.cells import clean_times
 from kdrbench.reports.tables.kpca_cells import TABLES
 from kdrbench.reports.tables.labels import dataset_label
