@@ -5,6 +5,8 @@ They are decided by the series of made data, which are this project's own: the p
 
 from __future__ import annotations
 
+import pandas as pd
+
 from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, undecided
 from kdrbench.reports.claims.coverage import RIVALS, TIME_COLUMNS
@@ -16,6 +18,7 @@ from kdrbench.reports.tables.size_series import (
     MANY_SAMPLES,
     PowerLaw,
     SizeSeries,
+    fit_large,
     size_series,
 )
 
@@ -110,6 +113,16 @@ def _exponent(axis: str, method: str, law: PowerLaw) -> str:
 def _factored(series: list[SizeSeries]) -> str:
     others = [_slope(one, one.law) for one in series if one.evaluation != ALL_PAIRS]
     return f"With the library's own evaluation, which needs no pairs: {'; '.join(others)}." if others else ""
+
+
+def law_along(table: pd.DataFrame, axis: str, other: str, column: str, least: float) -> PowerLaw | None:
+    """Return the law along the longest series in which only ``axis`` differs, from ``least`` on where enough are."""
+    groups = [group for _, group in table.dropna(subset=[column]).groupby([other, "n_constraints"], sort=False)]
+    if not groups:
+        return None
+    longest = max(groups, key=lambda group: group[axis].nunique())
+    means = longest.groupby(axis)[column].median()
+    return fit_large([float(size) for size in means.index], [float(time) for time in means], least)
 
 
 CLAIMS = (

@@ -32,9 +32,9 @@ from kdrbench.reports.claims.deciding_rows import (
     of_figure,
     papers_rows,
 )
-from kdrbench.reports.figures.kpca_figures import FIGURE_DATA, beside_kpca
+from kdrbench.reports.figures.kpca_figures import beside_kpca
 from kdrbench.reports.tables.cells import clean_times
-from kdrbench.reports.tables.kpca_cells import TABLES
+from kdrbench.reports.tables.kpca_cells import FIGURE_DATA, TABLES
 from kdrbench.reports.tables.labels import dataset_label
 
 PLAIN, CROSS_VALIDATED, ALIGNED = "plain", "cross_validated", "aligned"

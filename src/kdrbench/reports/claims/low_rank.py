@@ -31,10 +31,11 @@ from kdrbench.reports.claims.deciding_rows import (
     of_dataset,
     on_gyrb,
     papers_digits,
+    ratios_of_sweeps,
     solvable,
 )
+from kdrbench.reports.claims.growth import law_along
 from kdrbench.reports.tables.cells import clean_times
-from kdrbench.reports.tables.size_series import PowerLaw, fit_large
 from kdrbench.status import Status
 
 EXACT = ("burg", "von_neumann")
@@ -64,8 +65,8 @@ def cost_of_projections(records: Records) -> Found:
     laws = {}
     for method in EXACT:
         of_method = done[done["method"] == method]
-        laws[f"{method} n"] = _law(of_method, "n_samples", "rank", "time_s")
-        laws[f"{method} r"] = _law(of_method, "rank", "n_samples", "step_s")
+        laws[f"{method} n"] = law_along(of_method, "n_samples", "rank", "time_s", 0.0)
+        laws[f"{method} r"] = law_along(of_method, "rank", "n_samples", "step_s", _LARGE_RANK)
     fitted = {name: law for name, law in laws.items() if law is not None}
     evidence = "; ".join(f"{name}^{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})" for name, law in fitted.items())
     if missing := [name for name in laws if name not in fitted]:
@@ -77,17 +78,6 @@ def cost_of_projections(records: Records) -> Found:
     return decided_by_share(linear + square, len(fitted), evidence, unit="exponent", extreme=f"at most {extreme}")
 
 
-def _law(table: pd.DataFrame, axis: str, other: str, column: str) -> PowerLaw | None:
-    """Return the law along the longest series in which only ``axis`` differs."""
-    groups = [group for _, group in table.dropna(subset=[column]).groupby([other, "n_constraints"], sort=False)]
-    if not groups:
-        return None
-    longest = max(groups, key=lambda group: group[axis].nunique())
-    means = longest.groupby(axis)[column].median()
-    least = _LARGE_RANK if axis == "rank" else 0.0
-    return fit_large([float(size) for size in means.index], [float(time) for time in means], least)
-
-
 def fewer_sweeps(records: Records) -> Found:
     """Decide "exact projections need far fewer sweeps than DefiniteBoost": ten times fewer in the median (gyrB).
 
@@ -95,27 +85,20 @@ def fewer_sweeps(records: Records) -> Found:
     symmetric bound. A run of it that did not converge gives a lower bound.
     """
     rows = gyrb_rows(records)
-    ratios, unfinished = _ratios(rows, BOOST)
+    ratios, unfinished = ratios_of_sweeps(rows, BOOST)
     if ratios.empty:
         return undecided(f"sweeps of {TRACE_ONE} and of {BOOST} on the same constraints {_FILE}")
     median = float(ratios.median())
     evidence = f"DefiniteBoost needs {median:,.3g} times as many in the median of {counted(len(ratios), 'set')}"
     evidence += f", a lower bound in {unfinished}" if unfinished else ""
     for method in OTHER_STEPS:
-        others, _ = _ratios(rows, method)
+        others, _ = ratios_of_sweeps(rows, method)
         if not others.empty:
             evidence += f"; {method} {others.median():.3g} times"
     decision = decision_of(reached(median, least=FAR_FEWER))
     if unfinished and decision is not Decision.CONFIRMED:
         decision = Decision.UNDECIDED
     return on_gyrb(rows, Found(decision, evidence, "", f"{median:,.3g} times as many"))
-
-
-def _ratios(rows: pd.DataFrame, method: str) -> tuple[pd.Series, int]:
-    """Return the sweeps of a method over those of von Neumann with trace one, and how many are lower bounds."""
-    both = beside_trace_one(rows, method, "sweeps")
-    both = both[(both["ours"] > 0) & (both["theirs"] > 0)]
-    return both["theirs"] / both["ours"], int((both["status"] != str(Status.CONVERGED)).sum())
 
 
 def same_kernel(records: Records) -> Found:
@@ -129,7 +112,7 @@ def same_kernel(records: Records) -> Found:
     return on_gyrb(
         rows,
         decided_by_share(
-            int(holds.sum()), len(both), evidence, unit="set", extreme=f"at most {both.max(axis=None):.1e}"
+            int(holds.sum()), len(both), evidence, unit="set", extreme=f"at most {both.to_numpy(float).max():.1e}"
         ),
     )
 

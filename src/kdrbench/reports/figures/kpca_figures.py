@@ -18,16 +18,13 @@ from numpy.typing import NDArray
 from kdrbench.datasets import load_prepared
 from kdrbench.errors import counted
 from kdrbench.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.tables.kpca_cells import data_beside_the_papers
 from kdrbench.reports.tables.labels import dataset_label
 
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
     from kdrbench.reports.figures.making import Source
 
-# The paper's data sets, by figure.
-FIGURE_DATA = {3: ("ionosphere",), 4: ("pima", "m-usps"), 5: ("ionosphere", "glass")}
-# What the paper leaves open of a data set.
-_TAKEN_FOR = {"m-usps": "m-USPS is taken to be the set USPS of the semi-supervised learning book."}
 # Methods of the rows: the KPCA trick, and the ways to solve the kernel trick.
 KPCA, EXACT, RIDGE, QZ = "kpca", "exact", "ridge", "qz"
 KERNEL_TRICK = (EXACT, RIDGE, QZ)
@@ -238,27 +235,6 @@ def figure_5(name: str, runs: pd.DataFrame) -> Chart:
     )
     title = "When both tricks disagree: the kernel's condition (KPCA trick, Figure 5)"
     return Chart(name, title, caption, panels, 2)
-
-
-def data_beside_the_papers(figure: int, runs: pd.DataFrame) -> str:
-    """Say whether a figure shows the paper's data sets, and of each that it does not show, why."""
-    shown = [str(name) for name in runs.loc[runs["accuracy"].notna(), "dataset"].unique()]
-    printed = FIGURE_DATA[figure]
-    missing = [f"{dataset_label(name)} ({_why_missing(name, runs)})" for name in printed if name not in shown]
-    others = [dataset_label(name) for name in shown if name not in printed]
-    own = [dataset_label(name) for name in printed if name in shown]
-    sentences = [f"The paper's own data: {' and '.join(own)}; draws of samples are ours." if own else ""]
-    sentences.append(f"The paper shows, and this figure does not: {' and '.join(missing)}." if missing else "")
-    sentences.append(f"Not in the paper: {' and '.join(others)}." if others else "")
-    return " ".join(filter(None, [*sentences, *(_TAKEN_FOR.get(name, "") for name in printed if name in shown)]))
-
-
-def _why_missing(dataset: str, runs: pd.DataFrame) -> str:
-    of_set = runs[runs["dataset"] == dataset]
-    if of_set.empty:
-        return "not among the data sets of this experiment"
-    last = of_set.iloc[-1]
-    return ": ".join(filter(None, (str(last["status"]).replace("_", " "), str(last["message"] or ""))))
 
 
 def beside_kpca(runs: pd.DataFrame) -> pd.DataFrame:

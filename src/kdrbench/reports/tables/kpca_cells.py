@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.reports.tables.cells import Cell, summarise
-from kdrbench.reports.tables.labels import VARIANTS, learner_name
+from kdrbench.reports.tables.labels import VARIANTS, dataset_label, learner_name
 from kdrbench.reports.tables.numbers import share
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
 from kdrbench.reports.tables.significance import SIGNIFICANT, corrected_t_p, holm, signed_rank_p
@@ -21,6 +21,10 @@ PAPER, SETTING, METRIC = "kpca_trick", "classification", "accuracy"
 PLAIN = "plain"
 # The number of a learner's table in the paper.
 TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
+# The data sets of the paper's figures.
+FIGURE_DATA = {3: ("ionosphere",), 4: ("pima", "m-usps"), 5: ("ionosphere", "glass")}
+# What the paper leaves open of a data set.
+_TAKEN_FOR = {"m-usps": "m-USPS is taken to be the set USPS of the semi-supervised learning book."}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,3 +211,24 @@ def _printed(dataset: str, learner: str, variant: str) -> float | None:
 def _mean(cells: Mapping[tuple[str, str, str], KpcaCell], dataset: str, learner: str, variant: str) -> float | None:
     cell = cells.get((dataset, learner, variant))
     return cell.rounded if cell and cell.ours.complete else None
+
+
+def data_beside_the_papers(figure: int, runs: pd.DataFrame) -> str:
+    """Say whether a figure shows the paper's data sets, and of each that it does not show, why."""
+    shown = [str(name) for name in runs.loc[runs["accuracy"].notna(), "dataset"].unique()]
+    printed = FIGURE_DATA[figure]
+    missing = [f"{dataset_label(name)} ({_why_missing(name, runs)})" for name in printed if name not in shown]
+    others = [dataset_label(name) for name in shown if name not in printed]
+    own = [dataset_label(name) for name in printed if name in shown]
+    sentences = [f"The paper's own data: {' and '.join(own)}; draws of samples are ours." if own else ""]
+    sentences.append(f"The paper shows, and this figure does not: {' and '.join(missing)}." if missing else "")
+    sentences.append(f"Not in the paper: {' and '.join(others)}." if others else "")
+    return " ".join(filter(None, [*sentences, *(_TAKEN_FOR.get(name, "") for name in printed if name in shown)]))
+
+
+def _why_missing(dataset: str, runs: pd.DataFrame) -> str:
+    of_set = runs[runs["dataset"] == dataset]
+    if of_set.empty:
+        return "not among the data sets of this experiment"
+    last = of_set.iloc[-1]
+    return ": ".join(filter(None, (str(last["status"]).replace("_", " "), str(last["message"] or ""))))
