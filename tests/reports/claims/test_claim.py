@@ -94,7 +94,7 @@ def test_one_rule_decides_shares_and_numbers_and_is_printed_and_documented():
     decisions = [decision_of(one) for one in (1.0, 0.999, 0.8, 0.799, 0.0)]
     assert decisions == [Decision.CONFIRMED, *[Decision.MOSTLY] * 2, *[Decision.CONTRADICTED] * 2]
     assert decision_of(0.9, needed=0.9) is Decision.CONFIRMED
-    assert "at least 80%" in DECISION_RULES
+    assert "at least 80 %" in DECISION_RULES
     assert all(decision in DECISION_RULES for decision in Decision)
     page = (Path(__file__).parents[3] / "docs" / "claims.md").read_text()
     assert all(f"| {decision} |" in page for decision in Decision)

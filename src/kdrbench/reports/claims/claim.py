@@ -18,10 +18,10 @@ from kdrbench.reports.tables.published_numbers import our_name, published_number
 MOSTLY_FROM, NORMALLY_FROM = 0.8, 0.9
 DECISION_RULES = (
     "A claim is confirmed if it holds in all that is counted (where the paper says normally, in "
-    f"{NORMALLY_FROM:.0%}), or if its number meets the bound; mostly confirmed if it holds in at least "
-    f"{MOSTLY_FROM:.0%} but not in all, or if its number misses the bound but by so little that the smaller of the two "
-    f"is at least {MOSTLY_FROM:.0%} of the larger; contradicted below that; and undecided where records are missing. "
-    "The measure is how often it holds, with the worst case, or the number."
+    f"{100 * NORMALLY_FROM:.0f} %), or if its number meets the bound; mostly confirmed if it holds in at least "
+    f"{100 * MOSTLY_FROM:.0f} % but not in all, or if its number misses the bound but by so little that the smaller "
+    f"of the two is at least {100 * MOSTLY_FROM:.0f} % of the larger; contradicted below that; and undecided where "
+    "records are missing. The measure is how often it holds, with the worst case, or the number."
 )
 # How the evidence of an undecided claim begins.
 NO_RECORDS = "no records: "

@@ -14,7 +14,7 @@ from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Seri
 from kdrbench.reports.figures.styles import Style, styles_of
 from kdrbench.reports.records import Config, read_traces
 from kdrbench.reports.tables.cells import COMPLETED
-from kdrbench.reports.tables.labels import FIRST_SOLVE, TIMES_MEAN, by_method, dataset_label, kernel_label, method_label
+from kdrbench.reports.tables.labels import SOLVER_TIME, TIMES_MEAN, by_method, dataset_label, kernel_label, method_label
 from kdrbench.status import Status
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ TIME = Abscissa(
     "time_s",
     0.0,
     "time",
-    Axis(FIRST_SOLVE, Scale.LOG, "s"),
+    Axis(SOLVER_TIME, Scale.LOG, "s"),
     "its time passes",
     TIMES_MEAN,
 )

@@ -12,7 +12,9 @@ _VARIANTS = (CONVERGED, "escaping")
 # What a cell shows that no run could fill.
 NO_CELL = "-"
 # What every time is that a report shows, and the only other one, which tables and details of runs show beside it.
-FIRST_SOLVE, WARM_MEDIAN = "time, first solve", "time, warm median"
+FIRST_SOLVE, WARM_MEDIAN = "first solve", "warm median"
+# Of axes.
+SOLVER_TIME = f"time, {FIRST_SOLVE}"
 # Printed with every table and figure of times.
 TIMES_MEAN = (
     "Times are wall-clock seconds of a run's first solve, without data, imports and evaluation: the same number in "

@@ -62,7 +62,7 @@ function showRun(runs, value, index) {
   const dialog = one("#run");
   dialog.showModal();
   dialog.scrollTop = 0;
-  drawTrace(runs.traces[index], runs.metrics.time_s.toLowerCase());
+  drawTrace(runs.traces[index], `time, ${runs.metrics.time_s.toLowerCase()}`);
 }
 
 // Names end in their units.
