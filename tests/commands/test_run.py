@@ -51,7 +51,7 @@ def test_a_cell_is_run_and_said_in_words():
     # The cost of ISM+'s Table 5, which the README prints too.
     assert "converged - relative stationarity" in done.stdout
     assert "cost -1628.13" in done.stdout
-    assert re.search(r"iterations in \S+ s \(\S+ s warm, \d+ repeats\)", done.stdout)
+    assert re.search(r"iterations in \S+ s, first solve \(warm median \S+ s of \d+ repeats\)", done.stdout)
     assert "iterates seen" in done.stderr or "starting" in done.stderr
 
 

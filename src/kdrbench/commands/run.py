@@ -157,7 +157,7 @@ def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> s
 
 
 def _repeated(row: Mapping[str, Any]) -> str:
-    return f" ({row['warm_s']:.3g} s warm, {counted(row['repeats'], 'repeat')})" if row["repeats"] else ""
+    return f" (warm median {row['warm_s']:.3g} s of {counted(row['repeats'], 'repeat')})" if row["repeats"] else ""
 
 
 def _in_words(row: Mapping[str, Any]) -> str:
@@ -169,7 +169,7 @@ def _in_words(row: Mapping[str, Any]) -> str:
     if row["cost"] is None:
         return f"{ending}; it left no result"
     forms = {"cost": "cost {:.8g}", "quality": f"{row['quality_metric']} {{:.4g}}"}
-    seconds = "" if row["time_s"] is None else f" in {row['time_s']:.3g} s{_repeated(row)}"
+    seconds = "" if row["time_s"] is None else f" in {row['time_s']:.3g} s, first solve{_repeated(row)}"
     forms |= {"iterations": f"{{:d}} iteration{'s' * (row['iterations'] != 1)}{seconds}"}
     forms |= {"stationarity": "stationarity {:.1e}", "feasibility": "feasibility {:.1e}"}
     words = [form.format(row[name]) for name, form in forms.items() if row[name] is not None]

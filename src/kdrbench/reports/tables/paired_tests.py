@@ -24,7 +24,14 @@ import pandas as pd
 
 from kdrbench.reports.records import NO_KERNEL, Settings
 from kdrbench.reports.tables.cells import FORMATS, clean_times
-from kdrbench.reports.tables.labels import METRIC_TITLES, dataset_label, kernel_label, method_alone, method_label
+from kdrbench.reports.tables.labels import (
+    METRIC_TITLES,
+    TIMES_MEAN,
+    dataset_label,
+    kernel_label,
+    method_alone,
+    method_label,
+)
 from kdrbench.reports.tables.numbers import quantity
 from kdrbench.reports.tables.significance import (
     SIGNIFICANT,
@@ -177,8 +184,9 @@ def paired_table(tests: list[PairedTest]) -> Table:
             "their differences are not independent: a small p is an indication, no proof. Beside it, p of the t test "
             "that allows for overlapping training sets, and its interval: of the gap between objectives relative to "
             "the second one's, else of the mean difference.",
-            f"Costs within {SAME_COST:g} of each other, relatively, are tied. Times are those of first solves, of runs "
-            "on cores of their own whose speed did not drift; cells with fewer of them than that have no test of time.",
+            f"Costs within {SAME_COST:g} of each other, relatively, are tied. Times are compared of runs on "
+            "cores of their own whose speed did not drift; cells with fewer of them than that have no test of time.",
+            TIMES_MEAN,
         ],
         n_labels=6,
     )
