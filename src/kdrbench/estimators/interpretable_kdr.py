@@ -201,8 +201,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             default = _DEFAULT_STARTS.get(self.paradigm, ("surrogate", 1))
             chosen = default if self.start is None else (self.start, self.n_init)
             starts = starting_points(*chosen, task.first_problem(self.kernel_), n_components, rng)
-        outcomes = learn_from_all(task, self.kernel_, solver, starts, monitor)
-        learned = exactly(outcomes[0])
+        best, compared = learn_from_all(task, self.kernel_, solver, starts, monitor)
+        learned = exactly(best)
         self.result_ = learned.result
         self.status_ = learned.status
         self.n_iter_ = learned.iterations
@@ -216,7 +216,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if self.status_ is not Status.CONVERGED:
             warnings.warn(f"{self.solver} ended as {self.status_}: {learned.message}", ConvergenceWarning, 3)
         if self.paradigm == "alternative":
-            for doubt in doubts(task, self.kernel_, outcomes, searched=self._searches):
+            for doubt in doubts(task, self.kernel_, learned, compared, searched=self._searches):
                 warnings.warn(doubt, UserWarning, 3)
 
     @property
