@@ -24,6 +24,7 @@ from kdrbench.estimators.fitting import (
     resolved_kernel,
     starting_points,
 )
+from kdrbench.estimators.footprints import check_projection_footprint
 from kdrbench.estimators.inputs import known_samples, projected
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
@@ -188,6 +189,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             self.__dict__.pop(fitted, None)
         features, known = known_samples(self, X, y)
         evaluation = evaluation_of(self.evaluation, self.n_jobs, (self, features.shape[0]))
+        check_projection_footprint(self, features, evaluation.evaluator)
         task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
         n_components = components_of(self.n_components, task, features.shape[1], partial(self._kernel, task, features))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import kernel_of, labelled_samples
+from kdrbench.estimators.footprints import Samples, check_footprint, of_low_rank_kernel
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
 from kdrbench.lowrank import (
@@ -161,6 +162,9 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         check_parameters(self)
         self.__dict__.pop("classes_", None)
         features, labels = self._validated(X, y, constraints)
+        size, linear = Samples(*features.shape), self.kernel == "linear" and not self.kernel_params
+        way_out = "learn from fewer samples" + ("" if linear else ", or with kernel='linear'")
+        check_footprint(self, of_low_rank_kernel(size, linear=linear), size, way_out)
         factor = self._start(features)
         if constraints is None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
