@@ -45,7 +45,9 @@ def estimate_of(make, features, labels, monkeypatch):
     asked = []
     with monkeypatch.context() as patched:
         patched.setattr(memory, "free_bytes", lambda: asked.append(0) or 0)
-        with pytest.raises(ValueError, match=rf"a fit of \w+ to {len(features)} samples takes about .* free; \w+") as told:
+        with pytest.raises(
+            ValueError, match=rf"a fit of \w+ to {len(features)} samples takes about .* free; \w+"
+        ) as told:
             make().fit(features, labels)
     assert asked
     return float(str(told.value).split("takes about ")[1].split()[0]) * 2**30

@@ -16,7 +16,11 @@ from kdrbench.metric_learning.neighbours import entries_of_block
 
 _FLOAT = 8
 # Blocks of rows that a pass holds at once, arrays of n x D, and numbers a sample: lists of neighbours, and pairs.
-_LEARNERS: dict[type, tuple[float, float, float]] = {NCA: (3.0, 8.0, 4.0), LMNN: (6.0, 7.0, 30.0), DNE: (6.0, 4.0, 60.0)}
+_LEARNERS: dict[type, tuple[float, float, float]] = {
+    NCA: (3.0, 8.0, 4.0),
+    LMNN: (6.0, 7.0, 30.0),
+    DNE: (6.0, 4.0, 60.0),
+}
 # Blocks for each base kernel of an alignment, and one more for the target.
 _ALIGNED = 3.8
 # Arrays of n x n that KPCA holds at once, for some components and for all; with those that a learner then finds.
