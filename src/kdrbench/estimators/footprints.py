@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
 from kdrbench.metric_learning import DNE, LMNN, NCA
 from kdrbench.metric_learning.neighbours import entries_of_block
@@ -72,6 +73,13 @@ def of_kpca_trick(learner: object, n_components: int | None, samples: Samples) -
 def of_pairs_kept(samples: Samples) -> float:
     """Return the bytes of the distances, or products, that the kernels of a cross validation share."""
     return float(_FLOAT * samples.n_samples**2)
+
+
+def check_kernel_footprint(estimator: Any, features: FloatArray) -> None:
+    """Do the same for a low-rank kernel that is learned from these samples."""
+    linear = isinstance(estimator.kernel, str) and estimator.kernel == "linear" and not estimator.kernel_params
+    samples, way_out = Samples(*features.shape), "learn from fewer samples" + ("" if linear else ", or a linear kernel")
+    check_footprint(estimator, of_low_rank_kernel(samples, linear=linear), samples, way_out)
 
 
 def of_low_rank_kernel(samples: Samples, *, linear: bool) -> float:

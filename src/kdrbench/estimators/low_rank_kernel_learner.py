@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import kernel_of, labelled_samples
-from kdrbench.estimators.footprints import Samples, check_footprint, of_low_rank_kernel
+from kdrbench.estimators.footprints import check_kernel_footprint
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
 from kdrbench.lowrank import (
@@ -162,9 +162,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         check_parameters(self)
         self.__dict__.pop("classes_", None)
         features, labels = self._validated(X, y, constraints)
-        size, linear = Samples(*features.shape), self.kernel == "linear" and not self.kernel_params
-        way_out = "learn from fewer samples" + ("" if linear else ", or with kernel='linear'")
-        check_footprint(self, of_low_rank_kernel(size, linear=linear), size, way_out)
+        check_kernel_footprint(self, features)
         factor = self._start(features)
         if constraints is None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -194,8 +192,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         rows = features
         if self._basis is not None:
             rows = (features if self._kernel is None else self._kernel_rows(features)) @ self._basis
-        learned: FloatArray = rows @ self.factor_map_
-        return learned
+        return np.asarray(rows @ self.factor_map_)
 
     def _validated(self, X: ArrayLike, y: ArrayLike | None, constraints: Constraints | None) -> tuple[FloatArray, Any]:
         if constraints is not None:
@@ -240,8 +237,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def _kernel_rows(self, features: FloatArray) -> FloatArray:
         if self._kernel is None or self._samples is None:
             raise InputError("the linear kernel has no kernel rows")
-        rows: FloatArray = self._kernel.value(pairing_block(self._kernel.pairing, features, self._samples))
-        return rows
+        return np.asarray(self._kernel.value(pairing_block(self._kernel.pairing, features, self._samples)))
 
     @property
     def _n_features_out(self) -> int:
