@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kdrbench.estimators.footprints import Samples, check_footprint
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import (
     Declarations,
@@ -34,15 +35,19 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     # What parameters must be; checked by ``fit``.
     _constraints: ClassVar[Declarations] = {}
+    # What to do where a fit needs more memory than there is.
+    _way_out: ClassVar[str] = "learn from fewer samples"
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from X (n_samples x n_features) and class labels y.
 
-        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or samples from which
-        the method cannot learn.
+        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, samples from which the
+        method cannot learn, or where it needs more memory than is free.
         """
         check_parameters(self)
         features, labels = labelled_samples(self, X, y)
+        size = Samples(*features.shape)
+        check_footprint(self, self._needed(size), size, self._way_out)
         self._learn(features, labels)
         return self
 
@@ -51,6 +56,10 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         check_is_fitted(self)
         given = validate_data(self, X, dtype=(np.float64, np.float32), order="C", reset=False)
         return self._mapped(given.astype(np.float64, copy=False)).astype(given.dtype, copy=False)
+
+    @abstractmethod
+    def _needed(self, samples: Samples) -> float:
+        """Return the bytes that a fit needs."""
 
     @abstractmethod
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:

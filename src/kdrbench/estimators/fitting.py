@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from kdrbench.arrays import HostRows, is_device_array
 from kdrbench.errors import InputError, counted
 from kdrbench.estimators.definitions import Definitions, definitions_of
+from kdrbench.estimators.footprints import check_projection_footprint
 from kdrbench.estimators.inputs import Known, known_samples
 from kdrbench.estimators.starts import AnyKernel, components_of, starts_of
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
@@ -61,14 +62,14 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
     asked = definitions_of(estimator)
     known = known_samples(estimator, asked, X, y, sample_weight)
     if not estimator.verbose:
-        outcomes, kernel, doubted = _outcomes(estimator, asked, known, partial(IterationMonitor, estimator.max_iter))
-        learned = exactly(outcomes[0])
+        best, kernel, doubted = _outcomes(estimator, asked, known, partial(IterationMonitor, estimator.max_iter))
+        learned = exactly(best)
     else:
         title = f"{type(estimator).__name__}, n = {known.features.shape[0]}"
         with FitProgress(title, estimator.tol, int(estimator.verbose)) as progress:
             monitor = partial(WatchedMonitor, estimator.max_iter, progress)
-            outcomes, kernel, doubted = _outcomes(estimator, asked, known, monitor)
-            learned = exactly(outcomes[0])
+            best, kernel, doubted = _outcomes(estimator, asked, known, monitor)
+            learned = exactly(best)
             iterations = counted(learned.iterations, "iteration")
             progress.outcome = f"{learned.status} after {iterations}, objective {learned.objective:.8g}"
     if learned.status is not Status.CONVERGED:
@@ -80,10 +81,11 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
 
 def _outcomes(
     estimator: Any, asked: Definitions, known: Known, monitor: Callable[[], Monitor]
-) -> tuple[list[Learned], AnyKernel, list[str]]:
-    """Return what each start has led to, the best first, by which kernel, and sentences that say why to doubt it."""
+) -> tuple[Learned, AnyKernel, list[str]]:
+    """Return what the best start has led to, by which kernel, and sentences that say why to doubt it."""
     features, shape = known.features, known.features.shape
     evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, (asked, shape[0]))
+    check_projection_footprint(estimator, features, evaluation.evaluator)
     task = build_task(asked.paradigm, asked.settings, features, known.of_samples, evaluation=evaluation)
     if known.weights is not None and isinstance(task, SupervisedTask):
         task = replace(task, gamma=task.gamma.reweighted(known.weights))
@@ -98,9 +100,9 @@ def _outcomes(
     else:
         kernel = kernel_for(n_components)
         starts = starts_of(estimator, task.first_problem(kernel), n_components, rng)
-    outcomes = learn_from_all(task, kernel, solver, starts, monitor)
-    doubted = doubts(task, kernel, outcomes, searched=asked.searches) if asked.paradigm == "alternative" else ()
-    return outcomes, kernel, list(doubted)
+    best, compared = learn_from_all(task, kernel, solver, starts, monitor)
+    doubted = doubts(task, kernel, best, compared, searched=asked.searches) if asked.paradigm == "alternative" else ()
+    return best, kernel, list(doubted)
 
 
 def evaluation_of(

@@ -101,8 +101,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         computed when first asked for (or pickled) where it costs as much as a solve: q (d - q) > 400, unless the kernel
         is linear or squared. Until then the model holds the features, which must not be changed.
     labels_, embedding_, history_ :
-        Clusters of the samples, the spectral embedding they come from (n_samples x n_clusters), and the objective
-        after each round, as evaluated; clustering paradigms only.
+        Of clusterings: the clusters, their spectral embedding (n_samples x n_clusters), the objective of each round.
     kernel_ :
         The kernel with its bandwidth or weights; an ``EstimatedGaussian`` has the standard error of its bandwidth.
     classes_ : ndarray

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import labelled_samples
 from kdrbench.estimators.definitions import kernel_definition
+from kdrbench.estimators.footprints import check_kernel_footprint
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
 from kdrbench.lowrank import (
@@ -161,11 +162,12 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         check_parameters(self)
         self.__dict__.pop("classes_", None)
         features, labels = self._validated(X, y, constraints)
+        check_kernel_footprint(self, features)
         factor = self._start(features)
         if constraints is None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            n_pairs = min(self.n_constraints, len(features) * (len(features) - 1) // 2)
-            constraints = constraints_from_labels(factor, labels, n_pairs, rng, change=self.change)
+            count = min(self.n_constraints, len(features) * (len(features) - 1) // 2)
+            constraints = constraints_from_labels(factor, labels, count, rng, change=self.change)
         self.constraints_ = constraints
         self.result_ = learn_kernel(
             factor,
@@ -176,11 +178,10 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             slack=self.slack,
             compiled=self.compiled,
         )
-        self.n_iter_ = self.result_.sweeps
-        self.factor_map_ = self.result_.factor_map
+        self.n_iter_, self.factor_map_ = self.result_.sweeps, self.result_.factor_map
         if self.result_.status is not LowRankStatus.CONVERGED:
-            message = f"{self.solver} ended as {self.result_.status}: {self.result_.message}"
-            warnings.warn(message, ConvergenceWarning, 2)
+            outcome = f"{self.result_.status}: {self.result_.message}"
+            warnings.warn(f"{self.solver} ended as {outcome}", ConvergenceWarning, 2)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -235,8 +236,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def _kernel_rows(self, features: FloatArray) -> FloatArray:
         if self._kernel is None or self._samples is None:
             raise InputError("the linear kernel has no kernel rows")
-        rows: FloatArray = self._kernel.value(pairing_block(self._kernel.pairing, features, self._samples))
-        return rows
+        return np.asarray(self._kernel.value(pairing_block(self._kernel.pairing, features, self._samples)))
 
     @property
     def _n_features_out(self) -> int:

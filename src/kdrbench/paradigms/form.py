@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.evaluation import Evaluation
 from kdrbench.evaluation.gram import HollowGram
@@ -48,6 +49,15 @@ class Form:
         return spectral_embedding(
             gram, self.n_clusters, scaling=scaling, centred=self.centred, start=start, tolerance=asked.tolerance
         )
+
+    def of(self, term: Guidance, rows: NDArray[np.intp]) -> Guidance:
+        """Return a term for some of the samples, with the weight that keeps its share of the objective.
+
+        The embedding's term grows as n without degrees and is bounded with them; one of Y grows as n^2, or n with them.
+        """
+        size = len(term.factor) / len(rows)
+        weight = term.weight * (size if term.with_degrees or self.degrees != "both" else size**2)
+        return replace(term, weight=weight, factor=term.factor[rows])
 
     def held(self, scaling: FloatArray | None) -> FloatArray | None:
         """Return the D^-1/2 of step 1."""
