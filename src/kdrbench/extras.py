@@ -19,6 +19,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "workflow": ("itables", "jinja2", "matplotlib", "pandas", "plotly", "snakemake"),
     "compiled": ("numba",),
     "large": ("dask", "distributed", "zarr"),
+    "umap": ("umap",),
     "gpu": ("array_api_compat", "torch"),
 }
 # Of Python itself, but not on every system.
