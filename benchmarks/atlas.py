@@ -1,12 +1,13 @@
 """The optima of Tables 4 and 5 on small sets: how many, how often each is reached, and which classify best.
 
     python benchmarks/atlas.py [sets, wine cancer if not given] [--starts 200] [--folds 1] [--solver NAME]
+    python benchmarks/atlas.py wine --components 1       another number than the papers'
 
 Every cell is a set, a kernel and a training fold of ten, with the papers' number of components. Starts are random, the
-solver is safeguarded ISM if not given. "ISM" is plain ISM from Phi_0, delta = 0.01, one fit a fold: "at the best" says whether it
-ends within 1 degree of the best optimum, and "below, %" how far its F is below. "Found again" is the share of the
-optima with more than 2 % of the starts that another seed finds. Accuracy is that of an SVM on the test fold; tau is
-Kendall's correlation of F and accuracy over the optima, with an interval of 95 % by resampling optima.
+solver is safeguarded ISM if not given. "ISM" is plain ISM from Phi_0, delta = 0.01, one fit a fold: "at the best" says
+whether it ends within 1 degree of the best optimum, and "below, %" how far its F is below. "Found again" is the share
+of the optima with more than 2 % of the starts that another seed finds. Accuracy is that of an SVM on the test fold; tau
+is Kendall's correlation of F and accuracy over the optima, with an interval of 95 % by resampling optima.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from kdrbench.datasets import load_dataset
 from kdrbench.inference import Atlas, atlas
 
 COMPONENTS = {"wine": 4, "cancer": 5}
-KERNELS = ("gaussian", "polynomial")
+KERNELS = ("gaussian", "polynomial", "squared", "multiquadric")
 
 
 def accuracies(found: Atlas, X: Any, y: Any, test: Any, labels: Any) -> list[float]:
@@ -47,18 +48,19 @@ def correlation(objectives: list[float], scores: list[float]) -> str:
     return f"{kendalltau(*pairs).statistic:.2f} ({low:.2f} to {high:.2f})"
 
 
-def chart(name: str, kernel: str, fold: int, starts: int, solver: str) -> str:
+def chart(name: str, kernel: str, fold: int, asked: argparse.Namespace) -> str:
     """Return the line of one cell."""
     data = load_dataset(name)
     train, rest = list(StratifiedKFold(10, shuffle=True, random_state=0).split(data.features, data.labels))[fold]
     scaler = StandardScaler().fit(data.features[train])
     X, y, test = scaler.transform(data.features[train]), data.labels[train], scaler.transform(data.features[rest])
-    model = InterpretableKDR(COMPONENTS[name], kernel=kernel, solver=solver)
+    n_components = asked.components or COMPONENTS[name]
+    model = InterpretableKDR(n_components, kernel=kernel, solver=asked.solver)
     began = time.process_time()
-    found, again = (atlas(model, X, y, n_starts=starts, random_state=seed) for seed in (0, 1))
+    found, again = (atlas(model, X, y, n_starts=asked.starts, random_state=seed) for seed in (0, 1))
     seconds = time.process_time() - began
     best, (low, high) = found.optima[0], found.share_interval(0)
-    ism = InterpretableKDR(COMPONENTS[name], kernel=kernel, solver="ism", tol=0.01).fit(X, y)
+    ism = InterpretableKDR(n_components, kernel=kernel, solver="ism", tol=0.01).fit(X, y)
     below = 100.0 * (best.objective - ism.objective_) / abs(best.objective)
     scores = accuracies(found, X, y, test, data.labels[rest])
     return (
@@ -75,6 +77,7 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", default=list(COMPONENTS))
     parser.add_argument("--starts", type=int, default=200)
     parser.add_argument("--folds", type=int, default=1)
+    parser.add_argument("--components", type=int)
     parser.add_argument("--solver", default="ism_safeguarded")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -85,7 +88,7 @@ def main() -> None:
     for name in asked.sets:
         for kernel in KERNELS:
             for fold in range(asked.folds):
-                print(chart(name, kernel, fold, asked.starts, asked.solver), flush=True)
+                print(chart(name, kernel, fold, asked), flush=True)
 
 
 if __name__ == "__main__":
