@@ -76,7 +76,7 @@ def choose_n_components(
     W'x and y stay as they are. The estimator with q + 1 components is fitted to data and permutations; they have the
     same statistic (:func:`.permutation_test`). For q = 0 that is the permutation of labels, which is exact. Beyond, the
     null hypothesis is that the rest is independent of (W'x, y); as W is an estimate, the level is approximate. The
-    chance of too many components is about alpha, since the first wrong step must reject (Cook and Yin's argument).
+    chance of too many components is about alpha or less, since the first wrong step must reject (Cook and Yin).
 
     Parameters
     ----------
