@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +31,7 @@ class League:
     @cached_property
     def scores(self) -> dict[str, Scores]:
         """The scores of each judge."""
-        rows = self.runs.astype(object).where(self.runs.notna(), None).to_dict("records")
+        rows: Any = self.runs.astype(object).where(self.runs.notna(), None).to_dict("records")
         return {judge: Scores.of(rows, judge) for judge in JUDGES}
 
     @cached_property
