@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -49,11 +50,12 @@ class Response:
         """
         if self.classes is not None:
             return np.asarray(self.values)
-        inner = np.linspace(0.0, 1.0, n_slices + 1)[1:-1]
-        edges = np.quantile(self.values, inner, method="inverted_cdf")
-        # A slice is open below and closed above.
-        slices = np.searchsorted(np.unique(edges), self.values, side="left")
-        return np.asarray(np.unique(slices, return_inverse=True)[1], dtype=np.intp)
+        # The last sample of each slice but one, by whole numbers: quantiles would round.
+        last = -(-len(self.values) * np.arange(1, n_slices) // n_slices) - 1
+        values = np.unique(self.values)
+        # Where most values are the largest one, it has a slice of its own all the same.
+        edges = np.unique(np.minimum(np.sort(self.values)[last], values[-2]))
+        return np.asarray(np.searchsorted(edges, self.values, side="left"), dtype=np.intp)
 
 
 def response_of(target: NDArray[Any]) -> Response:
@@ -90,24 +92,22 @@ class Reducer(LabelledTransformer):
         features, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         if not self._continuous:
             check_classification_targets(target)
+        self._learn(features, target)
+        return self
+
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.__dict__.pop("classes_", None)
-        response = response_of(target)
+        response = response_of(labels)
         if response.classes is not None:
             self.classes_ = response.classes
         count = n_components_of(self.n_components, features.shape[1], response)
         centred = centred_features(features, squared=True)
-        # Rounding leaves this much of the differences of equal rows.
-        if np.abs(centred).max() <= 1e-14 * np.abs(features).max():
-            raise InputError(f"all {len(features)} samples coincide; no component can separate them")
+        check_spread(features, centred)
         self._reduce(features, centred, response, count)
-        return self
 
+    @abstractmethod
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         """Set the fitted attributes from the features, the same less their means, and what is known of samples."""
-        raise NotImplementedError
-
-    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
-        raise NotImplementedError
 
 
 class LinearReducer(Reducer):
@@ -116,9 +116,9 @@ class LinearReducer(Reducer):
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         self.components_ = _oriented(self._rows(centred, response, n_components))
 
+    @abstractmethod
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         """Return at most ``n_components`` rows of the map, q x d."""
-        raise NotImplementedError
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         mapped: FloatArray = features @ self.components_.T
@@ -181,6 +181,17 @@ def shrinkage_of(shrinkage: str | float | None, centred: FloatArray, *, singular
     if shrinkage == "auto" or (shrinkage is None and singular):
         return float(ledoit_wolf_shrinkage(centred, assume_centered=True))
     return 0.0 if shrinkage is None else float(shrinkage)
+
+
+def check_spread(features: FloatArray, centred: FloatArray) -> None:
+    """Raise ``InputError`` where all samples coincide, or differ by so little that squares lose their digits."""
+    largest = float(np.abs(centred).max())
+    # Rounding leaves this much of the differences of equal rows.
+    if largest <= 1e-14 * np.abs(features).max():
+        raise InputError(f"all {len(features)} samples coincide; no component can separate them")
+    limits = np.finfo(float)
+    if largest**2 < limits.tiny / limits.eps**2:
+        raise InputError(f"features differ by {largest:.3g} at most, whose squares underflow; give larger units")
 
 
 def n_components_of(asked: int | None, n_features: int, response: Response) -> int:

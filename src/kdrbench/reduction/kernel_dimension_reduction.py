@@ -92,7 +92,7 @@ class GradientKDR(LinearReducer):
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         n_samples = len(centred)
-        check_memory(16 * n_samples**2, f"a kernel of {n_samples} samples", "learn from fewer samples")
+        check_memory(18 * n_samples**2, f"a kernel of {n_samples} samples", "learn from fewer samples")
         self.sigma_ = self.bandwidth * median_distance(centred)
         kernel = Gaussian(self.sigma_)
         targets = target_factor(response, self.target_bandwidth, centred=False)
@@ -100,7 +100,8 @@ class GradientKDR(LinearReducer):
         samples, span = in_their_span(centred)
         gram = kernel.value(squared_distances(samples, samples))
         gram[np.diag_indices(n_samples)] += n_samples * self.regularization
-        weights = cho_solve(cho_factor(gram, lower=True, overwrite_a=True), targets)
+        # The transpose is in Fortran's order, so that it is factored in place.
+        weights = cho_solve(cho_factor(gram.T, lower=True, overwrite_a=True), targets)
         values, vectors = eigh(_gradient_moment(kernel, samples, weights))
         self.eigenvalues_ = values[::-1][:n_components]
         rows: FloatArray = vectors[:, ::-1][:, :n_components].T @ span

@@ -90,7 +90,7 @@ class KernelDiscriminantAnalysis(Reducer):
 
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         n_samples = len(features)
-        check_memory(24 * n_samples**2, f"a kernel of {n_samples} samples", "learn from fewer samples")
+        check_memory(18 * n_samples**2, f"a kernel of {n_samples} samples", "learn from fewer samples")
         kernel = resolve_kernel(kernel_of(self.kernel, self.kernel_params), features, n_components)
         if isinstance(kernel, Combination | RelativeGaussian):
             raise InputError("kernel must have a value for any two samples: no combination and no rbf_relative")
@@ -101,11 +101,12 @@ class KernelDiscriminantAnalysis(Reducer):
         gram -= gram.mean(axis=1, keepdims=True)
         ridge = self.regularization * float(np.trace(gram))
         if not ridge > 0.0:
-            raise InputError(f"the kernel is constant on these {n_samples} samples; there is nothing to learn from")
+            raise InputError("the kernel is constant or not positive semidefinite on these samples; choose another one")
         gram[np.diag_indices(n_samples)] += ridge
         basis = _class_contrasts(response)
         try:
-            solved = cho_solve(cho_factor(gram, lower=True, overwrite_a=True), basis)
+            # The transpose is in Fortran's order, so that it is factored in place.
+            solved = cho_solve(cho_factor(gram.T, lower=True, overwrite_a=True), basis)
         except LinAlgError as error:
             raise InputError("the kernel is not positive semidefinite on these samples; choose another one") from error
         # Z'HKH (HKH + r I)^-1 Z = I - r Z'(HKH + r I)^-1 Z.

@@ -13,8 +13,7 @@ from kdrbench.errors import counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.league.ranks import bootstrap_mean_ranks, critical_difference, not_different
 from kdrbench.league.rules import JUDGES
-from kdrbench.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.figures.styles import styles_of
+from kdrbench.reports.figures.chart import BLACK, COLOURS, Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.records import read_arrays
 from kdrbench.reports.tables.league_rows import League
 
@@ -23,8 +22,10 @@ if TYPE_CHECKING:
 
     from kdrbench.reports.figures.making import Source
 
-# Between the lines that join methods, in ranks.
-_STEP = 0.4
+# Between the lines that join methods, as a share of the largest rank.
+_STEP = 0.05
+# Of points that have no line: with the colours these tell 42 methods apart.
+_SYMBOLS = (Symbol.DOT, Symbol.SQUARE, Symbol.TRIANGLE, Symbol.DIAMOND, Symbol.PENTAGON, Symbol.STAR)
 
 
 def chart_of(source: Source) -> Chart | None:
@@ -69,7 +70,7 @@ def _ranks(league: League, judge: str) -> Panel:
     ]
     for level, (first, last) in enumerate(not_different(means, difference)):
         joined = names[first : last + 1]
-        heights = [-_STEP * level] * len(joined)
+        heights = [-_STEP * len(means) * level] * len(joined)
         series.append(
             Series(f"group {level + 1}", joined, heights, Mark.LINE, colour=BLACK, group="joined by Nemenyi's test")
         )
@@ -78,7 +79,6 @@ def _ranks(league: League, judge: str) -> Panel:
 
 
 def _accuracy_against_time(league: League) -> Panel:
-    styles = styles_of(league.methods)
     means = np.nan_to_num(league.scores["knn_accuracy"].means, nan=0.0).mean(axis=0)
     series = [
         Series(
@@ -86,9 +86,8 @@ def _accuracy_against_time(league: League) -> Panel:
             [league.median_s(method)],
             [float(means[place])],
             mark=Mark.POINTS,
-            symbol=styles[method].symbol,
-            colour=styles[method].colour,
-            line=Line.SOLID,
+            symbol=_SYMBOLS[place // len(COLOURS) % len(_SYMBOLS)],
+            colour=place % len(COLOURS),
         )
         for place, method in enumerate(league.methods)
         if np.isfinite(league.median_s(method))
