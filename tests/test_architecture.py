@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those before it.
-ORDER = ["errors", "extras", "arrays", "parameters", "files", "csv_files", "status", "blas", "paired"]
+ORDER = ["errors", "extras", "arrays", "parameters", "files", "csv_files", "status", "progress", "blas", "paired"]
 ORDER += ["memory", "plugins", "methods", "samples", "kernels", "problems", "lowrank", "evaluation"]
 ORDER += ["solvers", "paradigms", "metric_learning", "estimators", "reduction", "baselines"]
 ORDER += ["datasets", "league", "bench", "conformance", "stages", "reports", "commands"]

@@ -196,6 +196,7 @@ def test_what_cannot_be_learned_from_is_refused(estimator):
             "kernel is not positive semidefinite on",
         ),
         (KernelDiscriminantAnalysis(kernel=NEGATIVE), "constant or not positive semidefinite"),
+        (KernelDiscriminantAnalysis(kernel=WAVES, kernel_params={"sigma": 1.0}), "a kernel object has its own"),
         (KernelDiscriminantAnalysis(kernel="gausian"), "Did you mean 'gaussian'"),
         (RandomAxes(5), "n_components must be an integer between 1 and the 4 features, got 5"),
     ],

@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import kernel_of, labelled_samples
+from kdrbench.estimators.common import labelled_samples
+from kdrbench.estimators.definitions import kernel_definition
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
 from kdrbench.lowrank import (
@@ -55,7 +56,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Rank r of K0: its best approximation. ``None``: the features themselves for the linear kernel, else the whole
         kernel matrix.
     kernel : str or kernel
-        K0: ``linear`` (uncentred), ``gaussian``, ``polynomial``, or an object such as
+        K0: ``linear`` (uncentred), ``gaussian`` (``rbf``), ``polynomial`` (``poly``), or an object such as
         :class:`kdrbench.kernels.UserKernel`; positive semidefinite, and not a combination or ``rbf_relative``.
     kernel_params : dict or None
         Options of the family, for instance ``{"sigma": 2.0}``.
@@ -91,8 +92,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Sweeps.
     classes_ : ndarray
         The labels seen; only where they were used.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
     ----------
@@ -184,14 +184,13 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the rows of G for these samples, n_samples x r."""
+        """Return the rows of G for these samples, n_samples x r, in the precision of X."""
         check_is_fitted(self)
-        features = validate_data(self, X, dtype=np.float64, reset=False)
-        rows = features
+        given = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        rows = features = given.astype(np.float64, copy=False)
         if self._basis is not None:
             rows = (features if self._kernel is None else self._kernel_rows(features)) @ self._basis
-        learned: FloatArray = rows @ self.factor_map_
-        return learned
+        return np.asarray(rows @ self.factor_map_, dtype=given.dtype)
 
     def _validated(self, X: ArrayLike, y: ArrayLike | None, constraints: Constraints | None) -> tuple[FloatArray, Any]:
         if constraints is not None:
@@ -226,9 +225,9 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def _resolved(self, features: FloatArray) -> Kernel | None:
         """Return the kernel, or ``None`` for the linear one, which needs no n x n array."""
-        if isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params:
+        if (definition := kernel_definition(self)) == {"family": "linear"}:
             return None
-        kernel = resolve_kernel(kernel_of(self.kernel, self.kernel_params), features, features.shape[1])
+        kernel = resolve_kernel(definition, features, features.shape[1])
         if isinstance(kernel, Combination | RelativeGaussian):
             raise InputError("kernel must have a value for any two samples: no combination and no rbf_relative")
         return kernel
@@ -247,4 +246,5 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         tags = super().__sklearn_tags__()
         # Without labels only where constraints are given instead.
         tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

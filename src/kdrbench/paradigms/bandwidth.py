@@ -128,8 +128,7 @@ def doubts(
         if overlap < _AGREED:
             yield (
                 f"the clusters depend on the bandwidth: with an eighth of sigma = {kernel.sigma:.3g} the same "
-                f"projection has others (NMI {overlap:.2f}); finer structure may be hidden, try "
-                "kernel_params={'sigma': 'search'}"
+                f"projection has others (NMI {overlap:.2f}); finer structure may be hidden, try sigma='search'"
             )
 
 

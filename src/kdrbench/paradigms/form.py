@@ -12,7 +12,7 @@ from kdrbench.evaluation import Evaluation
 from kdrbench.evaluation.gram import HollowGram
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.embedding import spectral_embedding
-from kdrbench.parameters import FLAG, OneOf, whole
+from kdrbench.parameters import COUNT, FLAG, OneOf
 from kdrbench.problems import FactoredGamma
 
 _DEGREES = ("both", "embedding", "none")
@@ -32,9 +32,12 @@ class Guidance:
 
 @dataclass(frozen=True)
 class Form:
-    """Where degrees enter (``both`` steps, the ``embedding`` only, ``none``), and whether its matrix is centred."""
+    """Where degrees enter (``both`` steps, the ``embedding`` only, ``none``), and whether its matrix is centred.
 
-    n_clusters: Annotated[int, whole(2)]
+    One cluster has an embedding in one dimension, and all samples are of it.
+    """
+
+    n_clusters: Annotated[int, COUNT]
     degrees: Annotated[str, OneOf(_DEGREES)] = "both"
     centred: Annotated[bool, FLAG] = True
 

@@ -191,7 +191,7 @@ def build_task(
 
     Raises ``InputError`` for an unknown paradigm or parameter, or one that is missing.
     """
-    check_value("paradigm", paradigm, OneOf(tuple(sorted(_BUILDERS))))
+    check_value("paradigm", paradigm, PARADIGMS)
     build, allowed = _BUILDERS[paradigm]
     if not isinstance(parameters, Mapping):
         raise InputError(f"parameters of a paradigm must be a dict, got {parameters!r}")
@@ -234,7 +234,7 @@ def _alternative(features: FloatArray, known: Any, parameters: Parameters) -> Cl
 
 def _alternation(parameters: Parameters) -> Alternation:
     if "n_clusters" not in parameters:
-        raise InputError("this paradigm needs its number of clusters: paradigm_params={'n_clusters': ...}")
+        raise InputError("this paradigm needs its number of clusters, n_clusters")
     return Alternation(**{name: value for name, value in parameters.items() if name != "mu"})
 
 
@@ -245,3 +245,4 @@ _BUILDERS: dict[str, tuple[Callable[[Any, Any, Parameters], SupervisedTask | Clu
     "semi_supervised": (_semi_supervised, _SETTINGS | {"mu"}),
     "alternative": (_alternative, _SETTINGS | {"mu"}),
 }
+PARADIGMS = OneOf(tuple(sorted(_BUILDERS)))

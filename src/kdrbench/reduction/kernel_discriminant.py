@@ -9,7 +9,6 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, null_space
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import kernel_of
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
 from kdrbench.memory import check_memory
@@ -91,7 +90,7 @@ class KernelDiscriminantAnalysis(Reducer):
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         n_samples = len(features)
         check_memory(18 * n_samples**2, f"a kernel of {n_samples} samples", "learn from fewer samples")
-        kernel = resolve_kernel(kernel_of(self.kernel, self.kernel_params), features, n_components)
+        kernel = resolve_kernel(self._definition(), features, n_components)
         if isinstance(kernel, Combination | RelativeGaussian):
             raise InputError("kernel must have a value for any two samples: no combination and no rbf_relative")
         self.kernel_, self.samples_ = kernel, features
@@ -115,6 +114,13 @@ class KernelDiscriminantAnalysis(Reducer):
         self.eigenvalues_ = np.clip(1.0 - values[:count], 0.0, 1.0)
         scale = np.sqrt(n_samples / np.maximum(self.eigenvalues_, np.finfo(float).eps))
         self.dual_components_ = ((solved @ vectors[:, :count]) * scale).T
+
+    def _definition(self) -> object:
+        if isinstance(self.kernel, str):
+            return {"family": self.kernel, **(self.kernel_params or {})}
+        if self.kernel_params:
+            raise InputError("kernel_params belong to a kernel family; a kernel object has its own")
+        return self.kernel
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         gram = _gram(self.kernel_, features, self.samples_)

@@ -109,8 +109,8 @@ _PAGES = {
     "claims": (
         _BESIDE,
         "claims of the papers",
-        "Claims of the five papers, each confirmed, mostly so, contradicted or undecided by the records, with its "
-        "evidence.",
+        "Claims of the five papers, each confirmed, mostly confirmed, contradicted or undecided by the records, with "
+        "its measure and evidence.",
     ),
     "dashboard": (
         "Dashboard",
