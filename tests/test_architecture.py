@@ -8,9 +8,9 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those before it.
 ORDER = ["errors", "extras", "arrays", "parameters", "files", "csv_files", "status", "blas"]
-ORDER += ["progress", "memory", "plugins", "methods", "samples", "kernels", "problems", "lowrank"]
-ORDER += ["evaluation", "solvers", "paradigms", "metric_learning", "estimators", "reduction", "inference", "baselines"]
-ORDER += ["datasets", "bench", "conformance", "stages", "reports", "commands"]
+ORDER += ["paired", "progress", "memory", "plugins", "methods", "samples", "kernels", "problems"]
+ORDER += ["lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators", "reduction", "inference"]
+ORDER += ["baselines", "datasets", "league", "bench", "conformance", "stages", "reports", "commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

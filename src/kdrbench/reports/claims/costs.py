@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdrbench.errors import counted
+from kdrbench.paired import corrected_t_p
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records, decided_by_share, listed, share_of
 from kdrbench.reports.claims.coverage import (
     CONVERGED_RIVALS,
@@ -29,7 +30,7 @@ from kdrbench.reports.claims.coverage import (
 )
 from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.labels import is_converged, method_label
-from kdrbench.reports.tables.significance import SIGNIFICANT, corrected_t_p
+from kdrbench.reports.tables.significance import SIGNIFICANT
 
 _SUPERVISED, _CLUSTERS = (TABLE_4, PLUS_5), (TABLE_4_CLUSTERS, PLUS_6)
 # Test samples for one training sample of ten folds.

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from kdrbench.paired import corrected_t_p, holm, signed_rank_p
 from kdrbench.reports.tables.cells import Cell, summarise
 from kdrbench.reports.tables.labels import VARIANTS, dataset_label, learner_name
 from kdrbench.reports.tables.numbers import share
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
-from kdrbench.reports.tables.significance import SIGNIFICANT, corrected_t_p, holm, signed_rank_p
+from kdrbench.reports.tables.significance import SIGNIFICANT
 from kdrbench.reports.tables.verdicts import Compared
 
 PAPER, SETTING, METRIC = "kpca_trick", "classification", "accuracy"

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kdrbench.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.reports.records import NO_KERNEL, Settings
 from kdrbench.reports.tables.cells import FORMATS, clean_times
 from kdrbench.reports.tables.labels import (
@@ -33,14 +34,7 @@ from kdrbench.reports.tables.labels import (
     method_label,
 )
 from kdrbench.reports.tables.numbers import quantity
-from kdrbench.reports.tables.significance import (
-    SIGNIFICANT,
-    corrected_t_interval,
-    corrected_t_p,
-    holm,
-    share_tested,
-    signed_rank_p,
-)
+from kdrbench.reports.tables.significance import SIGNIFICANT, share_tested
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
 

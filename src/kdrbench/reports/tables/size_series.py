@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kdrbench.paired import half_width
 from kdrbench.reports.records import NO_KERNEL, Config, is_scaling
 from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.labels import NO_CELL, TIMES_MEAN, method_label
-from kdrbench.reports.tables.significance import half_width
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
 
