@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state, resample
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from kdrbench.displays.alignment import aligned, principal_rows, row_basis
 from kdrbench.displays.drawing import axes_for, looks
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
@@ -21,7 +22,6 @@ ALIGNMENTS = OneOf(("procrustes", "sign"))
 RESAMPLINGS = OneOf(("bootstrap", "half"))
 # Readable upper limit of components side by side.
 _MOST_COMPONENTS = 3
-_ORTHONORMAL = 1e-6
 
 
 class LoadingsDisplay:
@@ -41,7 +41,7 @@ class LoadingsDisplay:
     Attributes
     ----------
     overlaps : ndarray of shape (n_resamples,)
-        |V V_r'|_F^2 / q of each resample, V and V_r orthonormal bases of the spaces that the rows span: the mean squared
+        |V V_r'|_F^2 / q of each resample, V and V_r orthonormal bases of the spaces that rows span: the mean squared
         cosine of their principal angles. 1 is the same space, and a random one has q / n_features on average.
     ax_, figure_ :
         matplotlib's axes and figure, after ``plot``.
@@ -124,21 +124,21 @@ class LoadingsDisplay:
         fitted = _fitted(estimator, X, y)
         names = _names_in(fitted, X) if feature_names is None else list(feature_names)
         part, components, names = _projecting(fitted, names)
-        reference = _principal(components) if alignment == "procrustes" else components
+        reference = principal_rows(components) if alignment == "procrustes" else components
         resampled = None
         if n_resamples:
             from sklearn.utils.parallel import Parallel, delayed
 
             seeds = check_random_state(random_state).randint(2**31, size=n_resamples)
             jobs = (delayed(_components)(part, X, y, resampling, int(seed)) for seed in seeds)
-            resampled = np.array([_aligned(one, reference, alignment) for one in Parallel(n_jobs=n_jobs)(jobs)])
+            resampled = np.array([aligned(one, reference, alignment) for one in Parallel(n_jobs=n_jobs)(jobs)])
         return cls(loadings=reference, feature_names=names, resampled=resampled).plot(ax, **options)
 
     @property
     def overlaps(self) -> FloatArray:
         """How much of the learned space each resample finds again."""
-        basis = _basis(self.loadings)
-        found = [np.sum((_basis(one) @ basis.T) ** 2) / len(basis) for one in self.resampled]
+        basis = row_basis(self.loadings)
+        found = [np.sum((row_basis(one) @ basis.T) ** 2) / len(basis) for one in self.resampled]
         return np.array(found)
 
     def intervals(self, confidence_level: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -182,19 +182,17 @@ class LoadingsDisplay:
         self.ax_.set_xlabel(self._legend_of_axis(confidence_level))
         self.ax_.grid(axis="y", alpha=0.25)
         if len(shown) > 1:
-            self.ax_.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(shown))
+            above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(shown)}
+            self.ax_.legend(title="component", frameon=False, **above)
         return self
 
-    def _draw(
-        self, component: int, features: Any, places: FloatArray, looks: dict[str, str], confidence_level: float
-    ) -> None:
-        values, errors = self.loadings[component, features], None
+    def _draw(self, component: int, features: Any, places: Any, looks: dict[str, str], confidence_level: float) -> None:
         if len(self.resampled):
             lower, upper = self.intervals(confidence_level)
             # A percentile interval need not hold the value itself.
             self.ax_.hlines(places, lower[component, features], upper[component, features], colors=looks["color"])
-        label = f"component {component + 1}"
-        self.ax_.errorbar(values, places, xerr=errors, linestyle="none", markersize=5, label=label, **looks)
+        values, label = self.loadings[component, features], str(component + 1)
+        self.ax_.plot(values, places, linestyle="none", markersize=5, label=label, **looks)
 
     def _legend_of_axis(self, confidence_level: float) -> str:
         if not len(self.resampled):
@@ -226,8 +224,8 @@ def _projecting(fitted: Any, names: list[str]) -> tuple[Any, FloatArray, list[st
             before = fitted[:place].get_feature_names_out(names) if place else names
             return fitted[: place + 1], np.asarray(fitted[place].components_, dtype=np.float64), list(before)
     raise InputError(
-        f"{type(fitted).__name__} has no components_: loadings are those of an estimator, or a step of a pipeline, that "
-        "learns a linear projection"
+        f"{type(fitted).__name__} has no components_: loadings are those of an estimator, or a step of a pipeline, "
+        "that learns a linear projection"
     )
 
 
@@ -239,32 +237,3 @@ def _components(part: Any, X: Any, y: Any, resampling: str, seed: int) -> FloatA
     drawn = resample(X, **options) if y is None else resample(X, y, **options)
     again = clone(part).fit(drawn) if y is None else clone(part).fit(*drawn)
     return _projecting(again, [])[1] if not hasattr(again, "steps") else np.asarray(again[-1].components_)
-
-
-def _aligned(components: FloatArray, reference: FloatArray, alignment: str) -> FloatArray:
-    """Return the rows nearest to the reference's; by Procrustes there may be another number of them."""
-    if alignment == "procrustes":
-        left, _, right = np.linalg.svd(reference @ components.T, full_matrices=False)
-        return np.asarray(left @ right @ components)
-    if components.shape != reference.shape:
-        raise InputError(
-            f"a resample has {len(components)} components instead of {len(reference)}, which signs cannot align; give "
-            "n_components, or alignment='procrustes'"
-        )
-    signs = np.where(np.sum(components * reference, axis=1) < 0.0, -1.0, 1.0)
-    return np.asarray(signs[:, None] * components)
-
-
-def _principal(components: FloatArray) -> FloatArray:
-    """Return orthonormal rows as they are, and others rotated to orthogonal ones, the longest first."""
-    gram = components @ components.T
-    if np.abs(gram - np.eye(len(gram))).max() <= _ORTHONORMAL:
-        return components
-    _, lengths, right = np.linalg.svd(components, full_matrices=False)
-    return np.asarray(lengths[:, None] * right)
-
-
-def _basis(components: FloatArray) -> FloatArray:
-    """Return orthonormal rows that span the same space."""
-    _, lengths, right = np.linalg.svd(components, full_matrices=False)
-    return np.asarray(right[lengths > lengths[0] * max(components.shape) * np.finfo(float).eps])

@@ -203,7 +203,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             classes = len(self.classes_) if hasattr(self, "classes_") else known[0].size
             powers = [2**power for power in range(classes.bit_length()) if 2**power < classes]
             return sorted({min(one, n_features) for one in (*powers, classes, 2 * classes)})
-        given = [self.n_components] if isinstance(self.n_components, Integral) else list(self.n_components)
+        given: list[Any] = list(np.atleast_1d(np.asarray(self.n_components, dtype=object)))
         for one in given:
             check_value("n_components", one, whole(1, n_features, f"n_features = {n_features}"))
         if not given:
