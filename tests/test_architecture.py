@@ -9,8 +9,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those before it.
 ORDER = ["errors", "extras", "arrays", "parameters", "files", "csv_files", "status", "blas"]
 ORDER += ["memory", "plugins", "methods", "samples", "kernels", "problems", "lowrank", "evaluation"]
-ORDER += ["solvers", "paradigms", "metric_learning", "estimators", "displays", "baselines", "datasets", "bench", "conformance"]
-ORDER += ["stages", "reports", "commands"]
+ORDER += ["solvers", "paradigms", "metric_learning", "estimators", "displays", "baselines", "datasets", "bench"]
+ORDER += ["conformance", "stages", "reports", "commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
