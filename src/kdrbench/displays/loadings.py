@@ -95,7 +95,7 @@ class LoadingsDisplay:
         estimator : estimator, Pipeline or search
             Fitted, or else a copy is fitted on X and y. Of a pipeline the last step with ``components_`` is shown, and
             all steps up to it are fitted again on each resample. Of a search, what it has chosen is fitted again,
-            without choosing anew each time: intervals leave out how far the choice itself is due to chance.
+            without choosing again each time: intervals leave out how far the choice itself is due to chance.
         X, y :
             Samples; may be left out for a fitted estimator without resamples.
         n_resamples : int
