@@ -93,11 +93,12 @@ picture: demo
 	snakemake --cores $(CORES) --quiet rules -- kpca_figure5
 	cp reports/figures/kpca_figure5.png docs/kpca_trick_two_tricks.png
 
-# Those of docs/systems.md, as the examples draw them.
+# Those of docs/systems.md and docs/quick_start.md, as the examples draw them.
 pictures: docs
 	cp docs/gallery/images/sphx_glr_plot_1_wine_001.png docs/pictures/ikdr.png
 	cp docs/gallery/images/sphx_glr_plot_3_kpca_trick_001.png docs/pictures/kpca_trick.png
 	cp docs/gallery/images/sphx_glr_plot_4_kernel_from_constraints_001.png docs/pictures/low_rank.png
+	cp docs/gallery/images/sphx_glr_plot_5_loadings_001.png docs/pictures/loadings.png
 
 # The picture of the rules in docs/experiments.md.
 rulegraph: $(READY)

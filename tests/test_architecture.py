@@ -10,7 +10,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 ORDER = ["errors", "extras", "arrays", "parameters", "files", "csv_files", "status", "blas"]
 ORDER += ["paired", "progress", "memory", "plugins", "methods", "samples", "kernels", "problems"]
 ORDER += ["lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators", "reduction", "inference"]
-ORDER += ["baselines", "datasets", "league", "bench", "conformance", "stages", "reports", "commands"]
+ORDER += ["displays", "baselines", "datasets", "league", "bench", "conformance", "stages", "reports"]
+ORDER += ["commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -54,12 +54,18 @@ def starting_points(
 ) -> Iterator[FloatArray]:
     """Yield orthonormal d x q starts: one, or ``n_init`` for ``multistart`` (that of Phi_0, then random ones).
 
-    ``start`` is a name, or orthonormal rows (q x d) such as another fit's ``components_``.
+    ``start`` is a name, or orthonormal rows such as another fit's ``components_``. Of more than q rows the first q are
+    taken, unless F is higher where Phi_0 starts.
 
     Raises ``InputError`` for an unknown name, an array that is no start, or ``n_init`` < 1.
     """
     if not isinstance(start, str):
-        yield _given(start, problem.n_features, n_components)
+        given = _given(start, problem.n_features, n_components)
+        if given.shape[1] > n_components:
+            # Rows for more components need not lead with the best ones for fewer.
+            first = np.ascontiguousarray(given[:, :n_components])
+            given = max(first, make_start("surrogate", problem, n_components, rng), key=problem.value)
+        yield given
     elif start == "multistart":
         yield make_start("surrogate", problem, n_components, rng)
         for _ in range(n_init - 1):
@@ -75,15 +81,16 @@ def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
     except ValueError:
         # Rows of different lengths.
         rows = np.array(None)
-    if rows.dtype.kind not in "fiu" or rows.shape != (n_components, n_features):
+    fits = rows.ndim == 2 and rows.shape[1] == n_features and rows.shape[0] >= n_components
+    if rows.dtype.kind not in "fiu" or not fits:
         raise InputError(
-            f"start must be a name or an array of real numbers like components_, {n_components} x {n_features}; "
-            f"got {rows.dtype} of shape {rows.shape}"
+            f"start must be a name or an array of real numbers like components_, {n_components} x {n_features}, "
+            f"or of more rows; got {rows.dtype} of shape {rows.shape}"
         )
     projection = rows.T.astype(np.float64)
     if feasibility_error(projection) <= _SINGLE_PRECISION:
         projection = orthonormalised(projection)
-    check_projection("start", projection, n_features, n_components)
+    check_projection("start", projection, n_features, len(rows))
     return projection
 
 
