@@ -31,7 +31,7 @@ from kdrbench.solvers.safeguarded.quadratic_model import Model, build_model
 QUASI_NEWTON_DIMENSION = 100
 _ACCEPT = 0.1
 _MOST_TRIES = 30
-# Of an F whose gradient is known to an accuracy a, differences below this many a^2 |F| are not told from its errors.
+# Of an F whose gradient is known to an accuracy a, differences below this many a^2 |F| may be its errors.
 # There a step must bring the gradient down to this share.
 _UNSURE, _SHARE = 10.0, 0.5
 
