@@ -19,7 +19,7 @@ from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective
 from kdrbench.samples import Samples
 from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
 
-# Of so many samples the starts of a clustering compete where its evaluation may be approximate.
+# The starts of a clustering compete on this number of samples where its evaluation may be approximate.
 _SOME_SAMPLES = 1000
 
 MakeMonitor = Callable[[], Monitor]
