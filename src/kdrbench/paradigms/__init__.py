@@ -3,10 +3,11 @@
 from kdrbench.paradigms.alternation import Alternation, FirstStep
 from kdrbench.paradigms.embedding import cluster_rows, degree_scaling, spectral_embedding
 from kdrbench.paradigms.form import Guidance
+from kdrbench.paradigms.named import PARADIGMS, build_task
 from kdrbench.paradigms.reduced import ReducedObjective
 from kdrbench.paradigms.rounds import Clustering, Round
 from kdrbench.paradigms.supervision import expert_scores, given_labellings, regression_problem, supervised_problem
-from kdrbench.paradigms.task import PARADIGMS, Learned, SupervisedTask, Task, build_task, learn_from_all
+from kdrbench.paradigms.task import Learned, SupervisedTask, Task, learn_from_all
 
 __all__ = [
     "PARADIGMS",
