@@ -43,6 +43,15 @@ def read_config_file(path: Path) -> dict[str, Any]:
     return values or {}
 
 
+def lay_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration with another one laid over it: mappings are merged, all else is replaced."""
+    merged = dict(below)
+    for key, value in above.items():
+        lower = merged.get(key)
+        merged[key] = lay_over(lower, value) if isinstance(lower, dict) and isinstance(value, dict) else value
+    return merged
+
+
 def check_config_files(paths: Iterable[Path]) -> None:
     """Raise ``ConfigError`` for the first of the files that :func:`read_config_file` does not take."""
     for path in paths:
