@@ -3,7 +3,7 @@
 A comment before a block says how the tests take it, and why:
 
     <!-- not run: why -->           the block is skipped, with this reason
-    <!-- dry run: why -->           Snakemake and make only say what they would do
+    <!-- dry run: why -->           make says what it would do; targets of Snakemake are looked up
     <!-- before: command; ... -->   commands that a reader has given already
     <!-- folder: name -->           where the commands are given: by default in the checkout
 
