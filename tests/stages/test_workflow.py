@@ -144,7 +144,7 @@ def test_the_configuration_of_a_module_is_laid_over_that_of_the_papers():
     (experiment,) = (grid.config["experiments"][name] for name in grid.experiments)
     assert experiment == whole | {"folds": 2, "system": "ikdr"}
     # Of the main workflow Snakemake has laid one over the other.
-    with pytest.raises(WorkflowError, match="config: the keys .* are missing"):
+    with pytest.raises(WorkflowError, match=r"config: the keys .* are missing"):
         grid_of(own, HERE, ROOT)
 
 

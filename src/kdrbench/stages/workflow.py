@@ -59,8 +59,8 @@ def grid_of(config: Config, workflow: Any, home: Path) -> Grid:
     """Return the grid of a configuration, or let Snakemake end with one sentence on what is wrong with it.
 
     A configuration without a name takes that of the file that is laid over the first, so that its reports do not
-    replace those of the papers: ``config.mine.yaml`` and ``mine.yaml`` are called ``mine``. That of a module is laid over
-    ``config.yaml`` here: Snakemake then reads no file for it.
+    replace those of the papers: ``config.mine.yaml`` and ``mine.yaml`` are called ``mine``. That of a module is laid
+    over ``config.yaml`` here: Snakemake then reads no file for it.
     """
     from snakemake.exceptions import WorkflowError
 
