@@ -14,7 +14,7 @@ is the text after a block of Python. There ``...`` is any text, in a line or, al
 import re
 from dataclasses import dataclass, field
 
-_BLOCK = re.compile(r"((?:^<!-- .* -->\n)*)^( *)```(\w+)\n(.*?)^\2```$", re.M | re.S)
+_BLOCK = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^( *)```(\w+)\n(.*?)^\2```$", re.M | re.S)
 _MARK = re.compile(r"^<!-- (not run|dry run|before|folder): (.*) -->$", re.M)
 _FILE = re.compile(r"# ([\w./-]+\.\w+|[\w/]*Snakefile)\b")
 
