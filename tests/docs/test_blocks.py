@@ -135,7 +135,7 @@ class Reader:
             check_part(yaml.safe_load(block.text))
         elif block.language == "python":
             printed = self.execute(block.text, page)
-            assert is_like(shown, printed) if printed.strip() else not shown, f"{page.name}:{block.line}: {printed}"
+            assert not shown or is_like(shown, printed), f"{page.name}:{block.line}: {printed}"
 
     def execute(self, code, page):
         self.monkeypatch.chdir(self.folder)
