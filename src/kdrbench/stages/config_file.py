@@ -6,7 +6,7 @@ Snakemake reads the same files before this project is asked, keeping the last of
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +43,12 @@ def read_config_file(path: Path) -> dict[str, Any]:
     return values or {}
 
 
-def lay_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def lay_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration with another one laid over it: mappings are merged, all else is replaced."""
     merged = dict(below)
     for key, value in above.items():
         lower = merged.get(key)
-        merged[key] = lay_over(lower, value) if isinstance(lower, dict) and isinstance(value, dict) else value
+        merged[key] = lay_over(lower, value) if isinstance(lower, Mapping) and isinstance(value, Mapping) else value
     return merged
 
 
