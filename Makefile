@@ -21,7 +21,7 @@ test: lint types unit
 lint: $(READY_DEV)
 	ruff check src tests benchmarks docs .ci
 	ruff format --check src tests benchmarks docs .ci
-	snakefmt --check Snakefile rules
+	snakefmt --check Snakefile rules workflow
 
 types: $(READY_DEV)
 	mypy
@@ -93,11 +93,10 @@ picture: demo
 	snakemake --cores $(CORES) --quiet rules -- kpca_figure5
 	cp reports/figures/kpca_figure5.png docs/kpca_trick_two_tricks.png
 
-# Those of docs/systems.md and docs/quick_start.md, as the examples draw them.
+# Those of the tutorials, which docs/systems.md shows too, and what the tutorials print; that of the quick start is as an
+# example draws it.
 pictures: docs
-	cp docs/gallery/images/sphx_glr_plot_1_wine_001.png docs/pictures/ikdr.png
-	cp docs/gallery/images/sphx_glr_plot_3_kpca_trick_001.png docs/pictures/kpca_trick.png
-	cp docs/gallery/images/sphx_glr_plot_4_kernel_from_constraints_001.png docs/pictures/low_rank.png
+	python docs/draw_pictures.py --fill
 	cp docs/gallery/images/sphx_glr_plot_5_loadings_001.png docs/pictures/loadings.png
 
 # The picture of the rules in docs/experiments.md.

@@ -8,31 +8,37 @@ from snakemake.utils import min_version
 
 min_version("9.19")
 
-sys.path.insert(0, str(Path(workflow.basedir) / "src"))
+# The folder of this file, also where another workflow uses it as a module; of a remote module, that of copies.
+HOME = Path(workflow.current_basedir.get_path_or_uri(secret_free=True))
+if not HOME.is_dir():
+    HOME = Path(workflow.source_path("config.yaml")).parent
+sys.path.insert(0, str(HOME / "src"))
 
 from kdrbench.reports import captions, outputs
 from kdrbench.stages.plugin_checks import plugin_checks
 from kdrbench.stages.workflow import (
+    be_found_by_jobs,
     check_files,
+    commands_of,
     data_to_await,
     folder_of,
     frozen_word,
     grid_of,
+    is_module,
     job_options,
     listed,
     merged_tables,
     refuse_target,
     report_sources,
-    shell_prefix,
 )
 
-check_files(workflow)
+check_files(workflow, HOME)
 
 
-configfile: str(Path(workflow.basedir) / "config.yaml")
+configfile: str(HOME / "config.yaml")
 
 
-GRID = grid_of(config, workflow)
+GRID = grid_of(config, workflow, HOME)
 # Merged tables and reports of this configuration; those of the papers are at the top.
 R, REPORTS = folder_of("results", GRID), folder_of("reports", GRID)
 MERGED = merged_tables(GRID)
@@ -42,8 +48,9 @@ TYPESET = shutil.which("pdflatex") is not None
 # The plug-ins of the user's own that are run, by the file of their findings.
 CHECKS = plugin_checks(GRID.config)
 TARGETS = outputs.targets(GRID.config, typeset=TYPESET)
-REPORT_SOURCES = report_sources(workflow)
-shell.prefix(shell_prefix(workflow))
+REPORT_SOURCES = report_sources(workflow, HOME)
+command = commands_of(workflow)
+be_found_by_jobs()
 
 
 wildcard_constraints:
@@ -55,22 +62,6 @@ wildcard_constraints:
     figure="|".join(FIGURES) or "none",
 
 
-# Short, or needing network access: on a cluster these run where Snakemake does.
-localrules:
-    all,
-    prepare_data,
-    prepare_picture,
-    freeze_config,
-    check_plugin,
-    merge,
-    table,
-    typeset_table,
-    figure,
-    published_vs_ours,
-    claims,
-    dashboard,
-
-
 include: "rules/data.smk"
 include: "rules/run.smk"
 include: "rules/check.smk"
@@ -79,9 +70,16 @@ include: "rules/figures.smk"
 include: "rules/targets.smk"
 
 
+# Names that nothing makes are those of the workflow that uses this one.
+if not is_module(workflow):
+
+    include: "rules/unknown_target.smk"
+
+
 rule all:
     default_target: True
     input:
         outputs.outputs(GRID.config, typeset=TYPESET),
         f"{REPORTS}/dashboard.html",
         [f"{R}/{table}.csv" for table in MERGED],
+    localrule: True

@@ -6,6 +6,7 @@ rule check_plugin:
         "results/logs/checks/{plugin}.log",
     # Before most runs, so that a fault is seen early.
     priority: 50
+    localrule: True
     conda:
         "../envs/run.yaml"
     threads: 1
@@ -15,4 +16,4 @@ rule check_plugin:
         words=lambda wildcards: CHECKS[wildcards.plugin].words,
         sources=lambda wildcards: CHECKS[wildcards.plugin].sources_sha256,
     shell:
-        "python -m kdrbench check --out {output:q} {params.words} > {log:q} 2>&1"
+        command("check --out {output:q} {params.words} > {log:q} 2>&1")

@@ -9,6 +9,7 @@ rule figure:
         report(f"{REPORTS}/figures/{{figure}}.png", **captions.figure_caption(FIGURES)),
     log:
         f"results/logs/{REPORTS}/figures/{{figure}}.log",
+    localrule: True
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -18,8 +19,10 @@ rule figure:
         sources=REPORT_SOURCES,
         caption=lambda wildcards: captions.figure_text(FIGURES[wildcards.figure]),
     shell:
-        "python -m kdrbench figure {wildcards.figure:q} --config {input.config:q}"
-        f" --results {R} --out {REPORTS}/figures/{{wildcards.figure}} > {{log:q}} 2>&1"
+        command(
+            "figure {wildcards.figure:q} --config {input.config:q}"
+            f" --results {R} --out {REPORTS}/figures/{{wildcards.figure}} > {{log:q}} 2>&1"
+        )
 
 
 rule prepare_picture:
@@ -27,12 +30,12 @@ rule prepare_picture:
         "results/data/{dataset}.png",
     log:
         "results/logs/data/{dataset}_picture.log",
+    localrule: True
     conda:
         "../envs/run.yaml"
     threads: 1
     resources:
         runtime=60,
-        mirror=config["data"]["mirror"],
+        mirror=GRID.config["data"]["mirror"],
     shell:
-        "python -m kdrbench picture {wildcards.dataset:q} --mirror={resources.mirror:q} --out {output:q}"
-        " > {log:q} 2>&1"
+        command("picture {wildcards.dataset:q} --mirror={resources.mirror:q} --out {output:q}" " > {log:q} 2>&1")

@@ -9,6 +9,7 @@ rule table:
         report(f"{REPORTS}/{{table}}.html", **captions.table_caption(TABLES)),
     log:
         f"results/logs/{REPORTS}/{{table}}.log",
+    localrule: True
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -18,8 +19,10 @@ rule table:
         sources=REPORT_SOURCES,
         caption=lambda wildcards: captions.table_text(TABLES[wildcards.table]),
     shell:
-        "python -m kdrbench table {wildcards.table:q} {input.figures:q} --config {input.config:q}"
-        f" --results {R} --out {REPORTS} > {{log:q}} 2>&1"
+        command(
+            "table {wildcards.table:q} {input.figures:q} --config {input.config:q}"
+            f" --results {R} --out {REPORTS} > {{log:q}} 2>&1"
+        )
 
 
 rule typeset_table:
@@ -29,6 +32,7 @@ rule typeset_table:
         f"{REPORTS}/{{table}}.pdf",
     log:
         f"results/logs/{REPORTS}/{{table}}_typeset.log",
+    localrule: True
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -37,7 +41,7 @@ rule typeset_table:
     params:
         sources=REPORT_SOURCES,
     shell:
-        "python -m kdrbench typeset {input:q} --out {output:q} > {log:q} 2>&1"
+        command("typeset {input:q} --out {output:q} > {log:q} 2>&1")
 
 
 rule published_vs_ours:
@@ -49,6 +53,7 @@ rule published_vs_ours:
         report(f"{REPORTS}/published_vs_ours.html", **captions.page_caption("published_vs_ours")),
     log:
         f"results/logs/{REPORTS}/published_vs_ours.log",
+    localrule: True
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -58,8 +63,10 @@ rule published_vs_ours:
         sources=REPORT_SOURCES,
         caption=captions.page_text("published_vs_ours"),
     shell:
-        "python -m kdrbench published-vs-ours --config {input.config:q}"
-        f" --results {R} --out {REPORTS}/published_vs_ours > {{log:q}} 2>&1"
+        command(
+            "published-vs-ours --config {input.config:q}"
+            f" --results {R} --out {REPORTS}/published_vs_ours > {{log:q}} 2>&1"
+        )
 
 
 rule claims:
@@ -71,6 +78,7 @@ rule claims:
         report(f"{REPORTS}/claims.html", **captions.page_caption("claims")),
     log:
         f"results/logs/{REPORTS}/claims.log",
+    localrule: True
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -80,7 +88,7 @@ rule claims:
         sources=REPORT_SOURCES,
         caption=captions.page_text("claims"),
     shell:
-        f"python -m kdrbench claims --config {{input.config:q}} --results {R} --out {REPORTS}/claims > {{log:q}} 2>&1"
+        command(f"claims --config {{input.config:q}} --results {R} --out {REPORTS}/claims > {{log:q}} 2>&1")
 
 
 rule dashboard:
@@ -94,6 +102,7 @@ rule dashboard:
         report(f"{REPORTS}/dashboard.html", **captions.page_caption("dashboard")),
     log:
         f"results/logs/{REPORTS}/dashboard.log",
+    localrule: True
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -104,5 +113,7 @@ rule dashboard:
         caption=captions.page_text("dashboard"),
         parts=lambda wildcards, input: listed(input.parts, workflow),
     shell:
-        "python -m kdrbench dashboard {params.parts} --config {input.config:q} --published {input.published:q}"
-        f" --results {R} --out {{output:q}} > {{log:q}} 2>&1"
+        command(
+            "dashboard {params.parts} --config {input.config:q} --published {input.published:q}"
+            f" --results {R} --out {{output:q}} > {{log:q}} 2>&1"
+        )

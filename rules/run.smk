@@ -20,13 +20,15 @@ rule run_batch:
         repeat_for_s=f"{GRID.repeat_for_s:g}",
         runtime=lambda wildcards: GRID.runtime_min(GRID.bundle(wildcards.job)),
         mem_mb=lambda wildcards: int(GRID.limits(GRID.bundle(wildcards.job).experiment).memory_mib) + 1024,
-        mirror=config["data"]["mirror"],
+        mirror=GRID.config["data"]["mirror"],
     params:
         job=lambda wildcards: job_options(GRID, GRID.bundle(wildcards.job), write=not workflow.dryrun),
     shell:
-        "python -m kdrbench batch {params.job} --data results/data"
-        " --time-limit-s {resources.time_limit_s} --memory-limit-mib {resources.memory_limit_mib}"
-        " --repeat-for-s {resources.repeat_for_s} --threads {threads} --mirror={resources.mirror:q} > {log:q} 2>&1"
+        command(
+            "batch {params.job} --data results/data"
+            " --time-limit-s {resources.time_limit_s} --memory-limit-mib {resources.memory_limit_mib}"
+            " --repeat-for-s {resources.repeat_for_s} --threads {threads} --mirror={resources.mirror:q} > {log:q} 2>&1"
+        )
 
 
 # The rows of one experiment, so that its table waits for no other, or of all experiments of a system.
@@ -40,6 +42,7 @@ rule merge:
         f"{R}/{{merged}}.csv",
     log:
         f"results/logs/{R}/{{merged}}.log",
+    localrule: True
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -49,7 +52,7 @@ rule merge:
         sources=REPORT_SOURCES,
         experiments=lambda wildcards: MERGED[wildcards.merged],
     shell:
-        "python -m kdrbench merge {input.config:q} {params.experiments:q} --out {output:q} > {log:q} 2>&1"
+        command("merge {input.config:q} {params.experiments:q} --out {output:q} > {log:q} 2>&1")
 
 
 rule freeze_config:
@@ -59,6 +62,7 @@ rule freeze_config:
         f"results/logs/{R}/freeze_config.log",
     # The first job: `kdrbench status` reads what it writes.
     priority: 100
+    localrule: True
     conda:
         "../envs/report.yaml"
     threads: 1
@@ -67,4 +71,4 @@ rule freeze_config:
     params:
         config=lambda wildcards: frozen_word(GRID, workflow),
     shell:
-        "python -m kdrbench freeze-config --config {params.config:q} --out {output:q} > {log:q} 2>&1"
+        command("freeze-config --config {params.config:q} --out {output:q} > {log:q} 2>&1")

@@ -54,9 +54,9 @@ def test_each_fault_of_a_file_is_a_sentence_with_its_line(tmp_path, text, messag
     with pytest.raises(ConfigError, match=f"configuration {re.escape(str(path))}.*{message}") as caught:
         read_config_file(path)
     assert "\n" not in str(caught.value)
-    around = SimpleNamespace(basedir=ROOT, config_settings=SimpleNamespace(configfiles=[path]))
+    around = SimpleNamespace(config_settings=SimpleNamespace(configfiles=[path]))
     with pytest.raises(WorkflowError, match=r"config\.mine\.yaml"):
-        check_files(around)
+        check_files(around, ROOT)
 
 
 def test_a_command_names_the_line_that_snakemake_does_not(tmp_path):
@@ -249,11 +249,12 @@ def test_braces_are_text():
     grid = grid_of(
         changed_config("experiments.table4_supervised.title", "{x} {wildcards} {{"),
         SimpleNamespace(
-            basedir=ROOT,
+            modifier=SimpleNamespace(is_main_snakefile=lambda: True),
             deployment_settings=SimpleNamespace(deployment_method=set()),
             dryrun=True,
             config_settings=SimpleNamespace(configfiles=[]),
         ),
+        ROOT,
     )
     assert grid.config["experiments"]["table4_supervised"]["title"] == "{x} {wildcards} {{"
 

@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import sys
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,29 +18,31 @@ from kdrbench.bench.sources import sources_of
 from kdrbench.stages import workflow
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.workflow import (
+    be_found_by_jobs,
     check_files,
+    commands_of,
     data_to_await,
     folder_of,
     grid_of,
     job_options,
     merged_tables,
     report_sources,
-    shell_prefix,
 )
-from support.configs import table_4_config
+from support.configs import table_4_config, whole_config
 from support.made_up import record
 
 
-def snakemake(folder=Path(), *methods, configfiles=()):
+def snakemake(*methods, configfiles=(), main=True):
     """What the questions look at of Snakemake's workflow."""
     return SimpleNamespace(
-        basedir=folder,
+        modifier=SimpleNamespace(is_main_snakefile=lambda: main),
         deployment_settings=SimpleNamespace(deployment_method=set(methods)),
         dryrun=True,
         config_settings=SimpleNamespace(configfiles=configfiles),
     )
 
 
+ROOT = Path(__file__).parents[2]
 HERE = snakemake()
 
 
@@ -105,45 +108,65 @@ def test_each_experiment_and_each_system_has_a_merged_table():
     ],
 )
 def test_a_configuration_is_called_like_the_file_that_is_laid_over_the_first(configfiles, name, folder, tmp_path):
-    around = snakemake(tmp_path, configfiles=[tmp_path / path for path in configfiles])
-    grid = grid_of(table_4_config(), around)
+    around = snakemake(configfiles=[tmp_path / path for path in configfiles])
+    grid = grid_of(table_4_config(), around, tmp_path)
     assert (grid.name, folder_of("results", grid)) == (name, folder)
-    assert grid_of(table_4_config() | {"name": "said"}, around).name == "said"
+    assert grid_of(table_4_config() | {"name": "said"}, around, tmp_path).name == "said"
 
 
 def test_a_fault_of_the_configuration_ends_snakemake_with_one_sentence():
     with pytest.raises(WorkflowError, match="config: unknown key: 'sead'"):
-        grid_of(table_4_config() | {"sead": 1}, HERE)
+        grid_of(table_4_config() | {"sead": 1}, HERE, Path())
 
 
-def test_commands_run_in_the_python_that_runs_snakemake_unless_conda_has_one():
-    folder = Path("/a {b}")
-    assert "export PYTHONPATH='/a {{b}}/src" in shell_prefix(snakemake(folder))
-    assert "export PATH=" in shell_prefix(HERE)
-    assert "export PATH=" not in shell_prefix(snakemake(folder, DeploymentMethod.CONDA))
-    assert f"export KDRBENCH_SCHEDULER_PID={os.getpid()}; " in shell_prefix(HERE)
-    assert "export PYTHONSAFEPATH=1; " in shell_prefix(HERE)
+def test_commands_run_in_the_python_that_runs_snakemake_unless_conda_has_one(monkeypatch):
+    monkeypatch.setattr(workflow, "files", lambda package: Path("/a {b}/src/kdrbench"))
+    monkeypatch.setenv("PYTHONPATH", "/another")
+    words = shlex.split(commands_of(HERE)("check {output:q}"))
+    # Snakemake formats what it is given.
+    assert words[:3] == ["env", "-u", "PYTHONDONTWRITEBYTECODE"]
+    assert "PYTHONPATH=/a {{b}}/src:/another" in words
+    assert "PYTHONSAFEPATH=1" in words
+    assert words[-5:] == [sys.executable, "-m", "kdrbench", "check", "{output:q}"]
+    assert shlex.split(commands_of(snakemake(DeploymentMethod.CONDA))("check"))[-4:] == ["python", *words[-4:-1]]
+
+
+def test_jobs_are_named_their_scheduler(monkeypatch):
+    monkeypatch.setenv("KDRBENCH_SCHEDULER_PID", "1")
+    be_found_by_jobs()
+    assert os.environ["KDRBENCH_SCHEDULER_PID"] == str(os.getpid())
+
+
+def test_the_configuration_of_a_module_is_laid_over_that_of_the_papers():
+    own = {"run": ["table4_supervised"], "experiments": {"table4_supervised": {"folds": 2}}}
+    grid = grid_of(own, snakemake(main=False), ROOT)
+    whole = whole_config()["experiments"]["table4_supervised"]
+    (experiment,) = (grid.config["experiments"][name] for name in grid.experiments)
+    assert experiment == whole | {"folds": 2, "system": "ikdr"}
+    # Of the main workflow Snakemake has laid one over the other.
+    with pytest.raises(WorkflowError, match=r"config: the keys .* are missing"):
+        grid_of(own, HERE, ROOT)
 
 
 def test_a_checkout_whose_path_has_braces_is_refused_in_a_sentence():
     with pytest.raises(WorkflowError, match=r"the path of this checkout, /a \{x\}, holds braces"):
-        check_files(snakemake(Path("/a {x}")))
+        check_files(HERE, Path("/a {x}"))
 
 
 @pytest.mark.parametrize("name", ["published.csv", "readings.toml", "table.html.j2"])
 def test_reports_depend_on_what_they_are_made_from(name, tmp_path, monkeypatch):
     shutil.copytree(Path(str(files("kdrbench.reports"))), tmp_path / "reports")
-    before = report_sources(HERE)
+    before = report_sources(HERE, Path())
 
     def elsewhere(package):
         return tmp_path / "reports" if package == "kdrbench.reports" else files(package)
 
     monkeypatch.setattr(workflow, "files", elsewhere)
-    assert report_sources(HERE) == before
+    assert report_sources(HERE, Path()) == before
     (path,) = (tmp_path / "reports").rglob(name)
     with path.open("a") as stream:
         stream.write("\n")
-    assert report_sources(HERE) != before
+    assert report_sources(HERE, Path()) != before
 
 
 def test_reports_depend_on_the_code_of_every_figure_and_table(monkeypatch):
@@ -155,7 +178,7 @@ def test_reports_depend_on_the_code_of_every_figure_and_table(monkeypatch):
         return sources
 
     monkeypatch.setattr(workflow, "sources_of", followed)
-    report_sources(HERE)
+    report_sources(HERE, Path())
     root = Path(str(files("kdrbench")))
     modules = {path.relative_to(root).with_suffix("") for path in (root / "reports").rglob("[!_]*.py")}
     assert len(modules) > 20
@@ -165,10 +188,10 @@ def test_reports_depend_on_the_code_of_every_figure_and_table(monkeypatch):
 def test_only_a_real_start_writes_its_plan(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     around = snakemake()
-    grid = grid_of(table_4_config(), around)
+    grid = grid_of(table_4_config(), around, Path())
     assert not list(tmp_path.iterdir())
     around.dryrun = False
-    grid_of(table_4_config(), around)
+    grid_of(table_4_config(), around, Path())
     plans = {path.stem for path in (tmp_path / "results" / ".workspace" / "sources").iterdir()}
     assert plans == {batch.sources_sha256 for batch in grid.batches()}
 
@@ -177,10 +200,10 @@ def test_under_conda_the_files_of_the_environments_count(tmp_path):
     (tmp_path / "envs").mkdir()
     for name in ("run.yaml", "report.yaml"):
         (tmp_path / "envs" / name).write_text("dependencies: [numpy=1]")
-    conda = snakemake(tmp_path, DeploymentMethod.CONDA)
+    conda = snakemake(DeploymentMethod.CONDA)
 
     def hashes(workflow):
-        return grid_of(table_4_config(), workflow).batches()[0].sha256, report_sources(workflow)
+        return grid_of(table_4_config(), workflow, tmp_path).batches()[0].sha256, report_sources(workflow, tmp_path)
 
     before, here = hashes(conda), hashes(HERE)
     assert before == hashes(conda)

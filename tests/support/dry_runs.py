@@ -1,4 +1,4 @@
-"""Dry runs of Snakemake in forks of a process that has imported it, for most of a dry run is imports.
+"""Snakemake and kdrbench in forks of a process that has imported them, for most of a dry run is imports.
 
 As a program it reads requests, a line of JSON each, and answers each with a return code.
 """
@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 
 def dry_run(words, folder, environment):
-    """Return what ``snakemake`` with these words does, in this folder and environment."""
+    """Return what ``snakemake`` or ``kdrbench`` with these words does, in this folder and environment."""
     with tempfile.TemporaryDirectory() as place:
         streams = [str(Path(place, name)) for name in ("out", "err")]
         request = {"words": [*map(str, words)], "folder": str(folder), "environment": environment, "streams": streams}
@@ -38,7 +38,10 @@ def _server():
 def serve():
     import snakemake.cli
 
+    import kdrbench.__main__
     from kdrbench.bench.sources import sources_of
+
+    programs = {"snakemake": snakemake.cli.main, "kdrbench": kdrbench.__main__.main}
 
     # What has been read once is remembered by its text.
     modules = (path.relative_to(SOURCE).with_suffix("") for path in (SOURCE / "kdrbench").rglob("[!_]*.py"))
@@ -46,8 +49,9 @@ def serve():
     for line in sys.stdin:
         child = os.fork()
         if not child:
-            become(**json.loads(line))
-            sys.exit(snakemake.cli.main())
+            request = json.loads(line)
+            become(**request)
+            sys.exit(programs[Path(request["words"][0]).name]())
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
 

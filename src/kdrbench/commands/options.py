@@ -97,22 +97,14 @@ def _number(text: str) -> float | int:
 
 def read_configs(paths: tuple[Path, ...]) -> dict[str, Any]:
     """Return configurations laid over one another, as Snakemake does: mappings are merged, all else is replaced."""
-    from kdrbench.stages.config_file import read_config_file
+    from kdrbench.stages.config_file import lay_over, read_config_file
 
     config: dict[str, Any] = {}
     for path in paths:
         if not path.is_file():
             raise InputError(f"there is no configuration {path}")
-        config = _laid_over(config, read_config_file(path))
+        config = lay_over(config, read_config_file(path))
     return config
-
-
-def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(below)
-    for key, value in above.items():
-        lower = merged.get(key)
-        merged[key] = _laid_over(lower, value) if isinstance(lower, dict) and isinstance(value, dict) else value
-    return merged
 
 
 def read_paths(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:

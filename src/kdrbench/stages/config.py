@@ -21,7 +21,7 @@ RESERVED_NAMES = frozenset({"checks", "data", "figures", "findings", "logs", "me
 # Rules of the workflow and files of reports, which no experiment may be called like.
 _RULES = (
     *("all", "check_plugin", "dashboard", "figure", "freeze_config", "merge", "prepare_data", "prepare_picture"),
-    *("run_batch", "table", "typeset_table", "unknown_target"),
+    *("everything", "run_batch", "table", "typeset_table", "unknown_target"),
 )
 _REPORTS = ("claims", "complexity", "low_rank_text", "paired_tests", "performance_profile", "published_vs_ours")
 _TARGETS = ("ismplus_table4", "kpca_table1", "kpca_table2", "kpca_table3", "kpca_tests", "kpca_times", "lowrank_text")

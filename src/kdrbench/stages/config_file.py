@@ -6,7 +6,7 @@ Snakemake reads the same files before this project is asked, keeping the last of
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,15 @@ def read_config_file(path: Path) -> dict[str, Any]:
     if values is not None and not isinstance(values, dict):
         raise ConfigError(f"configuration {path} must hold keys and values; it holds a {type(values).__name__}")
     return values or {}
+
+
+def lay_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration with another one laid over it: mappings are merged, all else is replaced."""
+    merged = dict(below)
+    for key, value in above.items():
+        lower = merged.get(key)
+        merged[key] = lay_over(lower, value) if isinstance(lower, Mapping) and isinstance(value, Mapping) else value
+    return merged
 
 
 def check_config_files(paths: Iterable[Path]) -> None:

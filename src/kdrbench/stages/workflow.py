@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from kdrbench.conformance.trial import places_in, try_apart
 from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
 from kdrbench.files import write_text
 from kdrbench.stages.config import load_grid
-from kdrbench.stages.config_file import check_config_files
+from kdrbench.stages.config_file import check_config_files, lay_over, read_config_file
 from kdrbench.stages.registry import table_of
 
 _LONGEST_WORD, _LONG_WORDS = 2048, Path("results/.workspace/words")
@@ -32,30 +32,42 @@ _PLANS = Path("results", WORKSPACES, PLANS)
 _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 
 
-def check_files(workflow: Any) -> None:
-    """Let Snakemake end with one sentence on configuration files with faults, and on a path that it cannot use."""
+def check_files(workflow: Any, home: Path) -> None:
+    """Let Snakemake end with one sentence on configuration files with faults, and on a path that it cannot use.
+
+    ``home`` is the folder of kdrbench's Snakefile, which is not Snakemake's own where another workflow uses it.
+    """
     from snakemake.exceptions import WorkflowError
 
-    if set("{}") & set(str(workflow.basedir)):
+    if set("{}") & set(str(home)):
         raise WorkflowError(
-            f"the path of this checkout, {workflow.basedir}, holds braces, which Snakemake takes for names of its own; "
+            f"the path of this checkout, {home}, holds braces, which Snakemake takes for names of its own; "
             "move the checkout"
         )
     try:
-        check_config_files([Path(workflow.basedir) / "config.yaml", *workflow.config_settings.configfiles])
+        check_config_files([home / "config.yaml", *workflow.config_settings.configfiles])
     except ConfigError as error:
         raise WorkflowError(str(error)) from None
 
 
-def grid_of(config: Config, workflow: Any) -> Grid:
+def is_module(workflow: Any) -> bool:
+    """Return whether another workflow uses this one, by a ``module`` statement, with a configuration of its own."""
+    return not workflow.modifier.is_main_snakefile()
+
+
+def grid_of(config: Config, workflow: Any, home: Path) -> Grid:
     """Return the grid of a configuration, or let Snakemake end with one sentence on what is wrong with it.
 
     A configuration without a name takes that of the file that is laid over the first, so that its reports do not
-    replace those of the papers: ``config.mine.yaml`` and ``mine.yaml`` are called ``mine``.
+    replace those of the papers: ``config.mine.yaml`` and ``mine.yaml`` are called ``mine``. That of a module is laid
+    over ``config.yaml`` here: Snakemake then reads no file for it.
     """
     from snakemake.exceptions import WorkflowError
 
-    named, environment = {**config, "name": config.get("name") or _name_of(workflow)}, environment_of(workflow, "run")
+    if is_module(workflow):
+        config = lay_over(read_config_file(home / "config.yaml"), config)
+    named = {**config, "name": config.get("name") or _name_of(workflow, home)}
+    environment = environment_of(workflow, home, "run")
     try:
         # A job that starts Snakemake again, on a cluster, has outputs that would be missed.
         if first := getattr(workflow, "is_main_process", True):
@@ -68,19 +80,19 @@ def grid_of(config: Config, workflow: Any) -> Grid:
         raise WorkflowError(str(error)) from None
 
 
-def _name_of(workflow: Any) -> str:
+def _name_of(workflow: Any, home: Path) -> str:
     overlays = [Path(path) for path in workflow.config_settings.configfiles]
-    base = Path(workflow.basedir) / "config.yaml"
+    base = (home / "config.yaml").resolve()
     names = [path.stem.removeprefix("config.") for path in overlays if path.resolve() != base]
     return re.sub(r"[^A-Za-z0-9_-]", "_", names[-1]) if names else ""
 
 
-def environment_of(workflow: Any, name: str) -> Path | None:
+def environment_of(workflow: Any, home: Path, name: str) -> Path | None:
     """Return the file of the conda environment that jobs run in, or ``None`` if they run in Snakemake's own."""
     from snakemake.settings.types import DeploymentMethod
 
     conda = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
-    return Path(workflow.basedir) / "envs" / f"{name}.yaml" if conda else None
+    return home / "envs" / f"{name}.yaml" if conda else None
 
 
 def folder_of(root: str, grid: Grid) -> str:
@@ -94,21 +106,26 @@ def merged_tables(grid: Grid) -> dict[str, list[str]]:
     return {**{f"merged/{name}": [name] for name in grid.experiments}, **systems}
 
 
-def shell_prefix(workflow: Any) -> str:
-    """Return what each shell command begins with, so that ``python -m kdrbench`` means this checkout.
+def commands_of(workflow: Any) -> Callable[[str], str]:
+    """Return what makes shell commands of the words of kdrbench's: they start the kdrbench that Snakemake has loaded.
 
-    Without a software deployment method the commands run in the Python that runs Snakemake, whether or not
-    its environment is activated; within a conda environment that environment's Python is the right one.
+    Without a software deployment method that is done by the Python that runs Snakemake, whether or not its environment
+    is activated; within a conda environment by that environment's. Nothing else of Snakemake's is changed, so that the
+    rules of a workflow that uses this one as a module start as they did.
     """
-    path = os.pathsep.join(filter(None, [str(Path(workflow.basedir) / "src"), os.environ.get("PYTHONPATH")]))
-    # Without byte code every job would compile what it imports, which takes three times as long.
-    prefix = f"set -euo pipefail; unset PYTHONDONTWRITEBYTECODE; export PYTHONPATH={shlex.quote(path)}; "
-    # The working folder is not searched for modules: a file random.py in it would be taken for Python's own.
-    prefix += f"export PYTHONSAFEPATH=1; export {SCHEDULER_VARIABLE}={os.getpid()}; "
-    if not workflow.deployment_settings.deployment_method:
-        prefix += f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
-    # Snakemake formats the prefix: braces of a path are not placeholders.
-    return prefix.replace("{", "{{").replace("}", "}}")
+    path = os.pathsep.join(filter(None, [str(Path(str(files("kdrbench"))).parent), os.environ.get("PYTHONPATH")]))
+    # Without byte code every job would compile what it imports, which takes three times as long. The working folder is
+    # not searched for modules: a file random.py in it would be taken for Python's own.
+    program = f"env -u PYTHONDONTWRITEBYTECODE PYTHONSAFEPATH=1 PYTHONPATH={shlex.quote(path)} "
+    python = "python" if workflow.deployment_settings.deployment_method else shlex.quote(sys.executable)
+    # Snakemake formats commands: braces of a path are not placeholders.
+    program = f"{program}{python} -m kdrbench ".replace("{", "{{").replace("}", "}}")
+    return lambda words: program + words
+
+
+def be_found_by_jobs() -> None:
+    """Tell jobs which process is their scheduler; once it has ended they end, too."""
+    os.environ[SCHEDULER_VARIABLE] = str(os.getpid())
 
 
 def word_or_file(text: str, *, write: bool = True) -> str:
@@ -174,14 +191,14 @@ def job_options(grid: Grid, bundle: Bundle, *, write: bool = True) -> str:
     return shlex.join(words)
 
 
-def report_sources(workflow: Any) -> str:
+def report_sources(workflow: Any, home: Path) -> str:
     """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons.
 
     Where reports are made in a conda environment, its file is a part of that.
     """
     folder = Path(str(files("kdrbench.reports")))
     digest = hashlib.sha256(sources_of(_report_modules()).sha256.encode())
-    if environment := environment_of(workflow, "report"):
+    if environment := environment_of(workflow, home, "report"):
         digest.update(environment.read_bytes())
     for path in sorted(folder.rglob("*")):
         if path.suffix in _REPORT_DATA:

@@ -1,0 +1,210 @@
+"""Every block of code on the pages is run: commands, Python, and files of configuration.
+
+``support/pages.py`` says how a page is marked where a block takes hours or needs a cluster. What is skipped is printed.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+import yaml
+
+from kdrbench.errors import ConfigError
+from kdrbench.stages.config import check_part
+from support.dry_runs import dry_run
+from support.pages import Block, blocks, is_like
+
+pytestmark = pytest.mark.workflow
+
+ROOT = Path(__file__).parents[2]
+CHECKOUT = (
+    "Snakefile",
+    "Makefile",
+    "config.yaml",
+    "config.demo.yaml",
+    "pyproject.toml",
+    "requirements.lock",
+    "requirements-dev.lock",
+)
+CHECKOUT += ("rules", "envs", "profiles", "workflow", "config", ".test")
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md"))]
+PAGES += [path for path in sorted((ROOT / "docs").glob("*.md")) if blocks(path.read_text())]
+# Programs whose commands are run as they are; others are skipped by a mark.
+SHELL = ("mkdir", "cat", "ls", "eval")
+
+
+def blocks_of(page):
+    """Return the blocks of a page that are run here: sessions and quoted errors are in test_pages.py."""
+    text = page.read_text()
+    if page.name == "errors.md":
+        sections = re.split(r"^(?=## )", text, flags=re.M)
+        return [block for part in sections for block in blocks(part) if len(blocks(part)) == 1]
+    return [block for block in blocks(text) if ">>>" not in block.text]
+
+
+SKIPPED = [
+    pytest.param(block, id=f"{page.name}:{block.line}")
+    for page in PAGES
+    for block in blocks_of(page)
+    if "not run" in block.marks
+]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """What a user has: an environment that is active, and an empty home folder."""
+    home = tmp_path_factory.mktemp("home")
+    # Cores are shared with those that use the same folder for temporary files.
+    own = {
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    own |= {"PYTHONPATH": f"{ROOT / 'src'}", "KDRBENCH_MIRROR": "", "MAKEFLAGS": ""}
+    return {name: value for name, value in os.environ.items() if not name.startswith("XDG_")} | own
+
+
+@pytest.fixture(scope="module")
+def worked_in(tmp_path_factory, environment):
+    """A checkout in which a few runs of the papers' and of the demo's experiments were made."""
+    checkout = tmp_path_factory.mktemp("checkout") / "kdrbench"
+    checkout.mkdir()
+    for part in CHECKOUT:
+        (shutil.copytree if (ROOT / part).is_dir() else shutil.copy)(ROOT / part, checkout / part)
+    (checkout / "src").symlink_to(ROOT / "src")
+    (checkout / "tests").symlink_to(ROOT / "tests")
+    rows = "".join(f"{index % 3 + index / 90},{index % 7},{'abc'[index % 3]}\n" for index in range(90))
+    (checkout / "my_data.csv").write_text(f"length,width,species\n{rows}")
+    few = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism", "dg"], "baselines": [], "folds": 2}
+    experiments = {name: few for name in ("table4_supervised", "demo_supervised")}
+    small = {"run": list(experiments), "name": "demo", "timing": {"repeat_for_s": 0.01}, "experiments": experiments}
+    overlay = checkout.parent / "small.yaml"
+    overlay.write_text(yaml.safe_dump(small))
+    words = ["snakemake", "--cores", "2", "--until", "merge", "--configfile", "config.demo.yaml", overlay]
+    done = subprocess.run(words, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    # The papers' own tables are without a name.
+    for name in ("config.json", "ikdr.csv"):
+        shutil.copy(checkout / "results" / "demo" / name, checkout / "results" / name)
+    return checkout
+
+
+@pytest.fixture
+def reader(worked_in, environment, tmp_path, monkeypatch):
+    checkout = tmp_path / "kdrbench"
+    shutil.copytree(worked_in, checkout, symlinks=True)
+    return Reader(checkout, environment, monkeypatch)
+
+
+class Reader:
+    """Somebody who does what a page says, from its beginning to its end."""
+
+    def __init__(self, checkout, environment, monkeypatch):
+        self.checkout, self.folder, self.environment = checkout, checkout, environment
+        self.names, self.monkeypatch = {"__name__": "__main__"}, monkeypatch
+
+    def follow(self, page):
+        found = blocks_of(page)
+        for block, following in zip(found, [*found[1:], Block("", "", 0)], strict=False):
+            if "folder" in block.marks:
+                place = self.checkout.parent / block.marks["folder"]
+                self.folder = place if place.is_dir() else self.checkout.parent
+            for command in filter(None, block.marks.get("before", "").split("; ")):
+                assert self.give(command).returncode == 0
+            if "not run" not in block.marks:
+                self.take(block, following.text if following.language == "text" else "", page)
+
+    def take(self, block, shown, page):
+        if block.file:
+            path = self.folder / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text)
+        if block.language == "console":
+            for command, output in block.commands():
+                done = self.give(command, dry="dry run" in block.marks)
+                assert done.returncode == 0, f"{page.name}:{block.line}: {command}\n{done.stdout}{done.stderr}"
+                assert not output or is_like(output, done.stdout), f"{command}\n{done.stdout}"
+        elif block.language == "yaml" and not block.file:
+            check_part(yaml.safe_load(block.text))
+        elif block.language == "python":
+            printed = self.execute(block.text, page)
+            assert not shown or is_like(shown, printed), f"{page.name}:{block.line}: {printed}"
+
+    def execute(self, code, page):
+        self.monkeypatch.chdir(self.folder)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            exec(compile(code, page.name, "exec"), self.names)
+        plt.close("all")
+        return said.getvalue()
+
+    def give(self, command, dry=False):
+        """Give a command: programs of ours in forks, which is quick, others by the shell."""
+        words = shlex.split(command)
+        environment = dict(self.environment)
+        while "=" in words[0] and not words[0].startswith("-"):
+            name, _, value = words.pop(0).partition("=")
+            environment[name] = f"{value}{os.pathsep}{environment.get(name, '')}".rstrip(os.pathsep)
+        if words[:2] == [".", ".venv/bin/activate"]:
+            return subprocess.CompletedProcess(words, 0, "", "")
+        if words[0] == "snakemake" and dry:
+            # A dry run of all experiments takes 10 s each; test_pages.py looks up what is asked for by name.
+            return subprocess.CompletedProcess(words, 0, "", "")
+        if words[0] in ("snakemake", "kdrbench"):
+            return dry_run(words, self.folder, environment)
+        if words[0] == "make":
+            assert dry, f"{command} takes minutes: mark it as a dry run"
+            command = shlex.join(["make", "--dry-run", *words[1:]])
+        else:
+            assert words[0] in SHELL, f"{command}: mark what cannot be run, with a reason"
+        command = ["bash", "-euc", command]
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_says_is_what_happens(page, reader):
+    reader.follow(page)
+
+
+@pytest.mark.parametrize("block", SKIPPED)
+def test_what_is_not_run_has_a_reason(block):
+    assert len(block.marks["not run"].split()) > 1
+    pytest.skip(block.marks["not run"])
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        ("a 1.5 s\n", "a 1.5 s\n\n", True),
+        ("a ... s\nb", "a 2.7 s\nb", True),
+        ("a\n...\nd", "a\nb\nc\nd", True),
+        ("a\n...\nd", "a\nd", True),
+        ("a\nd", "a\nb\nd", False),
+        ("a.b", "acb", False),
+        ("a", "", False),
+    ],
+)
+def test_what_is_shown_is_compared_with_what_is_printed(shown, printed, same):
+    assert is_like(shown, printed) == same
+
+
+def test_a_page_that_says_what_does_not_happen_is_noticed(reader, tmp_path):
+    page = tmp_path / "page.md"
+    for text in (
+        "```console\n$ kdrbench list kernals\n```\n",
+        "```console\n$ kdrbench list controls\nnothing\n```\n",
+        "```console\n$ rm results\n```\n",
+        "```yaml\nlimits: {memory: 3}\n```\n",
+        "```python\nprint(1)\n```\n\n```text\n2\n```\n",
+        "<!-- dry run: long -->\n```console\n$ make demmo\n```\n",
+    ):
+        page.write_text(text)
+        with pytest.raises((AssertionError, ConfigError)):
+            reader.follow(page)

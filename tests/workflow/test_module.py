@@ -1,0 +1,88 @@
+"""The workflow in another one: as a module with its own configuration, and as Snakemake's catalogue wants it."""
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.small_grid import ROOT
+
+pytestmark = pytest.mark.workflow
+
+TINY = ROOT / ".test" / "config" / "config.yaml"
+# Its names are those of ours, or match their wildcards; its shell and its folder are to stay as they are.
+SNAKEFILE = f"""
+configfile: "config/config.yaml"
+
+module kdrbench:
+    snakefile: "{ROOT}/workflow/Snakefile"
+    config: config
+
+use rule * from kdrbench as kdrbench_*
+
+rule all:
+    default_target: True
+    input: "results/test/merged/tiny.csv", "table", "summary/merged.csv"
+
+rule table:
+    output: "table"
+    shell: "python3 -c 'import beside; print(beside.VALUE)' > {{output}}"
+
+rule merge:
+    input: "results/test/merged/tiny.csv"
+    output: "summary/{{merged}}.csv"
+    wildcard_constraints: merged="merged"
+    run:
+        Path(output[0]).write_text(Path(input[0]).read_text().splitlines()[0])
+"""
+
+
+def snakemake(folder, *words):
+    # As of a user whose package is not installed: the rules find it.
+    own = {"XDG_CACHE_HOME": str(folder / "cache"), "PYTHONPATH": "", "HOME": str(folder / "cache")}
+    program = Path(sys.executable).parent / "snakemake"
+    profile = ["--workflow-profile", ROOT / "profiles" / "default"]
+    return subprocess.run(
+        [program, *profile, *words], cwd=folder, env=os.environ | own, capture_output=True, text=True, check=False
+    )
+
+
+def test_another_workflow_runs_it_with_its_own_configuration_and_keeps_its_own_rules(tmp_path):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.yaml").write_text(TINY.read_text().replace("name: tiny", "name: test"))
+    (tmp_path / "Snakefile").write_text("from pathlib import Path\n" + SNAKEFILE)
+    (tmp_path / "beside.py").write_text("VALUE = 7\n")
+    done = snakemake(tmp_path, "--cores", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with (tmp_path / "results" / "test" / "merged" / "tiny.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row["method"], row["run"], row["status"]) for row in rows] == [("ism", run, "converged") for run in "01"]
+    assert (tmp_path / "summary" / "merged.csv").read_text() == ",".join(rows[0])
+    # A prefix of its shell, or a safe path, would have hidden the module beside the Snakefile.
+    assert (tmp_path / "table").read_text() == "7\n"
+    again = snakemake(tmp_path, "--dry-run")
+    assert "Nothing to be done" in again.stdout + again.stderr
+
+
+def test_the_workflow_of_the_catalogue_makes_all_of_the_test_configuration(tmp_path):
+    words = ["--snakefile", ROOT / "workflow" / "Snakefile", "--configfile", TINY, "--dry-run", "--quiet", "rules"]
+    done = snakemake(tmp_path, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for rule in ("everything", "dashboard", "run_batch"):
+        assert f"\n{rule} " in done.stdout + done.stderr
+
+
+def test_the_files_of_the_catalogue_are_what_it_asks_for():
+    settings = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert set(settings) == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert all(isinstance(one, bool) for one in settings["software-stack-deployment"].values())
+    readme = (ROOT / "README.md").read_text().lower()
+    assert "snakemake" in readme
+    assert "workflow" in readme
+    shown = (ROOT / "config" / "README.md").read_text()
+    example = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    assert example["experiments"] == yaml.safe_load(shown.split("```yaml\n")[1].split("```")[0])["experiments"]
