@@ -93,9 +93,10 @@ picture: demo
 	snakemake --cores $(CORES) --quiet rules -- kpca_figure5
 	cp reports/figures/kpca_figure5.png docs/kpca_trick_two_tricks.png
 
-# Those of the tutorials, which docs/systems.md shows too; and what the tutorials print.
-pictures: $(READY_DEV)
+# Those of the tutorials, which docs/systems.md shows too, with what the tutorials print; and that of docs/quick_start.md.
+pictures: docs
 	python docs/draw_pictures.py --fill
+	cp docs/gallery/images/sphx_glr_plot_5_loadings_001.png docs/pictures/loadings.png
 
 # The picture of the rules in docs/experiments.md.
 rulegraph: $(READY)

@@ -2,9 +2,11 @@
 
     OMP_NUM_THREADS=1 python benchmarks/estimators.py                  all
     OMP_NUM_THREADS=1 python benchmarks/estimators.py KPCATrick:lmnn   those whose names begin so
+    OMP_NUM_THREADS=1 python benchmarks/estimators.py size:            10,000 to 1,000,000 samples
 
 Each fit has a process of its own: CPU seconds, and the peak of resident memory beyond what was held before the fit.
-Samples are made: 20 features, four classes of two clusters each. A fit that takes longer than LIMIT_S is stopped.
+Samples are made: 20 features, four classes of two clusters each. A fit that takes more than --limit CPU seconds is
+stopped, and then larger ones of the same estimator are not run. One that needs more memory than is free says so.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from sklearn.datasets import make_classification
 
 LIMIT_S = 600
+SIZES = (10_000, 100_000, 1_000_000)
 KERNELS = ("gaussian", "polynomial", "linear", "squared", "multiquadric", "rbf_relative")
 PARADIGMS = ("supervised", "unsupervised", "semi_supervised", "alternative")
 
@@ -37,20 +42,44 @@ def cases() -> dict[str, tuple[int, Callable[[], Any]]]:
         found[f"KPCATrick:{learner}"] = (5000, lambda learner=learner: of.KPCATrick(learner))
     for kernel in KERNELS:
         found[f"InterpretableKDR:{kernel}"] = (5000, lambda kernel=kernel: of.InterpretableKDR(4, kernel=kernel))
+    for paradigm, maker in cases_of_paradigms():
+        found[f"InterpretableKDR:{paradigm}"] = (5000, maker)
+    for name, maker in sized_cases().items():
+        for n_samples in SIZES:
+            found[f"size:{name}:{n_samples}"] = (n_samples, maker)
+    return found
+
+
+def sized_cases() -> dict[str, Callable[[], Any]]:
+    """Return what makes the estimators that are measured at several sizes."""
+    from kdrbench import estimators as of
+
+    found: dict[str, Callable[[], Any]] = {
+        f"InterpretableKDR:{kernel}": lambda kernel=kernel: of.InterpretableKDR(4, kernel=kernel)
+        for kernel in ("linear", "squared", "polynomial", "gaussian", "multiquadric", "rbf_relative")
+    }
+    found |= {f"InterpretableKDR:{paradigm}": maker for paradigm, maker in cases_of_paradigms()}
+    found["LowRankKernelLearner:linear"] = lambda: of.LowRankKernelLearner(random_state=0)
+    found["LowRankKernelLearner:gaussian"] = lambda: of.LowRankKernelLearner(kernel="gaussian", random_state=0)
+    found |= {"DNE": of.DNE, "AlignedKernel": of.AlignedKernel, "LMNN": of.LMNN, "NCA": of.NCA}
+    found |= {
+        f"KPCATrick:{learner}": lambda learner=learner: of.KPCATrick(learner) for learner in ("dne", "lmnn", "nca")
+    }
+    return found
+
+
+def cases_of_paradigms() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield the paradigms that cluster, and what makes their estimators."""
+    from kdrbench.estimators import InterpretableKDR
+
     for paradigm in PARADIGMS[1:]:
         options = {} if paradigm == "alternative" else {"n_clusters": 4}
-        found[f"InterpretableKDR:{paradigm}"] = (
-            5000,
-            lambda paradigm=paradigm, options=options: of.InterpretableKDR(
+        yield (
+            paradigm,
+            lambda paradigm=paradigm, options=options: InterpretableKDR(
                 4, paradigm=paradigm, paradigm_params=options, random_state=0
             ),
         )
-    for kernel in ("gaussian", "polynomial", "linear", "squared"):
-        found[f"InterpretableKDR:{kernel}:1e6"] = (
-            1_000_000,
-            lambda kernel=kernel: of.InterpretableKDR(4, kernel=kernel),
-        )
-    return found
 
 
 def measure(name: str) -> dict[str, float | str]:
@@ -65,14 +94,22 @@ def measure(name: str) -> dict[str, float | str]:
         warnings.simplefilter("ignore")
         # What is loaded when first used is not of the fit.
         small.fit(features[:200], None if known is None else known[:200])
-        before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+        # Making the samples takes more than some fits: the peak is counted from here.
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+        before, began = peak_kib(), time.process_time()
         maker().fit(features, known)
     seconds = time.process_time() - began
     return {
         "n": n_samples,
         "seconds": seconds,
-        "mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
+        "mib": (peak_kib() - before) / 1024,
     }
+
+
+def peak_kib() -> int:
+    """Return the peak of resident memory since it was last cleared."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
 
 def main() -> None:
@@ -80,23 +117,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=[""], help="beginnings of names; all without")
     parser.add_argument("--one", action="store_true", help="measure the one named, in this process")
+    parser.add_argument("--limit", type=int, default=LIMIT_S, help="CPU seconds of one fit, with its imports")
     asked = parser.parse_args()
     if asked.one:
         print(json.dumps(measure(asked.names[0])))
         return
     print("| estimator | samples | CPU s | MiB beyond the data |\n|---|---|---|---|")
-    for name in cases():
-        if not name.startswith(tuple(asked.names)):
-            continue
-        command = [sys.executable, __file__, name, "--one"]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=True)
-            found = json.loads(done.stdout.splitlines()[-1])
-            print(f"| {name} | {found['n']} | {found['seconds']:.1f} | {found['mib']:.0f} |", flush=True)
-        except subprocess.TimeoutExpired:
-            print(f"| {name} | {cases()[name][0]} | stopped at {LIMIT_S} | - |", flush=True)
-        except subprocess.CalledProcessError as error:
-            print(f"| {name} | {cases()[name][0]} | {error.stderr.strip().splitlines()[-1]} | - |", flush=True)
+    stopped: set[str] = set()
+    for name, (n_samples, _) in cases().items():
+        estimator = name.rpartition(":")[0] if name.startswith("size:") else name
+        if name.startswith(tuple(asked.names)):
+            said = "not run | -" if estimator in stopped else line_of(name, asked.limit)
+            if not said[0].isdigit():
+                stopped.add(estimator)
+            print(f"| {estimator.removeprefix('size:')} | {n_samples} | {said} |", flush=True)
+
+
+def line_of(name: str, limit_s: int) -> str:
+    """Return the last two cells of a line of the table."""
+    command = [sys.executable, __file__, name, "--one"]
+    limited = partial(resource.setrlimit, resource.RLIMIT_CPU, (limit_s, limit_s))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limited)
+    if done.returncode < 0:
+        return f"more than {limit_s} | -"
+    if done.returncode:
+        return f"{done.stderr.strip().splitlines()[-1]} | -"
+    found = json.loads(done.stdout.splitlines()[-1])
+    return f"{found['seconds']:.1f} | {found['mib']:.0f}"
 
 
 if __name__ == "__main__":

@@ -20,12 +20,12 @@ from kdrbench.extras import EXTRAS, MissingPackageError
 ROOT = Path(__file__).parents[1]
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
 # What a program without the extra `workflow` and what that brings lacks.
-NO_WORKFLOW = ["rivals", "data", "workflow", "compiled", "large", "gpu"]
+NO_WORKFLOW = ["rivals", "data", "plots", "workflow", "compiled", "large", "umap", "gpu"]
 # What only some calls need; each of these takes longer to import than all of kdrbench.
 HEAVY = {"autograd", "dask", "distributed", "joblib", "matplotlib", "numba", "pandas", "PIL", "pooch", "pymanopt"}
 HEAVY |= {"requests", "sklearn", "torch", "zarr"}
 # The extras of users, in the order in which they build on each other, but for those that only name others.
-OF_USERS = ["rivals", "data", "cli", "workflow", "compiled", "large", "gpu"]
+OF_USERS = ["rivals", "data", "cli", "plots", "workflow", "compiled", "large", "umap", "gpu"]
 OF_UNIX = {"fcntl", "grp", "pwd", "resource", "termios"}
 LIBRARY = ["errors", "extras", "methods", "kernels", "problems", "lowrank", "evaluation", "solvers", "paradigms"]
 LIBRARY += ["metric_learning", "baselines", "datasets"]
@@ -270,13 +270,13 @@ def test_packages_of_the_library_load_nothing_that_only_some_calls_need(package)
 
 
 def test_estimators_load_no_more_of_scikit_learn_than_an_estimator_needs():
-    frame = "import sklearn.base, sklearn.utils.multiclass, sklearn.utils.validation"
+    frame = "import sklearn.base, sklearn.utils.metaestimators, sklearn.utils.multiclass, sklearn.utils.validation"
     more = loaded_by("import kdrbench.estimators") - loaded_by(f"{frame}, {', kdrbench.'.join(['kdrbench', *LIBRARY])}")
     assert {name.split(".")[0] for name in more} == {"kdrbench"}
 
 
 # What each lock is made of.
-_WORKFLOW = ["dependencies", "rivals", "data", "cli", "workflow"]
+_WORKFLOW = ["dependencies", "rivals", "data", "cli", "plots", "workflow"]
 LOCKS = {
     "requirements.lock": [*_WORKFLOW, "cluster", "build"],
     "requirements-dev.lock": [*_WORKFLOW, "cluster", "compiled", "large", "docs", "test", "dev", "build"],

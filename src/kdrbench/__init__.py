@@ -10,6 +10,7 @@ __all__ = [
     "NCA",
     "AlignedKernel",
     "InterpretableKDR",
+    "InterpretableKDRCV",
     "KPCATrick",
     "LowRankKernelLearner",
     "__version__",
@@ -18,7 +19,16 @@ __all__ = [
 # Type checkers and editors take this name for true; that of `typing` would have to be imported.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from kdrbench.estimators import DNE, LMNN, NCA, AlignedKernel, InterpretableKDR, KPCATrick, LowRankKernelLearner
+    from kdrbench.estimators import (
+        DNE,
+        LMNN,
+        NCA,
+        AlignedKernel,
+        InterpretableKDR,
+        InterpretableKDRCV,
+        KPCATrick,
+        LowRankKernelLearner,
+    )
 else:
 
     def __getattr__(name):

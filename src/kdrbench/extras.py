@@ -16,9 +16,11 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "rivals": ("autograd", "pymanopt"),
     "data": ("PIL", "pooch", "requests", "tqdm", "urllib3"),
     "cli": ("click", "jsonschema", "psutil", "yaml"),
-    "workflow": ("itables", "jinja2", "matplotlib", "pandas", "plotly", "snakemake"),
+    "plots": ("matplotlib",),
+    "workflow": ("itables", "jinja2", "pandas", "plotly", "snakemake"),
     "compiled": ("numba",),
     "large": ("dask", "distributed", "zarr"),
+    "umap": ("umap",),
     "gpu": ("array_api_compat", "torch"),
 }
 # Of Python itself, but not on every system.

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kdrbench.bench.isolation import memory, private_shm, processes
+from kdrbench.bench.isolation import private_shm, processes
 from kdrbench.bench.isolation.memory import Group
 from kdrbench.bench.isolation.private_shm import PrivateShm
 from kdrbench.bench.isolation.processes import MIB
@@ -271,7 +271,7 @@ def test_a_group_holds_what_is_anonymous_and_what_is_shared(tmp_path):
 
 
 SMAPS = """\
-7f00-7f01 rw-s 00000000 00:05 42  /memfd:held (deleted)
+7f00-7f01 rw-s 00000100 00:05 42  /memfd:held (deleted)
 Rss: 8 kB
 Pss: 4 kB
 Private_Dirty: 8 kB
@@ -287,8 +287,7 @@ VmFlags: rd wr sh
 
 def test_shared_mappings_are_those_of_files_in_memory():
     device = os.makedev(0, 5)
-    found = dict(memory._shared_mappings(SMAPS, {device}))
-    assert found == {
-        (device, 42): {"Rss": 8192, "Pss": 4096, "Private_Dirty": 8192},
-        (device, 45): {"Pss": 65536},
-    }
+    assert processes._shared_mappings(SMAPS, {device}) == [
+        ((device, 42), 0x101, {"Rss": 8192, "Pss": 4096, "Private_Dirty": 8192}),
+        ((device, 45), 0x1, {"Pss": 65536}),
+    ]

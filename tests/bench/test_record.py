@@ -47,6 +47,7 @@ SCHEMAS = {
     "kpca_trick": (3, "76121031a73f0f1c"),
     "kpca_figures": (2, "5537f6dbb0d7b49a"),
     "low_rank": (4, "23b1a765f9de636c"),
+    "league": (1, "59c73091302956eb"),
 }
 
 

@@ -11,8 +11,8 @@ from scipy.stats import wilcoxon
 from kdrbench.bench.record import append_records, column_types
 from kdrbench.cli import main
 from kdrbench.errors import InputError
+from kdrbench.paired import holm
 from kdrbench.reports.tables.side_by_side import compare_solvers
-from kdrbench.reports.tables.significance import holm
 from kdrbench.stages.ikdr.stage import IKDRRecord
 from support.made_up import record
 from support.report_rows import run, trace_line

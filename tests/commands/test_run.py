@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from kdrbench.cli import main
 from kdrbench.commands.cell import cell_config
 from kdrbench.commands.options import read_configs, read_options
-from kdrbench.commands.run import _in_words, _Line
+from kdrbench.commands.run import _in_words
 from kdrbench.errors import InputError
 from kdrbench.stages.config import load_grid
 from support.own_methods import write_all
@@ -51,7 +51,7 @@ def test_a_cell_is_run_and_said_in_words():
     # The cost of ISM+'s Table 5, which the README prints too.
     assert "converged - relative stationarity" in done.stdout
     assert "cost -1628.13" in done.stdout
-    assert re.search(r"iterations in \S+ s \(\S+ s warm, \d+ repeats\)", done.stdout)
+    assert re.search(r"iterations in \S+ s, first solve \(warm median \S+ s of \d+ repeats\)", done.stdout)
     assert "iterates seen" in done.stderr or "starting" in done.stderr
 
 
@@ -158,7 +158,7 @@ def test_a_run_without_a_result_is_said_without_empty_numbers():
     }
     assert _in_words(row) == "failed - ended by SIGKILL; it left no result"
     first = row | {"cost": -1.0, "iterations": 1, "time_s": 0.5, "split": "folds"}
-    assert _in_words(first) == "fold 0: failed - ended by SIGKILL\n  cost -1, 1 iteration in 0.5 s"
+    assert _in_words(first) == "fold 0: failed - ended by SIGKILL\n  cost -1, 1 iteration in 0.5 s, first solve"
 
 
 def at_work(process):
@@ -223,14 +223,3 @@ def test_options_are_read_as_what_they_look_like():
     assert isinstance(read["a"], int)
     with pytest.raises(InputError, match="an option is written name=value, got '=3'"):
         read_options(("=3",))
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_the_line_is_written_over_on_a_terminal_only(terminal, monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    line = _Line()
-    for text in ("one", "two", "two", "three"):
-        line.show(text)
-    line.end()
-    expected = "\rone\x1b[K\rtwo\x1b[K\rthree\x1b[K\r\x1b[K" if terminal else "one\n"
-    assert capsys.readouterr().err == expected

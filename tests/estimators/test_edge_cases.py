@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from kdrbench.estimators import InterpretableKDR
@@ -207,20 +206,6 @@ def test_units_of_the_features_do_not_matter_where_the_kernel_has_its_own(kernel
 def test_extreme_units_with_a_fixed_offset_are_solved(kernel, factor):
     features, labels = random_samples()
     certified(InterpretableKDR(2, kernel=kernel), factor * features, labels)
-
-
-def test_single_precision_is_taken_in_and_solved_in_double():
-    features, labels = random_samples()
-    single = certified(InterpretableKDR(2), features.astype(np.float32), labels)
-    double = InterpretableKDR(2).fit(features, labels)
-    assert single.components_.dtype == np.float64
-    assert single.objective_ == pytest.approx(double.objective_, rel=1e-5)
-
-
-def test_sparse_input_is_refused():
-    features, labels = random_samples()
-    with pytest.raises(TypeError, match="Sparse data was passed"):
-        InterpretableKDR(2).fit(csr_array(features), labels)
 
 
 @pytest.mark.parametrize("degree", range(1, 7))

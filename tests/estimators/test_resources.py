@@ -7,7 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kdrbench.estimators import InterpretableKDR, fitting
+from kdrbench.estimators import InterpretableKDR, fitting, starts
+from kdrbench.estimators.definitions import definitions_of
 from kdrbench.estimators.fitting import evaluation_of
 from kdrbench.evaluation import Evaluation, build_problem, cost_model
 from kdrbench.kernels import Gaussian, Pairing, UserKernel
@@ -76,7 +77,7 @@ def test_blas_has_one_thread_through_a_whole_fit_and_what_it_had_afterwards(monk
     rational = UserKernel(
         noted("kernel", lambda b: 1 / (1 + b / 99)), lambda b: -1 / 99 / (1 + b / 99) ** 2, Pairing.DIFFERENCE
     )
-    monkeypatch.setattr(fitting, "make_start", noted("start", fitting.make_start))
+    monkeypatch.setattr(starts, "make_start", noted("start", starts.make_start))
     monkeypatch.setattr(certificate, "certify", noted("certificate", certificate.certify))
     with threadpool_limits(2, user_api="blas"):
         model = InterpretableKDR(10, kernel=rational).fit(features, labels)
@@ -130,7 +131,7 @@ def test_with_a_tolerance_the_objective_of_a_clustering_is_exact():
 def test_many_samples_are_clustered_to_a_tolerance_unless_options_are_given(monkeypatch):
     monkeypatch.setattr(fitting, "_ROUGH_SAMPLES", 300)
     monkeypatch.setattr(cost_model, "_APPROXIMATION_SAMPLES", 300)
-    model = InterpretableKDR(paradigm="unsupervised")
+    model = definitions_of(InterpretableKDR(paradigm="unsupervised"))
     assert evaluation_of(None, None, (model, 300)).tolerance == 1e-3
     assert evaluation_of(None, None, (model, 299)) == evaluation_of({}, None, (model, 300)) == Evaluation()
     features, labels = random_samples(n_samples=450)

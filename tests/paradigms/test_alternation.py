@@ -348,8 +348,8 @@ def test_given_labellings_weigh_negatively():
     [
         (lambda: Alternation(2, degrees="all"), "unknown degrees 'all'; allowed: both, embedding"),
         (lambda: Alternation(2, tolerance=0.0), "tolerance must be None or a finite number > 0"),
-        (lambda: Alternation(1), "n_clusters must be an integer >= 2, got 1"),
-        (lambda: Alternation("3"), "n_clusters must be an integer >= 2, got '3'"),
+        (lambda: Alternation(0), "n_clusters must be an integer >= 1, got 0"),
+        (lambda: Alternation("3"), "n_clusters must be an integer >= 1, got '3'"),
         (lambda: Alternation(2, max_rounds=2.5), "max_rounds must be None or an integer >= 1, got 2.5"),
         (lambda: Alternation(2, damp_after=None), "damp_after must be an integer >= 1, got None"),
         (lambda: Alternation(2, centred="no"), "centred must be True or False, got 'no'"),

@@ -5,9 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from kdrbench.datasets import synthetic
+from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Gaussian
-from kdrbench.paradigms import build_task, learn_from_all
-from kdrbench.solvers import IterationMonitor, Status
+from kdrbench.kernels.family import pairing_values
+from kdrbench.paradigms import build_task, learn_from_all, task
+from kdrbench.paradigms.form import Form, Guidance, gamma_of
+from kdrbench.solvers import IterationMonitor, Status, build_solver
 from kdrbench.solvers.base import SolverOutcome
 from support.helpers import random_projection
 
@@ -35,9 +39,46 @@ class Drawing:
 def test_a_solver_draws_starts_only_where_it_is_given_one_for_one_problem(paradigm, n_starts, draws):
     features = np.random.default_rng(0).standard_normal((30, 4))
     known = np.arange(30) % 2 if paradigm == "supervised" else None
-    task = build_task(paradigm, {} if paradigm == "supervised" else {"n_clusters": 2}, features, known)
+    wanted = build_task(paradigm, {} if paradigm == "supervised" else {"n_clusters": 2}, features, known)
     solver = Drawing([])
     starts = (random_projection(seed, n_features=4, n_components=2) for seed in range(n_starts))
-    assert len(learn_from_all(task, Gaussian(1.0), solver, starts, IterationMonitor)) == n_starts
+    assert len(learn_from_all(wanted, Gaussian(1.0), solver, starts, IterationMonitor)[1]) == n_starts
     assert solver.ran
     assert set(solver.ran) == {draws}
+
+
+@pytest.mark.parametrize("degrees", ["both", "none"])
+@pytest.mark.parametrize("with_degrees", [True, False])
+def test_of_samples_that_come_twice_one_half_has_the_same_balance_of_terms(degrees, with_degrees):
+    rng, form = np.random.default_rng(0), Form(2, degrees)
+    features, embedding = rng.standard_normal((12, 3)), np.linalg.qr(rng.standard_normal((12, 2)))[0]
+    term = Guidance(-0.7, np.tile(rng.standard_normal((12, 2)), (2, 1)), with_degrees)
+
+    def balance(samples, basis, known):
+        kernel = Gaussian(1.0).value(pairing_values(Gaussian.pairing, samples))
+        scaling = form.held(kernel.sum(axis=1) ** -0.5 if degrees == "both" else None)
+        gamma = gamma_of(basis, (known,), scaling)
+        values = gamma.weights * np.einsum("ir,ij,jr->r", gamma.factor, kernel, gamma.factor)
+        return values[2:].sum() / values[:2].sum()
+
+    whole = balance(np.tile(features, (2, 1)), np.tile(embedding, (2, 1)) / np.sqrt(2.0), term)
+    assert balance(features, embedding, form.of(term, np.arange(12))) == pytest.approx(whole, rel=1e-12)
+
+
+def test_starts_of_many_samples_compete_on_some_and_the_best_goes_on_with_all(monkeypatch):
+    monkeypatch.setattr(task, "_SOME_SAMPLES", 120)
+    features, labels = synthetic.gaussians_on_a_rectangle(300, np.random.default_rng(0))
+    starts = [random_projection(seed, n_features=3, n_components=2) for seed in range(3)]
+    solver, kernel = build_solver({"method": "ism_safeguarded"}), Gaussian(4.0)
+    outcomes = {}
+    for tolerance in (0.0, 1e-4):
+        evaluation = Evaluation(tolerance=tolerance)
+        alternative = build_task("alternative", {}, features, labels[:, 0], evaluation=evaluation)
+        outcomes[tolerance] = learn_from_all(alternative, kernel, solver, starts, IterationMonitor)
+    for tolerance, n_compared in ((0.0, 300), (1e-4, 120)):
+        best, compared = outcomes[tolerance]
+        assert len(best.clustering.embedding) == 300
+        assert {len(one.clustering.embedding) for one in compared} == {n_compared}
+        assert [one.objective for one in compared] == sorted((one.objective for one in compared), reverse=True)
+    # The settled eigenvalues of an alternation, whose rule is a change of 1 %.
+    assert outcomes[1e-4][0].objective >= 0.99 * outcomes[0.0][0].objective

@@ -97,6 +97,18 @@ def test_a_step_that_gains_less_than_a_tenth_of_what_was_predicted_is_tried_agai
     assert (problem.calls, model.builds) == (2, 1)
 
 
+@pytest.mark.parametrize(("accuracy", "slope", "taken"), [(1e-4, 0.1, True), (1e-4, 0.9, False), (0.0, 0.1, False)])
+def test_where_an_approximate_f_cannot_tell_the_gradient_decides(monkeypatch, accuracy, slope, taken):
+    monkeypatch.setattr(finish, "accuracy_of", lambda problem, n_components: accuracy)
+    loss, many = 1e-8, finish._MOST_TRIES + 1
+    values, slopes = [1.0 - loss] * many, [slope] * many
+    search, problem = search_with(monkeypatch, ScriptedModel(predicted=1e-9), *values, before=1.0, slopes=slopes)
+    assert search.step() is taken
+    assert (search.value == 1.0 - loss) is taken
+    # Nothing is tried again that is beyond the accuracy.
+    assert problem.calls == (1 if accuracy else many - 1)
+
+
 def test_a_step_into_nothing_but_losses_ends_where_it_began(monkeypatch):
     model = ScriptedModel()
     search, _ = search_with(monkeypatch, model, *[-1.0] * 1000)

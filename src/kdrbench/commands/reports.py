@@ -142,7 +142,8 @@ def claims(config: Config, results: Path, out: Path) -> None:
     decisions = decided_of_papers(Records.of(read_systems(config, results), config))
     write_claims(decisions, out, list(config["run"]), results)
     for claim, result in decisions:
-        click.echo(f"{result.decision}: {claim.words} - {result.evidence}")
+        measure = f" ({result.measure})" if result.measure else ""
+        click.echo(f"{result.decision}{measure}: {claim.words} - {result.evidence}")
 
 
 @click.command()
@@ -174,6 +175,7 @@ def where(tables: tuple[Path, ...], reports: Path) -> None:
     from collections import Counter
 
     from kdrbench.csv_files import read_csv
+    from kdrbench.reports.progress import claim_lines
 
     rows = []
     for path in tables:
@@ -185,6 +187,8 @@ def where(tables: tuple[Path, ...], reports: Path) -> None:
     click.echo(f"{counted(endings.total(), 'run')}: {words}")
     if drifted := sum(row["drifted"] == "True" for row in rows):
         click.echo(f"{drifted} of them on cores whose speed drifted by more than 10 %: their times are marked")
+    for line in claim_lines(reports / "claims.json"):
+        click.echo(line)
     for kind, folder in (("table", reports), ("figure", reports / "figures")):
         for path in sorted(folder.glob("*.*")):
             click.echo(f"{kind}: {path}")

@@ -18,6 +18,7 @@ from kdrbench.commands.cell import REPEAT_FOR_S, by_options, cell_config
 from kdrbench.commands.completion import PluginName
 from kdrbench.commands.options import FILE, NearChoice, Number, as_json, read_configs, read_options
 from kdrbench.errors import ConfigError, InputError, counted
+from kdrbench.progress import ProgressLine
 
 if TYPE_CHECKING:
     from kdrbench.bench.batch import Batch
@@ -127,7 +128,7 @@ def _watch(
     process: subprocess.Popen[bytes], batch: Batch, files: JobFiles, workspace: Workspace[Any], time_limit_s: float
 ) -> None:
     """Show how far the batch is until its process ends."""
-    line = _Line()
+    line = ProgressLine(_PLAIN_S)
     while process.poll() is None:
         line.show("ending" if files.records.exists() else _progress(batch, workspace, time_limit_s))
         time.sleep(_LOOK_S)
@@ -155,26 +156,8 @@ def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> s
     )
 
 
-class _Line:
-    """A line that is overwritten on a terminal, and written again now and then elsewhere."""
-
-    def __init__(self) -> None:
-        self._shown, self._next_s = "", 0.0
-        self._terminal = sys.stderr.isatty()
-
-    def show(self, text: str) -> None:
-        if text == self._shown or (not self._terminal and time.monotonic() < self._next_s):
-            return
-        self._shown, self._next_s = text, time.monotonic() + _PLAIN_S
-        click.echo(f"\r{text}\x1b[K" if self._terminal else text, nl=not self._terminal, err=True)
-
-    def end(self) -> None:
-        if self._terminal:
-            click.echo("\r\x1b[K", nl=False, err=True)
-
-
 def _repeated(row: Mapping[str, Any]) -> str:
-    return f" ({row['warm_s']:.3g} s warm, {counted(row['repeats'], 'repeat')})" if row["repeats"] else ""
+    return f" (warm median {row['warm_s']:.3g} s of {counted(row['repeats'], 'repeat')})" if row["repeats"] else ""
 
 
 def _in_words(row: Mapping[str, Any]) -> str:
@@ -186,7 +169,7 @@ def _in_words(row: Mapping[str, Any]) -> str:
     if row["cost"] is None:
         return f"{ending}; it left no result"
     forms = {"cost": "cost {:.8g}", "quality": f"{row['quality_metric']} {{:.4g}}"}
-    seconds = "" if row["time_s"] is None else f" in {row['time_s']:.3g} s{_repeated(row)}"
+    seconds = "" if row["time_s"] is None else f" in {row['time_s']:.3g} s, first solve{_repeated(row)}"
     forms |= {"iterations": f"{{:d}} iteration{'s' * (row['iterations'] != 1)}{seconds}"}
     forms |= {"stationarity": "stationarity {:.1e}", "feasibility": "feasibility {:.1e}"}
     words = [form.format(row[name]) for name, form in forms.items() if row[name] is not None]

@@ -161,20 +161,22 @@ def forget(place: str, results: Path, reports: Path | None) -> None:
 @configuration_name
 @click.option("--watch", type=Number(least=0.1), help="Repeat after this many seconds, until all has ended.")
 def status(results: Path, name: str, watch: float | None) -> None:
-    """Say how far the workflow has come: runs that ended, how, those under way; who loses to a random projection."""
+    """Say how far the workflow has come: runs that ended, how, those under way; what loses to random; the claims."""
     import time
 
     from kdrbench.bench.progress import progress_of
-    from kdrbench.reports.progress import losing_lines, progress_lines
+    from kdrbench.reports.progress import claim_lines, losing_lines, progress_lines
     from kdrbench.stages.ikdr.controls import losing_cells
 
-    grid = _grid(_frozen(results, name), hashed=True)
+    frozen = _frozen(results, name)
+    grid = _grid(frozen, hashed=True)
+    claims = results.parent / "reports" / frozen.parent.relative_to(results) / "claims.json"
     while True:
         progress = progress_of(grid, results)
         if watch and sys.stdout.isatty():
             click.clear()
         losing = losing_cells(_rows_of_ikdr(progress), grid.config)
-        click.echo("\n".join([*progress_lines(progress), *losing_lines(losing)]))
+        click.echo("\n".join([*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]))
         if not watch or not any(one.left for one in progress):
             return
         time.sleep(watch)

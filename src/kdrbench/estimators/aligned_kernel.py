@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.estimators.common import LabelledTransformer
+from kdrbench.estimators.footprints import Samples, of_alignment
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import AnyKernel, SamplePairs, aligned_kernel, gaussian_grid, polynomial_grid
 from kdrbench.metric_learning.alignment import check_single_kernels
+from kdrbench.metric_learning.neighbours import row_blocks
 from kdrbench.parameters import FLAG, Declarations, Either, Instance, OneOf
 
 
@@ -71,15 +73,20 @@ class AlignedKernel(LabelledTransformer):
         "centred": FLAG,
     }
 
+    _way_out: ClassVar[str] = "learn from fewer samples, or give fewer candidates"
+
     def __init__(self, candidates: str | Sequence[Kernel] = "gaussian", *, centred: bool = True) -> None:
         self.candidates = candidates
         self.centred = centred
+
+    def _needed(self, samples: Samples) -> float:
+        return of_alignment(len(self._base_kernels(samples.n_features)), samples)
 
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         kernels = check_single_kernels(self._base_kernels(features.shape[1]))
         pairs = SamplePairs(features, features)
         kernel, self.alignment_ = aligned_kernel(kernels, pairs, labels, centred=self.centred)
-        scale = 1.0 / _spread(pairs.gram(kernel, up_to_constant=True))
+        scale = 1.0 / _spread(pairs, kernel, len(features))
         self.kernel_ = Combination(tuple(replace(term, weight=scale * term.weight) for term in kernel.terms))
         self.samples_ = features
 
@@ -98,6 +105,10 @@ class AlignedKernel(LabelledTransformer):
         return int(self.samples_.shape[0])
 
 
-def _spread(gram: FloatArray) -> float:
+def _spread(pairs: SamplePairs, kernel: Combination, n_samples: int) -> float:
     """Return half the mean squared distance of feature vectors, each sample with each: the mean diagonal of HKH."""
-    return float(np.diagonal(gram).mean() - gram.mean())
+    total = 0.0
+    for rows in row_blocks(n_samples):
+        block = pairs.block(rows, slice(0, n_samples)).gram(kernel, up_to_constant=True)
+        total += float(np.diagonal(block[:, rows]).sum()) - float(block.sum()) / n_samples
+    return total / n_samples

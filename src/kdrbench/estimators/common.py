@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kdrbench.errors import InputError
+from kdrbench.estimators.footprints import Samples, check_footprint
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import (
     Declarations,
@@ -36,22 +35,31 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     # What parameters must be; checked by ``fit``.
     _constraints: ClassVar[Declarations] = {}
+    # What to do where a fit needs more memory than there is.
+    _way_out: ClassVar[str] = "learn from fewer samples"
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from X (n_samples x n_features) and class labels y.
 
-        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or samples from which
-        the method cannot learn.
+        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, samples from which the
+        method cannot learn, or where it needs more memory than is free.
         """
         check_parameters(self)
         features, labels = labelled_samples(self, X, y)
+        size = Samples(*features.shape)
+        check_footprint(self, self._needed(size), size, self._way_out)
         self._learn(features, labels)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return what the class says of each sample, one row a sample."""
+        """Return what the class says of each sample, one row a sample; of float32 in float32, computed in float64."""
         check_is_fitted(self)
-        return self._mapped(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+        given = validate_data(self, X, dtype=(np.float64, np.float32), order="C", reset=False)
+        return self._mapped(given.astype(np.float64, copy=False)).astype(given.dtype, copy=False)
+
+    @abstractmethod
+    def _needed(self, samples: Samples) -> float:
+        """Return the bytes that a fit needs."""
 
     @abstractmethod
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
@@ -69,13 +77,5 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def kernel_of(kernel: object, options: Mapping[str, Any] | None) -> object:
-    """Return the definition of a kernel family with its options, or a kernel object; ``InputError`` for both."""
-    if isinstance(kernel, str):
-        return {"family": kernel, **(options or {})}
-    if options:
-        raise InputError("kernel_params belong to a kernel family; a kernel object has its own")
-    return kernel

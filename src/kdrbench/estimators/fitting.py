@@ -1,58 +1,116 @@
-"""Parts of a fit of :class:`.InterpretableKDR`: its evaluation, kernel, components, starts and certificate."""
+"""A fit of :class:`.InterpretableKDR`: its evaluation, kernel and starts, what is learned, and its certificate."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from kdrbench.arrays import HostRows, is_device_array
-from kdrbench.errors import InputError
-from kdrbench.estimators.common import kernel_of
+from kdrbench.errors import InputError, counted
+from kdrbench.estimators.definitions import Definitions, definitions_of
+from kdrbench.estimators.footprints import check_projection_footprint
+from kdrbench.estimators.inputs import Known, known_samples
+from kdrbench.estimators.starts import AnyKernel, components_of, starts_of
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
-from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, resolve_kernel
+from kdrbench.kernels import EXACT_SAMPLES, resolve_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms import Learned, Task
-from kdrbench.parameters import (
-    OPTIONS,
-    Either,
-    Interval,
-    OneOf,
-    check_names,
-    check_value,
-    optional,
-    whole,
-)
-from kdrbench.problems import Problem
+from kdrbench.paradigms import Learned, SupervisedTask, Task, build_task, learn_from_all
+from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
+from kdrbench.parameters import OPTIONS, Interval, check_names, check_value, optional
+from kdrbench.progress import FitProgress
 from kdrbench.samples import Samples
-from kdrbench.solvers import STARTS, eigengap_components, make_start
-from kdrbench.solvers.base import check_projection
+from kdrbench.solvers import IterationMonitor, Monitor, Status, WatchedMonitor, seeded_solver
 from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certificate_is_cheap, certify
-from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised
 
-AnyKernel = Kernel | Combination
-_RULES = OneOf(("n_classes", "eigengap"))
 # From here on a clustering by default is evaluated to this share of the trace of its kernel matrix.
 _ROUGH_SAMPLES, _ROUGH = 2000, 1e-3
 _ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine", "scheduler")
 # Samples that are drawn for the median of those that are streamed, and their entries.
 _MOST_DRAWN, _DRAWN_ENTRIES = 2**17, 2**22
+# Rows that stand for samples with weights that are no whole numbers, or very large ones, where there are fewer samples.
+_FOR_WEIGHTS = 2000
 # scikit-learn's meaning: -1 is all cores, and 0 means nothing.
 N_JOBS = optional(Interval(-math.inf, whole=True, but_zero=True))
 
 
+class Fitted(NamedTuple):
+    """What was learned, with the exact problem, by which kernel, and the type in which features came."""
+
+    learned: Learned
+    kernel: AnyKernel
+    dtype: type[np.floating[Any]]
+
+
+def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
+    """Learn what an estimator's parameters ask for, and show how far that is where it is ``verbose``.
+
+    Warns with ``ConvergenceWarning`` when the solver ended before its tolerance, and of clusters that are doubtful.
+
+    Raises ``InputError`` for contradictory parameters, and for what the samples do not allow.
+    """
+    asked = definitions_of(estimator)
+    known = known_samples(estimator, asked, X, y, sample_weight)
+    if not estimator.verbose:
+        best, kernel, doubted = _outcomes(estimator, asked, known, partial(IterationMonitor, estimator.max_iter))
+        learned = exactly(best)
+    else:
+        title = f"{type(estimator).__name__}, n = {known.features.shape[0]}"
+        with FitProgress(title, estimator.tol, int(estimator.verbose)) as progress:
+            monitor = partial(WatchedMonitor, estimator.max_iter, progress)
+            best, kernel, doubted = _outcomes(estimator, asked, known, monitor)
+            learned = exactly(best)
+            iterations = counted(learned.iterations, "iteration")
+            progress.outcome = f"{learned.status} after {iterations}, objective {learned.objective:.8g}"
+    if learned.status is not Status.CONVERGED:
+        warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}", ConvergenceWarning, 4)
+    for doubt in doubted:
+        warnings.warn(doubt, UserWarning, 4)
+    return Fitted(learned, kernel, known.dtype)
+
+
+def _outcomes(
+    estimator: Any, asked: Definitions, known: Known, monitor: Callable[[], Monitor]
+) -> tuple[Learned, AnyKernel, list[str]]:
+    """Return what the best start has led to, by which kernel, and sentences that say why to doubt it."""
+    features, shape = known.features, known.features.shape
+    evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, (asked, shape[0]))
+    check_projection_footprint(estimator, features, evaluation.evaluator)
+    task = build_task(asked.paradigm, asked.settings, features, known.of_samples, evaluation=evaluation)
+    if known.weights is not None and isinstance(task, SupervisedTask):
+        task = replace(task, gamma=task.gamma.reweighted(known.weights))
+    kernel_for = partial(resolved_kernel, estimator, asked, known, task)
+    n_components = components_of(estimator.n_components, task, shape[1], kernel_for)
+    rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31))
+    solver = seeded_solver(estimator.solver, rng, tolerance=estimator.tol, max_iterations=estimator.max_iter)
+    starts: Iterable[FloatArray]
+    if asked.searches:
+        found = searched_bandwidth(task, solver, n_components, monitor, rng)
+        kernel, starts = found.kernel, [found.projection]
+    else:
+        kernel = kernel_for(n_components)
+        starts = starts_of(estimator, task.first_problem(kernel), n_components, rng)
+    best, compared = learn_from_all(task, kernel, solver, starts, monitor)
+    doubted = doubts(task, kernel, best, compared, searched=asked.searches) if asked.paradigm == "alternative" else ()
+    return best, kernel, list(doubted)
+
+
 def evaluation_of(
-    options: Mapping[str, Any] | None, n_jobs: int | None, fitted: tuple[Any, int] | None = None
+    options: Mapping[str, Any] | None, n_jobs: int | None, fitted: tuple[Definitions, int] | None = None
 ) -> Evaluation:
     """Return the evaluation that ``options`` and ``n_jobs`` (scikit-learn's meaning) ask for.
 
-    ``fitted`` is the estimator and its number of samples. Where it clusters many with a Gaussian kernel and there are
+    ``fitted`` is what is learned and the number of samples. Where it clusters many with a Gaussian kernel and there are
     no options, a tolerance is the default: each round of an alternation takes passes over all pairs, and rounds end
     when eigenvalues settle to 1 %.
 
@@ -68,45 +126,65 @@ def evaluation_of(
     )
 
 
-def _clusters_by_eigenvalues(estimator: Any) -> bool:
+def _clusters_by_eigenvalues(asked: Definitions) -> bool:
     """Return whether it alternates by the papers' rule, with a Gaussian kernel."""
-    joint = (estimator.paradigm_params or {}).get("rule") == "joint"
-    return estimator.paradigm != "supervised" and estimator.kernel == "gaussian" and not joint
+    joint = asked.settings.get("rule") == "joint"
+    return asked.paradigm != "supervised" and asked.family == "gaussian" and not joint
 
 
-def resolved_kernel(
-    estimator: Any,
-    options: Mapping[str, Any] | None,
-    features: FloatArray | Samples,
-    n_components: int,
-    task: Task,
-) -> Kernel | Combination:
-    """Return the estimator's ``kernel`` with these options, resolved on ``features`` by its ``n_jobs`` threads.
+def resolved_kernel(estimator: Any, asked: Definitions, known: Known, task: Task, n_components: int) -> AnyKernel:
+    """Return the kernel that is asked for, resolved on the samples by the estimator's ``n_jobs`` threads.
 
     A median distance need not be exact, and the seed of an estimate is the ``random_state`` if that is an integer, else
     0: a fit without random starts is the same in every run. Of samples that are streamed, a random subset is drawn.
+    With sample weights a median is that of samples repeated as often (:func:`_repeated`).
+
+    Raises ``InputError`` where the samples do not allow it.
     """
     threads = evaluation_of(estimator.evaluation, estimator.n_jobs).threads
     seed = int(estimator.random_state) if isinstance(estimator.random_state, Integral) else 0
-    kernel = kernel_of(estimator.kernel, options)
+    kernel, features = asked.kernel, known.features
+    if asked.searches:
+        # A search begins with it.
+        kernel = {**kernel, "sigma": "median"}
+    if known.weights is not None and asked.family == "combination" and kernel.get("weights") == "alignment":
+        raise InputError("weights by alignment with labels take no sample_weight; give the members' weights")
     if is_device_array(features):
         # Bandwidths from the samples are numpy's work, which takes rows when it needs them.
         features = cast(FloatArray, HostRows(features))
+    looks = isinstance(asked.sigma, str)
+    places = None if known.weights is None or not looks else _repeated(known.weights)
     if not isinstance(features, Samples):
         # Its factor of n rows is made for those that need it.
-        target = task.alignment_target if estimator.kernel == "combination" else None
-        return resolve_kernel(kernel, features, n_components, target, seed=seed, threads=threads)
+        target = task.alignment_target if asked.family == "combination" else None
+        rows = features if places is None else features[places]
+        return resolve_kernel(kernel, rows, n_components, target, seed=seed, threads=threads)
     # What no kernel looks at is not read.
-    looks = estimator.kernel == "gaussian" and isinstance((options or {}).get("sigma", "median"), str)
-    drawn = _drawn(features, seed) if looks else np.zeros((1, features.shape[1]))
-    return resolve_kernel(kernel, drawn, n_components, seed=seed, threads=threads, drawn_from=len(features))
+    drawn, count = np.zeros((1, features.shape[1])), len(features)
+    if looks:
+        count = count if places is None else len(places)
+        chosen = _drawn(count, features.shape[1], seed)
+        drawn = features.take(chosen if places is None else places[chosen])
+    return resolve_kernel(kernel, drawn, n_components, seed=seed, threads=threads, drawn_from=count)
 
 
-def _drawn(samples: Samples, seed: int) -> FloatArray:
-    """Return a random subset of the samples, or all if they are few."""
-    count = min(len(samples), max(EXACT_SAMPLES, min(_MOST_DRAWN, _DRAWN_ENTRIES // samples.shape[1])))
-    places = np.random.default_rng(seed).choice(len(samples), count, replace=False, shuffle=False)
-    return samples.take(np.sort(places))
+def _repeated(weights: FloatArray) -> NDArray[np.intp]:
+    """Return the number of each sample as often as its weight says.
+
+    Whole numbers that are not too large are taken as they are. Others are scaled to a sum of max(n, 2000), and the sums
+    of the first 1, 2, ... of them are rounded.
+    """
+    total, most = float(weights.sum()), max(len(weights), _FOR_WEIGHTS)
+    if not (np.equal(weights, np.rint(weights)).all() and total <= max(most, EXACT_SAMPLES)):
+        weights = weights * (most / total)
+    ends = np.rint(np.cumsum(weights)).astype(np.intp)
+    return np.repeat(np.arange(len(weights)), np.diff(ends, prepend=0))
+
+
+def _drawn(n_samples: int, n_features: int, seed: int) -> NDArray[np.intp]:
+    """Return the places of a random subset of the samples, or of all if they are few."""
+    count = min(n_samples, max(EXACT_SAMPLES, min(_MOST_DRAWN, _DRAWN_ENTRIES // n_features)))
+    return np.sort(np.random.default_rng(seed).choice(n_samples, count, replace=False, shuffle=False))
 
 
 def exactly(learned: Learned) -> Learned:
@@ -125,48 +203,6 @@ def exactly(learned: Learned) -> Learned:
     return replace(learned, problem=problem, objective=at_the_end.fresh().value(learned.projection))
 
 
-# Rows this far from orthonormal are meant to be: they come from single precision.
-_SINGLE_PRECISION = 1e-5
-
-
-def starting_points(
-    start: str | ArrayLike, n_init: int, problem: Problem, n_components: int, rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Yield orthonormal d x q starts: one, or ``n_init`` for ``multistart`` (that of Phi_0, then random ones).
-
-    ``start`` is a name, or orthonormal rows (q x d) such as another fit's ``components_``.
-
-    Raises ``InputError`` for an unknown name, an array that is no start, or ``n_init`` < 1.
-    """
-    if not isinstance(start, str):
-        yield _given(start, problem.n_features, n_components)
-    elif start == "multistart":
-        yield make_start("surrogate", problem, n_components, rng)
-        for _ in range(n_init - 1):
-            yield make_start("random", problem, n_components, rng)
-    else:
-        check_value("start", start, OneOf((*sorted(STARTS), "multistart")))
-        yield make_start(start, problem, n_components, rng)
-
-
-def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
-    try:
-        rows = np.array(start)
-    except ValueError:
-        # Rows of different lengths.
-        rows = np.array(None)
-    if rows.dtype.kind not in "fiu" or rows.shape != (n_components, n_features):
-        raise InputError(
-            f"start must be a name or an array of real numbers like components_, {n_components} x {n_features}; "
-            f"got {rows.dtype} of shape {rows.shape}"
-        )
-    projection = rows.T.astype(np.float64)
-    if feasibility_error(projection) <= _SINGLE_PRECISION:
-        projection = orthonormalised(projection)
-    check_projection("start", projection, n_features, n_components)
-    return projection
-
-
 def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
     """Return the certificate of what was learned where it is cheap, and otherwise what computes it on demand."""
     problem, result = cast(DispatchedProblem, learned.problem), learned.result
@@ -177,19 +213,3 @@ def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
     # Without what the fit holds of the data, such as copies in single precision.
     again = build_problem(problem.objective, problem.evaluation)
     return CertificateOnDemand(again, problem.objective.features, learned.projection, lowest)
-
-
-def components_of(wanted: object, task: Task, n_features: int, kernel_for: Callable[[int], AnyKernel]) -> int:
-    """Return the number q of components that is ``wanted``; ``kernel_for`` makes the kernel for a q.
-
-    Raises ``InputError`` unless it is a rule, ``None``, or a whole number from 1 to ``n_features``.
-    """
-    if wanted is None or wanted == "n_classes":
-        return min(task.n_classes, n_features)
-    if wanted == "eigengap":
-        # A kernel may depend on q; for the spectrum of Phi_0 it is taken as the number of classes.
-        kernel = kernel_for(min(task.n_classes, n_features))
-        return eigengap_components(task.first_problem(kernel).initial_surrogate())
-    count = whole(1, n_features, f"n_features = {n_features}")
-    check_value("n_components", wanted, Either((_RULES, count), or_none=True))
-    return int(cast(int, wanted))

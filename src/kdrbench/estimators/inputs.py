@@ -2,62 +2,140 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from kdrbench.arrays import Device, checked_features, is_device_array, to_host
 from kdrbench.errors import InputError
+from kdrbench.estimators.definitions import KERNEL_ALIASES, Definitions
 from kdrbench.evaluation import STREAMED_FAMILIES
 from kdrbench.kernels.family import FloatArray
-from kdrbench.samples import ArraySamples, Codes, Samples, coded_labels, is_streamed, samples_of
+from kdrbench.memory import check_memory
+from kdrbench.samples import ArraySamples, Codes, Samples, SparseSamples, coded_labels, is_streamed, samples_of
+
+# Arrays of d x d that a solve holds at once.
+_SQUARES = 3
 
 
-def known_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """Return features and what is known of the samples, checked as the paradigm wants it; sets ``classes_``.
+class Known(NamedTuple):
+    """Features (n x d), what is known of the samples, their weights > 0 if any, and the type of what is learned.
 
-    Features are an array, samples that are read in passes, or a tensor where it was.
+    Features are a float64 array, samples that are read in passes, or a tensor where it was. The type is float32 for
+    arrays of it, and float64 otherwise.
     """
-    paradigm, continuous = estimator.paradigm, (estimator.paradigm_params or {}).get("target_kernel") is not None
+
+    features: Any
+    of_samples: Any
+    weights: FloatArray | None = None
+    dtype: type[np.floating[Any]] = np.float64
+
+
+def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight: Any = None) -> Known:
+    """Return what is known of samples, checked as the paradigm wants it; sets ``classes_``.
+
+    Samples of weight 0 are left out, and rows that are sparse are made dense in passes only.
+
+    Raises ``InputError`` for what the paradigm or the kernel does not allow.
+    """
+    if sample_weight is not None and asked.paradigm != "supervised":
+        raise InputError(
+            "sample_weight is for supervised learning, where each sample has its share of Gamma; paradigm "
+            f"{asked.paradigm!r} finds clusters of all samples alike: leave it out"
+        )
     if is_streamed(X):
-        return _streamed(estimator, X, y, continuous=continuous)
+        features, known = _streamed(estimator, asked, X, y)
+        return Known(features, known, _weights(sample_weight, len(features)))
     if is_device_array(X):
-        return _known_on_device(estimator, X, y, paradigm, continuous=continuous)
+        features, known = _known_on_device(estimator, asked, X, y)
+        return Known(features, known, _weights(sample_weight, len(known)))
+    if issparse(X):
+        _check_sparse(asked, X)
     if is_device_array(y):
         y = to_host(y)
-    options = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
+    return _in_memory(estimator, asked, X, y, sample_weight)
+
+
+def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight: Any) -> Known:
+    options = {"dtype": (np.float64, np.float32), "order": "C", "ensure_min_samples": 2, "accept_sparse": "csr"}
+    paradigm, continuous = asked.paradigm, asked.is_continuous
     if paradigm == "unsupervised" or (y is None and paradigm in ("semi_supervised", "alternative")):
-        return validate_data(estimator, X, **options), None
-    if paradigm == "semi_supervised":
+        features, known = validate_data(estimator, X, **options), None
+    elif paradigm == "semi_supervised":
         # NaN means no score, so scores are checked where they are used.
-        return validate_data(estimator, X, **options), y
-    features, known = validate_data(
-        estimator, X, y, multi_output=np.asarray(y).ndim == 2, y_numeric=continuous, **options
-    )
-    if not continuous:
+        features, known = validate_data(estimator, X, **options), y
+    else:
+        features, known = validate_data(
+            estimator, X, y, multi_output=np.asarray(y).ndim == 2, y_numeric=continuous, **options
+        )
+    weights, dtype = _weights(sample_weight, features.shape[0], may_vanish=True), features.dtype.type
+    if weights is not None and not weights.all():
+        kept = weights > 0.0
+        features, known, weights = features[kept], np.asarray(known)[kept], weights[kept]
+    if paradigm in ("supervised", "alternative") and known is not None and not continuous:
         check_classification_targets(known)
         if known.ndim == 1:
             estimator.classes_ = np.unique(known)
-    return features, known
+    checked = SparseSamples(features) if issparse(features) else features.astype(np.float64, copy=False)
+    return Known(checked, known, weights, dtype)
 
 
-def _streamed(estimator: Any, X: Any, y: Any, *, continuous: bool) -> tuple[Samples, Codes]:
+def accepts_sparse(estimator: Any) -> bool:
+    """Return whether a fit takes sparse samples: class labels, and a kernel that is sums over samples."""
+    continuous = "target_kernel" in (estimator.paradigm_params or {})
+    families = {**dict.fromkeys(STREAMED_FAMILIES), **KERNEL_ALIASES}
+    return bool(estimator.paradigm == "supervised" and estimator.kernel in tuple(families) and not continuous)
+
+
+def _check_sparse(asked: Definitions, X: Any) -> None:
+    if asked.paradigm != "supervised" or asked.is_continuous or asked.family not in STREAMED_FAMILIES:
+        kernel = asked.kernel if asked.family is None else repr(asked.family)
+        raise InputError(
+            "sparse samples can be learned from with class labels and one of the kernels "
+            f"{', '.join(STREAMED_FAMILIES)}, which are sums over samples; got paradigm {asked.paradigm!r} and kernel "
+            f"{kernel}: choose one of those, or give X.toarray(), which takes "
+            f"{X.shape[0] * X.shape[1] * 8 / 2**20:.3g} MiB"
+        )
+    way_out = "choose fewer features first, for instance by sklearn.feature_selection.SelectKBest"
+    check_memory(_SQUARES * 8 * X.shape[1] ** 2, f"a surrogate matrix of {X.shape[1]} features", way_out)
+
+
+def _weights(given: Any, n_samples: int, *, may_vanish: bool = False) -> FloatArray | None:
+    """Return sample weights; ``InputError`` unless there are n of them, finite, >= 0 and not all 0."""
+    if given is None:
+        return None
+    weights = np.asarray(given)
+    if weights.shape != (n_samples,) or weights.dtype.kind not in "fiub":
+        raise InputError(
+            f"sample_weight must be {n_samples} numbers, one for each sample; got {weights.dtype} of shape "
+            f"{weights.shape}"
+        )
+    weights = weights.astype(np.float64)
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise InputError("sample_weight must be finite and not negative, and not all of them zero")
+    if not may_vanish and not weights.all():
+        raise InputError("samples that are streamed or on a device need weights > 0; leave out those of weight zero")
+    return weights
+
+
+def _streamed(estimator: Any, asked: Definitions, X: Any, y: Any) -> tuple[Samples, Codes]:
     """Return samples that are read in passes, checked in one, and the codes of their labels; sets ``classes_``.
 
     Raises ``InputError`` for what can only be learned from samples in memory, NaN or labels that are no classes.
     """
-    if estimator.paradigm != "supervised" or continuous:
+    if asked.paradigm != "supervised" or asked.is_continuous:
         raise InputError(
             "samples that are streamed can be learned from with class labels only: paradigm='supervised' without "
             "target_kernel; give them as an array for the others"
         )
-    if isinstance(estimator.kernel, str) and estimator.kernel not in STREAMED_FAMILIES:
+    if asked.family is not None and asked.family not in STREAMED_FAMILIES:
         raise InputError(
             f"samples that are streamed need one of the kernels {', '.join(STREAMED_FAMILIES)}, which are sums over "
-            f"samples; got {estimator.kernel!r}: choose one of those, or give the samples as an array"
+            f"samples; got {asked.family!r}: choose one of those, or give the samples as an array"
         )
     samples = samples_of(X)
     if samples.labels is not None and y is not None:
@@ -100,12 +178,13 @@ def _projected_chunks(estimator: Any, X: Any, components: FloatArray) -> Any:
     return (rows_of(chunk[0] if isinstance(chunk, tuple) else chunk) for chunk in (X() if callable(X) else X))
 
 
-def _known_on_device(
-    estimator: Any, X: Any, y: ArrayLike | None, paradigm: str, *, continuous: bool
-) -> tuple[Any, NDArray[Any]]:
+def _known_on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any]]:
     """Return features where they are, and y in numpy; sets ``classes_`` and what scikit-learn keeps of X."""
-    if paradigm != "supervised":
-        raise InputError(f"paradigm {paradigm!r} is for arrays of numpy, got {type(X).__name__}; pass X.cpu().numpy()")
+    continuous = asked.is_continuous
+    if asked.paradigm != "supervised":
+        raise InputError(
+            f"paradigm {asked.paradigm!r} is for arrays of numpy, got {type(X).__name__}; pass X.cpu().numpy()"
+        )
     if y is None:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     features = checked_features(X)
@@ -124,13 +203,15 @@ def _known_on_device(
 def projected(estimator: Any, X: Any, components: FloatArray) -> Any:
     """Return X W for samples of a fitted estimator and W' = ``components``.
 
-    Of a Dask array it is a lazy one, of an iterable of chunks a generator, of a tensor one on its device, of its type.
+    Of a Dask array it is a lazy one, of an iterable of chunks a generator, of a tensor one on its device, of its type;
+    sparse samples stay sparse.
     Raises ``ValueError`` for samples of another number of features.
     """
     if is_streamed(X):
         return _projected_chunks(estimator, X, components)
     if not is_device_array(X):
-        return validate_data(estimator, X, dtype=np.float64, reset=False) @ components.T
+        checked = validate_data(estimator, X, dtype=(np.float64, np.float32), accept_sparse=True, reset=False)
+        return np.asarray(checked @ components.T)
     features, n_features = checked_features(X), components.shape[1]
     if features.shape[1] != n_features:
         raise InputError(

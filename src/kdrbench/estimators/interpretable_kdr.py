@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kdrbench.blas import one_blas_thread
-from kdrbench.estimators.fitting import (
-    N_JOBS,
-    certificate_of,
-    components_of,
-    evaluation_of,
-    exactly,
-    resolved_kernel,
-    starting_points,
-)
-from kdrbench.estimators.inputs import known_samples, projected
+from kdrbench.estimators.definitions import DECLARED
+from kdrbench.estimators.fitting import N_JOBS, certificate_of, fitted
+from kdrbench.estimators.inputs import accepts_sparse, projected
 from kdrbench.kernels import Combination, Kernel
-from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms import Task, build_task, learn_from_all
-from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
-from kdrbench.parameters import COUNT, OPTIONS, POSITIVE, Declarations, check_parameters, optional
-from kdrbench.samples import Samples
-from kdrbench.solvers import IterationMonitor, Status, seeded_solver
+from kdrbench.paradigms import PARADIGMS
+from kdrbench.parameters import COUNT, FLAG, OPTIONS, POSITIVE, Declarations, Either, check_parameters, optional, whole
 from kdrbench.solvers.geometry.certificate import Certificate
 
-# One start is known to end in poor alternatives; elsewhere it is that of Phi_0.
-_DEFAULT_STARTS = {"alternative": ("multistart", 4)}
+
+def _clusters(estimator: Any) -> bool:
+    return bool(estimator.paradigm != "supervised")
 
 
 class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -51,20 +38,26 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Number q of components, 1 <= q <= n_features. ``n_classes`` (or ``None``): the number of classes, clusters or
         continuous target columns, at most n_features. ``eigengap``: the largest gap in the spectrum of Phi_0.
     kernel : str or kernel
-        Family: ``gaussian``, ``polynomial``, ``linear``, ``squared``, ``multiquadric``, ``rbf_relative`` or
-        ``combination``; or an object such as :class:`kdrbench.kernels.UserKernel`.
+        ``gaussian`` (``rbf``), ``polynomial`` (``poly``), ``linear``, ``squared``, ``multiquadric``, ``rbf_relative``
+        or ``combination``; or an object such as :class:`kdrbench.kernels.UserKernel`.
+    sigma, gamma : float, str or None
+        A Gaussian's bandwidth, or gamma = 1 / (2 sigma^2). ``"median"`` (the default) and ``"0.1 median"`` are exact up
+        to 5000 samples, beyond within some 1e-4 unless ``"exact median"`` is asked for. ``"search"`` chooses one for
+        clusters (:mod:`kdrbench.paradigms.bandwidth`), takes sixty alternations and needs no ``start``.
+    degree, gamma, coef0 : int, float, float or None
+        Of a polynomial, (gamma x'y + coef0)^degree; by default 3, 1 / n_components and 1.
     kernel_params : dict or None
-        Options of the family, for instance ``{"sigma": 2.0}`` or ``{"sigma": "0.1 median"}``; those left out have the
-        family's defaults. The median distance is exact up to 5000 samples and beyond within some 1e-4, unless
-        ``"exact median"`` is asked for. ``{"sigma": "search"}`` chooses a Gaussian's bandwidth for clusters
-        (:mod:`kdrbench.paradigms.bandwidth`), which takes sixty alternations and needs no ``start``. A
+        Options of the family by their own names, beside or instead of these: ``offset``, ``scale``, ``neighbour``. A
         combination's ``{"members": [...], "weights": "alignment"}`` learns its weights from the labels.
     paradigm : {"supervised", "unsupervised", "semi_supervised", "alternative"}
         What is learned from: y holds class labels (one column or several) or continuous targets; nothing; expert
         scores; or labellings that the clusters shall differ from.
+    n_clusters, mu : int, float or None
+        Number of clusters (``alternative``: by default that of the first labelling; supervised: not used), and how much
+        weighs what is known.
     paradigm_params : dict or None
-        Supervised: ``target_kernel`` for continuous y. The others: ``n_clusters``, ``mu``, and ``degrees``,
-        ``centred``, ``rule``, ``tolerance``, ``max_rounds`` of :class:`kdrbench.paradigms.Alternation`.
+        Supervised: ``target_kernel`` for continuous y. The others: ``degrees``, ``centred``, ``rule``, ``tolerance``,
+        ``max_rounds`` of :class:`kdrbench.paradigms.Alternation`.
     solver : str or dict
         ``ism_safeguarded`` (certified to first and second order) or another registered solver; a dict with options:
         ``{"method": "ism_safeguarded", "portfolio": 20}`` chooses the best of twenty starts.
@@ -73,25 +66,31 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         starts (Phi_0's and random ones), or orthonormal rows such as another fit's ``components_``. ``None`` is
         ``surrogate``, and for ``alternative`` the best of four starts.
     n_init : int
-        Number of starts of ``multistart``.
+        Starts of ``multistart``.
+    warm_start : bool
+        Whether a fit starts at the last one's ``components_``, whatever ``start`` says. Where their shape does not
+        suit it warns, and starts as a first fit does.
     tol : float
         The solver's tolerance: relative stationarity, or for ``ism`` the change of the eigenvalues.
     max_iter : int
         Most iterations of the solver, in each round of a clustering.
     random_state : int, RandomState or None
-        Used by random starts and portfolios. An integer also deals the groups that estimate a median; else they are
-        always the same.
+        Used by random starts and portfolios. An integer also deals the groups that estimate a median.
     evaluation : dict or None
         How the kernel's sums may be evaluated (:class:`kdrbench.evaluation.Evaluation`): ``evaluator``, ``tolerance``
         (0: exact; 1e-3 is quick for large Gaussian problems, and the default to cluster 2000 samples by eigenvalues),
         ``memory_mib``, ``scheduler`` (of a Dask cluster). ``objective_`` and ``certificate_`` are exact all the same.
     n_jobs : int or None
         Threads that work side by side; ``None`` is 1, -1 all cores.
+    verbose : bool or int
+        Whether a line on standard error says how far the fit is: samples, iteration, objective, stationarity, time and
+        time left. It is kept up to date on a terminal, and elsewhere written every five seconds; 2: at each iteration.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Orthonormal rows W'; the entries say how the original features combine.
+        Orthonormal rows W'; the entries say how the original features combine. Of an array of float32 they are
+        float32, and so is what ``transform`` makes of one; the solve is in float64 all the same.
     objective_ : float
         F(W) = Tr(Gamma K), the papers' cost with the opposite sign.
     n_iter_ : int
@@ -102,14 +101,12 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         computed when first asked for (or pickled) where it costs as much as a solve: q (d - q) > 400, unless the kernel
         is linear or squared. Until then the model holds the features, which must not be changed.
     labels_, embedding_, history_ :
-        Clusters of the samples, the spectral embedding they come from (n_samples x n_clusters), and the objective
-        after each round, as evaluated; clustering paradigms only.
+        Of clusterings: the clusters, their spectral embedding (n_samples x n_clusters), the objective of each round.
     kernel_ :
         The kernel with its bandwidth or weights; an ``EstimatedGaussian`` has the standard error of its bandwidth.
     classes_ : ndarray
         The labels seen (one column of labels only).
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
     ----------
@@ -127,13 +124,15 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     """
 
     _constraints: ClassVar[Declarations] = {
-        "kernel_params": optional(OPTIONS),
-        "paradigm_params": optional(OPTIONS),
+        **DECLARED,
+        "paradigm": PARADIGMS,
         "n_init": COUNT,
+        "warm_start": FLAG,
         "tol": POSITIVE,
         "max_iter": COUNT,
         "evaluation": optional(OPTIONS),
         "n_jobs": N_JOBS,
+        "verbose": Either((FLAG, whole(0))),
     }
 
     def __init__(
@@ -141,83 +140,87 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         n_components: int | str | None = None,
         *,
         kernel: str | Kernel | Combination = "gaussian",
+        sigma: float | str | None = None,
+        gamma: float | None = None,
+        degree: int | None = None,
+        coef0: float | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         paradigm: str = "supervised",
+        n_clusters: int | None = None,
+        mu: float | None = None,
         paradigm_params: Mapping[str, Any] | None = None,
         solver: str | Mapping[str, Any] = "ism_safeguarded",
         start: str | ArrayLike | None = None,
         n_init: int = 10,
+        warm_start: bool = False,
         tol: float = 1e-6,
         max_iter: int = 1000,
         random_state: Any = None,
         evaluation: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
+        verbose: bool | int = False,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
+        self.sigma = sigma
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.kernel_params = kernel_params
         self.paradigm = paradigm
+        self.n_clusters = n_clusters
+        self.mu = mu
         self.paradigm_params = paradigm_params
         self.solver = solver
         self.start = start
         self.n_init = n_init
+        self.warm_start = warm_start
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
         self.evaluation = evaluation
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> InterpretableKDR:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> InterpretableKDR:
         """Learn the projection from X (n_samples x n_features) and y, whose meaning is the paradigm's.
 
         X may be larger than memory: see :func:`kdrbench.samples.samples_of`. A tensor X stays on its device, and sums
-        over samples are taken there, in float64, without ``n_jobs``; supervised learning only, with y anywhere.
+        over samples are taken there, in float64, without ``n_jobs``; supervised learning only. Sparse X stays sparse:
+        class labels with a linear, squared, polynomial or Gaussian kernel only.
 
-        Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
-        ``ConvergenceWarning`` when the solver ended before its tolerance.
+        ``sample_weight`` are n numbers v >= 0 for supervised learning, of which only the ratios matter for W:
+        F(W) = sum_{i != j} v_i v_j (y_i - m)'(y_j - m) K_ij with m = sum_i v_i y_i / sum_i v_i. Whole numbers mean
+        repeated samples, whose F has as well the pairs of copies of one sample, sum_i v_i (v_i - 1) |y_i - m|^2 K_ii:
+        a constant for kernels of differences, so that W is the same. For linear and polynomial kernels it is another.
+
+        Raises ``ValueError`` for bad parameters, NaN, input that the kernel cannot take, or fewer than two classes;
+        warns with ``ConvergenceWarning`` when the solver ended before its tolerance.
         """
         check_parameters(self)
         # Threads of BLAS would wait for those of ``n_jobs``, or for other processes.
         with one_blas_thread():
-            self._learn(X, y)
+            self._learn(X, y, sample_weight)
         return self
 
-    def _learn(self, X: Any, y: Any) -> None:
-        for fitted in ("classes_", "labels_", "embedding_", "history_"):
+    @available_if(_clusters)  # type: ignore[untyped-decorator]
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
+        """Return the clusters of the samples, ``fit(X, y).labels_``; there is none for supervised learning."""
+        return np.asarray(self.fit(X, y).labels_)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
+        for attribute in ("classes_", "labels_", "embedding_", "history_"):
             # Attributes of another paradigm's fit.
-            self.__dict__.pop(fitted, None)
-        features, known = known_samples(self, X, y)
-        evaluation = evaluation_of(self.evaluation, self.n_jobs, (self, features.shape[0]))
-        task = build_task(self.paradigm, self.paradigm_params or {}, features, known, evaluation=evaluation)
-        n_components = components_of(self.n_components, task, features.shape[1], partial(self._kernel, task, features))
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        solver = seeded_solver(self.solver, rng, tolerance=self.tol, max_iterations=self.max_iter)
-        monitor = partial(IterationMonitor, self.max_iter)
-        if self._searches:
-            found = searched_bandwidth(task, solver, n_components, monitor, rng)
-            self.kernel_, starts = found.kernel, iter([found.projection])
-        else:
-            self.kernel_ = self._kernel(task, features, n_components)
-            default = _DEFAULT_STARTS.get(self.paradigm, ("surrogate", 1))
-            chosen = default if self.start is None else (self.start, self.n_init)
-            starts = starting_points(*chosen, task.first_problem(self.kernel_), n_components, rng)
-        outcomes = learn_from_all(task, self.kernel_, solver, starts, monitor)
-        learned = exactly(outcomes[0])
-        self.result_ = learned.result
-        self.status_ = learned.status
-        self.n_iter_ = learned.iterations
-        self.components_ = learned.projection.T
-        self.objective_ = learned.objective
+            self.__dict__.pop(attribute, None)
+        found = fitted(self, X, y, sample_weight)
+        learned = found.learned
+        self.kernel_, self.result_, self.status_ = found.kernel, learned.result, learned.status
+        self.n_iter_, self.objective_ = learned.iterations, learned.objective
+        self.components_ = learned.projection.T.astype(found.dtype, copy=False)
         self._certificate = certificate_of(learned)
         if learned.clustering is not None:
-            self.labels_ = learned.clustering.labels
-            self.embedding_ = learned.clustering.embedding
+            self.labels_, self.embedding_ = learned.clustering.labels, learned.clustering.embedding
             self.history_ = np.array([round_.objective for round_ in learned.clustering.rounds])
-        if self.status_ is not Status.CONVERGED:
-            warnings.warn(f"{self.solver} ended as {self.status_}: {learned.message}", ConvergenceWarning, 3)
-        if self.paradigm == "alternative":
-            for doubt in doubts(task, self.kernel_, outcomes, searched=self._searches):
-                warnings.warn(doubt, UserWarning, 3)
 
     @property
     def certificate_(self) -> Certificate:
@@ -232,19 +235,15 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             return projected(self, X, self.components_)
 
     @property
-    def _searches(self) -> bool:
-        return self.kernel == "gaussian" and (self.kernel_params or {}).get("sigma") == "search"
-
-    def _kernel(self, task: Task, features: FloatArray | Samples, n_components: int) -> Kernel | Combination:
-        options = {**(self.kernel_params or {}), "sigma": "median"} if self._searches else self.kernel_params
-        return resolved_kernel(self, options, features, n_components, task)
-
-    @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        # What clusters with the help of y cannot be fitted without, as scikit-learn fits its clusterers.
+        tags.estimator_type = "clusterer" if self.paradigm == "unsupervised" else None
         tags.target_tags.required = self.paradigm != "unsupervised"
         tags.target_tags.one_d_labels = tags.target_tags.two_d_labels = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = accepts_sparse(self)
         return tags

@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 from kdrbench import metric_learning
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import LabelledTransformer
+from kdrbench.estimators.footprints import Samples, of_alignment, of_kpca_trick, of_pairs_kept
 from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
-from kdrbench.memory import check_memory
 from kdrbench.metric_learning import (
     AnyKernel,
     Learner,
@@ -29,15 +29,13 @@ from kdrbench.metric_learning import (
     scaled_gaussian,
 )
 from kdrbench.metric_learning.alignment import check_single_kernels
-from kdrbench.metric_learning.kernel_pca import COMPONENTS
+from kdrbench.metric_learning.kernel_pca import COMPONENTS, components_kept
 from kdrbench.parameters import OPTIONS, Declarations, Instance, OneOf, check_names, check_value, optional, whole
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
 _OPTIONS = {"gaussian": {"sigma": 1.0}, "polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
 # A transformer is linear where its values differ from those of its matrix by no more than this share of the largest.
 _LINEAR = 1e-6
-# Arrays of n x n that KPCA holds at once: K and what is made of it, for some components and for all.
-_ARRAYS_OF_SOME, _ARRAYS_OF_ALL = 4.5, 7.0
 
 
 @dataclass(frozen=True)
@@ -145,6 +143,8 @@ class KPCATrick(LabelledTransformer):
         "n_folds": whole(2),
     }
 
+    _way_out: ClassVar[str] = "learn from fewer samples, or use the learner without a kernel"
+
     def __init__(
         self,
         learner: str | Learner | BaseEstimator = "lmnn",
@@ -168,11 +168,17 @@ class KPCATrick(LabelledTransformer):
         self.n_folds = n_folds
         self.random_state = random_state
 
+    def _needed(self, samples: Samples) -> float:
+        count = components_kept(samples.n_samples, self.n_components)
+        trick = of_kpca_trick(self._learner(), count, samples)
+        if self.selection is None or self.kernel == "precomputed":
+            return trick
+        if self.selection == "cross_validation":
+            return trick + of_pairs_kept(samples)
+        return max(trick, of_alignment(len(self._candidates(samples.n_features)), samples))
+
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         learner = self._learner()
-        arrays = _ARRAYS_OF_ALL if self.n_components is None else _ARRAYS_OF_SOME
-        way_out = "learn from fewer samples, or use the learner without a kernel"
-        check_memory(8 * arrays * len(features) ** 2, f"a kernel of {len(features)} samples", way_out)
         self.selection_: Any = None
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             self._refuse_choices("a precomputed kernel")

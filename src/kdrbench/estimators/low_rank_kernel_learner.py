@@ -14,7 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import kernel_of, labelled_samples
+from kdrbench.estimators.common import labelled_samples
+from kdrbench.estimators.definitions import kernel_definition
+from kdrbench.estimators.footprints import check_kernel_footprint
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
 from kdrbench.lowrank import (
@@ -55,7 +57,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Rank r of K0: its best approximation. ``None``: the features themselves for the linear kernel, else the whole
         kernel matrix.
     kernel : str or kernel
-        K0: ``linear`` (uncentred), ``gaussian``, ``polynomial``, or an object such as
+        K0: ``linear`` (uncentred), ``gaussian`` (``rbf``), ``polynomial`` (``poly``), or an object such as
         :class:`kdrbench.kernels.UserKernel`; positive semidefinite, and not a combination or ``rbf_relative``.
     kernel_params : dict or None
         Options of the family, for instance ``{"sigma": 2.0}``.
@@ -91,8 +93,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Sweeps.
     classes_ : ndarray
         The labels seen; only where they were used.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
     ----------
@@ -161,11 +162,12 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         check_parameters(self)
         self.__dict__.pop("classes_", None)
         features, labels = self._validated(X, y, constraints)
+        check_kernel_footprint(self, features)
         factor = self._start(features)
         if constraints is None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            n_pairs = min(self.n_constraints, len(features) * (len(features) - 1) // 2)
-            constraints = constraints_from_labels(factor, labels, n_pairs, rng, change=self.change)
+            count = min(self.n_constraints, len(features) * (len(features) - 1) // 2)
+            constraints = constraints_from_labels(factor, labels, count, rng, change=self.change)
         self.constraints_ = constraints
         self.result_ = learn_kernel(
             factor,
@@ -176,22 +178,20 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             slack=self.slack,
             compiled=self.compiled,
         )
-        self.n_iter_ = self.result_.sweeps
-        self.factor_map_ = self.result_.factor_map
+        self.n_iter_, self.factor_map_ = self.result_.sweeps, self.result_.factor_map
         if self.result_.status is not LowRankStatus.CONVERGED:
-            message = f"{self.solver} ended as {self.result_.status}: {self.result_.message}"
-            warnings.warn(message, ConvergenceWarning, 2)
+            outcome = f"{self.result_.status}: {self.result_.message}"
+            warnings.warn(f"{self.solver} ended as {outcome}", ConvergenceWarning, 2)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the rows of G for these samples, n_samples x r."""
+        """Return the rows of G for these samples, n_samples x r, in the precision of X."""
         check_is_fitted(self)
-        features = validate_data(self, X, dtype=np.float64, reset=False)
-        rows = features
+        given = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        rows = features = given.astype(np.float64, copy=False)
         if self._basis is not None:
             rows = (features if self._kernel is None else self._kernel_rows(features)) @ self._basis
-        learned: FloatArray = rows @ self.factor_map_
-        return learned
+        return np.asarray(rows @ self.factor_map_, dtype=given.dtype)
 
     def _validated(self, X: ArrayLike, y: ArrayLike | None, constraints: Constraints | None) -> tuple[FloatArray, Any]:
         if constraints is not None:
@@ -226,9 +226,9 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def _resolved(self, features: FloatArray) -> Kernel | None:
         """Return the kernel, or ``None`` for the linear one, which needs no n x n array."""
-        if isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params:
+        if (definition := kernel_definition(self)) == {"family": "linear"}:
             return None
-        kernel = resolve_kernel(kernel_of(self.kernel, self.kernel_params), features, features.shape[1])
+        kernel = resolve_kernel(definition, features, features.shape[1])
         if isinstance(kernel, Combination | RelativeGaussian):
             raise InputError("kernel must have a value for any two samples: no combination and no rbf_relative")
         return kernel
@@ -236,8 +236,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def _kernel_rows(self, features: FloatArray) -> FloatArray:
         if self._kernel is None or self._samples is None:
             raise InputError("the linear kernel has no kernel rows")
-        rows: FloatArray = self._kernel.value(pairing_block(self._kernel.pairing, features, self._samples))
-        return rows
+        return np.asarray(self._kernel.value(pairing_block(self._kernel.pairing, features, self._samples)))
 
     @property
     def _n_features_out(self) -> int:
@@ -247,4 +246,5 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         tags = super().__sklearn_tags__()
         # Without labels only where constraints are given instead.
         tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

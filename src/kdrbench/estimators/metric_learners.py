@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kdrbench import metric_learning
 from kdrbench.estimators.common import LabelledTransformer
+from kdrbench.estimators.footprints import Samples, of_learner
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Declarations, optional
 
@@ -22,9 +23,16 @@ class _LinearMetricLearner(LabelledTransformer):
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.components_ = np.ascontiguousarray(self._learned(features, labels).T)
 
+    def _needed(self, samples: Samples) -> float:
+        return of_learner(self._learner(), samples)
+
     def _mapped(self, features: FloatArray) -> FloatArray:
         mapped: FloatArray = features @ self.components_.T
         return mapped
+
+    @abstractmethod
+    def _learner(self) -> metric_learning.Learner:
+        """Return the learner with its options."""
 
     @abstractmethod
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
@@ -81,8 +89,11 @@ class NCA(_LinearMetricLearner):
         self.max_iter = max_iter
         self.tol = tol
 
+    def _learner(self) -> metric_learning.NCA:
+        return metric_learning.NCA(self.max_iter)
+
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        learner = metric_learning.NCA(self.max_iter)
+        learner = self._learner()
         if self.tol is None:
             projection, self.n_iter_ = learner.descend(features, labels)
             return projection
@@ -162,9 +173,12 @@ class LMNN(_LinearMetricLearner):
         self.max_iter = max_iter
         self.tol = tol
 
+    def _learner(self) -> metric_learning.LMNN:
+        return metric_learning.LMNN(self.n_neighbors, self.push, self.regularization, self.max_iter)
+
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         self.__dict__.pop("relative_gap_", None)
-        learner = metric_learning.LMNN(self.n_neighbors, self.push, self.regularization, self.max_iter)
+        learner = self._learner()
         if self.tol is None:
             early, self.n_iter_ = learner.descend(features, labels)
             return early
@@ -219,5 +233,8 @@ class DNE(_LinearMetricLearner):
         self.n_neighbors = n_neighbors
         self.n_components = n_components
 
+    def _learner(self) -> metric_learning.DNE:
+        return metric_learning.DNE(self.n_neighbors, self.n_components)
+
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        return metric_learning.learn_map(metric_learning.DNE(self.n_neighbors, self.n_components), features, labels)
+        return metric_learning.learn_map(self._learner(), features, labels)

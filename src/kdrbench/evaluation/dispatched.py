@@ -30,6 +30,7 @@ from kdrbench.problems import Counters, Problem, TraceObjective
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
+Shared = dict[tuple[str, bool], Evaluator]
 
 
 def _answered_at(
@@ -41,7 +42,10 @@ def _answered_at(
     def dispatched(
         self: DispatchedProblem, projection: FloatArray, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
     ) -> _Answer:
-        return oracle(self.evaluator(projection), projection, *args, **kwargs)
+        answer = oracle(self.evaluator(projection), projection, *args, **kwargs)
+        if self.observer is not None:
+            self.observer(oracle.__name__, projection, answer)
+        return answer
 
     return dispatched
 
@@ -53,23 +57,23 @@ class DispatchedProblem:
     share what depends on the data alone.
     """
 
-    def __init__(self, objective: TraceObjective, evaluation: Evaluation) -> None:
+    def __init__(self, objective: TraceObjective, evaluation: Evaluation, shared: Shared | None = None) -> None:
         self.counters = Counters()
         self.report: Report | None = None
+        self.observer: Callable[[str, FloatArray, Any], None] | None = None
         self.objective, self.evaluation, self._given_up = objective, evaluation, False
         # By name, and whether it was requested by that name: the options may then differ.
-        self._shared: dict[tuple[str, bool], Evaluator] = {}
+        self._shared: Shared = {} if shared is None else shared
         self._own: dict[str, Evaluator] = {}
         # The problem that answered last instead of this one, with a prefix for the explanation, or before it.
         self._in_its_place: tuple[str, DispatchedProblem] | None = None
         self._before: DispatchedProblem | None = None
-        # The row space, once it has been computed.
         self._row_space: list[RowSpace | None] = []
 
     def fresh(self) -> DispatchedProblem:
         """Return the same problem with its own counters and nothing remembered of earlier points."""
-        twin = DispatchedProblem(self.objective, self.evaluation)
-        twin._shared, twin._row_space = self._shared, self._row_space
+        twin = DispatchedProblem(self.objective, self.evaluation, self._shared)
+        twin._row_space = self._row_space
         return twin
 
     @property
@@ -102,8 +106,7 @@ class DispatchedProblem:
 
         Raises ``InputError`` for an unknown evaluator, or one that the kernel does not allow.
         """
-        other = build_problem(self.objective, replace(self.evaluation, evaluator=evaluator), self._shared)
-        other.counters, other.report = self.counters, self.report
+        other = self._joined(build_problem(self.objective, replace(self.evaluation, evaluator=evaluator), self._shared))
         self._in_its_place = ("", other)
         return other
 
@@ -116,10 +119,8 @@ class DispatchedProblem:
         asked = nearby(self.objective, self._planned(n_components), self.evaluation)
         if asked is None:
             return None
-        near = DispatchedProblem(self.objective, asked)
-        near.counters, near.report = self.counters, self.report
-        self._before = near
-        return near
+        self._before = self._joined(DispatchedProblem(self.objective, asked))
+        return self._before
 
     def refined_at(self, projection: FloatArray) -> bool:
         """Make the oracles finer where their accuracy is not proved at W; return whether that was needed."""
@@ -149,14 +150,16 @@ class DispatchedProblem:
         if self.evaluation.evaluator == "pairwise_sum":
             # The slow original has a d x d matrix for each pair, however large d is.
             return None
-        within = self._within()
-        space = None if within is None else spanning(within, projection)
-        if space is None:
+        if (within := self._within()) is None or (space := spanning(within, projection)) is None:
             return None
-        smaller = DispatchedProblem(replace(self.objective, features=space.features), self.evaluation)
-        smaller.counters, smaller.report = self.counters, self.report
+        smaller = self._joined(DispatchedProblem(replace(self.objective, features=space.features), self.evaluation))
         self._in_its_place = ("in the row space, ", smaller)
         return smaller, space
+
+    def _joined(self, other: DispatchedProblem) -> DispatchedProblem:
+        """Return another form of this problem, whose calls are counted, reported and seen with its own."""
+        other.counters, other.report, other.observer = self.counters, self.report, self.observer
+        return other
 
     def _within(self) -> RowSpace | None:
         if not self._row_space:
@@ -231,9 +234,7 @@ class DispatchedProblem:
 
 
 def build_problem(
-    objective: TraceObjective,
-    evaluation: Evaluation | None = None,
-    shared: dict[tuple[str, bool], Evaluator] | None = None,
+    objective: TraceObjective, evaluation: Evaluation | None = None, shared: Shared | None = None
 ) -> DispatchedProblem:
     """Return the oracles of ``objective``, evaluated as :func:`plan` says or as ``evaluation`` asks.
 
@@ -241,9 +242,7 @@ def build_problem(
 
     Raises ``InputError`` for an evaluator that the kernel does not allow.
     """
-    problem = DispatchedProblem(objective, evaluation or Evaluation())
-    if shared is not None:
-        problem._shared = shared
+    problem = DispatchedProblem(objective, evaluation or Evaluation(), shared)
     if problem.evaluation.evaluator != "auto":
         # Refused now rather than at the first call.
         problem._made(problem.plan(1))

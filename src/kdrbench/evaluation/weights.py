@@ -119,8 +119,7 @@ class GammaSums:
             part = rows_of(features, rows)
             inner = mixed.astype(part.dtype, copy=False)
             if self._codes is None:
-                lifted = self._lifted(part, rows)
-                result[rows] = lifted @ inner.reshape(-1, inner.shape[2])
+                result[rows] = self._spread_by_factors(part, inner, rows)
                 return
             out = result[rows]
             for number, members in self._classes(rows):
@@ -153,7 +152,7 @@ class GammaSums:
             part = rows_of(features, rows)
             targets = rows_of(columns, rows).astype(part.dtype, copy=False)
             if self._codes is None:
-                total += (self._lifted(part, rows).T @ targets).reshape(total.shape)
+                total += self._sums_by_factors(part, targets, rows)
                 return
             for place, members in self._classes(rows):
                 total[place] += part[members].T @ targets[members]
@@ -162,8 +161,25 @@ class GammaSums:
         total: FloatArray = np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
         return total
 
+    def _sums_by_factors(self, part: FloatArray, targets: FloatArray, rows: slice) -> FloatArray:
+        """Return (U_r * B)' Q of some rows. Factors weigh the narrower of the two: the products are the same."""
+        m, c = part.shape[1], targets.shape[1]
+        if c < m:
+            products = (part.T @ self._lifted(targets, rows)).reshape(m, -1, c)
+            return products.transpose(1, 0, 2)
+        return (self._lifted(part, rows).T @ targets).reshape(-1, m, c)
+
+    def _spread_by_factors(self, part: FloatArray, inner: FloatArray, rows: slice) -> FloatArray:
+        """Return sum_r U_r * (B T_r) of some rows."""
+        _, m, c = inner.shape
+        if c < m:
+            products = (part @ inner.transpose(1, 0, 2).reshape(m, -1)).reshape(len(part), -1, c)
+            factor = self._table[rows].astype(part.dtype, copy=False)
+            return np.asarray((factor[:, None, :] @ products)[:, 0])
+        return self._lifted(part, rows) @ inner.reshape(-1, c)
+
     def _lifted(self, part: FloatArray, rows: slice) -> FloatArray:
-        """Return the row-wise products of U and B, (rows) x (r m)."""
+        """Return the row-wise products of U and these columns, (rows) x (r m)."""
         factor = self._table[rows].astype(part.dtype, copy=False)
         lifted: FloatArray = (factor[:, :, None] * part[:, None, :]).reshape(len(part), -1)
         return lifted

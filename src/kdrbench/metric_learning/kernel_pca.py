@@ -80,15 +80,21 @@ def kernel_pca(gram: FloatArray, n_components: int | str | None = None) -> Kerne
     means = gram.mean(axis=0)
     centred = gram - means
     centred -= centred.mean(axis=1, keepdims=True)
-    share, most = 1.0, n_components
-    if n_components == "auto":
-        share, most = (1.0, None) if len(gram) <= _ALL_SAMPLES else (_SHARE, _MOST)
-    values, vectors = _spectrum(centred, float(np.abs(gram).max()), cast("int | None", most))
+    most = components_kept(len(gram), n_components)
+    share = _SHARE if n_components == "auto" and most is not None else 1.0
+    values, vectors = _spectrum(centred, float(np.abs(gram).max()), most)
     total = max(float(np.trace(centred)), float(values.sum()))
     if share < 1.0:
         count = int(np.searchsorted(np.cumsum(values), share * total)) + 1
         values, vectors = values[:count], vectors[:, :count]
     return KernelPCA(values, vectors / np.sqrt(values), means, float(values.sum()) / total)
+
+
+def components_kept(n_samples: int, n_components: int | str | None) -> int | None:
+    """Return the most components that :func:`kernel_pca` keeps; ``None`` for all there are."""
+    if n_components == "auto":
+        return None if n_samples <= _ALL_SAMPLES else _MOST
+    return cast("int | None", n_components)
 
 
 def _spectrum(centred: FloatArray, magnitude: float, most: int | None) -> tuple[FloatArray, FloatArray]:

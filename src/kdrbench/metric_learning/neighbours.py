@@ -34,9 +34,14 @@ def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
 
 def row_blocks(n_samples: int, width: int = 1) -> Iterator[slice]:
     """Yield blocks of the rows of an n x n array, of at least ``width`` rows, for products with that many columns."""
-    step = max(_ENTRIES // n_samples, width, _FEWEST)
+    step = max(1, entries_of_block(n_samples, width) // n_samples)
     for begin in range(0, n_samples, step):
         yield slice(begin, min(begin + step, n_samples))
+
+
+def entries_of_block(n_samples: int, width: int = 1) -> int:
+    """Return how many entries such a block has at most."""
+    return max(_ENTRIES // n_samples, width, _FEWEST) * n_samples
 
 
 def distance_rows(features: FloatArray) -> SquaredRows:

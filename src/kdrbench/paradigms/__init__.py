@@ -6,9 +6,10 @@ from kdrbench.paradigms.form import Guidance
 from kdrbench.paradigms.reduced import ReducedObjective
 from kdrbench.paradigms.rounds import Clustering, Round
 from kdrbench.paradigms.supervision import expert_scores, given_labellings, regression_problem, supervised_problem
-from kdrbench.paradigms.task import Learned, Task, build_task, learn_from_all
+from kdrbench.paradigms.task import PARADIGMS, Learned, SupervisedTask, Task, build_task, learn_from_all
 
 __all__ = [
+    "PARADIGMS",
     "Alternation",
     "Clustering",
     "FirstStep",
@@ -16,6 +17,7 @@ __all__ = [
     "Learned",
     "ReducedObjective",
     "Round",
+    "SupervisedTask",
     "Task",
     "build_task",
     "cluster_rows",

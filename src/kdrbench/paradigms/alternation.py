@@ -103,16 +103,24 @@ class Alternation(Form):
         check_parameters(self)
 
     def first_step(
-        self, features: FloatArray, kernel: Kernel | Combination, evaluation: Evaluation | None = None
+        self,
+        features: FloatArray,
+        kernel: Kernel | Combination,
+        evaluation: Evaluation | None = None,
+        *,
+        projection: FloatArray | None = None,
     ) -> FirstStep:
-        """Return U of the unprojected kernel.
+        """Return U of the unprojected kernel, or of that at ``projection`` W, where an alternation goes on.
 
-        Where ``evaluation`` has a tolerance > 0 and the samples are many, that is U of a factor of K of rank 200,
+        Where ``evaluation`` has a tolerance > 0 and the samples are many, the former is U of a factor of K of rank 200,
         whatever its error: unprojected kernel matrices are seldom of low rank, and U is a start only.
         """
         self._check(features, ())
         asked, degrees = evaluation or Evaluation(), Degrees(self.degrees != "none")
-        gram = gram_operator(kernel, features, asked, rank=_FIRST_RANK)
+        if projection is None:
+            gram = gram_operator(kernel, features, asked, rank=_FIRST_RANK)
+        else:
+            gram = gram_operator(kernel, features @ projection, asked)
         scaling = degrees.scaling(gram) if self.degrees == "both" else None
         return FirstStep(self.embedding(gram, scaling, asked)[1], degrees.in_use)
 

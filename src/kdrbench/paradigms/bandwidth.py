@@ -102,34 +102,33 @@ def narrower_embedding(task: ClusteringTask, kernel: Gaussian, projection: Float
 
 
 def doubts(
-    task: Task, kernel: Kernel | Combination, outcomes: Sequence[Learned], *, searched: bool = False
+    task: Task, kernel: Kernel | Combination, best: Learned, compared: Sequence[Learned], *, searched: bool = False
 ) -> Iterator[str]:
-    """Yield a sentence for each reason to doubt the first of these outcomes, which is the best.
+    """Yield a sentence for each reason to doubt the best of the outcomes that were ``compared``, by falling objective.
 
     Starts disagree where a clustering that is at most a hundredth worse differs (NMI below .95), or where one is worse
     by more. A bandwidth that was not ``searched`` is doubtful if the same projection has other clusters with an eighth
     of it.
     """
-    best = outcomes[0].clustering
-    if best is None or not isinstance(task, ClusteringTask):
+    if best.clustering is None or not isinstance(task, ClusteringTask):
         return
-    objectives = [outcome.objective for outcome in outcomes]
-    overlaps = [_agreement(best.labels, other.clustering.labels) for other in outcomes[1:] if other.clustering]
+    objectives = [outcome.objective for outcome in compared]
+    first, *others = (outcome.clustering for outcome in compared if outcome.clustering)
+    overlaps = [_agreement(first.labels, other.labels) for other in others]
     spread = (objectives[0] - objectives[-1]) / max(abs(objectives[0]), abs(objectives[-1]))
     if overlaps and (spread > _EQUAL or min(overlaps) < _AGREED):
         yield (
-            f"the {len(outcomes)} starts disagree: objectives from {objectives[-1]:.4g} to {objectives[0]:.4g} "
+            f"the {len(compared)} starts disagree: objectives from {objectives[-1]:.4g} to {objectives[0]:.4g} "
             f"(the best is kept), NMI of their clusters with the best from {min(overlaps):.2f} to "
             f"{max(overlaps):.2f}; try more (start='multistart', n_init) or another bandwidth"
         )
     if isinstance(kernel, Gaussian) and not searched:
-        narrow = narrower_embedding(task, kernel, outcomes[0].projection)
-        overlap = 1.0 if narrow is None else _agreement(best.labels, cluster_rows(narrow))
+        narrow = narrower_embedding(task, kernel, best.projection)
+        overlap = 1.0 if narrow is None else _agreement(best.clustering.labels, cluster_rows(narrow))
         if overlap < _AGREED:
             yield (
                 f"the clusters depend on the bandwidth: with an eighth of sigma = {kernel.sigma:.3g} the same "
-                f"projection has others (NMI {overlap:.2f}); finer structure may be hidden, try "
-                "kernel_params={'sigma': 'search'}"
+                f"projection has others (NMI {overlap:.2f}); finer structure may be hidden, try sigma='search'"
             )
 
 

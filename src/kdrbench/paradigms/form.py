@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.evaluation import Evaluation
 from kdrbench.evaluation.gram import HollowGram
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.embedding import spectral_embedding
-from kdrbench.parameters import FLAG, OneOf, whole
+from kdrbench.parameters import COUNT, FLAG, OneOf
 from kdrbench.problems import FactoredGamma
 
 _DEGREES = ("both", "embedding", "none")
@@ -32,9 +33,12 @@ class Guidance:
 
 @dataclass(frozen=True)
 class Form:
-    """Where degrees enter (``both`` steps, the ``embedding`` only, ``none``), and whether its matrix is centred."""
+    """Where degrees enter (``both`` steps, the ``embedding`` only, ``none``), and whether its matrix is centred.
 
-    n_clusters: Annotated[int, whole(2)]
+    One cluster has an embedding in one dimension, and all samples are of it.
+    """
+
+    n_clusters: Annotated[int, COUNT]
     degrees: Annotated[str, OneOf(_DEGREES)] = "both"
     centred: Annotated[bool, FLAG] = True
 
@@ -45,6 +49,15 @@ class Form:
         return spectral_embedding(
             gram, self.n_clusters, scaling=scaling, centred=self.centred, start=start, tolerance=asked.tolerance
         )
+
+    def of(self, term: Guidance, rows: NDArray[np.intp]) -> Guidance:
+        """Return a term for some of the samples, with the weight that keeps its share of the objective.
+
+        The embedding's term grows as n without degrees and is bounded with them; one of Y grows as n^2, or n with them.
+        """
+        size = len(term.factor) / len(rows)
+        weight = term.weight * (size if term.with_degrees or self.degrees != "both" else size**2)
+        return replace(term, weight=weight, factor=term.factor[rows])
 
     def held(self, scaling: FloatArray | None) -> FloatArray | None:
         """Return the D^-1/2 of step 1."""

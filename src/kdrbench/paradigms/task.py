@@ -22,6 +22,9 @@ from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective, 
 from kdrbench.samples import Samples
 from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
 
+# The starts of a clustering compete on this number of samples, where its evaluation may be approximate.
+_SOME_SAMPLES = 1000
+
 Parameters = Mapping[str, Any]
 MakeMonitor = Callable[[], Monitor]
 
@@ -124,6 +127,23 @@ class ClusteringTask:
 
     def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
         """Alternate."""
+        return self._alternated(kernel, solver, start, monitor, self._first_step(kernel))
+
+    def resumed(
+        self, kernel: Kernel | Combination, solver: Solver, projection: FloatArray, monitor: MakeMonitor
+    ) -> Learned:
+        """Go on with an alternation whose last W (d x q), of other samples alike, is ``projection``."""
+        first = self.alternation.first_step(self.features, kernel, self.evaluation, projection=projection)
+        return self._alternated(kernel, solver, projection, monitor, first)
+
+    def _alternated(
+        self,
+        kernel: Kernel | Combination,
+        solver: Solver,
+        start: FloatArray,
+        monitor: MakeMonitor,
+        first: FirstStep,
+    ) -> Learned:
         clustering = self.alternation.run(
             self.features,
             kernel,
@@ -132,7 +152,7 @@ class ClusteringTask:
             self.guidance,
             monitor=monitor,
             evaluation=self.evaluation,
-            first=self._first_step(kernel),
+            first=first,
         )
         iterations = sum(round_.iterations for round_ in clustering.rounds)
         return Learned(
@@ -146,6 +166,18 @@ class ClusteringTask:
             clustering,
         )
 
+    def of_some_samples(self) -> ClusteringTask | None:
+        """Return the task of ``_SOME_SAMPLES`` of the samples, or ``None`` where it is to be exact or they are few.
+
+        They are the same in every run.
+        """
+        asked, n_samples = self.evaluation or Evaluation(), len(self.features)
+        if asked.tolerance == 0.0 or n_samples < 2 * _SOME_SAMPLES:
+            return None
+        rows = np.sort(np.random.default_rng(0).choice(n_samples, _SOME_SAMPLES, replace=False))
+        guidance = tuple(self.alternation.of(term, rows) for term in self.guidance)
+        return ClusteringTask(self.features[rows], self.alternation, guidance, replace(asked, evaluator="low_rank"))
+
     def _first_step(self, kernel: Kernel | Combination) -> FirstStep:
         if self._begun is None or self._begun[0] is not kernel:
             self._begun = (kernel, self.alternation.first_step(self.features, kernel, self.evaluation))
@@ -158,15 +190,23 @@ def learn_from_all(
     solver: Solver,
     starts: Iterable[FloatArray],
     monitor: MakeMonitor,
-) -> list[Learned]:
-    """Learn from each start; the outcomes by falling objective, equals in the order of their starts."""
+) -> tuple[Learned, list[Learned]]:
+    """Return what the best of these starts leads to, and all that were compared, by falling objective.
+
+    Equals are in the order of their starts. Where a clustering of many samples may be approximate, its starts compete
+    on some of them, and the best W found there is the start of all samples'.
+    """
     points = list(starts)
+    if not points:
+        raise InputError("at least one start is needed")
     # Beside other starts a solver needs none of its own.
     chosen = getattr(solver, "alone", solver) if len(points) > 1 else solver
-    outcomes = [task.learn(kernel, chosen, start, monitor) for start in points]
-    if not outcomes:
-        raise InputError("at least one start is needed")
-    return sorted(outcomes, key=lambda outcome: -outcome.objective)
+    smaller = task.of_some_samples() if isinstance(task, ClusteringTask) and len(points) > 1 else None
+    compared = [(smaller or task).learn(kernel, chosen, start, monitor) for start in points]
+    compared.sort(key=lambda outcome: -outcome.objective)
+    if isinstance(task, ClusteringTask) and smaller is not None:
+        return task.resumed(kernel, chosen, compared[0].projection, monitor), compared
+    return compared[0], compared
 
 
 def build_task(
@@ -191,7 +231,7 @@ def build_task(
 
     Raises ``InputError`` for an unknown paradigm or parameter, or one that is missing.
     """
-    check_value("paradigm", paradigm, OneOf(tuple(sorted(_BUILDERS))))
+    check_value("paradigm", paradigm, PARADIGMS)
     build, allowed = _BUILDERS[paradigm]
     if not isinstance(parameters, Mapping):
         raise InputError(f"parameters of a paradigm must be a dict, got {parameters!r}")
@@ -234,7 +274,7 @@ def _alternative(features: FloatArray, known: Any, parameters: Parameters) -> Cl
 
 def _alternation(parameters: Parameters) -> Alternation:
     if "n_clusters" not in parameters:
-        raise InputError("this paradigm needs its number of clusters: paradigm_params={'n_clusters': ...}")
+        raise InputError("this paradigm needs its number of clusters, n_clusters")
     return Alternation(**{name: value for name, value in parameters.items() if name != "mu"})
 
 
@@ -245,3 +285,4 @@ _BUILDERS: dict[str, tuple[Callable[[Any, Any, Parameters], SupervisedTask | Clu
     "semi_supervised": (_semi_supervised, _SETTINGS | {"mu"}),
     "alternative": (_alternative, _SETTINGS | {"mu"}),
 }
+PARADIGMS = OneOf(tuple(sorted(_BUILDERS)))

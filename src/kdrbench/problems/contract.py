@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Protocol, TypeGuard, cast
+from typing import Any, Protocol, TypeGuard, cast
 
 import numpy as np
 
@@ -99,6 +99,7 @@ class ApproximableProblem(Problem, Protocol):
 
     # Called with the share of a long pass over the data that is done; answers whether to go on.
     report: Callable[[float], bool] | None
+    observer: Callable[[str, FloatArray, Any], None] | None  # called with an oracle's name, W and the answer
 
     def explain(self, n_components: int) -> str:
         """Say in one sentence how projections to ``n_components`` are evaluated, and why."""

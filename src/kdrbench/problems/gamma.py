@@ -20,6 +20,8 @@ from kdrbench.samples import Codes, class_sizes, coded_labels, small_type
 # Codes of samples at a time.
 _CODES = 2**18
 
+# Groups of samples of one class and one weight, beyond which sums over groups cost more than one weight a sample.
+_MOST_GROUPS = 100
 # Up to here the eigenvalues of n x n targets are quick; and the share of their kernel that may be left out.
 _DENSE_TARGETS, _LEFT_OUT = 400, 1e-12
 
@@ -106,6 +108,25 @@ class FactoredGamma:
             return replace(self, table=self.table[rows])
         classes, codes = np.unique(self.codes[rows], return_inverse=True)
         return replace(self, table=self.table[classes], codes=codes.astype(self.codes.dtype))
+
+    def reweighted(self, sample_weight: FloatArray) -> FactoredGamma:
+        """Return D H_v U diag(weights) U' H_v' D: Gamma with samples counted ``sample_weight`` times (n numbers >= 0).
+
+        D has the sample weights v on its diagonal, and H_v = I - 1 v'/sum(v) takes the weighted mean instead of the
+        mean, so that entry ij is v_i v_j (u_i - m)' diag(weights) (u_j - m), m the weighted mean of the rows of U. It
+        is the Gamma of samples that are repeated v times, but for pairs of copies of one sample: like each sample with
+        itself they are dropped by a zero diagonal.
+        """
+        per_row = sample_weight if self.codes is None else np.bincount(self.codes, sample_weight, len(self.table))
+        centred = self.table - per_row @ self.table / sample_weight.sum()
+        if self.codes is None:
+            return replace(self, table=centred * sample_weight[:, None])
+        different, places = np.unique(sample_weight, return_inverse=True)
+        both, codes = np.unique(self.codes.astype(np.int64) * len(different) + places, return_inverse=True)
+        if len(both) > _MOST_GROUPS:
+            return replace(self, table=centred[self.codes] * sample_weight[:, None], codes=None)
+        rows = centred[both // len(different)] * different[both % len(different)][:, None]
+        return replace(self, table=rows, codes=codes.astype(small_type(len(rows))))
 
     def dense(self) -> FloatArray:
         """Return Gamma as an n x n array."""

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from kdrbench.reports.outputs import COMPLEXITY, KPCA_FIGURE, LOW_RANK_TEXT, PAIRED_TESTS, PROFILE, SCALING, Report
-from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK
+from kdrbench.reports.records import IKDR, KPCA_TRICK, LEAGUE, LOW_RANK
 
 _TABLES, _FIGURES, _BESIDE = "Tables", "Figures", "Published and ours"
 # Labels and captions of tables by kind: what it shows, and how it is to be read.
@@ -28,6 +28,11 @@ _OF_TABLES = {
         "kernel costs.",
     ),
     LOW_RANK: ("low-rank kernels", "Sweeps, time and quality of low-rank kernels learned from constraints."),
+    LEAGUE: (
+        "league",
+        "Methods that reduce dimensions at an equal number of components: mean ranks by each judge, what a fit takes, "
+        "how often a kernel projection beats its rivals, and what to use when.",
+    ),
     LOW_RANK_TEXT: (
         "low-rank kernels",
         "Accuracies and sweeps that the text of the paper on low-rank kernels names, each beside ours.",
@@ -82,6 +87,11 @@ _OF_FIGURES = {
         "are marked and take no part in the fit.",
     ),
     KPCA_FIGURE: ("KPCA trick", "A figure of the KPCA trick (Chatpatanasiri et al. 2010)."),
+    LEAGUE: (
+        "mean ranks, time and stability",
+        "Mean ranks of methods that reduce dimensions, with lines below those between which Nemenyi's test finds no "
+        "difference; accuracy against time; and principal angles between the projections of different folds.",
+    ),
     LOW_RANK: (
         "accuracy, agreement or sweeps",
         "Quality of low-rank kernels against the number of constraints: median over draws of the constraints, bands "
@@ -99,8 +109,8 @@ _PAGES = {
     "claims": (
         _BESIDE,
         "claims of the papers",
-        "Claims of the five papers, each confirmed, mostly so, contradicted or undecided by the records, with its "
-        "evidence.",
+        "Claims of the five papers, each confirmed, mostly confirmed, contradicted or undecided by the records, with "
+        "its measure and evidence.",
     ),
     "dashboard": (
         "Dashboard",

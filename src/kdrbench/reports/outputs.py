@@ -15,6 +15,7 @@ from kdrbench.reports.records import (
     IKDR,
     KPCA_FIGURES,
     KPCA_TRICK,
+    LEAGUE,
     LOW_RANK,
     Config,
     Split,
@@ -43,12 +44,11 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     "scatter": (FINDINGS, DATA),
     "segmentation": (FINDINGS, DATA),
     PROFILE: (TRACES,),
-    SCALING: (),
-    LOW_RANK: (),
-    KPCA_FIGURE: (),
+    LEAGUE: (FINDINGS,),
+    **dict.fromkeys((SCALING, LOW_RANK, KPCA_FIGURE), ()),
 }
 # Figures that the page of their experiment's table shows.
-_ON_PAGES = ("cost_against_time", LOW_RANK)
+_ON_PAGES = ("cost_against_time", LOW_RANK, LEAGUE)
 # Papers whose targets have other names than their published numbers.
 _PAPERS = {"lowrank2006": "lowrank", "kpca_trick": "kpca"}
 
@@ -128,8 +128,8 @@ def experiment_figures(config: Config, name: str) -> list[Report]:
     system = system_of(experiment)
     if system == KPCA_FIGURES:
         return [Report(name, KPCA_FIGURE, (name,))]
-    if system == LOW_RANK:
-        return [Report(name, LOW_RANK, (name,))] if len(experiment["constraints"]) > 1 else []
+    if system == LEAGUE or (system == LOW_RANK and len(experiment["constraints"]) > 1):
+        return [Report(name, system, (name,))]
     if system != IKDR or is_redrawn(experiment):
         return []
     kinds = ["cost_against_time", "scatter"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
 
 from kdrbench.bench.progress import BatchProgress, endings, seconds_left
 from kdrbench.errors import counted
@@ -40,6 +43,15 @@ def losing_lines(losing: list[LosingCell]) -> list[str]:
     if not losing:
         return []
     return [f"worse than a random projection: {counted(len(losing), 'cell')}", *(f"  {cell}" for cell in losing)]
+
+
+def claim_lines(claims: Path) -> list[str]:
+    """Return a line that counts the decisions of the claims in ``claims`` (.json); none where it is not there."""
+    if not claims.is_file():
+        return []
+    counts = Counter(one["verdict"] for one in json.loads(claims.read_text(encoding="utf-8")))
+    words = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    return [f"claims of the papers: {words or 'none'} ({claims.with_suffix('.html')} has the measure of each)"]
 
 
 def _cell(one: BatchProgress) -> str:

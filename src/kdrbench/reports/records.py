@@ -35,6 +35,7 @@ __all__ = [
     "IKDR",
     "KPCA_FIGURES",
     "KPCA_TRICK",
+    "LEAGUE",
     "LOW_RANK",
     "NO_KERNEL",
     "OWN_RULE",
@@ -68,6 +69,7 @@ __all__ = [
     "table_of",
 ]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
+LEAGUE = "league"
 # The papers whose numbers and claims the experiments of a system can reproduce.
 _PAPERS = {
     IKDR: ("neurips2019", "ismplus"),
@@ -76,7 +78,7 @@ _PAPERS = {
     LOW_RANK: ("lowrank2006",),
 }
 # Words that pandas must not read as numbers.
-_TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights")
+_TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights", "chosen")
 
 
 def experiments_of(config: Config, system: str) -> list[str]:

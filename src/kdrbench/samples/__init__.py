@@ -6,6 +6,7 @@ from kdrbench.samples.dask_engine import PATIENCE_S, DaskEngine, dask_engine
 from kdrbench.samples.labels import Codes, class_sizes, coded_labels, small_type
 from kdrbench.samples.passes import Engine, PartialSums, Report, Sums, TreeSum, added, parts_of
 from kdrbench.samples.sources import is_streamed, read, samples_of
+from kdrbench.samples.sparse import SparseSamples
 
 __all__ = [
     "PATIENCE_S",
@@ -17,6 +18,7 @@ __all__ = [
     "PartialSums",
     "Report",
     "Samples",
+    "SparseSamples",
     "Sums",
     "TreeSum",
     "added",

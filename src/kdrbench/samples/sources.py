@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.samples.base import ArraySamples, Cluster, FloatArray, Samples, checked_shape
+from kdrbench.samples.sparse import SparseSamples
 
 # Mapped files are read as arrays up to this size in double precision.
 _HELD_BYTES = 2**30
@@ -165,7 +166,7 @@ def is_streamed(given: Any) -> bool:
 
 
 def samples_of(given: Any) -> Samples:
-    """Return the samples in an array, a :class:`numpy.memmap`, a Zarr or Dask array, or an iterable of chunks.
+    """Return the samples in an array, dense or sparse, a :class:`numpy.memmap`, a Zarr or Dask array, or chunks.
 
     Chunks are a list of tables, any iterable that can be passed over again, or a function without arguments that
     returns an iterator. Tables may come as pairs (X, y) with their labels.
@@ -187,7 +188,7 @@ def samples_of(given: Any) -> Samples:
                 "iterator each time, such as lambda: chunks_of(path), or a list of chunks"
             )
         return ChunkSamples(lambda: given)
-    return ArraySamples(np.asarray(given))
+    return SparseSamples(given) if hasattr(given, "tocsr") else ArraySamples(np.asarray(given))
 
 
 def _is_lazy(given: Any) -> bool:

@@ -1,7 +1,7 @@
 """How F(W) = Tr(Gamma K_XW) is maximised over W'W = I; one solver a file."""
 
 from kdrbench.solvers.base import Solver, SolverOutcome, SolverResult, Status, TracePoint, solve
-from kdrbench.solvers.monitor import IterationMonitor, Monitor
+from kdrbench.solvers.monitor import IterationMonitor, Monitor, WatchedMonitor
 from kdrbench.solvers.registry import (
     CONTROLS,
     SOLVERS,
@@ -23,6 +23,7 @@ __all__ = [
     "SolverResult",
     "Status",
     "TracePoint",
+    "WatchedMonitor",
     "build_solver",
     "eigengap_components",
     "make_start",

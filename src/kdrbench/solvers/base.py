@@ -102,14 +102,14 @@ def solve(
     tracked = SolveMonitor(monitor, problem.counters)
     tracked.restore_counters()
     if is_approximable(problem):
-        problem.report = monitor.progress
+        problem.report, problem.observer = monitor.progress, getattr(monitor, "observe", None)
     try:
         outcome = solver.run(problem, first, cast(Monitor, tracked))
     except PassStoppedError:
         outcome = SolverOutcome(tracked.latest(first), monitor.stop_status, monitor.stop_message)
     finally:
         if is_approximable(problem):
-            problem.report = None
+            problem.report = problem.observer = None
     monitor.end()
     allowed = dict.fromkeys((*BY_METHODS, monitor.stop_status))
     if not isinstance(outcome.status, Status) or outcome.status not in allowed:

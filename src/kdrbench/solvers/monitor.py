@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters
+from kdrbench.progress import FitProgress
+from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from kdrbench.status import Status
 
 # An orthonormal W, or a function that makes it for a monitor that evaluates it: its cost is then not the solver's.
@@ -22,7 +24,8 @@ State = Mapping[str, NDArray[Any]]
 class Monitor(Protocol):
     """Called by :func:`kdrbench.solvers.solve` at both ends and by the solver once an iterate.
 
-    ``iterations`` counts the iterates from which the solver was allowed to continue.
+    ``iterations`` counts the iterates from which the solver was allowed to continue. A monitor may also have
+    ``observe(oracle, projection, answer)``, which sees what the problem's oracles answer at W.
     """
 
     iterations: int
@@ -114,6 +117,51 @@ class IterationMonitor:
 
     def accept(self, projection: FloatArray) -> None:
         """Nothing to note."""
+
+
+class WatchedMonitor(IterationMonitor):
+    """Shows where the solver is, from what the problem was asked anyway: nothing is evaluated for it.
+
+    ``progress`` is what shows it. Value and gradient are those of the last W that was evaluated, on the approximation
+    that the solver uses if it uses one; ISM asks for no value.
+    """
+
+    def __init__(self, max_iterations: int, progress: FitProgress) -> None:
+        super().__init__(max_iterations)
+        self._progress = progress
+        self._value: float | None = None
+        self._at: tuple[FloatArray, FloatArray] | None = None
+
+    def begin(self) -> None:
+        """Count from zero, with nothing seen."""
+        super().begin()
+        self._value, self._at = None, None
+        self._progress.begin_solve()
+
+    def observe(self, oracle: str, projection: FloatArray, answer: Any) -> None:
+        """Remember a value, and a W with its gradient or what that is made of."""
+        if oracle in ("value", "value_and_gradient"):
+            self._value = float(answer if oracle == "value" else answer[0])
+        if oracle == "value_and_gradient":
+            self._at = projection, answer[1]
+        elif oracle == "gradient":
+            self._at = projection, answer
+        elif oracle == "surrogate":
+            self._at = projection, 2.0 * answer @ projection
+
+    def keep_going(self, iterate: Iterate) -> bool:
+        """Count one iteration unless the limit is reached, and show it."""
+        going = super().keep_going(iterate)
+        self._progress.show(self.iterations, self._value, self._stationarity)
+        return going
+
+    def progress(self, share: float) -> bool:
+        """Show how far a pass is, and continue."""
+        self._progress.show(self.iterations, self._value, self._stationarity, share)
+        return True
+
+    def _stationarity(self) -> float | None:
+        return None if self._at is None else relative_stationarity(*self._at)
 
 
 class MonitorProxy:

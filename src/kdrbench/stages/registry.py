@@ -15,6 +15,7 @@ STAGES: dict[str, str] = {
     "kpca_trick": "kdrbench.stages.kpca_trick.stage:KPCATrickStage",
     "kpca_figures": "kdrbench.stages.kpca_figures.stage:KPCAFiguresStage",
     "low_rank": "kdrbench.stages.low_rank.stage:LowRankStage",
+    "league": "kdrbench.stages.league.stage:LeagueStage",
 }
 DEFAULT = "ikdr"
 _CONTRACT = ("record", "expand", "run")

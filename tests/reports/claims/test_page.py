@@ -35,7 +35,7 @@ def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
     assert page == claims_html(found, ["demo_supervised", "the KPCA trick"], Path("results/demo"))
     assert "made from: demo_supervised, the KPCA trick." in page
     assert "merged tables in <code>results/demo</code>" in page
-    assert "1 claim: 0 confirmed, 0 mostly, 1 contradicted, 0 undecided" in page
+    assert "1 claim: 0 confirmed, 0 mostly confirmed, 1 contradicted, 0 undecided" in page
     assert "n &lt; 5." in page
     assert "<td>7 of 9 (77 %)</td>" in page
     assert "n = 7 &amp; more" in page

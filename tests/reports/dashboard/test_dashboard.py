@@ -220,7 +220,7 @@ def test_claims_are_counted_by_paper():
     assert (all_claims.title, all_claims.total, paper.title) == ("All claims", 2, "NeurIPS 2019")
     assert {share.name: share.count for share in paper.shares} == {
         "confirmed": 1,
-        "mostly": 0,
+        "mostly confirmed": 0,
         "contradicted": 0,
         "undecided": 1,
     }

@@ -43,7 +43,9 @@ def planes():
     tricks, (primal, dual) = found.tricks, found.predictions
     sizes = {"n_train": len(found.halves.train), "n_test": len(found.halves.test)}
     ours = {"condition": tricks.condition, "disagreement": tricks.disagreement}
-    rows = [row("iris", "kpca", **sizes), row("iris", tricks.method, **(ours | sizes))]
+    shares = tricks.accuracies(found.halves)
+    rows = [row("iris", "kpca", accuracy=shares[0], **sizes)]
+    rows.append(row("iris", tricks.method, accuracy=shares[1], **(ours | sizes)))
     arrays = {"labels": found.halves.test_labels, "predictions_kpca": primal, "predictions_kernel": dual}
     for name, (train, test) in (("kpca", tricks.kpca), ("kernel", tricks.kernel)):
         arrays |= {f"train_{name}": train, f"test_{name}": test}
@@ -149,3 +151,21 @@ def test_the_command_finds_arrays_of_the_first_run_and_the_names_of_classes(tmp_
     assert done.exit_code == 0, done.output
     drawn = Chart.from_json((tmp_path / "third.json").read_text())
     assert drawn.panels == figure_3("third", runs, arrays, {"iris": IRIS.class_names}).panels
+
+
+def test_captions_name_the_papers_data_and_say_why_one_is_not_shown():
+    shown = rows_of(list(compute.settings_of(VARIED))[:1], draws=1)
+    demo = figure_4("f", shown.assign(status="converged", message="")).caption
+    assert demo.endswith(
+        "The paper shows, and this figure does not: Pima (not among the data sets of this experiment) and m-USPS (not "
+        "among the data sets of this experiment). Not in the paper: Iris."
+    )
+    # Both sets of Figure 5, and one of Figure 4 that left nothing.
+    both = pd.concat([shown.assign(dataset=name, status="converged", message="") for name in ("ionosphere", "glass")])
+    assert figure_5("f", both).caption.endswith(
+        "The paper's own data: Ionosphere and Glass; draws of samples are ours."
+    )
+    lost = shown.assign(dataset="m-usps", status="memory_limit", message="more than 16 MiB", accuracy=None)
+    caption = figure_4("f", pd.concat([shown.assign(dataset="pima", status="converged", message=""), lost])).caption
+    assert "The paper's own data: Pima; draws" in caption
+    assert caption.endswith("does not: m-USPS (memory limit: more than 16 MiB).")

@@ -1,10 +1,16 @@
-"""Which cells are bold: all that read as the best one does."""
+"""Which cells are bold: all that read as the best one does, and none of a run that was stopped."""
 
 import pandas as pd
 import pytest
 
+from kdrbench.reports.tables.cells import BOLD_MEANS
+from kdrbench.reports.tables.html import render_html
+from kdrbench.reports.tables.ikdr import ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
-from support.report_rows import run
+from kdrbench.reports.tables.kpca_trick import kpca_tables
+from kdrbench.reports.tables.latex import render_latex
+from kdrbench.reports.tables.table import Table
+from support.report_rows import kpca_run, run
 
 SOLVERS = ["ism", "dg", "sm"]
 EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": SOLVERS}
@@ -45,3 +51,51 @@ def test_costs_that_read_the_same_are_all_bold(costs, texts, best):
     found = [row for row in compared_cells(frame, EXPERIMENT | shape) if row.metric == "cost"]
     assert [row.ours.text for row in found] == texts
     assert [row.method for row in found if row.best] == best
+
+
+def a_race(status, **columns):
+    """Both fastest, lowest and most accurate is ``dg``, one of whose folds ended with ``status``; ISM is next."""
+    numbers = {"ism": (0.02, -1311.0, 0.95), "dg": (0.01, -1500.0, 0.99), "sm": (0.03, -1200.0, 0.90)}
+    rows = []
+    for solver, (time_s, cost, quality) in numbers.items():
+        for fold in range(2):
+            ended = {"status": status} | columns if solver == "dg" and fold else {}
+            found = {"time_s": time_s, "warm_s": time_s / 2, "cost": cost, "quality": quality}
+            rows.append(run("wine", solver, fold, **found, **ended))
+    return pd.DataFrame(rows)
+
+
+def best_by_metric(frame):
+    cells = compared_cells(frame, EXPERIMENT)
+    return {row.metric: row.method for row in cells if row.best}, ikdr_table("e", cells, EXPERIMENT)
+
+
+@pytest.mark.parametrize("status", ["time_limit", "memory_limit", "max_iterations", "failed", "skipped"])
+def test_a_run_that_was_stopped_is_the_best_of_nothing_in_any_output(status):
+    metrics = ("time_s", "warm_s", "cost", "accuracy")
+    best, table = best_by_metric(a_race(status))
+    assert best == dict.fromkeys(metrics, "ism")
+    # What the dashboard reads, and what the page, LaTeX and the list of cells show.
+    again = Table.from_json(table.to_json())
+    stopped, first = (again.columns.index(name) for name in ("DG", "ISM"))
+    assert not any(row[stopped].bold for row in again.rows)
+    assert all(row[first].bold for row in again.rows)
+    assert {row["method"] for row in table.listed if row["best"]} == {"ism"}
+    page, latex = render_html(table), render_latex(table)
+    assert page.count("<strong>") == latex.count(r"\textbf{") == len(metrics)
+    assert all(BOLD_MEANS in text for text in (page, latex))
+    # The same numbers of runs that came to their own end are the best.
+    assert best_by_metric(a_race("stalled"))[0] == dict.fromkeys(metrics, "dg")
+
+
+def test_a_learner_with_a_split_that_was_stopped_is_not_bold():
+    rows = [
+        kpca_run(run=split, variant=variant, accuracy=accuracy, test_selected=None)
+        for split in range(12)
+        for variant, accuracy in (("plain", 0.8), ("aligned", 0.9 + split / 1000))
+    ]
+    stopped = [row | {"status": "time_limit", "accuracy": None} if row["run"] == 11 else row for row in rows]
+    for runs, bold in ((rows, True), (stopped, False)):
+        accuracies, tests, _ = kpca_tables(pd.DataFrame(runs), "kpca_tables")
+        assert {entry.bold for row in tests.rows for entry in row[3:4]} == {bold}
+        assert any(entry.bold for row in accuracies.rows for entry in row) == bold

@@ -115,11 +115,11 @@ def test_failed_splits_are_said_and_nothing_of_them_is_compared(tmp_path):
 
 
 def test_times_of_choosing_stand_apart_with_their_sums_and_ratio(tmp_path):
-    made = records({"cross_validated": [0.9, 0.9]}, tuning_cpu_s=30.0) + records(
-        {"aligned": [0.9, 0.9]}, tuning_cpu_s=0.5
+    made = records({"cross_validated": [0.9, 0.9]}, tuning_wall_s=30.0) + records(
+        {"aligned": [0.9, 0.9]}, tuning_wall_s=0.5
     )
     iris, total = lines_of(tables_of(rows_of(tmp_path, made))[-1])
-    assert (iris["KNCA, choosing"], iris["KNCA, learning"], iris["AKNCA, choosing"]) == ("30", "0.25", "0.5")
+    assert (iris["KNCA, choosing"], iris["KNCA, learning"], iris["AKNCA, choosing"]) == ("30", "0.5", "0.5")
     assert (total["KNCA, choosing"], total["AKNCA, choosing"], total["Choosing, K / AK"]) == ("60", "1", "60 to 60")
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kdrbench.reports.tables.significance import corrected_t_p
+from kdrbench.paired import corrected_t_p
 
 
 def test_the_t_test_allows_for_overlapping_splits():

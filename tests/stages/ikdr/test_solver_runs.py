@@ -76,6 +76,8 @@ def test_a_good_run_leaves_a_full_row_and_a_trace(good):
     assert record.provenance.data_sha256 == load_dataset("wine").content_sha256
     trace = trace_of(files)
     assert trace[-1]["cost"] == pytest.approx(record.cost, rel=1e-12)
+    # A figure of traces ends where a table says: at the first solve.
+    assert trace[-1]["time_s"] == record.time_s
     assert [point["time_s"] for point in trace] == sorted(point["time_s"] for point in trace)
 
 

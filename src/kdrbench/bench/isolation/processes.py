@@ -73,7 +73,7 @@ def add_pages(pid: int, mapped: Mapped, devices: set[int]) -> int:
         if rollup.get("Pss_Shmem", 0) < _OF_THE_BENCH:
             return private
         smaps = Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8", errors="replace")
-        # Summed anew: since the roll-up was read, what is shared may have become private, or the reverse.
+        # Since the roll-up was read, what is shared may have become private, or the reverse: summed again.
         private = 1024 * sum(map(int, _PRIVATE.findall(smaps)))
         for inode, reach, fields in _shared_mappings(smaps, devices):
             # What only this process maps is private in the sum above.

@@ -40,7 +40,10 @@ def accuracy_above(records: Records) -> Found:
         reached = len(means) - len(below)
         evidence = f"{share_of(reached, len(means), 'cell')} reach 95 % on test folds"
         evidence += f"; below: {listed(below)}" if below else ""
-        return decided_by_share(reached, len(means), evidence, f"{_printed_below()} {_of_training(coverage)}".strip())
+        known = [mean for mean in means.values() if mean is not None]
+        extreme = f"at least {min(known):.1%}" if known else ""
+        note = f"{_printed_below()} {_of_training(coverage)}".strip()
+        return decided_by_share(reached, len(means), evidence, note, extreme=extreme)
 
     return decided_on(coverage, judge)
 
@@ -85,13 +88,21 @@ def lowest_error(records: Records) -> Found:
         for cell in coverage.cells:
             errors.setdefault(cell.dataset, {})[cell.method] = mean_of(cell)
         beaten = [text for dataset, found in errors.items() if (text := _beaten(dataset, found))]
+        behind = max((_behind(found) for found in errors.values()), default=0.0)
         lowest = len(errors) - len(beaten)
         evidence = f"lowest or level in {share_of(lowest, len(errors), 'data set')}"
         evidence += f"; not on {listed(beaten)}" if beaten else ""
         note = "Errors are of the samples that were fitted, as the table prints them."
-        return decided_by_share(lowest, len(errors), evidence, note, "data set")
+        extreme = f"at most {100 * behind:.1f} points higher" if behind >= LEVEL else ""
+        return decided_by_share(lowest, len(errors), evidence, note, "data set", extreme=extreme)
 
     return decided_on(coverage, judge)
+
+
+def _behind(errors: dict[str, float | None]) -> float:
+    """Return how far ISM's error is above the lowest; 0 where its own is lost."""
+    ours = errors.get("ism")
+    return 0.0 if ours is None else ours - min(error for error in errors.values() if error is not None)
 
 
 def _beaten(dataset: str, errors: dict[str, float | None]) -> str:
@@ -127,7 +138,10 @@ def rule_of_q(records: Records) -> Found:
             if q != asked[rule, dataset]
         ]
         evidence = f"equal in {share_of(equal, len(found), 'case')}"
-        return decided_by_share(equal, len(found), evidence + (f"; {listed(others, 8)}" if others else ""), unit="case")
+        off = max((abs(q - asked[place]) for place, q in found.items() if q is not None), default=0.0)
+        evidence += f"; {listed(others, 8)}" if others else ""
+        extreme = f"off by at most {off:g}" if off else ""
+        return decided_by_share(equal, len(found), evidence, unit="case", extreme=extreme)
 
     return decided_on(coverage, judge)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,17 +13,25 @@ from kdrbench.errors import counted
 from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config, of_papers
 from kdrbench.reports.tables.published_numbers import our_name, published_numbers
 
-# Shares of what is counted: what a claim needs to hold mostly, and where the paper itself says "normally".
+# What a claim needs to hold mostly, as a share of what is counted or of the number it names; and the share that
+# confirms it where the paper itself says "normally".
 MOSTLY_FROM, NORMALLY_FROM = 0.8, 0.9
+DECISION_RULES = (
+    "A claim is confirmed if it holds in all that is counted (where the paper says normally, in "
+    f"{100 * NORMALLY_FROM:.0f} %), or if its number meets the bound; mostly confirmed if it holds in at least "
+    f"{100 * MOSTLY_FROM:.0f} % but not in all, or if its number misses the bound but by so little that the smaller "
+    f"of the two is at least {100 * MOSTLY_FROM:.0f} % of the larger; contradicted below that; and undecided where "
+    "records are missing. The measure is how often it holds, with the worst case, or the number."
+)
 # How the evidence of an undecided claim begins.
 NO_RECORDS = "no records: "
 
 
 class Decision(StrEnum):
-    """How the records decide a claim; ``undecided`` where they lack what it needs, ``mostly`` with few exceptions."""
+    """How records decide a claim; ``MOSTLY`` where it is nearly true, ``UNDECIDED`` where they lack what it needs."""
 
     CONFIRMED = "confirmed"
-    MOSTLY = "mostly"
+    MOSTLY = "mostly confirmed"
     CONTRADICTED = "contradicted"
     UNDECIDED = "undecided"
 
@@ -85,26 +94,48 @@ def undecided(missing: str, note: str = "") -> Found:
     return Found(Decision.UNDECIDED, f"{NO_RECORDS}{missing}", note)
 
 
-def confirmed_if(holds: bool, evidence: str, note: str = "") -> Found:
-    """Return a decided claim that can only hold or fail."""
-    return Found(Decision.CONFIRMED if holds else Decision.CONTRADICTED, evidence, note)
+def decision_of(reached: float, needed: float = 1.0) -> Decision:
+    """Return the decision by the share of a claim that was ``reached``; ``needed`` confirms it.
+
+    This is the one rule for all claims, whether they count or name a number: see :data:`DECISION_RULES`.
+    """
+    if reached >= needed:
+        return Decision.CONFIRMED
+    return Decision.MOSTLY if reached >= MOSTLY_FROM else Decision.CONTRADICTED
 
 
 def decided_by_share(
-    n_holding: int, n_total: int, evidence: str, note: str = "", unit: str = "cell", normally: bool = False
+    n_holding: int,
+    n_total: int,
+    evidence: str,
+    note: str = "",
+    unit: str = "cell",
+    *,
+    normally: bool = False,
+    extreme: str = "",
 ) -> Found:
     """Return a claim decided by how many ``unit`` of all it holds in.
 
     Confirmed if it holds in all, or, where the paper says ``normally``, in nine of ten; mostly if in four of five;
-    contradicted if in fewer. Nothing to count decides nothing.
+    contradicted if in fewer. Nothing to count decides nothing. ``extreme`` is the worst case, which the measure adds.
     """
     if n_total == 0:
         return undecided(f"no {unit} to count")
-    measure = share_of(n_holding, n_total, unit)
-    share = n_holding / n_total
-    if share >= (NORMALLY_FROM if normally else 1.0):
-        return Found(Decision.CONFIRMED, evidence, note, measure)
-    return Found(Decision.MOSTLY if share >= MOSTLY_FROM else Decision.CONTRADICTED, evidence, note, measure)
+    measure = "; ".join(filter(None, (share_of(n_holding, n_total, unit), extreme)))
+    decision = decision_of(n_holding / n_total, NORMALLY_FROM if normally else 1.0)
+    return Found(decision, evidence, note, measure)
+
+
+def reached(number: float, *, least: float | None = None, most: float | None = None) -> float:
+    """Return how nearly a positive number meets its bounds: 1 if it does, else number / least or most / number.
+
+    0 for what is not positive, where at least something is asked for, and for what is unknown (NaN).
+    """
+    if not number <= math.inf:
+        return 0.0
+    from_below = 1.0 if least is None or number >= least else max(0.0, number / least)
+    from_above = 1.0 if most is None or number <= most else most / number
+    return min(from_below, from_above)
 
 
 def share_of(n_holding: int, n_total: int, unit: str) -> str:

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdrbench.errors import counted
+from kdrbench.paired import corrected_t_p
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records, decided_by_share, listed, share_of
 from kdrbench.reports.claims.coverage import (
     CONVERGED_RIVALS,
@@ -29,7 +30,7 @@ from kdrbench.reports.claims.coverage import (
 )
 from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.labels import is_converged, method_label
-from kdrbench.reports.tables.significance import SIGNIFICANT, corrected_t_p
+from kdrbench.reports.tables.significance import SIGNIFICANT
 
 _SUPERVISED, _CLUSTERS = (TABLE_4, PLUS_5), (TABLE_4_CLUSTERS, PLUS_6)
 # Test samples for one training sample of ten folds.
@@ -135,7 +136,7 @@ def lowest_among_clusters(records: Records) -> Found:
         lost = {pair.rival.place for pair in higher}
         evidence = share_of(len(places) - len(lost), len(places), "cell") + " have no lower rival"
         evidence += f"; lower or incomplete: {listed(_named(higher))}" if higher else ""
-        return decided_by_share(len(places) - len(lost), len(places), evidence)
+        return decided_by_share(len(places) - len(lost), len(places), evidence, extreme=_worst(pairs))
 
     return decided_on(coverage, judge)
 
@@ -164,10 +165,21 @@ def _judge(pairs: list[PairOfCells]) -> Found:
     if stopped := sum(not pair.ended.all() for pair in whole):
         evidence += f"; runs were stopped in {stopped} and count with their last iterate"
     evidence += _intervals(whole)
-    found = decided_by_share(sum(map(_holds, pairs)), len(pairs), evidence)
+    found = decided_by_share(sum(map(_holds, pairs)), len(pairs), evidence, extreme=_worst(whole))
     if pairs and lower == 0:
-        return Found(Decision.CONTRADICTED, evidence, measure=share_of(0, len(pairs), "cell"))
+        return Found(Decision.CONTRADICTED, evidence, measure=f"lower in {share_of(0, len(pairs), 'cell')}")
     return found
+
+
+def _worst(pairs: list[PairOfCells]) -> str:
+    """Say how far above a rival's cost the worst cell is; empty where none is above."""
+    return at_most_higher(np.array([pair.gap for pair in pairs if pair.complete]))
+
+
+def at_most_higher(gaps: NDArray[np.float64]) -> str:
+    """Say by how much the largest relative gap is above zero, ties left out; empty where none is."""
+    largest = float(gaps.max(initial=0.0))
+    return f"at most {100 * largest:.2g} % higher" if largest > TIE else ""
 
 
 def _holds(pair: PairOfCells) -> bool:

@@ -14,12 +14,11 @@ import pandas as pd
 
 from kdrbench.reports.claims.claim import Decision, Found, Records, listed, papers_datasets
 from kdrbench.reports.records import NO_KERNEL
-from kdrbench.reports.tables.kpca_cells import PAPER, TABLES
+from kdrbench.reports.tables.kpca_cells import FIGURE_DATA, PAPER, TABLES
 from kdrbench.reports.tables.labels import dataset_label
 from kdrbench.status import Status
 
 SPLITS = 40
-FIGURE_DATA = {3: ("ionosphere",), 4: ("pima", "m-usps"), 5: ("ionosphere", "glass")}
 VARIED = {"degree": (2, 3, 4, 5), "n": (50, 100, 150), "k": (1, 2, 3, 4, 5)}
 DIGITS, GYRB, STAND_IN = "digits", "gyrb", "gyrb-standin"
 # A tenth of the 3165 points of three classes.
@@ -111,6 +110,13 @@ def beside_trace_one(rows: pd.DataFrame, method: str, column: str) -> pd.DataFra
     ours = asked.loc[asked["method"] == TRACE_ONE, [column]].rename(columns={column: "ours"})
     theirs = asked.loc[asked["method"] == method, [column, "status"]].rename(columns={column: "theirs"})
     return ours.join(theirs, how="inner")
+
+
+def ratios_of_sweeps(rows: pd.DataFrame, method: str) -> tuple[pd.Series, int]:
+    """Return the sweeps of a method over those of von Neumann with trace one, and how many are lower bounds."""
+    both = beside_trace_one(rows, method, "sweeps")
+    both = both[(both["ours"] > 0) & (both["theirs"] > 0)]
+    return both["theirs"] / both["ours"], int((both["status"] != str(Status.CONVERGED)).sum())
 
 
 def on_gyrb(rows: pd.DataFrame, found: Found) -> Found:

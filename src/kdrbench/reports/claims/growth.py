@@ -5,6 +5,8 @@ They are decided by the series of made data, which are this project's own: the p
 
 from __future__ import annotations
 
+import pandas as pd
+
 from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, undecided
 from kdrbench.reports.claims.coverage import RIVALS, TIME_COLUMNS
@@ -16,6 +18,7 @@ from kdrbench.reports.tables.size_series import (
     MANY_SAMPLES,
     PowerLaw,
     SizeSeries,
+    fit_large,
     size_series,
 )
 
@@ -52,7 +55,8 @@ def quadratic_time(records: Records) -> Found:
     exponents = [law.exponent for law in laws]
     middle = 0.5 * (min(exponents) + max(exponents))
     like = sum(_within(law, 2.0) and abs(law.exponent - middle) <= _NEAR for law in laws)
-    return decided_by_share(like, len(laws), evidence, note, "solver")
+    extreme = f"n^{min(exponents):.2f} to n^{max(exponents):.2f}"
+    return decided_by_share(like, len(laws), evidence, note, "solver", extreme=extreme)
 
 
 def complexity(records: Records) -> Found:
@@ -76,7 +80,9 @@ def complexity(records: Records) -> Found:
         note = f"Of what is there: {evidence}." if evidence else ""
         return undecided(f"an iteration's first solves at three sizes of {', '.join(missing)}", note)
     holding = sum(_as_printed(*one) for one in found)
-    return decided_by_share(holding, len(found), evidence, unit="exponent")
+    largest = {letter: max(law.exponent for one, _, law in found if one == axis) for axis, letter in LETTERS.items()}
+    extreme = "at most " + ", ".join(f"{letter}^{exponent:.2f}" for letter, exponent in largest.items())
+    return decided_by_share(holding, len(found), evidence, unit="exponent", extreme=extreme)
 
 
 def _says_something(axis: str, law: PowerLaw) -> bool:
@@ -107,6 +113,16 @@ def _exponent(axis: str, method: str, law: PowerLaw) -> str:
 def _factored(series: list[SizeSeries]) -> str:
     others = [_slope(one, one.law) for one in series if one.evaluation != ALL_PAIRS]
     return f"With the library's own evaluation, which needs no pairs: {'; '.join(others)}." if others else ""
+
+
+def law_along(table: pd.DataFrame, axis: str, other: str, column: str, least: float) -> PowerLaw | None:
+    """Return the law along the longest series in which only ``axis`` differs, from ``least`` on where enough are."""
+    groups = [group for _, group in table.dropna(subset=[column]).groupby([other, "n_constraints"], sort=False)]
+    if not groups:
+        return None
+    longest = max(groups, key=lambda group: group[axis].nunique())
+    means = longest.groupby(axis)[column].median()
+    return fit_large([float(size) for size in means.index], [float(time) for time in means], least)
 
 
 CLAIMS = (

@@ -9,7 +9,7 @@ import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, share_of, undecided
-from kdrbench.reports.claims.costs import TIE, pairs_of, relative_gaps
+from kdrbench.reports.claims.costs import TIE, at_most_higher, pairs_of, relative_gaps
 from kdrbench.reports.claims.coverage import (
     CONVERGED_RIVALS,
     FOLDS,
@@ -60,7 +60,8 @@ def few_iterations(records: Records) -> Found:
             f", at most {most['iterations']:g} ({dataset_label(most['dataset'])}, {kernel_label(most['kernel'])})"
         )
         note = "The rule stops when eigenvalues change by less than 1 %, which is no proof of a stationary point."
-        return decided_by_share(few, asked, evidence, note, "run", normally=True)
+        extreme = f"at most {most['iterations']:g}"
+        return decided_by_share(few, asked, evidence, note, "run", normally=True, extreme=extreme)
 
     return decided_on(coverage, judge)
 
@@ -85,7 +86,8 @@ def rivals_iterations(records: Records, table: PrintedTable) -> Found:
             for name, row in medians.iterrows()
         )
         evidence += f"; stopped at a limit: {counted(int(limits.sum()), 'run')}" if limits.any() else ""
-        return decided_by_share(inside, asked, evidence, unit="run", normally=True)
+        extreme = f"{medians['min'].min():g} to {medians['max'].max():g}" if len(medians) else ""
+        return decided_by_share(inside, asked, evidence, unit="run", normally=True, extreme=extreme)
 
     return decided_on(coverage, judge)
 
@@ -114,7 +116,9 @@ def second_order(records: Records) -> Found:
         evidence = f"curvature not negative at {good} of {len(fixed)} fixed points"
         note = f"Left out: {len(others)} stationary ends that are no fixed points of ISM, {saddles} of them saddles; "
         note += "ends that are not stationary; and those whose curvature was not evaluated."
-        return decided_by_share(good, len(fixed), evidence, note, "fixed point")
+        least = fixed["curvature"].min() if "curvature" in fixed else None
+        extreme = "" if pd.isna(least) else f"curvature at least {least:.0e}"
+        return decided_by_share(good, len(fixed), evidence, note, "fixed point", extreme=extreme)
 
     return decided_on(coverage, judge)
 
@@ -142,7 +146,8 @@ def eigenvalue_stopping(records: Records) -> Found:
             "cost less than "
         )
         evidence += f"{NEAR:.0%} above the converged one in {near}"
-        return decided_by_share(good, asked, evidence, unit="run", normally=True)
+        extreme = f"stationary to {largest:.2g} at worst"
+        return decided_by_share(good, asked, evidence, unit="run", normally=True, extreme=extreme)
 
     return decided_on(coverage, judge)
 
@@ -174,7 +179,7 @@ def start_of_ism(records: Records) -> Found:
         medians = [_median_iterations(coverage.of(method)) for method in ("ism", _RANDOM)]
         evidence += f"median iterations {medians[0]:g} against {medians[1]:g}"
         note = "Both stop when eigenvalues settle, which is not always where the cost does."
-        return decided_by_share(len(gaps) - higher, asked, evidence, note, "run")
+        return decided_by_share(len(gaps) - higher, asked, evidence, note, "run", extreme=at_most_higher(gaps))
 
     return decided_on(coverage, judge)
 

@@ -45,9 +45,17 @@ def conic_is_best(records: Records) -> Found:
         best = len(cases) - len(beaten)
         evidence = f"best or level in {share_of(best, len(cases), 'data set')}" if cases else "no combination was run"
         evidence += f"; beaten on {listed(beaten)}" if beaten else ""
-        return decided_by_share(best, len(cases), evidence, unit="data set")
+        behind = max((_behind(means) for _, means in cases), default=0.0)
+        extreme = f"at most {behind:.3f} behind" if behind > LEVEL else ""
+        return decided_by_share(best, len(cases), evidence, unit="data set", extreme=extreme)
 
     return decided_on(coverage, judge)
+
+
+def _behind(means: Means) -> float:
+    """Return how far the combination is behind the best kernel; 0 where its own mean is lost."""
+    ours = means[CONIC]
+    return 0.0 if ours is None else max(mean for mean in means.values() if mean is not None) - ours
 
 
 def _beaten(dataset: str, means: Means) -> str:
@@ -87,7 +95,7 @@ def multiquadric_often_better(records: Records) -> Found:
         evidence += " or incomplete" if len(whole) < len(both) else ""
         weaker = Decision.MOSTLY if better > worse else Decision.CONTRADICTED
         decision = Decision.CONFIRMED if better > len(both) / 2 else weaker
-        return Found(decision, evidence, measure=share_of(better, len(both), "cell"))
+        return Found(decision, evidence, measure=f"better in {share_of(better, len(both), 'cell')}; worse in {worse}")
 
     return decided_on(coverage, judge)
 
@@ -108,12 +116,33 @@ def kernels_alike(records: Records) -> Found:
             _spread(place, means, seconds[place]) for place, means in _by_kernel(coverage).items() if place in seconds
         ]
         alike = sum(holds for holds, _ in lines)
+        extreme = _widest(
+            [(means, seconds[place]) for place, means in _by_kernel(coverage).items() if place in seconds]
+        )
         evidence = f"alike in {share_of(alike, len(lines), 'case')}" if lines else "no case has both"
         evidence += "".join(f"; {text}" for holds, text in lines if not holds)
-        return decided_by_share(alike, len(lines), evidence, unit="case")
+        return decided_by_share(alike, len(lines), evidence, unit="case", extreme=extreme)
 
     missing = tuple(dict.fromkeys(coverage.missing + timed.missing))
     return decided_on(Coverage(coverage.cells, missing), judge)
+
+
+def _widest(cases: list[tuple[Means, Means]]) -> str:
+    """Say how far apart means and times of a case are at most, of cases without missing runs; empty without any."""
+    whole = [[_known(one) for one in case] for case in cases if None not in case[0].values()]
+    if not whole:
+        return ""
+    spread = max(max(shares) - min(shares) for shares, _ in whole)
+    return f"at most {spread:.3f} apart, times {factor(max(_ratio(times) for _, times in whole))} to 1"
+
+
+def _known(means: Means) -> list[float]:
+    return [mean for mean in means.values() if mean is not None]
+
+
+def _ratio(times: list[float]) -> float:
+    positive = [time for time in times if time]
+    return max(positive) / min(positive) if positive else float("inf")
 
 
 def _spread(place: tuple[str, str], means: Means, seconds: Means) -> tuple[bool, str]:
@@ -121,9 +150,8 @@ def _spread(place: tuple[str, str], means: Means, seconds: Means) -> tuple[bool,
     setting, dataset = place
     if None in means.values():
         return False, f"{dataset_label(dataset)}, {setting}, lost for missing or failed runs"
-    shares = [mean for mean in means.values() if mean is not None]
-    times = [time for time in seconds.values() if time]
-    spread, ratio = max(shares) - min(shares), max(times) / min(times) if times else float("inf")
+    shares = _known(means)
+    spread, ratio = max(shares) - min(shares), _ratio(_known(seconds))
     text = f"{dataset_label(dataset)}, {setting}: {spread:.3f} apart, times {factor(ratio)} to 1"
     return spread <= ALIKE and ratio <= WITHIN, text
 

@@ -17,14 +17,14 @@ from kdrbench.reports.claims.claim import (
     Decision,
     Found,
     Records,
-    confirmed_if,
     decided_by_share,
+    decision_of,
     listed,
+    reached,
     share_of,
     undecided,
 )
 from kdrbench.reports.claims.deciding_rows import (
-    FIGURE_DATA,
     VARIED,
     means_of,
     missing_settings,
@@ -34,15 +34,13 @@ from kdrbench.reports.claims.deciding_rows import (
 )
 from kdrbench.reports.figures.kpca_figures import beside_kpca
 from kdrbench.reports.tables.cells import clean_times
-from kdrbench.reports.tables.kpca_cells import TABLES
+from kdrbench.reports.tables.kpca_cells import FIGURE_DATA, TABLES
 from kdrbench.reports.tables.labels import dataset_label
 
 PLAIN, CROSS_VALIDATED, ALIGNED = "plain", "cross_validated", "aligned"
 # What the printed tables give: cells that cross-validated and aligned kernels win, and those lost by the
 # latter.
 WON, WON_ALIGNED, LOST_ALIGNED = 28, 24, 2
-# The share of the printed wins from which a claim mostly holds.
-_MOSTLY = 0.8
 # Half a printed digit of an accuracy, and what is close.
 _READS_THE_SAME, CLOSE = 0.005, 0.02
 QUICKER = 10.0
@@ -85,10 +83,10 @@ def _wins(kpca: pd.DataFrame, means: pd.DataFrame, variant: str, won_printed: in
         known = means.dropna()
         ahead = int((known[variant].round(2) > known[PLAIN].round(2)).sum())
         return undecided(f"{missing} {_TABLES_FILE}; of {len(known)} complete cells {ahead} are won")
-    decision = Decision.CONTRADICTED
-    if won >= _MOSTLY * won_printed:
-        decision = Decision.CONFIRMED if won >= won_printed and lost <= lost_printed else Decision.MOSTLY
-    return Found(decision, evidence, "", f"won {share_of(won, len(gains), 'cell')}")
+    decision = decision_of(reached(won, least=won_printed))
+    if decision is Decision.CONFIRMED and lost > lost_printed:
+        decision = Decision.MOSTLY
+    return Found(decision, evidence, "", f"won {share_of(won, len(gains), 'cell')}; lost {lost}")
 
 
 def _chosen_on_the_test_set(kpca: pd.DataFrame, means: pd.DataFrame) -> str:
@@ -115,8 +113,8 @@ def cross_validated_slightly_better(records: Records) -> Found:
     gains = _gains(records.kpca)
     better, worse = int((gains.round(2) > 0).sum()), int((gains.round(2) < 0).sum())
     evidence = f"{gains.mean():+.3f} in the mean of {counted(len(gains), 'cell')}, better in {better}, worse in {worse}"
-    holds = _READS_THE_SAME <= float(gains.mean()) <= CLOSE
-    return Found(confirmed_if(holds, "").decision, evidence, "The printed tables give +0.010.", f"{gains.mean():+.3f}")
+    decision = decision_of(reached(float(gains.mean()), least=_READS_THE_SAME, most=CLOSE))
+    return Found(decision, evidence, "The printed tables give +0.010.", f"{gains.mean():+.3f}")
 
 
 def aligned_come_close(records: Records) -> Found:
@@ -138,8 +136,8 @@ def aligned_come_close(records: Records) -> Found:
         f"choosing takes {spent[ALIGNED].sum():.3g} s against {spent[CROSS_VALIDATED].sum():.3g} s for a split of "
         f"{counted(len(spent), 'cell')}"
     )
-    holds = float(gains.mean()) <= CLOSE and ratio >= QUICKER
-    return Found(confirmed_if(holds, "").decision, evidence, "", f"{ratio:.3g} times as quick")
+    decision = decision_of(min(reached(float(gains.mean()), most=CLOSE), reached(ratio, least=QUICKER)))
+    return Found(decision, evidence, "", f"{-gains.mean():+.3f}; {ratio:.3g} times as quick")
 
 
 def same_plane(records: Records) -> Found:
@@ -151,9 +149,8 @@ def same_plane(records: Records) -> Found:
     disagreement = float(both["disagreement"].fillna(float("inf")).max())
     apart = float((both["accuracy"] - both["accuracy_kpca"]).abs().fillna(1.0).max())
     evidence = f"distances differ by {disagreement:.1e} of the largest, accuracies by {apart:.3f}"
-    return Found(
-        confirmed_if(disagreement <= SAME_PLANE and apart == 0, "").decision, evidence, "", f"{disagreement:.1e}"
-    )
+    decision = decision_of(min(reached(disagreement, most=SAME_PLANE), reached(apart, most=0.0)))
+    return Found(decision, evidence, "", f"{disagreement:.1e}; accuracies {apart:.3f}")
 
 
 def kernels_succeed(records: Records) -> Found:
@@ -169,7 +166,8 @@ def kernels_succeed(records: Records) -> Found:
     both = both.reindex(columns=[1.0, 2.0])
     holds = (both[1.0] <= FAILS) & (both[2.0] >= SUCCEEDS)
     evidence = f"plain at most {both[1.0].max():.2f}, degree 2 at least {both[2.0].min():.2f}"
-    return decided_by_share(int(holds.sum()), len(both), evidence, unit="case")
+    extreme = f"plain {both[1.0].max():.2f}, degree 2 {both[2.0].min():.2f}"
+    return decided_by_share(int(holds.sum()), len(both), evidence, unit="case", extreme=extreme)
 
 
 def tricks_agree(records: Records) -> Found:
@@ -195,7 +193,13 @@ def tricks_agree(records: Records) -> Found:
     if beyond.any():
         differ = int((apart[beyond] > _READS_THE_SAME).sum())
         evidence += f", beyond it by up to {apart[beyond].max():.3f} (in {differ} of {int(beyond.sum())})"
-    return decided_by_share(int((regular <= _READS_THE_SAME).sum()), len(regular), evidence, unit="setting")
+    return decided_by_share(
+        int((regular <= _READS_THE_SAME).sum()),
+        len(regular),
+        evidence,
+        unit="setting",
+        extreme=f"at most {regular.max():.3f}",
+    )
 
 
 def _gains(kpca: pd.DataFrame) -> pd.Series:

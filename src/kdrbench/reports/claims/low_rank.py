@@ -14,8 +14,9 @@ from kdrbench.reports.claims.claim import (
     Decision,
     Found,
     Records,
-    confirmed_if,
     decided_by_share,
+    decision_of,
+    reached,
     undecided,
 )
 from kdrbench.reports.claims.deciding_rows import (
@@ -30,10 +31,11 @@ from kdrbench.reports.claims.deciding_rows import (
     of_dataset,
     on_gyrb,
     papers_digits,
+    ratios_of_sweeps,
     solvable,
 )
+from kdrbench.reports.claims.growth import law_along
 from kdrbench.reports.tables.cells import clean_times
-from kdrbench.reports.tables.size_series import PowerLaw, fit_large
 from kdrbench.status import Status
 
 EXACT = ("burg", "von_neumann")
@@ -63,26 +65,17 @@ def cost_of_projections(records: Records) -> Found:
     laws = {}
     for method in EXACT:
         of_method = done[done["method"] == method]
-        laws[f"{method} n"] = _law(of_method, "n_samples", "rank", "time_s")
-        laws[f"{method} r"] = _law(of_method, "rank", "n_samples", "step_s")
+        laws[f"{method} n"] = law_along(of_method, "n_samples", "rank", "time_s", 0.0)
+        laws[f"{method} r"] = law_along(of_method, "rank", "n_samples", "step_s", _LARGE_RANK)
     fitted = {name: law for name, law in laws.items() if law is not None}
     evidence = "; ".join(f"{name}^{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})" for name, law in fitted.items())
     if missing := [name for name in laws if name not in fitted]:
         return undecided(f"times at three sizes of {', '.join(missing)} {_FILE}" + (f"; {evidence}" if fitted else ""))
-    linear = all(law.exponent <= 1 + _NEAR for name, law in fitted.items() if name.endswith(" n"))
-    square = all(law.low <= 2 + _NEAR and law.high >= 2 - _NEAR for name, law in fitted.items() if name.endswith(" r"))
-    return confirmed_if(linear and square, evidence)
-
-
-def _law(table: pd.DataFrame, axis: str, other: str, column: str) -> PowerLaw | None:
-    """Return the law along the longest series in which only ``axis`` differs."""
-    groups = [group for _, group in table.dropna(subset=[column]).groupby([other, "n_constraints"], sort=False)]
-    if not groups:
-        return None
-    longest = max(groups, key=lambda group: group[axis].nunique())
-    means = longest.groupby(axis)[column].median()
-    least = _LARGE_RANK if axis == "rank" else 0.0
-    return fit_large([float(size) for size in means.index], [float(time) for time in means], least)
+    linear = sum(law.exponent <= 1 + _NEAR for name, law in fitted.items() if name.endswith(" n"))
+    square = sum(law.low <= 2 + _NEAR and law.high >= 2 - _NEAR for name, law in fitted.items() if name.endswith(" r"))
+    largest = {axis: max(law.exponent for name, law in fitted.items() if name.endswith(f" {axis}")) for axis in "nr"}
+    extreme = ", ".join(f"{axis}^{exponent:.2f}" for axis, exponent in largest.items())
+    return decided_by_share(linear + square, len(fitted), evidence, unit="exponent", extreme=f"at most {extreme}")
 
 
 def fewer_sweeps(records: Records) -> Found:
@@ -92,28 +85,20 @@ def fewer_sweeps(records: Records) -> Found:
     symmetric bound. A run of it that did not converge gives a lower bound.
     """
     rows = gyrb_rows(records)
-    ratios, unfinished = _ratios(rows, BOOST)
+    ratios, unfinished = ratios_of_sweeps(rows, BOOST)
     if ratios.empty:
         return undecided(f"sweeps of {TRACE_ONE} and of {BOOST} on the same constraints {_FILE}")
     median = float(ratios.median())
     evidence = f"DefiniteBoost needs {median:,.3g} times as many in the median of {counted(len(ratios), 'set')}"
     evidence += f", a lower bound in {unfinished}" if unfinished else ""
     for method in OTHER_STEPS:
-        others, _ = _ratios(rows, method)
+        others, _ = ratios_of_sweeps(rows, method)
         if not others.empty:
             evidence += f"; {method} {others.median():.3g} times"
-    if median >= FAR_FEWER:
-        decision = Decision.CONFIRMED
-    else:
-        decision = Decision.UNDECIDED if unfinished else Decision.CONTRADICTED
+    decision = decision_of(reached(median, least=FAR_FEWER))
+    if unfinished and decision is not Decision.CONFIRMED:
+        decision = Decision.UNDECIDED
     return on_gyrb(rows, Found(decision, evidence, "", f"{median:,.3g} times as many"))
-
-
-def _ratios(rows: pd.DataFrame, method: str) -> tuple[pd.Series, int]:
-    """Return the sweeps of a method over those of von Neumann with trace one, and how many are lower bounds."""
-    both = beside_trace_one(rows, method, "sweeps")
-    both = both[(both["ours"] > 0) & (both["theirs"] > 0)]
-    return both["theirs"] / both["ours"], int((both["status"] != str(Status.CONVERGED)).sum())
 
 
 def same_kernel(records: Records) -> Found:
@@ -124,7 +109,12 @@ def same_kernel(records: Records) -> Found:
         return undecided(f"kernels of {TRACE_ONE} and of {BOOST} on the same constraints {_FILE}")
     holds = (both <= SAME).all(axis=1)
     evidence = f"at most {both['ours'].max():.1e} and {both['theirs'].max():.1e} from the exact kernel"
-    return on_gyrb(rows, decided_by_share(int(holds.sum()), len(both), evidence, unit="set"))
+    return on_gyrb(
+        rows,
+        decided_by_share(
+            int(holds.sum()), len(both), evidence, unit="set", extreme=f"at most {both.to_numpy(float).max():.1e}"
+        ),
+    )
 
 
 def better_than_target(records: Records) -> Found:
@@ -135,15 +125,21 @@ def better_than_target(records: Records) -> Found:
     rows = gyrb_rows(records)
     if not has_columns(rows, "method", "accuracy", "target_accuracy", *SET):
         return undecided(f"accuracies of learned kernels and of the kernel asked for {_FILE}")
-    parts, holding = [], 0
+    parts, holding, gains = [], 0, []
     for (experiment, method), group in rows[rows["method"].isin(EXACT)].groupby(["experiment", "method"], sort=False):
         most = group[group["n_constraints"] == group["n_constraints"].max()]
         ours, theirs = float(most["accuracy"].mean()), float(most["target_accuracy"].mean())
         holding += int(ours > theirs)
+        gains.append(ours - theirs)
         parts.append(f"{experiment}, {method}: {ours:.3f} against {theirs:.3f}")
     if not parts:
         return undecided(f"accuracies of Burg and von Neumann {_FILE}")
-    return on_gyrb(rows, decided_by_share(holding, len(parts), "; ".join(parts), unit="comparison"))
+    return on_gyrb(
+        rows,
+        decided_by_share(
+            holding, len(parts), "; ".join(parts), unit="comparison", extreme=f"at least {min(gains):+.3f}"
+        ),
+    )
 
 
 def agreement_rises(records: Records) -> Found:
@@ -185,7 +181,7 @@ def divergences_comparable(records: Records) -> Found:
     apart = {name: (means[name][EXACT[0]] - means[name][EXACT[1]]).abs() for name in ("accuracy", _NMI)}
     holds = (apart["accuracy"] <= CLOSE_ACCURACY) & (apart[_NMI] <= CLOSE_NMI)
     evidence = f"accuracies at most {apart['accuracy'].max():.3f} apart, NMI {apart[_NMI].max():.2f}"
-    return decided_by_share(int(holds.sum()), len(holds), evidence, unit="constraint count")
+    return decided_by_share(int(holds.sum()), len(holds), evidence, unit="constraint count", extreme=evidence)
 
 
 def rank_kept(records: Records) -> Found:
@@ -197,7 +193,8 @@ def rank_kept(records: Records) -> Found:
         return undecided(f"ranks of learned kernels on Digits {_FILE}")
     kept = learned["learned_rank"] == learned["rank"]
     evidence = f"rank {learned['rank'].max():.0f} at the start, {learned['learned_rank'].min():.0f} or more at the end"
-    return decided_by_share(int(kept.sum()), len(kept), evidence, unit="kernel")
+    extreme = f"at least {learned['learned_rank'].min():.0f} of {learned['rank'].max():.0f}"
+    return decided_by_share(int(kept.sum()), len(kept), evidence, unit="kernel", extreme=extreme)
 
 
 def few_sweeps(records: Records) -> Found:
@@ -219,7 +216,8 @@ def few_sweeps(records: Records) -> Found:
     if few == len(solved) and (solved.empty or solved["n_constraints"].max() < MOST_CONSTRAINTS):
         missing = f"{MOST_CONSTRAINTS} constraints on Digits that can be met"
         return Found(Decision.UNDECIDED, f"no records: {missing}; {evidence}", note)
-    return decided_by_share(few, len(solved), evidence, note, unit="solve")
+    extreme = f"at most {solved['sweeps'].max():.0f} sweeps"
+    return decided_by_share(few, len(solved), evidence, note, unit="solve", extreme=extreme)
 
 
 def _sweeps_in_words(rows: pd.DataFrame, start: str) -> str:

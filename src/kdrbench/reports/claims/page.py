@@ -9,8 +9,9 @@ from pathlib import Path
 from kdrbench.errors import counted
 from kdrbench.files import write_text
 from kdrbench.reports.claims import accuracies, costs, growth, iterations, kernel_choice, kpca_trick, low_rank, times
-from kdrbench.reports.claims.claim import Claim, Decision, Found, Records
+from kdrbench.reports.claims.claim import DECISION_RULES, Claim, Decision, Found, Records
 from kdrbench.reports.tables.html import render
+from kdrbench.reports.tables.labels import TIMES_MEAN
 from kdrbench.reports.tables.published_numbers import paper_label
 
 # In the order of the papers: those of ISM first.
@@ -73,5 +74,11 @@ def claims_html(decisions: Decided, decided_by: list[str], folder: Path) -> str:
     numbers = ", ".join(f"{counts[decision]} {decision}" for decision in Decision)
     words = f"{counted(len(decisions), 'claim')}: {numbers}"
     return render(
-        "claims.html.j2", decided=decisions, counts=words, decided_by=", ".join(decided_by), folder=folder.as_posix()
+        "claims.html.j2",
+        decided=decisions,
+        counts=words,
+        rules=DECISION_RULES,
+        times_mean=TIMES_MEAN,
+        decided_by=", ".join(decided_by),
+        folder=folder.as_posix(),
     )

@@ -11,7 +11,9 @@ from kdrbench.reports.claims.claim import (
     Found,
     Records,
     decided_by_share,
+    decision_of,
     listed,
+    reached,
     undecided,
 )
 from kdrbench.reports.claims.costs import PairOfCells, endings, pairs_of
@@ -61,9 +63,10 @@ def times_faster(records: Records) -> Found:
         if stopped:
             evidence += f"; left out: {counted(len(stopped), 'cell')} in which ISM itself was stopped"
         open_ = bounded or any(_ratio(pair) >= FASTER or _rival_stopped(pair) for pair in stopped)
-        failed = Decision.UNDECIDED if open_ else Decision.CONTRADICTED
-        measure = f"{factor(_ratio(best))} times"
-        return Found(Decision.CONFIRMED if _ratio(best) >= FASTER else failed, evidence, _fair_ratio(records), measure)
+        decision = decision_of(reached(_ratio(best), least=FASTER))
+        if open_ and decision is not Decision.CONFIRMED:
+            decision = Decision.UNDECIDED
+        return Found(decision, evidence, _fair_ratio(records), f"{factor(_ratio(best))} times")
 
     return decided_on(coverage, judge)
 
@@ -123,7 +126,8 @@ def as_fast_as_baselines(records: Records) -> Found:
         evidence = f"first solves within ten times the baseline's in {within} of {counted(len(ratios), 'case')}"
         evidence += f"; {listed(slower)}" if slower else ""
         note = "A baseline's time is that of its whole fit, ISM's that of the projection."
-        return decided_by_share(within, len(ratios), evidence, note, "case")
+        extreme = f"at most {factor(max(ratios.values()))} times" if ratios else ""
+        return decided_by_share(within, len(ratios), evidence, note, "case", extreme=extreme)
 
     return decided_on(coverage, judge)
 
@@ -148,7 +152,8 @@ def disparity_grows(records: Records) -> Found:
         note = f"Of what is there: {evidence}." if evidence else ""
         return undecided(f"first solves of ISM and {', '.join(missing)} at three numbers of features", note)
     growing = sum(law.low > 0 for law in laws.values())
-    return decided_by_share(growing, len(laws), f"ratio of times: {evidence}", unit="rival")
+    extreme = f"at least d^{min(law.exponent for law in laws.values()):.2f}"
+    return decided_by_share(growing, len(laws), f"ratio of times: {evidence}", unit="rival", extreme=extreme)
 
 
 def _law_of_ratio(theirs: SizeSeries, ours: SizeSeries) -> PowerLaw | None:

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.errors import InputError
+from kdrbench.reports.claims.claim import DECISION_RULES
 from kdrbench.reports.dashboard.bars import claims_of, effects_of, percent_label, shares_of
 from kdrbench.reports.dashboard.overview import check_of_plugins, checks_of, contents_of, counts_of, endings_of
 from kdrbench.reports.dashboard.runs import run_data
@@ -26,7 +27,7 @@ from kdrbench.reports.ledger.published_vs_ours import interval_text, labels_of, 
 from kdrbench.reports.records import Config
 from kdrbench.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.reports.tables.html import provenance
-from kdrbench.reports.tables.labels import METRIC_TITLES
+from kdrbench.reports.tables.labels import METRIC_TITLES, TIMES_MEAN
 from kdrbench.reports.tables.numbers import PLUS_MINUS
 from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.table import Entry, Table
@@ -114,6 +115,8 @@ def render_dashboard(
         legends={chart.name: legend_of(chart) for chart in parts.charts},
         checks=[*checks_of(runs, config), check_of_plugins(parts.plugins)],
         metric_titles=METRIC_TITLES,
+        times_mean=TIMES_MEAN,
+        decision_rules=DECISION_RULES,
         verdict_rules=f"{VERDICT_RULES} {EFFECT_RULES}",
         tables_style=tables_style(),
         packs={

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.displays.drawing import COLOURS as COLOURS
 from kdrbench.errors import InputError
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 Pixels = NDArray[np.uint8]
 # The text of a panel that has nothing to show.
 NOTHING = "no runs"

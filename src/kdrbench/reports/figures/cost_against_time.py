@@ -14,7 +14,7 @@ from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Seri
 from kdrbench.reports.figures.styles import Style, styles_of
 from kdrbench.reports.records import Config, read_traces
 from kdrbench.reports.tables.cells import COMPLETED
-from kdrbench.reports.tables.labels import by_method, dataset_label, kernel_label, method_label
+from kdrbench.reports.tables.labels import SOLVER_TIME, TIMES_MEAN, by_method, dataset_label, kernel_label, method_label
 from kdrbench.status import Status
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ TIME = Abscissa(
     "time_s",
     0.0,
     "time",
-    Axis("solver time", Scale.LOG, "s"),
+    Axis(SOLVER_TIME, Scale.LOG, "s"),
     "its time passes",
-    "Times are those of the first solve of each run, as in the tables, tests and claims.",
+    TIMES_MEAN,
 )
 CALLS = Abscissa(
     "calls",

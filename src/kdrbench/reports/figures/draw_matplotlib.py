@@ -126,6 +126,8 @@ def _draw_panel(axes: Axes, panel: Panel) -> dict[str, Artist]:
         return {}
     _set_axis(axes, "x", panel.x)
     _set_axis(axes, "y", panel.y)
+    if panel.x.scale is Scale.NAMES and not bars:
+        axes.tick_params(axis="x", labelrotation=90, labelsize="small")
     axes.grid(alpha=0.25)
     return handles
 

@@ -11,7 +11,7 @@ import pandas as pd
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.outputs import DATA, FINDINGS, KPCA_FIGURE, PROFILE, SCALING, TRACES, Report, figures_of
-from kdrbench.reports.records import LOW_RANK, Config, read_runs
+from kdrbench.reports.records import LEAGUE, LOW_RANK, Config, read_runs
 
 # The module of each kind of figure, whose ``chart_of`` makes its chart; of no other anything is loaded.
 _MODULES = {
@@ -24,6 +24,7 @@ _MODULES = {
     SCALING: "scaling",
     KPCA_FIGURE: "kpca_figures",
     LOW_RANK: "low_rank",
+    LEAGUE: "league",
 }
 
 

@@ -24,7 +24,7 @@ from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Seri
 from kdrbench.reports.figures.cost_against_time import CALLS, TIME, Abscissa, read_curves
 from kdrbench.reports.figures.styles import Style, styles_of
 from kdrbench.reports.records import NO_KERNEL
-from kdrbench.reports.tables.labels import by_method, method_label
+from kdrbench.reports.tables.labels import SOLVER_TIME, TIMES_MEAN, by_method, method_label
 from kdrbench.status import Status
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ _CAPTION = (
     "(Dolan and More 2002); solved is a cost within the stated share of the lowest that any of the solvers saw. Lines "
     "begin with the share on which the solver is the fastest and end with the share it solves at all within its "
     "limits; failed runs solve nothing. Compared are {solvers} solvers on the {problems} problems that all of them "
-    "ran; oracle calls, all alike and the start as one, are counted of supervised problems only."
+    "ran; oracle calls, all alike and the start as one, are counted of supervised problems only. "
+    f"{TIMES_MEAN}"
 )
 
 
@@ -140,9 +141,7 @@ def _panel(needed: pd.DataFrame, abscissa: Abscissa, accuracy: float, styles: di
     ]
     return Panel(
         f"{abscissa.name} to within {accuracy:g} of the best, {len(needed)} problems",
-        Axis(
-            f"multiple of the least {abscissa.name}" if abscissa is TIME else "multiple of the fewest calls", Scale.LOG
-        ),
+        Axis(f"multiple of the least {SOLVER_TIME}" if abscissa is TIME else "multiple of the fewest calls", Scale.LOG),
         Axis("share of problems solved"),
         series,
     )

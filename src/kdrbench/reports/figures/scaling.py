@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.figures.styles import Style, styles_of
-from kdrbench.reports.tables.labels import by_method, kernel_label, method_label
+from kdrbench.reports.tables.labels import SOLVER_TIME, TIMES_MEAN, by_method, kernel_label, method_label
 from kdrbench.reports.tables.size_series import (
     AXES,
     LETTERS,
@@ -41,17 +41,18 @@ def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Char
         here = sorted((one for one in series if one.place == place), key=lambda one: methods.index(one.method))
         drawn = [part for one in here for part in _drawn(one, labels[one.method], styles[one.method])]
         axis = Axis(f"number of {AXES[here[0].axis]} {LETTERS[here[0].axis]}", Scale.LOG2)
-        panels.append(Panel(_heading(here[0]), axis, Axis("run time", Scale.LOG2, "s"), drawn))
+        panels.append(Panel(_heading(here[0]), axis, Axis(SOLVER_TIME, Scale.LOG2, "s"), drawn))
     if not panels:
         # A grid of one or two sizes has nothing to draw, but the other reports do not depend on it.
         panels = [
-            Panel("no series of three sizes was run", Axis("size", Scale.LOG2), Axis("run time", Scale.LOG2, "s"))
+            Panel("no series of three sizes was run", Axis("size", Scale.LOG2), Axis(SOLVER_TIME, Scale.LOG2, "s"))
         ]
     caption = (
-        "Run time against the size of the problem, both as powers of two, with the fitted power laws (lines); their "
+        "Time against the size of the problem, both as powers of two, with the fitted power laws (lines); their "
         "exponents are in the legend in the order of the panels, - where fewer than three sizes ended. "
         f"Laws in n are fitted from {MANY_SAMPLES:g} samples on where three such sizes ended. "
-        "Crosses are runs stopped at their limit of time or memory: their times are lower bounds and enter no fit."
+        "Crosses are runs stopped at their limit of time or memory: their times are lower bounds and enter no fit. "
+        f"{TIMES_MEAN}"
     )
     return Chart("scaling", "Run time against the size of the problem", caption, panels, columns=min(2, len(panels)))
 

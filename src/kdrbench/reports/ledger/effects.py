@@ -26,9 +26,10 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
+from kdrbench.paired import corrected_t_interval
 from kdrbench.reports.tables.cells import COMPLETED, Cell, clean_times
 from kdrbench.reports.tables.published_numbers import PublishedNumber
-from kdrbench.reports.tables.significance import corrected_t_interval, share_tested
+from kdrbench.reports.tables.significance import share_tested
 from kdrbench.status import Status
 
 EFFECT_RULES = (

@@ -17,6 +17,13 @@ from kdrbench.status import Status
 
 Format = Callable[[float, float | None], str]
 COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
+# A run that ended otherwise was stopped, also by a limit of iterations: what it shows is not where its method ends.
+_UNSTOPPED = [str(Status.CONVERGED), str(Status.STALLED)]
+# Which cells may be bold, printed below every table that marks the best.
+BOLD_MEANS = (
+    "best of each group in bold, among methods all of whose runs came to their own end: a run stopped at a limit of "
+    "time, memory or iterations is never the best."
+)
 # Of a table's rows. The first solve of each run, and the median of its repeats where it was short enough to have any.
 METRICS = ("time_s", "warm_s", "cost", "quality")
 TIMES = ("time_s", "warm_s")
@@ -55,11 +62,11 @@ class Cell:
     ``mean`` and ``std`` (ddof 0) are over the ``counted`` of ``runs`` that have a number. They are ``None`` if no run
     has one, and for the time of a cell with unfinished runs, of which only a bound is known. ``note`` says how many
     runs did not converge, and is empty when all did. ``complete`` is true when every run came to its method's own end
-    and has a number: only such a cell can be compared with a published number. ``warning`` says why a time needs care;
-    a time of runs that shared their cores is printed, but has no mean. Only ``clean`` cells compete for the best: times
-    of runs that shared their cores, or whose cores' speed drifted, do not. ``flag`` says what the referee found where a
-    method ended on a saddle, or says that it converged and is not stationary. ``n_tested`` counts the test samples of
-    the runs that have a number, each once in a cross validation.
+    and has a number: only such a cell can be compared with a published number. ``warning`` says why a time needs
+    care; a time of runs that shared their cores is printed, but has no mean. Only a cell that ``competes`` can be
+    best: all its runs have a number and none was stopped at a limit; for times, none was disturbed. ``flag`` says
+    what the referee found where a method ended on a saddle, or says that it converged and is not stationary.
+    ``n_tested`` counts the test samples of the runs that have a number, each once in a cross validation.
     """
 
     metric: str
@@ -72,7 +79,7 @@ class Cell:
     complete: bool
     warning: str = ""
     n_tested: int = 0
-    clean: bool = True
+    competes: bool = False
     flag: str = ""
 
 
@@ -88,7 +95,8 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     mean, std = float(np.mean(values)), float(np.std(values))
     text = shown(mean, std if len(runs) > 1 else None)
     complete = len(values) == len(runs)
-    return Cell(metric, mean, std, text, note, len(runs), len(values), complete)
+    competes = complete and bool(runs["status"].isin(_UNSTOPPED).all())
+    return Cell(metric, mean, std, text, note, len(runs), len(values), complete, competes=competes)
 
 
 def _usable(runs: pd.DataFrame, column: str) -> pd.Series:
@@ -147,7 +155,8 @@ def _ikdr_cell(metric: str, group: pd.DataFrame) -> Cell:
     cell = replace(cell, complete=cell.complete and not bound)
     if metric not in TIMES:
         return replace(cell, n_tested=int(group.loc[_usable(group, metric), "n_test"].sum()))
-    cell = replace(cell, warning=warning_of(group), clean=len(clean_times(group)) == len(group))
+    undisturbed = len(clean_times(group)) == len(group)
+    cell = replace(cell, warning=warning_of(group), competes=cell.competes and undisturbed)
     return replace(cell, mean=None, std=None, complete=False) if is_untimed(group) else cell
 
 

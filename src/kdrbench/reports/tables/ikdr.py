@@ -13,12 +13,13 @@ from typing import Any
 
 from kdrbench.errors import counted
 from kdrbench.reports.records import NO_KERNEL, Config, Settings, Split, split_of
-from kdrbench.reports.tables.cells import CONVERGED_MEANS, UNTIMED, Cell
+from kdrbench.reports.tables.cells import BOLD_MEANS, CONVERGED_MEANS, UNTIMED, Cell
 from kdrbench.reports.tables.html import Section
 from kdrbench.reports.tables.ikdr_cells import IkdrCell
 from kdrbench.reports.tables.labels import (
     METRIC_TITLES,
     NO_CELL,
+    TIMES_MEAN,
     dataset_label,
     kernel_label,
     method_alone,
@@ -29,11 +30,11 @@ from kdrbench.reports.tables.verdicts import VERDICT_RULES
 
 # What the numbers of a cell are.
 _LEGENDS = {
-    Split.FOLDS: "Mean \u00b1 standard deviation over the folds; best of each group in bold.",
-    Split.NONE: "One run on all rows; errors, if any, are those on the same rows; best of each group in bold.",
-    Split.SUBSETS: "Mean \u00b1 standard deviation over random subsets of the rows; best of each group in bold.",
+    Split.FOLDS: f"Mean \u00b1 standard deviation over the folds; {BOLD_MEANS}",
+    Split.NONE: f"One run on all rows; errors, if any, are those on the same rows; {BOLD_MEANS}",
+    Split.SUBSETS: f"Mean \u00b1 standard deviation over random subsets of the rows; {BOLD_MEANS}",
 }
-_OF_DRAWS = "Mean \u00b1 standard deviation over draws of the labels that are shown; best of each group in bold."
+_OF_DRAWS = f"Mean \u00b1 standard deviation over draws of the labels that are shown; {BOLD_MEANS}"
 _OF_CONTROLS = " Controls do not compete."
 _OF_MARKS = (
     f"{UNCONVERGED} Some runs did not converge: those that were stopped count with their last iterate, those that "
@@ -42,10 +43,6 @@ _OF_MARKS = (
 _OF_FLAGS = (
     f"{FLAGGED} The referee does not find what was said: some runs ended on a saddle (a direction of ascent is left), "
     "or say that they converged and are not stationary to 1e-6."
-)
-_OF_TIMES = (
-    "Time, first: the first solve of each run; tests, claims and figures use it. Time, warm: the median of its "
-    "repeats, where it was short enough to have any."
 )
 # Headings of columns where solvers declare different settings.
 _HEADINGS = {Settings.PUBLISHED: "as published", Settings.CONVERGED: "converged", Settings.OTHER: "others"}
@@ -78,7 +75,7 @@ def ikdr_table(name: str, cells: list[IkdrCell], experiment: Config) -> Table:
         title=experiment["title"],
         columns=["Data", "Metric", *(heading for _, methods in groups for heading in _headings(methods, declared))],
         blocks=list(blocks_by(rows)),
-        notes=[legend, _OF_TIMES, CONVERGED_MEANS, *marks, *_warnings(cells)],
+        notes=[legend, TIMES_MEAN, CONVERGED_MEANS, *marks, *_warnings(cells)],
         n_labels=2,
         groups=[headings, variants] if len(variants) > len(groups) else [headings],
         remarks=remarks,

@@ -112,16 +112,14 @@ def _metrics_of(experiment: Config) -> tuple[str, ...]:
 def _best(cells: dict[str, Cell], *, lowest: bool) -> set[str]:
     """Return the methods whose cell reads the same as the best one's.
 
-    Means over fewer runs than there are do not compete, nor do times of shared or drifted cores.
+    Cells compete as :class:`Cell` says, and those of controls not at all.
     """
-    full = {
-        name: cell for name, cell in cells.items() if cell.mean is not None and cell.counted == cell.runs and cell.clean
-    }
-    if not full:
+    competing = {name: cell for name, cell in cells.items() if cell.competes and cell.mean is not None}
+    if not competing:
         return set()
     sign = 1.0 if lowest else -1.0
-    winner = min(full.values(), key=lambda cell: sign * (cell.mean or 0.0))
-    return {name for name, cell in full.items() if _reads_as(cell, winner)}
+    winner = min(competing.values(), key=lambda cell: sign * (cell.mean or 0.0))
+    return {name for name, cell in competing.items() if _reads_as(cell, winner)}
 
 
 def _reads_as(cell: Cell, winner: Cell) -> bool:

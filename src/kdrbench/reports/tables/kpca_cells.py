@@ -10,17 +10,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from kdrbench.paired import corrected_t_p, holm, signed_rank_p
 from kdrbench.reports.tables.cells import Cell, summarise
-from kdrbench.reports.tables.labels import VARIANTS, learner_name
+from kdrbench.reports.tables.labels import VARIANTS, dataset_label, learner_name
 from kdrbench.reports.tables.numbers import share
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
-from kdrbench.reports.tables.significance import SIGNIFICANT, corrected_t_p, holm, signed_rank_p
+from kdrbench.reports.tables.significance import SIGNIFICANT
 from kdrbench.reports.tables.verdicts import Compared
 
 PAPER, SETTING, METRIC = "kpca_trick", "classification", "accuracy"
 PLAIN = "plain"
 # The number of a learner's table in the paper.
 TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
+# The data sets of the paper's figures.
+FIGURE_DATA = {3: ("ionosphere",), 4: ("pima", "m-usps"), 5: ("ionosphere", "glass")}
+# What the paper leaves open of a data set.
+_TAKEN_FOR = {"m-usps": "m-USPS is taken to be the set USPS of the semi-supervised learning book."}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +53,10 @@ class KpcaCell(Compared):
 
 @dataclass(frozen=True)
 class Difference:
-    """A variant against the plain learner over the splits both ended on; ``p_holm`` is over one learner's table."""
+    """A variant against the plain learner over the splits both ended on; ``p_holm`` is over one learner's table.
+
+    ``complete`` says that both have a number for every split: that none was stopped at a limit, or failed.
+    """
 
     dataset: str
     learner: str
@@ -58,6 +66,12 @@ class Difference:
     p: float
     p_holm: float
     p_overlap: float | None
+    complete: bool
+
+    @property
+    def best(self) -> bool:
+        """Whether it is better than the plain learner, by splits none of which is missing."""
+        return self.complete and self.significant > 0
 
     @property
     def significant(self) -> int:
@@ -123,16 +137,17 @@ def differences_of(runs: pd.DataFrame, learner: str) -> dict[tuple[str, str], Di
     allows for overlapping training sets.
     """
     of_learner = runs[runs["learner"] == learner]
-    compared: list[tuple[str, str, np.ndarray, float]] = []
+    compared: list[tuple[str, str, np.ndarray, float, bool]] = []
     for dataset, group in of_learner.groupby("dataset", sort=False):
         wide = group.pivot(index="run", columns="variant", values="accuracy")
         test_share = float(group["n_test"].iloc[0]) / float(group["n_train"].iloc[0])
         for variant in (name for name in VARIANTS if name != PLAIN and {name, PLAIN} <= set(wide.columns)):
-            difference = (wide[variant] - wide[PLAIN]).dropna().to_numpy(dtype=float)
-            if difference.size:
-                compared.append((str(dataset), variant, difference, test_share))
+            differences = wide[variant] - wide[PLAIN]
+            known = differences.dropna().to_numpy(dtype=float)
+            if known.size:
+                compared.append((str(dataset), variant, known, test_share, bool(differences.notna().all())))
     # In units of rounding: shares of the same samples that differ by the same count are tied.
-    p_values = [signed_rank_p(np.round(difference, 12)) for _, _, difference, _ in compared]
+    p_values = [signed_rank_p(np.round(difference, 12)) for _, _, difference, *_ in compared]
     corrected = holm(p_values)
     return {
         (dataset, variant): Difference(
@@ -144,8 +159,9 @@ def differences_of(runs: pd.DataFrame, learner: str) -> dict[tuple[str, str], Di
             p_values[place],
             corrected[place],
             corrected_t_p(difference, test_share),
+            complete,
         )
-        for place, (dataset, variant, difference, test_share) in enumerate(compared)
+        for place, (dataset, variant, difference, test_share, complete) in enumerate(compared)
     }
 
 
@@ -196,3 +212,24 @@ def _printed(dataset: str, learner: str, variant: str) -> float | None:
 def _mean(cells: Mapping[tuple[str, str, str], KpcaCell], dataset: str, learner: str, variant: str) -> float | None:
     cell = cells.get((dataset, learner, variant))
     return cell.rounded if cell and cell.ours.complete else None
+
+
+def data_beside_the_papers(figure: int, runs: pd.DataFrame) -> str:
+    """Say whether a figure shows the paper's data sets, and of each that it does not show, why."""
+    shown = [str(name) for name in runs.loc[runs["accuracy"].notna(), "dataset"].unique()]
+    printed = FIGURE_DATA[figure]
+    missing = [f"{dataset_label(name)} ({_why_missing(name, runs)})" for name in printed if name not in shown]
+    others = [dataset_label(name) for name in shown if name not in printed]
+    own = [dataset_label(name) for name in printed if name in shown]
+    sentences = [f"The paper's own data: {' and '.join(own)}; draws of samples are ours." if own else ""]
+    sentences.append(f"The paper shows, and this figure does not: {' and '.join(missing)}." if missing else "")
+    sentences.append(f"Not in the paper: {' and '.join(others)}." if others else "")
+    return " ".join(filter(None, [*sentences, *(_TAKEN_FOR.get(name, "") for name in printed if name in shown)]))
+
+
+def _why_missing(dataset: str, runs: pd.DataFrame) -> str:
+    of_set = runs[runs["dataset"] == dataset]
+    if of_set.empty:
+        return "not among the data sets of this experiment"
+    last = of_set.iloc[-1]
+    return ": ".join(filter(None, (str(last["status"]).replace("_", " "), str(last["message"] or ""))))

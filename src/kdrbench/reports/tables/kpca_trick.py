@@ -23,7 +23,7 @@ from kdrbench.reports.tables.verdicts import Verdict
 
 # The variants in which the paper chooses a kernel.
 KERNELISED = ("cross_validated", "aligned")
-_SECONDS = ["tuning_cpu_s", "learning_cpu_s"]
+_SECONDS = ["tuning_wall_s", "learning_wall_s"]
 _CENTRED = "centred"
 Cells = dict[tuple[str, str, str], KpcaCell]
 
@@ -95,7 +95,7 @@ def _three(
     if cell is None:
         return [Entry(NO_CELL)] * 3
     difference = differences.get((dataset, variant))
-    better = difference is not None and difference.significant > 0
+    better = difference is not None and difference.best
     why = cell.published.why if cell.published else ""
     verdict = "" if cell.verdict is Verdict.NOT_PUBLISHED else str(cell.verdict)
     return [
@@ -149,8 +149,8 @@ def _notes(cells: Cells, learner: str) -> list[str]:
     return [
         f"Mean and standard deviation over {' or '.join(map(str, splits))} random splits.",
         "p: Wilcoxon's signed rank test over splits against the plain learner, by Holm corrected for the table; bold: "
-        "better with p < 0.05. Splits of one data set overlap and make these p too small; the table of tests allows "
-        "for that.",
+        "better with p < 0.05 and no split stopped at a limit. Splits of one data set overlap and make these p too "
+        "small; the table of tests allows for that.",
         "Win/draw/lose compares means of two digits with those of the plain learner.",
         *(f"{ending}." for ending in unfinished),
     ]
@@ -172,7 +172,7 @@ def tests_table(name: str, differences: dict[str, dict[tuple[str, str], Differen
     columns = ["Data set", "Method", "Splits", "Mean difference", "p, Wilcoxon", "p, Holm", "p, corrected t"]
     notes = [
         "Differences of accuracy to the plain learner on the same splits; bold: better with p < 0.05 by Holm, over the "
-        "comparisons of one learner.",
+        "comparisons of one learner, and no split stopped at a limit.",
         "Corrected t: its variance allows for overlapping training sets (Nadeau and Bengio 2003), far too much where "
         "most samples are for testing; without Holm.",
     ]
@@ -184,7 +184,7 @@ def _test_line(one: Difference) -> list[Entry]:
         Entry(dataset_label(one.dataset)),
         Entry(learner_name(one.learner, one.variant).upper()),
         Entry(str(one.splits)),
-        Entry(f"{one.mean:+.4f}", bold=one.significant > 0),
+        Entry(f"{one.mean:+.4f}", bold=one.best),
         Entry(f"{one.p:.2g}"),
         Entry(f"{one.p_holm:.2g}"),
         Entry(NO_CELL if one.p_overlap is None else f"{one.p_overlap:.2g}"),
@@ -192,7 +192,7 @@ def _test_line(one: Difference) -> list[Entry]:
 
 
 def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table:
-    """Return CPU seconds of choosing the kernel and of learning with it, a split, and summed over all splits."""
+    """Return seconds of choosing the kernel and of learning with it, a split, and summed over all splits."""
     methods = [(learner, variant) for learner in learners for variant in KERNELISED]
     columns = ["Data set"]
     for learner, variant in methods:
@@ -204,7 +204,7 @@ def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table
     ]
     last = _times_line("All splits", runs.groupby(["learner", "variant"])[_SECONDS].sum(), methods)
     notes = [
-        "Mean CPU seconds of a split; the last line is their sum over all. A method is charged for all it would need "
+        "Mean seconds of a split; the last line is their sum over all. A method is charged for all it would need "
         "alone: distances, kernels and coordinates that are shared count for every one."
     ]
     title = "What choosing the kernel costs, and learning with it."

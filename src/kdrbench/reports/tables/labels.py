@@ -11,9 +11,19 @@ CONVERGED = "converged"
 _VARIANTS = (CONVERGED, "escaping")
 # What a cell shows that no run could fill.
 NO_CELL = "-"
+# What every time is that a report shows, and the only other one, which tables and details of runs show beside it.
+FIRST_SOLVE, WARM_MEDIAN = "first solve", "warm median"
+# Of axes.
+SOLVER_TIME = f"time, {FIRST_SOLVE}"
+# Printed with every table and figure of times.
+TIMES_MEAN = (
+    "Times are wall-clock seconds of a run's first solve, without data, imports and evaluation: the same number in "
+    "tables, figures, tests, claims and lists of runs. The warm median is that of a run's repeats, where its solve was "
+    "short enough to have any; nothing is decided by it."
+)
 METRIC_TITLES = {
-    "time_s": "Time, first",
-    "warm_s": "Time, warm",
+    "time_s": FIRST_SOLVE.capitalize(),
+    "warm_s": WARM_MEDIAN.capitalize(),
     "cost": "Cost",
     "accuracy": "Accuracy",
     "nmi": "NMI",

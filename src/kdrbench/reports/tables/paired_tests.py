@@ -22,18 +22,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kdrbench.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.reports.records import NO_KERNEL, Settings
 from kdrbench.reports.tables.cells import FORMATS, clean_times
-from kdrbench.reports.tables.labels import METRIC_TITLES, dataset_label, kernel_label, method_alone, method_label
-from kdrbench.reports.tables.numbers import quantity
-from kdrbench.reports.tables.significance import (
-    SIGNIFICANT,
-    corrected_t_interval,
-    corrected_t_p,
-    holm,
-    share_tested,
-    signed_rank_p,
+from kdrbench.reports.tables.labels import (
+    METRIC_TITLES,
+    TIMES_MEAN,
+    dataset_label,
+    kernel_label,
+    method_alone,
+    method_label,
 )
+from kdrbench.reports.tables.numbers import quantity
+from kdrbench.reports.tables.significance import SIGNIFICANT, share_tested
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
 
@@ -177,8 +178,9 @@ def paired_table(tests: list[PairedTest]) -> Table:
             "their differences are not independent: a small p is an indication, no proof. Beside it, p of the t test "
             "that allows for overlapping training sets, and its interval: of the gap between objectives relative to "
             "the second one's, else of the mean difference.",
-            f"Costs within {SAME_COST:g} of each other, relatively, are tied. Times are those of first solves, of runs "
-            "on cores of their own whose speed did not drift; cells with fewer of them than that have no test of time.",
+            f"Costs within {SAME_COST:g} of each other, relatively, are tied. Times are compared of runs on "
+            "cores of their own whose speed did not drift; cells with fewer of them than that have no test of time.",
+            TIMES_MEAN,
         ],
         n_labels=6,
     )

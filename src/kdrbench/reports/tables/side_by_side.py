@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.paired import holm, signed_rank_p
 from kdrbench.reports.records import Metric
 from kdrbench.reports.tables.cells import COMPLETED, clean_times
 from kdrbench.reports.tables.paired_tests import CELL, TESTED, without_ties
-from kdrbench.reports.tables.significance import holm, signed_rank_p
 from kdrbench.status import Status
 
 if TYPE_CHECKING:

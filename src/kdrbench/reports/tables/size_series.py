@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kdrbench.paired import half_width
 from kdrbench.reports.records import NO_KERNEL, Config, is_scaling
 from kdrbench.reports.tables.cells import COMPLETED
-from kdrbench.reports.tables.labels import NO_CELL, method_label
-from kdrbench.reports.tables.significance import half_width
+from kdrbench.reports.tables.labels import NO_CELL, TIMES_MEAN, method_label
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
 
@@ -35,6 +35,7 @@ _OF_PAIRS = {"n_train": "2", "n_features": "at most 1", "n_components": "at most
 _OF_FACTORS = {"n_train": "1", "n_features": "at most 1", "n_components": "at most p - 1"}
 _COLUMNS = ["Varied", "Others", "Method", "Sizes", "Ended", "Stopped", "Run", "95 %", "Iteration", "95 %", "Expected"]
 _NOTES = [
+    TIMES_MEAN,
     "Run: exponent of the time of a whole run; iteration: of time over iterations, which is what an analysis of "
     "complexity counts. 95 %: interval of Student's t for the slope of log2 time against log2 size.",
     "Expected, an iteration: n^2 for sums over all pairs, as the papers state for every solver (NeurIPS 2019, Figure "

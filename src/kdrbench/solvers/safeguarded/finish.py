@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import ApproximableProblem, Problem, value_and_gradient_of
+from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, value_and_gradient_of
 from kdrbench.solvers.escape import rounding_of, step_along
 from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationarity, require_finite
 from kdrbench.solvers.geometry.tangents import IsmPreconditioner, Tangents
@@ -31,6 +31,9 @@ from kdrbench.solvers.safeguarded.quadratic_model import Model, build_model
 QUASI_NEWTON_DIMENSION = 100
 _ACCEPT = 0.1
 _MOST_TRIES = 30
+# Of an F whose gradient is known to an accuracy a, differences below this many a^2 |F| may be its errors.
+# There a step must bring the gradient down to this share.
+_UNSURE, _SHARE = 10.0, 0.5
 
 
 class NewtonSearch:
@@ -55,6 +58,7 @@ class NewtonSearch:
         self.problem, self._approximation = problem, approximation
         self._limited_memory, self._radius = limited_memory, np.inf
         self._quasi_newton: QuasiNewtonSearch | None = None
+        self._accuracy = accuracy_of(problem, point.shape[1])
         self._begin_at(point, value, gradient, surrogate)
 
     @property
@@ -82,7 +86,7 @@ class NewtonSearch:
             value, gradient = value_and_gradient_of(self.problem, candidate)
             gained = value - self.value
             # Both sides are rounded at the level of F itself; near a solution that hides the true ratio.
-            noise = rounding_of(max(abs(value), abs(self.value)))
+            noise = self._noise(max(abs(value), abs(self.value)))
             ratio = (gained + noise) / (predicted + noise)
             if ratio < 0.25:
                 self._radius = 0.25 * length
@@ -90,11 +94,17 @@ class NewtonSearch:
                 self._radius = 2.0 * length
             if ratio > _ACCEPT and gained >= -noise:
                 before = self.stationarity
+                if self._accuracy and gained <= noise and relative_stationarity(candidate, gradient) > _SHARE * before:
+                    return False
                 self._move_to(candidate, value, gradient)
                 return gained > noise or self.stationarity < before
             if length <= np.finfo(float).eps:
                 return False
         return False
+
+    def _noise(self, size: float) -> float:
+        """Return what F of this size may err by: rounding, or more where the problem is known to an accuracy only."""
+        return max(rounding_of(size), _UNSURE * self._accuracy**2 * size)
 
     def restart_at(self, point: FloatArray, value: float) -> None:
         """Continue from another W, with an unbounded trust region and an empty memory."""

@@ -62,7 +62,7 @@ function showRun(runs, value, index) {
   const dialog = one("#run");
   dialog.showModal();
   dialog.scrollTop = 0;
-  drawTrace(runs.traces[index]);
+  drawTrace(runs.traces[index], `time, ${runs.metrics.time_s.toLowerCase()}`);
 }
 
 // Names end in their units.
@@ -75,26 +75,27 @@ function factsOf([title, names], runs, value, index) {
   for (const name of names) {
     const shown = value(index, name);
     if (shown === null || shown === "") continue;
-    const label = name === "quality" ? runs.metrics[value(index, "quality_metric")] : unitOf(name);
+    const time = name.endsWith("_s") && runs.metrics[name];
+    const label = name === "quality" ? runs.metrics[value(index, "quality_metric")] : time ? `${time} [s]` : unitOf(name);
     list.append(make("dt", label || name), make("dd", typeof shown === "number" ? digits(shown) : String(shown)));
   }
   group.append(make("h3", title), list);
   return group;
 }
 
-function drawTrace(trace) {
+function drawTrace(trace, time) {
   const shown = trace ? [["cost", trace[1], "linear"], ["stationarity", trace[2], "log"]] : [];
   const plots = shown.filter(([, values]) => values.some((one) => one !== null)).map(([name, y, type]) => {
     const place = make("div", "", "plot");
-    Object.entries({ role: "img", "aria-label": `${name} against solver time` }).forEach((pair) => place.setAttribute(...pair));
+    Object.entries({ role: "img", "aria-label": `${name} against ${time}` }).forEach((pair) => place.setAttribute(...pair));
     const axis = { gridcolor: "#e6e6e6", linecolor: "#999", showline: true, zeroline: false, automargin: true };
     const panel = {
-      data: [{ x: trace[0], y, mode: "lines+markers", line: { color: "#0072B2", shape: "hv" }, marker: { size: 4 }, hovertemplate: `%{x:.3~s}s: %{y:.6~g}<extra></extra>` }],
+      data: [{ x: trace[0], y, mode: "lines+markers", line: { color: "#0072B2", shape: "hv" }, marker: { size: 4 }, hovertemplate: `${time} %{x:.3~s}s: %{y:.6~g}<extra></extra>` }],
       layout: {
         font: { family: "system-ui, sans-serif", size: 12, color: "#333" },
         margin: { l: 60, r: 12, t: 8, b: 44 },
         paper_bgcolor: "rgba(0,0,0,0)",
-        xaxis: { ...axis, title: { text: "solver time" }, exponentformat: "SI", ticksuffix: "s" },
+        xaxis: { ...axis, title: { text: time }, exponentformat: "SI", ticksuffix: "s" },
         yaxis: { ...axis, title: { text: name }, type, exponentformat: "power", nticks: 6 },
       },
     };

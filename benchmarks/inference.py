@@ -1,0 +1,200 @@
+"""Whether the tests of kdrbench.inference keep their level, what they find, what noise looks like, and their cost.
+
+    python benchmarks/inference.py level                  rejections at 5 % among 2000 null problems a method
+    python benchmarks/inference.py power                  rejections against the size of a planted signal
+    python benchmarks/inference.py noise --picture FILE   learners that separate labels drawn at random, and their tests
+    python benchmarks/inference.py cost                   CPU seconds of 1000 refits of Wine
+
+``--problems N`` changes the number of problems, ``--methods NAME...`` chooses some. Intervals are those of Clopper and
+Pearson, at 95 %. Tests of level and power have 19 permutations and stop at the first exceedance: level 5 %, exactly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest
+from sklearn.datasets import load_wine
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from kdrbench import InterpretableKDR
+from kdrbench.inference import PermutationTest, held_out_test, linear_time_hsic, permutation_test
+from kdrbench.inference.refits import embedded
+
+Array = np.ndarray[Any, Any]
+QUICK: dict[str, Any] = {"n_permutations": 19, "max_exceedances": 1}
+SIZES = (0.0, 0.5, 1.0, 1.5, 2.0)
+
+
+def refitting(estimator: Any) -> Callable[[Array, Array, int], PermutationTest]:
+    """Return the permutation test of an estimator."""
+    return lambda X, y, seed: permutation_test(estimator, X, y, random_state=seed, **QUICK)
+
+
+METHODS: dict[str, Callable[[Array, Array, int], PermutationTest]] = {
+    "InterpretableKDR": refitting(InterpretableKDR(1)),
+    "LDA": refitting(LinearDiscriminantAnalysis()),
+    "NCA": refitting(NeighborhoodComponentsAnalysis(1, max_iter=5)),
+    "PCA": refitting(PCA(1)),
+    "LDA, held out": lambda X, y, seed: held_out_test(
+        LinearDiscriminantAnalysis(), X, y, random_state=seed, n_frequencies=20, **QUICK
+    ),
+    "linear-time HSIC of X": lambda X, y, seed: linear_time_hsic(X, y, random_state=seed, n_frequencies=20, **QUICK),
+}
+
+
+def null_problem(seed: int) -> tuple[Array, Array]:
+    """Return 24 samples and labels that say nothing of them: normal, heavy-tailed, correlated or rounded features."""
+    rng = np.random.default_rng((1, seed))
+    X = rng.standard_normal((24, 4))
+    kind = seed % 4
+    if kind == 1:
+        X = rng.standard_t(2, (24, 4))
+    elif kind == 2:
+        X = X @ rng.standard_normal((4, 4))
+    elif kind == 3:
+        X = np.round(2 * X)
+    labels = np.repeat([0, 1], 12) if seed % 8 < 4 else np.repeat([0, 1, 2], [13, 6, 5])
+    return X, rng.permutation(labels)
+
+
+def planted_problem(kind: str, size: float, seed: int) -> tuple[Array, Array]:
+    """Return 40 samples of 4 features, of which the first differs between two classes, in its mean or its spread."""
+    rng = np.random.default_rng((2, seed))
+    X, y = rng.standard_normal((40, 4)), np.repeat([0, 1], 20)
+    if kind == "mean":
+        X[y == 1, 0] += size
+    else:
+        X[y == 1, 0] *= 1.0 + 2.0 * size
+    return X, y
+
+
+def share(rejections: int, problems: int) -> str:
+    """Return a share of rejections in percent, with its interval."""
+    low, high = binomtest(rejections, problems).proportion_ci()
+    return f"{100 * rejections / problems:.1f} ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def show_level(problems: int, methods: list[str]) -> None:
+    """Print rejections under the null hypothesis."""
+    print(f"| method | rejected at 5 % of {problems} null problems, % | CPU s |\n|---|---|---|")
+    for name in methods:
+        began, rejected = time.process_time(), 0
+        for seed in range(problems):
+            rejected += METHODS[name](*null_problem(seed), seed).p_value <= 0.05
+        print(f"| {name} | {share(rejected, problems)} | {time.process_time() - began:.0f} |", flush=True)
+
+
+def show_power(problems: int, methods: list[str]) -> None:
+    """Print rejections where a signal was planted."""
+    print(
+        "| method | signal |" + "".join(f" size {size:g} |" for size in SIZES) + "\n" + "|---" * (2 + len(SIZES)) + "|"
+    )
+    for name in methods:
+        for kind in ("mean", "spread"):
+            cells = []
+            for size in SIZES:
+                tests = (METHODS[name](*planted_problem(kind, size, seed), seed) for seed in range(problems))
+                cells.append(f"{100 * np.mean([test.p_value <= 0.05 for test in tests]):.0f}")
+            print(f"| {name} | {kind} | {' | '.join(cells)} |", flush=True)
+
+
+def noise_learners() -> dict[str, Any]:
+    """Return learners of two components, with supervised UMAP where its package is installed."""
+    found: dict[str, Any] = {
+        "NCA": NeighborhoodComponentsAnalysis(2, max_iter=100),
+        "InterpretableKDR": InterpretableKDR(2),
+        "LDA": LinearDiscriminantAnalysis(),
+    }
+    if importlib.util.find_spec("umap"):
+        from umap import UMAP
+
+        found["supervised UMAP"] = UMAP(n_components=2, random_state=0)
+    else:
+        print("(supervised UMAP is left out: the package umap-learn is not installed)")
+    return found
+
+
+def show_noise(picture: str | None) -> None:
+    """Print what learners make of pure noise, and draw it."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((60, 60)), rng.permutation(np.repeat([0, 1], 30))
+    print("| learner | accuracy on its own samples | cross-validated | p-value of refitting |\n|---|---|---|---|")
+    shown = {}
+    for name, learner in noise_learners().items():
+        projected = embedded(learner.fit(X, y), X)
+        own = KNeighborsClassifier(5).fit(projected, y).score(projected, y)
+        crossed = cross_val_score(make_pipeline(learner, KNeighborsClassifier(5)), X, y, cv=5).mean()
+        test = permutation_test(learner, X, y, n_permutations=99, max_exceedances=None, random_state=0)
+        print(f"| {name} | {own:.2f} | {crossed:.2f} | {test.p_value:.2f} |", flush=True)
+        shown[name] = (projected, test)
+    if picture:
+        draw(shown, y, picture)
+
+
+def draw(shown: dict[str, tuple[Array, PermutationTest]], y: Array, picture: str) -> None:
+    """Draw NCA's projection of noise beside the null of its statistic."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    projected, test = shown["NCA"]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.9), layout="constrained")
+    for label, (marker, colour) in enumerate((("o", "#0072b2"), ("^", "#d55e00"))):
+        left.scatter(*projected[y == label].T, s=16, marker=marker, color=colour, label=f"label {label}")
+    left.set(title="NCA of noise with random labels", xlabel="component 1", ylabel="component 2")
+    left.legend(fontsize=8)
+    right.hist(test.null, bins=15, color="#bbbbbb", label="random labels again")
+    right.axvline(test.statistic, color="#d55e00", linewidth=2, label="this fit")
+    right.set(title=f"Refitted to 99 permutations: p = {test.p_value:.2f}", xlabel="HSIC of projection and labels")
+    right.set_ylabel("permutations")
+    right.legend(fontsize=8)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(picture, dpi=110)
+
+
+def show_cost() -> None:
+    """Print CPU seconds of 1000 refits of Wine in this process."""
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    print("| components | CPU s of 1000 refits | p |\n|---|---|---|")
+    for n_components in (1, 2, 4):
+        began = time.process_time()
+        test = permutation_test(InterpretableKDR(n_components), X, y, n_permutations=1000, random_state=0)
+        print(f"| {n_components} | {time.process_time() - began:.1f} | {test.p_value:.4f} |", flush=True)
+
+
+def main() -> None:
+    """Print what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("level", "power", "noise", "cost"))
+    parser.add_argument("--problems", type=int, help="2000 for level, 100 for power, if not given")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME")
+    parser.add_argument("--picture", help="PNG file to draw noise in")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if asked.what == "level":
+        show_level(asked.problems or 2000, asked.methods)
+    elif asked.what == "power":
+        show_power(asked.problems or 100, asked.methods)
+    elif asked.what == "noise":
+        show_noise(asked.picture)
+    else:
+        show_cost()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Samples where an estimator maps them."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from kdrbench.displays.drawing import axes_for, looks
+from kdrbench.errors import InputError
+from kdrbench.parameters import check_value, whole
+
+_SIZE = (6.0, 4.4)
+# Readable upper limit of a legend within the axes.
+_MOST_INSIDE = 6
+_BINS = 30
+
+
+class EmbeddingDisplay:
+    """Two components of mapped samples as points, or one component as a histogram, by class or target.
+
+    Made by :meth:`from_estimator`, or from arrays.
+
+    Parameters
+    ----------
+    embedding : array of shape (n_samples, n_components)
+        Mapped samples.
+    y : array of shape (n_samples,) or None
+        Classes, each with a colour and a symbol, or continuous targets, on a scale of colours. ``None``: one colour.
+    component_names : list of str or None
+        Labels of the axes.
+
+    Attributes
+    ----------
+    ax_, figure_ :
+        matplotlib's axes and figure, after ``plot``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from kdrbench.displays import EmbeddingDisplay
+    >>> from kdrbench.estimators import InterpretableKDRCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = InterpretableKDRCV(n_components=2, param_grid={}).fit(X, y)
+    >>> display = EmbeddingDisplay.from_estimator(model, X, y)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, *, embedding: ArrayLike, y: ArrayLike | None = None, component_names: list[str] | None = None
+    ) -> None:
+        self.embedding = np.asarray(embedding)
+        if self.embedding.ndim != 2 or not self.embedding.size:
+            raise InputError(f"embedding must be n_samples x n_components, got shape {self.embedding.shape}")
+        self.y = None if y is None else np.asarray(y)
+        if self.y is not None:
+            check_consistent_length(self.embedding, self.y)
+            if self.y.ndim != 1:
+                raise InputError(f"y must be one column of classes or targets, got shape {self.y.shape}")
+        count = self.embedding.shape[1]
+        self.component_names = component_names or [f"component {one + 1}" for one in range(count)]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **options: Any) -> Self:
+        """Map X by a fitted transformer and plot it; ``options`` are those of :meth:`plot`."""
+        check_is_fitted(estimator)
+        embedding = estimator.transform(X)
+        embedding = embedding.to_numpy() if hasattr(embedding, "to_numpy") else embedding
+        return cls(embedding=embedding, y=y).plot(ax, **options)
+
+    def plot(self, ax: Any = None, *, components: tuple[int, int] = (0, 1), **scatter_options: Any) -> Self:
+        """Draw the two ``components``, on ``ax`` or a figure of its own; the only one, where there is but one.
+
+        ``scatter_options`` are for matplotlib's ``scatter``. Raises ``InputError`` for components that do not exist.
+        """
+        count = self.embedding.shape[1]
+        for one in components if count > 1 else ():
+            check_value("a component", one, whole(0, count - 1, f"n_components - 1 = {count - 1}"))
+        self.ax_ = axes_for(ax, type(self).__name__, _SIZE)
+        self.figure_ = self.ax_.figure
+        if count == 1:
+            self._draw_one()
+        else:
+            self._draw_two(*components, {"s": 22, "alpha": 0.8, "linewidths": 0, **scatter_options})
+        return self
+
+    def _series(self) -> list[tuple[str | None, NDArray[np.bool_]]]:
+        """Return the name and the samples of each class."""
+        if self.y is None or self._is_continuous:
+            return [(None, np.ones(len(self.embedding), dtype=bool))]
+        return [(str(one), self.y == one) for one in np.unique(self.y)]
+
+    @property
+    def _is_continuous(self) -> bool:
+        return self.y is not None and type_of_target(self.y) == "continuous"
+
+    def _draw_two(self, first: int, second: int, options: dict[str, Any]) -> None:
+        across, up = self.embedding[:, first], self.embedding[:, second]
+        if self._is_continuous:
+            points = self.ax_.scatter(across, up, c=self.y, **{"cmap": "viridis", **options})
+            self.figure_.colorbar(points, ax=self.ax_, label="y")
+        else:
+            for place, (name, chosen) in enumerate(self._series()):
+                self.ax_.scatter(across[chosen], up[chosen], label=name, **{**looks(place), **options})
+            self._name_classes()
+        self.ax_.set(xlabel=self.component_names[first], ylabel=self.component_names[second])
+
+    def _draw_one(self) -> None:
+        values = self.embedding[:, 0]
+        if self._is_continuous:
+            self.ax_.scatter(values, self.y, s=22, alpha=0.8, linewidths=0, **looks(0))
+            self.ax_.set(xlabel=self.component_names[0], ylabel="y")
+            return
+        edges = np.histogram_bin_edges(values, bins=_BINS)
+        for place, (name, chosen) in enumerate(self._series()):
+            colour, line = looks(place)["color"], ("-", "--", ":", "-.")[place % 4]
+            self.ax_.hist(values[chosen], edges, histtype="stepfilled", color=colour, alpha=0.25)
+            self.ax_.hist(
+                values[chosen], edges, histtype="step", color=colour, linestyle=line, linewidth=1.8, label=name
+            )
+        self._name_classes()
+        self.ax_.set(xlabel=self.component_names[0], ylabel="samples")
+
+    def _name_classes(self) -> None:
+        count = len(self._series())
+        if self.y is not None:
+            outside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if count > _MOST_INSIDE else {}
+            self.ax_.legend(frameon=False, **outside)

@@ -1,0 +1,239 @@
+"""How features load on learned components, and how stable that is over resamples."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state, resample
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from kdrbench.displays.alignment import aligned, principal_rows, row_basis
+from kdrbench.displays.drawing import axes_for, looks
+from kdrbench.errors import InputError
+from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, FRACTION, OneOf, check_value, whole
+
+ALIGNMENTS = OneOf(("procrustes", "sign"))
+RESAMPLINGS = OneOf(("bootstrap", "half"))
+# Readable upper limit of components side by side.
+_MOST_COMPONENTS = 3
+
+
+class LoadingsDisplay:
+    """Loadings of features on components as points, with intervals over resamples; the heaviest features first.
+
+    Made by :meth:`from_estimator`, or from arrays.
+
+    Parameters
+    ----------
+    loadings : array of shape (n_components, n_features)
+        ``components_`` of an estimator: how features combine.
+    feature_names : list of str or None
+        Names of the features; ``None``: x0, x1, ...
+    resampled : array of shape (n_resamples, n_components, n_features) or None
+        The same of fits on resamples, aligned with ``loadings``.
+
+    Attributes
+    ----------
+    overlaps : ndarray of shape (n_resamples,)
+        |V V_r'|_F^2 / q of each resample, V and V_r orthonormal bases of the spaces that rows span: the mean squared
+        cosine of their principal angles. 1 is the same space, and a random one has q / n_features on average.
+    ax_, figure_ :
+        matplotlib's axes and figure, after ``plot``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from kdrbench.displays import LoadingsDisplay
+    >>> from kdrbench.estimators import InterpretableKDR
+    >>> wine = load_wine(as_frame=True)
+    >>> model = make_pipeline(StandardScaler(), InterpretableKDR(2))
+    >>> LoadingsDisplay.from_estimator(model, wine.data, wine.target, random_state=0)  # doctest: +SKIP
+    """
+
+    def __init__(self, *, loadings: ArrayLike, feature_names: Any = None, resampled: ArrayLike | None = None) -> None:
+        self.loadings = np.asarray(loadings, dtype=np.float64)
+        if self.loadings.ndim != 2 or not self.loadings.size:
+            raise InputError(f"loadings must be n_components x n_features, got shape {self.loadings.shape}")
+        count = self.loadings.shape[1]
+        self.feature_names = [f"x{one}" for one in range(count)] if feature_names is None else list(feature_names)
+        if len(self.feature_names) != count:
+            raise InputError(f"there are {count} features and {len(self.feature_names)} feature_names; give one each")
+        self.resampled = np.empty((0, *self.loadings.shape)) if resampled is None else np.asarray(resampled)
+        if self.resampled.shape[1:] != self.loadings.shape:
+            raise InputError(
+                f"resampled must be n_resamples x {self.loadings.shape[0]} x {count}, got {self.resampled.shape}"
+            )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        n_resamples: int = 50,
+        resampling: str = "bootstrap",
+        alignment: str = "procrustes",
+        feature_names: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Plot the loadings of an estimator with ``components_``, and how stable they are.
+
+        Parameters
+        ----------
+        estimator : estimator, Pipeline or search
+            Fitted, or else a copy is fitted on X and y. Of a pipeline the last step with ``components_`` is shown, and
+            all steps up to it are fitted again on each resample. Of a search, what it has chosen is fitted again,
+            without choosing again each time: intervals leave out how far the choice itself is due to chance.
+        X, y :
+            Samples; may be left out for a fitted estimator without resamples.
+        n_resamples : int
+            Number of resamples; 0 for none.
+        resampling : {"bootstrap", "half"}
+            n samples drawn with replacement, within each class; or half of them without, which is as variable to first
+            order, and better for methods of neighbours: a sample drawn twice is its own nearest neighbour.
+        alignment : {"procrustes", "sign"}
+            How the rows C_r of a resample are aligned with C. ``procrustes``: by the orthogonal Q that minimises
+            |Q C_r - C|_F, where only the space or distances are learned, as here; rows that are not orthonormal are
+            first rotated to their principal axes. ``sign``: by the sign of each row, where rows have an order (PCA).
+        feature_names : list of str or None
+            Names of the features of X; ``None``: those that the estimator has seen, or X has.
+        random_state : int, RandomState or None
+            Draws the resamples.
+        n_jobs : int or None
+            Resamples that are fitted side by side.
+        ax, options :
+            As for :meth:`plot`.
+
+        Raises ``InputError`` for an estimator without ``components_``.
+        """
+        check_value("n_resamples", n_resamples, whole(0))
+        check_value("resampling", resampling, RESAMPLINGS)
+        check_value("alignment", alignment, ALIGNMENTS)
+        fitted = _fitted(estimator, X, y)
+        names = _names_in(fitted, X) if feature_names is None else list(feature_names)
+        part, components, names = _projecting(fitted, names)
+        reference = principal_rows(components) if alignment == "procrustes" else components
+        resampled = None
+        if n_resamples:
+            from sklearn.utils.parallel import Parallel, delayed
+
+            seeds = check_random_state(random_state).randint(2**31, size=n_resamples)
+            jobs = (delayed(_components)(part, X, y, resampling, int(seed)) for seed in seeds)
+            resampled = np.array([aligned(one, reference, alignment) for one in Parallel(n_jobs=n_jobs)(jobs)])
+        return cls(loadings=reference, feature_names=names, resampled=resampled).plot(ax, **options)
+
+    @property
+    def overlaps(self) -> FloatArray:
+        """How much of the learned space each resample finds again."""
+        basis = row_basis(self.loadings)
+        found = [np.sum((row_basis(one) @ basis.T) ** 2) / len(basis) for one in self.resampled]
+        return np.array(found)
+
+    def intervals(self, confidence_level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and upper ends of percentile intervals, each n_components x n_features.
+
+        Raises ``InputError`` without resamples.
+        """
+        check_value("confidence_level", confidence_level, FRACTION)
+        if not len(self.resampled):
+            raise InputError("intervals need resamples; give n_resamples > 0")
+        tail = 0.5 * (1.0 - confidence_level)
+        lower, upper = np.quantile(self.resampled, [tail, 1.0 - tail], axis=0)
+        return lower, upper
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        components: Any = None,
+        max_features: int = 15,
+        confidence_level: float = 0.95,
+    ) -> Self:
+        """Draw the ``components`` (by default the first three) of the ``max_features`` heaviest features.
+
+        A feature's weight is the root of the sum of its squared loadings over the components shown.
+        """
+        check_value("max_features", max_features, COUNT)
+        count = len(self.loadings)
+        shown = range(min(count, _MOST_COMPONENTS)) if components is None else list(components)
+        for one in shown:
+            check_value("a component", one, whole(0, count - 1, f"n_components - 1 = {count - 1}"))
+        heaviest = np.argsort(-np.linalg.norm(self.loadings[shown], axis=0), kind="stable")[:max_features]
+        self.ax_ = axes_for(ax, type(self).__name__, (6.4, 1.4 + 0.3 * len(heaviest)))
+        self.figure_ = self.ax_.figure
+        self.ax_.axvline(0.0, color="0.4", linewidth=0.8)
+        for place, one in enumerate(shown):
+            offset = 0.5 * (place - 0.5 * (len(shown) - 1)) / max(len(shown), 2)
+            self._draw(one, heaviest, np.arange(len(heaviest)) + offset, looks(place), confidence_level)
+        self.ax_.set_yticks(range(len(heaviest)), [str(self.feature_names[place]) for place in heaviest])
+        self.ax_.set_ylim(len(heaviest) - 0.5, -0.5)
+        self.ax_.set_xlabel(self._legend_of_axis(confidence_level))
+        self.ax_.grid(axis="y", alpha=0.25)
+        if len(shown) > 1:
+            above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(shown)}
+            self.ax_.legend(title="component", frameon=False, **above)
+        return self
+
+    def _draw(self, component: int, features: Any, places: Any, looks: dict[str, str], confidence_level: float) -> None:
+        if len(self.resampled):
+            lower, upper = self.intervals(confidence_level)
+            # A percentile interval need not hold the value itself.
+            self.ax_.hlines(places, lower[component, features], upper[component, features], colors=looks["color"])
+        values, label = self.loadings[component, features], str(component + 1)
+        self.ax_.plot(values, places, linestyle="none", markersize=5, label=label, **looks)
+
+    def _legend_of_axis(self, confidence_level: float) -> str:
+        if not len(self.resampled):
+            return "loading"
+        share = f"{confidence_level:.0%} of {len(self.resampled)} resamples"
+        return f"loading, and where {share} are\nspace found again: {np.median(self.overlaps):.2f} (median; 1 is all)"
+
+
+def _fitted(estimator: Any, X: Any, y: Any) -> Any:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return clone(estimator).fit(X, y)
+    return estimator
+
+
+def _names_in(fitted: Any, X: Any) -> list[str]:
+    names = getattr(fitted, "feature_names_in_", getattr(X, "columns", None))
+    return [f"x{one}" for one in range(fitted.n_features_in_)] if names is None else list(names)
+
+
+def _projecting(fitted: Any, names: list[str]) -> tuple[Any, FloatArray, list[str]]:
+    """Return the part of a fitted estimator that ends with ``components_``, these, and the names of their features."""
+    fitted = getattr(fitted, "best_estimator_", fitted)
+    if hasattr(fitted, "components_"):
+        return fitted, np.asarray(fitted.components_, dtype=np.float64), names
+    for place in reversed(range(len(getattr(fitted, "steps", ())))):
+        if hasattr(fitted[place], "components_"):
+            before = fitted[:place].get_feature_names_out(names) if place else names
+            return fitted[: place + 1], np.asarray(fitted[place].components_, dtype=np.float64), list(before)
+    raise InputError(
+        f"{type(fitted).__name__} has no components_: loadings are those of an estimator, or a step of a pipeline, "
+        "that learns a linear projection"
+    )
+
+
+def _components(part: Any, X: Any, y: Any, resampling: str, seed: int) -> FloatArray:
+    """Return ``components_`` of a fit on a resample."""
+    classes = y is not None and type_of_target(y) in ("binary", "multiclass")
+    options = {"replace": resampling == "bootstrap", "stratify": y if classes else None, "random_state": seed}
+    options["n_samples"] = None if resampling == "bootstrap" else (len(X) + 1) // 2
+    drawn = resample(X, **options) if y is None else resample(X, y, **options)
+    again = clone(part).fit(drawn) if y is None else clone(part).fit(*drawn)
+    return _projecting(again, [])[1] if not hasattr(again, "steps") else np.asarray(again[-1].components_)

@@ -1,0 +1,138 @@
+"""What parameters of an estimator mean: the definition of its kernel, and the settings of its paradigm.
+
+scikit-learn's names of kernels and of their parameters mean what they mean there:
+
+| kernel | names | parameters |
+|---|---|---|
+| exp(-r^2 / (2 sigma^2)) | ``gaussian``, ``rbf`` | ``sigma``, or ``gamma`` = 1 / (2 sigma^2) |
+| (gamma x'y + coef0)^degree | ``polynomial``, ``poly`` | ``degree``, ``gamma``, ``coef0`` |
+
+Parameters that are ``None`` leave the family's default, and options in a dict have the family's own names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+from kdrbench.errors import InputError
+from kdrbench.kernels import FAMILIES, check_definition
+from kdrbench.parameters import COUNT, NOT_NEGATIVE, OPTIONS, POSITIVE, Declarations, Either, Instance, optional
+
+KERNEL_ALIASES = {"rbf": "gaussian", "poly": "polynomial"}
+# Which option of a family a parameter sets.
+_OPTIONS: dict[str, dict[str, str]] = {
+    "gaussian": {"sigma": "sigma", "gamma": "sigma"},
+    "polynomial": {"degree": "degree", "gamma": "scale", "coef0": "offset"},
+}
+# What is asked for by name, and why no kernel of the family is it.
+_ELSEWHERE = {
+    "cosine": "it divides by the lengths of projected samples, and here a kernel is a function of x'WW'y alone; "
+    "choose kernel='linear', on samples of length one (sklearn.preprocessing.Normalizer) if that is what is wanted",
+    "sigmoid": "it is no kernel of the library; give tanh and its derivatives to kdrbench.kernels.UserKernel",
+}
+_BANDWIDTH = Instance((str,), "'median', a share of it such as '0.1 median', or 'search'")
+KERNEL_PARAMETERS: Declarations = {
+    "sigma": optional(Either((POSITIVE, _BANDWIDTH))),
+    "gamma": optional(POSITIVE),
+    "degree": optional(COUNT),
+    "coef0": optional(NOT_NEGATIVE),
+}
+PARADIGM_PARAMETERS: Declarations = {"n_clusters": optional(COUNT), "mu": optional(POSITIVE)}
+# With the dicts that may hold them instead.
+DECLARED: Declarations = {
+    **KERNEL_PARAMETERS,
+    **PARADIGM_PARAMETERS,
+    "kernel_params": optional(OPTIONS),
+    "paradigm_params": optional(OPTIONS),
+}
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """A kernel (a definition with its ``family``, or an object), a paradigm's name and its settings."""
+
+    kernel: Any
+    paradigm: str
+    settings: Mapping[str, Any]
+
+    @property
+    def family(self) -> str | None:
+        """The kernel's family; ``None`` of an object."""
+        return self.kernel.get("family") if isinstance(self.kernel, Mapping) else None
+
+    @property
+    def sigma(self) -> Any:
+        """A Gaussian's bandwidth as it is given, a rule or a number; ``None`` for other kernels."""
+        return self.kernel.get("sigma", "median") if self.family == "gaussian" else None
+
+    @property
+    def searches(self) -> bool:
+        """Whether the bandwidth is to be searched."""
+        return isinstance(self.sigma, str) and self.sigma == "search"
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether y holds continuous targets."""
+        return self.settings.get("target_kernel") is not None
+
+
+def definitions_of(estimator: Any) -> Definitions:
+    """Return what an estimator's ``kernel``, ``paradigm`` and the parameters of both mean.
+
+    Raises ``InputError`` as :func:`kernel_definition`, and for a setting that is given twice.
+    """
+    settings = dict(estimator.paradigm_params or {})
+    given = _given(estimator, PARADIGM_PARAMETERS)
+    if estimator.paradigm == "supervised":
+        # scikit-learn's tools set it wherever there is one.
+        given.pop("n_clusters", None)
+    for name, value in given.items():
+        if name in settings:
+            raise InputError(f"{name} is given twice, as a parameter and in paradigm_params; leave out one of them")
+        settings[name] = value
+    return Definitions(kernel_definition(estimator), estimator.paradigm, settings)
+
+
+def kernel_definition(estimator: Any) -> Any:
+    """Return the definition of an estimator's kernel family with its options, or its kernel object.
+
+    Raises ``InputError`` for an unknown family, options of an object, parameters that do not belong to the family, and
+    what is given twice.
+    """
+    kernel, options = estimator.kernel, estimator.kernel_params
+    given = _given(estimator, KERNEL_PARAMETERS)
+    if not isinstance(kernel, str):
+        for name in ("kernel_params",) if options else tuple(given):
+            belongs = "belong" if name == "kernel_params" else "belongs"
+            raise InputError(f"{name} {belongs} to a kernel family; a kernel object has its own")
+        return kernel
+    if kernel in _ELSEWHERE:
+        raise InputError(f"kernel {kernel!r} is not in this family: {_ELSEWHERE[kernel]}")
+    family = KERNEL_ALIASES.get(kernel, kernel)
+    definition: dict[str, Any] = {"family": family, **(options or {})}
+    if given and family not in FAMILIES:
+        check_definition(definition)
+    if family == "gaussian" and {"sigma", "gamma"} <= set(given):
+        raise InputError("sigma and gamma = 1 / (2 sigma^2) both set the width of the kernel; give one of them")
+    taken = _OPTIONS.get(family, {})
+    for name, value in given.items():
+        if name not in taken:
+            takes = f"takes {', '.join(taken)}" if taken else "takes none of these parameters"
+            others = " or ".join(repr(other) for other, known in _OPTIONS.items() if name in known)
+            raise InputError(
+                f"{name} does not belong to kernel {kernel!r}, which {takes}; leave it out, or choose {others}"
+            )
+        option = taken[name]
+        if option in (options or {}):
+            raise InputError(f"{name} and kernel_params[{option!r}] set the same; leave out one of them")
+        definition[option] = sqrt(0.5 / value) if option == "sigma" and name == "gamma" else value
+    return definition
+
+
+def _given(estimator: Any, declared: Declarations) -> dict[str, Any]:
+    """Return those of the declared parameters that the estimator has and that are not ``None``."""
+    values = {name: getattr(estimator, name, None) for name in declared}
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,248 @@
+"""Interpretable kernel dimension reduction with its components and kernel chosen by cross validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kdrbench.errors import InputError
+from kdrbench.estimators.cross_validation import (
+    Params,
+    chosen_row,
+    folds_of,
+    results_of,
+    scaler_of,
+    visited_paths,
+    with_params,
+)
+from kdrbench.estimators.fitting import N_JOBS
+from kdrbench.estimators.interpretable_kdr import InterpretableKDR
+from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import FLAG, Declarations, Instance, check_parameters, check_value, optional, whole
+
+_SIGMAS = {"sigma": ["0.25 median", "0.5 median", "median", "2 median"]}
+_DEGREES = {"degree": [1, 2, 3]}
+_GRIDS: dict[str, Any] = {"gaussian": _SIGMAS, "rbf": _SIGMAS, "polynomial": _DEGREES, "poly": _DEGREES}
+
+
+class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """:class:`InterpretableKDR` with n_components and kernel parameters chosen by cross validation, from labels.
+
+    In each fold the scaler, the kernel's bandwidth, the projection and ``final_estimator`` are fitted on its training
+    samples alone, and scored on the others. Then scaler and projection are fitted on all samples with what was chosen.
+    ``best_score_`` is the highest of many and so too high: judge the choice by cross validation around this estimator.
+
+    Parameters
+    ----------
+    estimator : InterpretableKDR or None
+        What is fitted, with the parameters that are not chosen; supervised. ``None``: the defaults.
+    n_components : int, list of int or None
+        Candidates q. ``None``: powers of two below the number C of classes, C, and 2 C; at most n_features.
+    param_grid : dict, list of dicts or None
+        Candidates of other parameters, as for ``GridSearchCV``: of ``estimator``, or options of its kernel such as
+        ``{"sigma": ["median", 2.0]}``. ``None``: sigma of a Gaussian (1/4, 1/2, 1, 2 medians), the degree of a
+        polynomial (1 to 3), nothing for other kernels; what ``estimator`` sets itself is kept.
+    scaler : {"standard", "passthrough"} or transformer
+        Fitted on the training samples of each fold: ``StandardScaler``, nothing, or a transformer.
+    final_estimator : estimator or None
+        Predicts from projected samples. ``None``: ``KNeighborsClassifier()``, for continuous targets
+        ``KNeighborsRegressor()``.
+    scoring : str, callable or None
+        scikit-learn's name of a score, or ``scorer(pipeline, X, y)`` of fitted scaler, projection and final estimator.
+        ``None``: accuracy, for continuous targets R^2.
+    cv : int, splitter, iterable of splits or None
+        Folds, stratified where y is classes; ``None``: 5.
+    selection : {"best", "one_standard_error"} or callable
+        Which candidate is taken: the highest mean score, and of equals the fewest components. Or the fewest
+        components within one standard error of it: std / sqrt(folds) of the best, with folds - 1. Or
+        ``selection(cv_results_)``, an index.
+    warm_starts : bool
+        Whether each q starts from the first rows that the next larger one found, unless F is higher where Phi_0
+        starts. It takes fewer iterations; where there are several optima scores may differ. Between kernel
+        parameters nothing is gained, and the last fit is always cold.
+    n_jobs : int or None
+        Folds that are fitted side by side; ``None`` is 1, -1 all cores.
+    random_state : int, RandomState or None
+        Shuffles samples where ``cv`` is a number or None; without it folds are taken in the order of samples. Seeds
+        an ``estimator`` that has no ``random_state``.
+
+    Attributes
+    ----------
+    best_estimator_ : Pipeline
+        Scaler and :class:`InterpretableKDR`, fitted on all samples.
+    best_params_, best_score_, best_index_ :
+        What was chosen, its mean score, and its row in ``cv_results_``.
+    cv_results_ : dict of arrays
+        As ``GridSearchCV`` has them: ``params``, ``param_...``, ``split0_test_score``, ..., ``mean_test_score``,
+        ``std_test_score``, ``rank_test_score``. Not times, since one fit starts where another ends, but
+        ``mean_n_iter``, iterations of the solver.
+    components_ : ndarray of shape (n_components_, n_features)
+        W' for scaled features.
+    n_components_, n_splits_ : int
+        Numbers of components and of folds.
+    kernel_, scorer_ :
+        The kernel with its parameters, and the scorer.
+    classes_ : ndarray
+        The labels seen; not for continuous targets.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    References
+    ----------
+    Breiman, Friedman, Olshen, Stone, "Classification and Regression Trees", 1984 (one standard error).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from kdrbench.estimators import InterpretableKDRCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> InterpretableKDRCV(n_components=[1, 2, 3], selection="one_standard_error").fit(X, y).n_components_
+    3
+    """
+
+    _constraints: ClassVar[Declarations] = {
+        "estimator": optional(Instance((InterpretableKDR,), "an InterpretableKDR")),
+        "n_components": optional(
+            Instance((Integral, list, tuple, range, np.ndarray), "an integer or a list of integers")
+        ),
+        "param_grid": optional(Instance((Mapping, list, tuple), "a dict of lists, or a list of such dicts")),
+        "warm_starts": FLAG,
+        "n_jobs": N_JOBS,
+    }
+
+    def __init__(
+        self,
+        estimator: InterpretableKDR | None = None,
+        *,
+        n_components: int | Sequence[int] | None = None,
+        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]] | None = None,
+        scaler: Any = "standard",
+        final_estimator: Any = None,
+        scoring: str | Callable[..., float] | None = None,
+        cv: Any = None,
+        selection: str | Callable[[Mapping[str, Any]], int] = "best",
+        warm_starts: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_components = n_components
+        self.param_grid = param_grid
+        self.scaler = scaler
+        self.final_estimator = final_estimator
+        self.scoring = scoring
+        self.cv = cv
+        self.selection = selection
+        self.warm_starts = warm_starts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> InterpretableKDRCV:
+        """Choose and learn from X (n_samples x n_features) and one column y of labels, or continuous targets.
+
+        Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
+        ``ConvergenceWarning`` where a solver ended before its tolerance.
+        """
+        check_parameters(self)
+        features, known = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        continuous = type_of_target(known).startswith("continuous")
+        self.__dict__.pop("classes_", None)
+        if not continuous:
+            check_classification_targets(known)
+            self.classes_ = np.unique(known)
+        rng = check_random_state(self.random_state)
+        template = self._template(rng)
+        folds = list(folds_of(self, features, known, self._predictor(continuous), rng))
+        self.n_splits_, self.scorer_ = len(folds), folds[0].scorer
+        n_components = self._n_components(known, min(fold.train[0].shape[1] for fold in folds))
+        paths = [{**one, "n_components": n_components} for one in self._kernels(template)]
+        warm = self.warm_starts and template.start is None
+        self.cv_results_ = results_of(paths, visited_paths(folds, template, paths, warm=warm, n_jobs=self.n_jobs))
+        self.best_index_ = chosen_row(self.cv_results_, self.selection, self.n_splits_)
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self._refit(template, features, known)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return X, scaled, times W."""
+        check_is_fitted(self)
+        features = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.best_estimator_.transform(features)
+
+    def _template(self, rng: np.random.RandomState) -> InterpretableKDR:
+        """Return an unfitted copy of the estimator, seeded where only this one has a ``random_state``."""
+        template = InterpretableKDR() if self.estimator is None else clone(self.estimator)
+        if template.paradigm != "supervised":
+            raise InputError(
+                f"{type(self).__name__} scores predictions of y, so its estimator must have paradigm 'supervised', got "
+                f"{template.paradigm!r}; a bandwidth for clusters is chosen by sigma = 'search'"
+            )
+        if template.random_state is None and self.random_state is not None:
+            template.set_params(random_state=int(rng.randint(2**31)))
+        return template
+
+    def _predictor(self, continuous: bool) -> Any:
+        if self.final_estimator is not None:
+            return clone(self.final_estimator)
+        from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+        return KNeighborsRegressor() if continuous else KNeighborsClassifier()
+
+    def _n_components(self, known: NDArray[Any], n_features: int) -> list[int]:
+        """Return the candidates, each once, ascending."""
+        if self.n_components is None:
+            classes = len(self.classes_) if hasattr(self, "classes_") else known[0].size
+            powers = [2**power for power in range(classes.bit_length()) if 2**power < classes]
+            return sorted({min(one, n_features) for one in (*powers, classes, 2 * classes)})
+        given: list[Any] = list(np.atleast_1d(np.asarray(self.n_components, dtype=object)))
+        for one in given:
+            check_value("n_components", one, whole(1, n_features, f"n_features = {n_features}"))
+        if not given:
+            raise InputError("n_components must name at least one candidate, got an empty list")
+        return sorted({int(one) for one in given})
+
+    def _kernels(self, template: InterpretableKDR) -> list[Params]:
+        """Return the candidates of all other parameters."""
+        from sklearn.model_selection import ParameterGrid
+
+        grid = self.param_grid
+        if grid is None:
+            family = template.kernel if isinstance(template.kernel, str) else ""
+            grid = {} if _has_kernel_parameters(template) else _GRIDS.get(family, {})
+        found = [dict(one) for one in ParameterGrid(grid)]
+        if any("n_components" in one for one in found):
+            raise InputError("param_grid must not hold n_components; give its candidates as n_components=[...]")
+        return found
+
+    def _refit(self, template: InterpretableKDR, features: FloatArray, known: NDArray[Any]) -> None:
+        from sklearn.pipeline import Pipeline
+
+        scaler = scaler_of(self.scaler).fit(features, known)
+        reduction = with_params(template, self.best_params_).fit(scaler.transform(features), known)
+        self.best_estimator_ = Pipeline([("scaler", scaler), ("reduction", reduction)])
+        self.components_, self.kernel_ = reduction.components_, reduction.kernel_
+        self.n_components_ = len(self.components_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _has_kernel_parameters(template: InterpretableKDR) -> bool:
+    """Return whether the estimator says itself what its kernel is."""
+    given = (getattr(template, name, None) for name in ("sigma", "gamma", "degree", "coef0"))
+    return bool(template.kernel_params) or any(value is not None for value in given)

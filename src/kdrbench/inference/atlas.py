@@ -1,0 +1,152 @@
+"""The optima that random starts lead to: how many there are, how often each is reached, and the best one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binomtest
+from sklearn.base import clone
+
+from kdrbench.errors import InputError
+from kdrbench.estimators import InterpretableKDR
+from kdrbench.inference.refits import (
+    check_samples,
+    fitted,
+    in_order,
+    principal_angles_deg,
+    seed_of,
+    seeded,
+    with_shared_bandwidth,
+)
+from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, POSITIVE, check_value
+from kdrbench.solvers.geometry.certificate import Certificate
+from kdrbench.solvers.geometry.stiefel import is_stationary, orthonormalised
+
+# An eigenvalue of the Hessian this far on the wrong side of 0, on the certificate's scale, is rounding.
+_CURVATURE = -1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """A local maximum: its ``projection`` (d x q), ``objective`` F, certificate, and the number of starts it ends."""
+
+    projection: FloatArray
+    objective: float
+    certificate: Certificate
+    n_reached: int
+
+
+@dataclass(frozen=True, eq=False)
+class Atlas:
+    """The distinct certified ``optima``, by falling objective.
+
+    ``reached`` has the place among them for each start, or -1 for a fit without a certificate of first and second
+    order: it is none of the optima, and still one of the starts.
+    """
+
+    optima: tuple[Optimum, ...]
+    reached: NDArray[np.intp]
+    angle_deg: float
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of all starts that reach each optimum."""
+        return np.array([one.n_reached for one in self.optima]) / len(self.reached)
+
+    def share_interval(self, place: int, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the interval of Clopper and Pearson for the share of an optimum."""
+        found = binomtest(self.optima[place].n_reached, len(self.reached)).proportion_ci(confidence)
+        return float(found.low), float(found.high)
+
+    def place_of(self, projection: FloatArray) -> int:
+        """Return the place of the optimum within ``angle_deg`` of a projection (d x q), or -1."""
+        return _place(projection, [one.projection for one in self.optima], self.angle_deg)
+
+    def found_again(self, other: Atlas, least_share: float = 0.02) -> float:
+        """Return which share of the optima that more than ``least_share`` of the starts reach is in ``other`` too."""
+        wanted = [one for one, share in zip(self.optima, self.shares, strict=True) if share > least_share]
+        return float(np.mean([other.place_of(one.projection) >= 0 for one in wanted])) if wanted else float("nan")
+
+
+def atlas(
+    estimator: InterpretableKDR,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    n_starts: int = 200,
+    angle_deg: float = 1.0,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Atlas:
+    """Return the local maxima that the estimator's solver reaches from random starts.
+
+    Starts are uniformly random projections: the orthonormal factor of a Gaussian matrix. A fit is an optimum where its
+    certificate shows relative stationarity of at most 1e-6 and no negative curvature. Two of them are the same one
+    where their largest principal angle is at most ``angle_deg``; of these the one of largest objective is kept.
+
+    ``estimator`` is an ``InterpretableKDR`` that learns from labels, with the number of components that its ``fit``
+    makes of X and y. ``random_state`` draws the starts; the result does not depend on ``n_jobs``, the number of
+    processes.
+
+    Raises ``InputError`` for values that are not allowed, or another estimator; other errors are the estimator's.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from kdrbench import InterpretableKDR
+    >>> from kdrbench.inference import atlas
+    >>> X, y = load_wine(return_X_y=True)
+    >>> found = atlas(InterpretableKDR(2), StandardScaler().fit_transform(X), y, n_starts=10, random_state=0)
+    >>> round(found.optima[0].objective, 2)
+    1645.93
+    """
+    if not isinstance(estimator, InterpretableKDR) or estimator.paradigm != "supervised":
+        raise InputError(f"an atlas is of an InterpretableKDR that learns from labels, got {estimator!r}")
+    check_value("n_starts", n_starts, COUNT)
+    check_value("angle_deg", angle_deg, POSITIVE)
+    check_samples(X, y)
+    seed = seed_of(random_state)
+    subject = seeded(estimator, seed)
+    model = fitted(subject, X, y)
+    shared = with_shared_bandwidth(subject, model).set_params(n_components=len(model.components_))
+    starts = (_random_rows(model.components_.shape, (seed, number)) for number in range(n_starts))
+    ends = list(in_order((delayed(_end)(shared, X, y, start) for start in starts), n_jobs))
+    return _charted(ends, angle_deg)
+
+
+def _random_rows(shape: tuple[int, int], key: tuple[int, int]) -> FloatArray:
+    return orthonormalised(np.random.default_rng(key).standard_normal(shape[::-1])).T
+
+
+def _end(estimator: Any, X: Any, y: Any, start: FloatArray) -> tuple[FloatArray, float, Certificate]:
+    model = fitted(clone(estimator).set_params(start=start), X, y)
+    return model.components_.T, float(model.objective_), model.certificate_
+
+
+def _charted(ends: list[tuple[FloatArray, float, Certificate]], angle_deg: float) -> Atlas:
+    kept: list[tuple[FloatArray, float, Certificate]] = []
+    reached = np.full(len(ends), -1)
+    for number in sorted(range(len(ends)), key=lambda number: -ends[number][1]):
+        projection, _, certificate = ends[number]
+        if not is_stationary(certificate.stationarity) or not certificate.curvature >= _CURVATURE:
+            continue
+        place = _place(projection, [one for one, *_ in kept], angle_deg)
+        if place < 0:
+            place = len(kept)
+            kept.append(ends[number])
+        reached[number] = place
+    counts = np.bincount(reached[reached >= 0], minlength=len(kept))
+    optima = tuple(Optimum(*end, int(count)) for end, count in zip(kept, counts, strict=True))
+    return Atlas(optima, reached, angle_deg)
+
+
+def _place(projection: FloatArray, known: list[FloatArray], angle_deg: float) -> int:
+    """Return the place of the first known projection within the angle, or -1."""
+    near = (principal_angles_deg(one, projection)[-1] <= angle_deg for one in known)
+    return next((place for place, is_near in enumerate(near) if is_near), -1)

@@ -1,0 +1,163 @@
+"""How many components are real: a sequence of permutation tests, with the eigengap beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils import check_array
+
+from kdrbench.errors import InputError
+from kdrbench.evaluation import build_problem
+from kdrbench.inference.permutation import (
+    PermutationTest,
+    check_limits,
+    permuted_places,
+    refitted_statistic,
+    sequential_test,
+)
+from kdrbench.inference.refits import check_samples, in_order, projection_of, seed_of, seeded, with_components
+from kdrbench.inference.statistics import gamma_of, rms_distance, statistic_of
+from kdrbench.kernels import Gaussian
+from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import FRACTION, check_value, optional, whole
+from kdrbench.problems import TraceObjective
+from kdrbench.solvers import eigengap_components
+
+# Directions whose variance is a smaller share of the largest are constant.
+_RANK = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class TestedComponents:
+    """The number of components that are significant, the test of each next one, and what the eigengap says.
+
+    ``tests[q]`` tests whether there are more than q components; all but the last one reject at ``alpha``, and that one
+    as well where ``n_components`` is the most that were tested. ``eigengap`` is the q of the largest gap in the
+    spectrum of Phi_0 (ISM+, Eq. 50), of a Gaussian kernel whose bandwidth is the root mean square distance.
+    """
+
+    # Not a test, whatever its name begins with.
+    __test__ = False
+
+    n_components: int
+    tests: tuple[PermutationTest, ...]
+    alpha: float
+    eigengap: int
+
+    @property
+    def p_values(self) -> FloatArray:
+        """The p-values of the tests in their order."""
+        return np.array([test.p_value for test in self.tests])
+
+
+def choose_n_components(
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    max_components: int | None = None,
+    alpha: float = 0.05,
+    n_permutations: int = 199,
+    statistic: object = "auto",
+    max_exceedances: int | None = 20,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> TestedComponents:
+    """Return how many components of a linear ``estimator`` a sequence of permutation tests finds.
+
+    For q = 0, 1, ... until the first p-value above alpha: are there more than q components? With the q components W of
+    a fit, samples that have unit covariance are split into W'x and the rest. Rests are permuted among samples, while
+    W'x and y stay as they are. The estimator with q + 1 components is fitted to data and permutations; they have the
+    same statistic (:func:`.permutation_test`). For q = 0 that is the permutation of labels, which is exact. Beyond, the
+    null hypothesis is that the rest is independent of (W'x, y); as W is an estimate, the level is approximate. The
+    chance of too many components is about alpha or less, since the first wrong step must reject (Cook and Yin).
+
+    Parameters
+    ----------
+    estimator : estimator
+        Anything linear with a parameter ``n_components``, or a pipeline whose last step has it.
+    X, y :
+        Features n x d, and labels or targets.
+    max_components : int or None
+        The most components that are tested, less than d; ``None`` is d - 1. Some methods allow fewer: linear
+        discriminant analysis has at most (number of classes) - 1.
+    alpha : float
+        Level of each test, which needs 1 / (n_permutations + 1) <= alpha.
+    n_permutations, statistic, max_exceedances, random_state, n_jobs :
+        As in :func:`.permutation_test`.
+
+    Raises ``InputError`` for values that are not allowed, or an estimator that is not linear; other errors are the
+    estimator's.
+
+    References
+    ----------
+    Cook, Yin, "Dimension reduction and visualization in discriminant analysis", Aust. N. Z. J. Stat. 43, 2001.
+    Wu et al., "Spectral non-convex optimization for dimension reduction with HSIC" (ISM+), Eq. 50.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdrbench import InterpretableKDR
+    >>> from kdrbench.inference import choose_n_components
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 4))
+    >>> y = X[:, 0] + 0.3 * rng.standard_normal(60) > 0
+    >>> choose_n_components(InterpretableKDR(), X, y, n_permutations=39, random_state=0).n_components
+    1
+    """
+    check_limits(n_permutations, max_exceedances)
+    check_value("alpha", alpha, FRACTION)
+    if 1.0 / (n_permutations + 1) > alpha:
+        raise InputError(f"alpha = {alpha} needs n_permutations of at least {int(np.ceil(1 / alpha)) - 1}")
+    features = check_array(X, dtype=np.float64, ensure_min_samples=4, ensure_min_features=2, input_name="X")
+    check_samples(features, y)
+    most = whole(1, features.shape[1] - 1, "n_features - 1")
+    check_value("max_components", max_components, optional(most))
+    seed, known = seed_of(random_state), np.asarray(y)
+    subject, tests = seeded(estimator, seed), []
+    kept: FloatArray = np.zeros((features.shape[1], 0))
+    for n_components in range(1, (max_components or features.shape[1] - 1) + 1):
+        larger = with_components(subject, n_components)
+        model = clone(larger).fit(features, known)
+        measure = statistic_of(statistic, model)
+        rests = _permuted_rests(features, kept, n_permutations, (seed, n_components))
+        calls = (delayed(refitted_statistic)(larger, samples, known, measure) for samples in rests)
+        observed = float(measure(model, features, known))
+        tests.append(sequential_test(observed, in_order(calls, n_jobs), n_permutations, max_exceedances))
+        if tests[-1].p_value > alpha:
+            break
+        kept = projection_of(model, features)
+    found = len(tests) - (tests[-1].p_value > alpha)
+    return TestedComponents(int(found), tuple(tests), alpha, _eigengap(features, known))
+
+
+def _permuted_rests(
+    features: FloatArray, kept: FloatArray, n_permutations: int, key: tuple[int, int]
+) -> Iterator[FloatArray]:
+    """Yield the features (n x d) with the rests permuted that ``kept`` (d x q) does not see.
+
+    In coordinates of unit covariance, rests are orthogonal to the directions that are kept; there both are
+    uncorrelated.
+    """
+    mean = features.mean(axis=0)
+    left, sizes, axes = np.linalg.svd(features - mean, full_matrices=False)
+    varies = sizes > np.sqrt(_RANK) * sizes[0]
+    white, back = left[:, varies], sizes[varies, None] * axes[varies]
+    directions, strengths, _ = np.linalg.svd(back @ kept, full_matrices=False)
+    basis = directions[:, strengths > _RANK * strengths.max(initial=0.0)]
+    seen = white @ basis @ basis.T
+    rests = white - seen
+    for number in range(n_permutations):
+        order: NDArray[np.intp] = permuted_places(len(features), (*key, number))
+        yield mean + (seen + rests[order]) @ back
+
+
+def _eigengap(features: FloatArray, known: NDArray[Any]) -> int:
+    kernel = Gaussian(rms_distance(features))
+    return eigengap_components(build_problem(TraceObjective(features, kernel, gamma_of(known))).initial_surrogate())

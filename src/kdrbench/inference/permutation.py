@@ -1,0 +1,175 @@
+"""Permutation tests of a learned projection: the p-value by fitting to permuted labels, not by scoring a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from kdrbench.errors import InputError
+from kdrbench.inference.refits import check_samples, fitted, in_order, seed_of, seeded, with_shared_bandwidth
+from kdrbench.inference.statistics import Statistic, statistic_of
+from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, check_value, optional
+
+# Values this close, relative to the statistic, are ties, which count as exceedances: the same labels under other names
+# differ by rounding.
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationTest:
+    """A p-value, the ``statistic`` of the data, and ``null``, its values on permutations, in the order drawn.
+
+    ``exceedances`` of them are at least the statistic. ``n_permutations`` were allowed; fewer were drawn where the test
+    ``stopped_early``, since it was hopeless.
+    """
+
+    p_value: float
+    statistic: float
+    null: FloatArray
+    exceedances: int
+    n_permutations: int
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether fewer permutations were drawn than allowed."""
+        return len(self.null) < self.n_permutations
+
+
+def permutation_test(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    n_permutations: int = 999,
+    statistic: object = "auto",
+    max_exceedances: int | None = 20,
+    groups: ArrayLike | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> PermutationTest:
+    """Test whether ``estimator`` has learned more from y than it would learn from labels at random.
+
+    The null hypothesis is that y is exchangeable given X: each order of the labels is as likely. The estimator is
+    fitted to permuted labels from the beginning, so what it can make of noise is in the null. Data and permutations
+    have the same statistic T, larger for more dependence. With b of B permutations at least as large as the data,
+
+        p = (1 + b) / (1 + B),
+
+    which is at most alpha with probability at most alpha, for any estimator and n (Phipson and Smyth). At the h-th
+    exceedance, h = ``max_exceedances``, the test stops with p = h / (permutations drawn), which keeps that property
+    (Besag and Clifford). A clear result takes all B; a hopeless one about h / p.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Anything with ``fit(X, y)`` and ``transform`` (or ``embedding_``), such as ``InterpretableKDR``,
+        ``LinearDiscriminantAnalysis``, ``NeighborhoodComponentsAnalysis``, or a pipeline. It is cloned, and each
+        ``random_state`` of ``None`` gets one seed for all fits.
+    X : array or DataFrame of n_samples rows
+        What ``fit`` takes.
+    y : array of shape (n_samples,) or (n_samples, n_columns)
+        Labels or targets; rows of several columns are permuted together.
+    n_permutations : int
+        B, the most permutations. The smallest p-value is 1 / (B + 1).
+    statistic : {"auto", "objective", "hsic", "accuracy"} or callable
+        ``objective``: ``objective_`` of the fit. ``hsic``: dependence of the projected samples on y, by a Gaussian
+        kernel whose bandwidth is the root mean square distance. ``accuracy``: cross-validated, of 5 nearest neighbours;
+        five more fits each. ``auto``: ``objective`` for ``InterpretableKDR``, else ``hsic``. A function of (fitted
+        estimator, X, y) returns a number.
+    max_exceedances : int or None
+        h, where a hopeless test stops; ``None`` draws all permutations.
+    groups : array of shape (n_samples,) or None
+        Labels are permuted within groups only, for instance within subjects that were measured repeatedly.
+    random_state : int, RandomState, Generator or None
+        Draws the permutations and the seed of the fits. The result does not depend on ``n_jobs``.
+    n_jobs : int or None
+        Processes that fit side by side (joblib); ``None`` is 1, -1 all cores.
+
+    Raises ``InputError`` for values that are not allowed, or a statistic that is not finite on the data; other errors
+    are the estimator's.
+
+    References
+    ----------
+    Besag, Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991.
+    Phipson, Smyth, "Permutation p-values should never be zero", Stat. Appl. Genet. Mol. Biol. 9, 2010.
+    Ojala, Garriga, "Permutation tests for studying classifier performance", JMLR 11, 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from kdrbench.inference import permutation_test
+    >>> X = np.random.default_rng(0).standard_normal((40, 5))
+    >>> y = np.repeat([0, 1], 20)
+    >>> bool(permutation_test(LinearDiscriminantAnalysis(), X, y, random_state=0).p_value > 0.05)
+    True
+    >>> X[y == 1, 0] += 2.0
+    >>> permutation_test(LinearDiscriminantAnalysis(), X, y, n_permutations=99, random_state=0).p_value
+    0.01
+    """
+    check_limits(n_permutations, max_exceedances)
+    check_samples(X, y)
+    seed, known = seed_of(random_state), np.asarray(y)
+    subject = seeded(estimator, seed)
+    # Warnings about this fit are shown: there is one of it.
+    model = clone(subject).fit(X, known)
+    measure = statistic_of(statistic, model)
+    observed = float(measure(model, X, known))
+    shared = with_shared_bandwidth(subject, model)
+    orders = (permuted_places(len(known), (seed, number), groups) for number in range(n_permutations))
+    calls = (delayed(refitted_statistic)(shared, X, known[order], measure) for order in orders)
+    return sequential_test(observed, in_order(calls, n_jobs), n_permutations, max_exceedances)
+
+
+def refitted_statistic(estimator: Any, X: Any, y: NDArray[Any], measure: Statistic) -> float:
+    """Return the statistic of a new fit."""
+    return float(measure(fitted(estimator, X, y), X, y))
+
+
+def permuted_places(n_samples: int, key: tuple[int, ...], groups: ArrayLike | None = None) -> NDArray[np.intp]:
+    """Return a permutation of the samples, within groups if there are any; ``key`` seeds it."""
+    rng = np.random.default_rng(key)
+    if groups is None:
+        return rng.permutation(n_samples)
+    members, order = np.asarray(groups), np.arange(n_samples)
+    if members.shape != (n_samples,):
+        raise InputError(f"groups must be one entry for each of {n_samples} samples, got shape {members.shape}")
+    for group in np.unique(members):
+        places = np.flatnonzero(members == group)
+        order[places] = rng.permutation(places)
+    return order
+
+
+def check_limits(n_permutations: int, max_exceedances: int | None) -> None:
+    """Raise ``InputError`` unless both are counts, or the second is ``None``."""
+    check_value("n_permutations", n_permutations, COUNT)
+    check_value("max_exceedances", max_exceedances, optional(COUNT))
+
+
+def sequential_test(
+    observed: float, draws: Iterable[float], n_permutations: int, max_exceedances: int | None
+) -> PermutationTest:
+    """Return the test of ``observed`` among values drawn under the null, as :func:`permutation_test` describes it.
+
+    A draw that is NaN counts as an exceedance. Raises ``InputError`` unless ``observed`` is finite.
+    """
+    if not np.isfinite(observed):
+        raise InputError(f"the statistic of the data is {observed}; it must be a finite number")
+    null: list[float] = []
+    exceedances = 0
+    for value in draws:
+        null.append(value)
+        exceedances += not value < observed - _TIE * abs(observed)
+        if exceedances == max_exceedances:
+            p_value = exceedances / len(null)
+            break
+    else:
+        p_value = (1 + exceedances) / (1 + len(null))
+    return PermutationTest(p_value, observed, np.array(null), exceedances, n_permutations)

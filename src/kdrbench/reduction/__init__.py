@@ -1,0 +1,30 @@
+"""Methods of supervised dimension reduction beside InterpretableKDR, as scikit-learn transformers, and all by name."""
+
+from kdrbench.reduction.adapters import LDA, PLSDA, LeadingComponents, MedianKernelPCA
+from kdrbench.reduction.controls import RandomAxes, ShuffledLabels
+from kdrbench.reduction.inverse_regression import SAVE, SIR, DirectionalRegression
+from kdrbench.reduction.kernel_dimension_reduction import GradientKDR, SupervisedPCA
+from kdrbench.reduction.kernel_discriminant import KernelDiscriminantAnalysis
+from kdrbench.reduction.local_fisher import LFDA
+from kdrbench.reduction.methods import METHODS, ReducerEntry, build_reducer
+from kdrbench.reduction.supervised_umap import SupervisedUMAP
+
+__all__ = [
+    "LDA",
+    "LFDA",
+    "METHODS",
+    "PLSDA",
+    "SAVE",
+    "SIR",
+    "DirectionalRegression",
+    "GradientKDR",
+    "KernelDiscriminantAnalysis",
+    "LeadingComponents",
+    "MedianKernelPCA",
+    "RandomAxes",
+    "ReducerEntry",
+    "ShuffledLabels",
+    "SupervisedPCA",
+    "SupervisedUMAP",
+    "build_reducer",
+]

@@ -1,0 +1,202 @@
+"""What methods of dimension reduction share: the response they learn from, how many components there are, their map."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import svd
+from sklearn.covariance import ledoit_wolf_shrinkage
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import validate_data
+
+from kdrbench.errors import InputError
+from kdrbench.estimators.common import LabelledTransformer
+from kdrbench.kernels.family import FloatArray
+from kdrbench.metric_learning.learner import centred_features
+from kdrbench.metric_learning.neighbours import IntArray
+from kdrbench.parameters import COUNT, Either, Interval, OneOf, check_parameters, check_value, optional, whole
+
+COMPONENTS = optional(COUNT)
+SHRINKAGE = Either((OneOf(("auto",)), Interval(0.0, 1.0)), or_none=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """What y says of n samples: class codes 0, 1, ..., or continuous values; ``classes`` holds the labels, if any."""
+
+    values: NDArray[Any]
+    classes: NDArray[Any] | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes; 0 where y is continuous."""
+        return 0 if self.classes is None else len(self.classes)
+
+    def indicators(self) -> FloatArray:
+        """Return the one-hot columns of the classes, n x k, or the values as one column."""
+        if self.classes is None:
+            return np.asarray(self.values[:, None], dtype=np.float64)
+        columns: FloatArray = np.eye(self.n_classes)[self.values]
+        return columns
+
+    def slices(self, n_slices: int) -> IntArray:
+        """Return the slice of each sample, 0, 1, ...: its class, or one of ``n_slices`` equal parts of the values.
+
+        Equal values are in one slice, so that the order of samples plays no part; there may be fewer slices then.
+        """
+        if self.classes is not None:
+            return np.asarray(self.values)
+        # The last sample of each slice but one, by whole numbers: quantiles would round.
+        last = -(-len(self.values) * np.arange(1, n_slices) // n_slices) - 1
+        values = np.unique(self.values)
+        # Where most values are the largest one, it has a slice of its own all the same.
+        edges = np.unique(np.minimum(np.sort(self.values)[last], values[-2]))
+        return np.asarray(np.searchsorted(edges, self.values, side="left"), dtype=np.intp)
+
+
+def response_of(target: NDArray[Any]) -> Response:
+    """Return class labels as codes, and real numbers that are no integers as continuous values.
+
+    Raises ``InputError`` unless there are two different ones.
+    """
+    if type_of_target(target).startswith("continuous"):
+        values = np.asarray(target, dtype=np.float64)
+        if np.ptp(values) == 0.0:
+            raise InputError(f"y has the one value {values[0]:g}; give at least 2 different ones")
+        return Response(values)
+    check_classification_targets(target)
+    classes, codes = np.unique(target, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(f"labels must name at least 2 classes, got {len(classes)} class: {classes}")
+    return Response(np.asarray(codes, dtype=np.intp), classes)
+
+
+class Reducer(LabelledTransformer):
+    """A supervised transformer to ``n_components`` columns; a subclass learns, and maps checked samples."""
+
+    # Whether y may be continuous.
+    _continuous: ClassVar[bool] = True
+    n_components: int | None
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from X (n_samples x n_features) and y: class labels or, where the class says so, numbers.
+
+        Raises ``ValueError`` for bad parameters, NaN or sparse input, y of one value, more components than features,
+        or samples that all coincide.
+        """
+        check_parameters(self)
+        features, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        if not self._continuous:
+            check_classification_targets(target)
+        self._learn(features, target)
+        return self
+
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
+        self.__dict__.pop("classes_", None)
+        response = response_of(labels)
+        if response.classes is not None:
+            self.classes_ = response.classes
+        count = n_components_of(self.n_components, features.shape[1], response)
+        centred = centred_features(features, squared=True)
+        check_spread(features, centred)
+        self._reduce(features, centred, response, count)
+
+    @abstractmethod
+    def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
+        """Set the fitted attributes from the features, the same less their means, and what is known of samples."""
+
+
+class LinearReducer(Reducer):
+    """A reducer with ``transform(X) = X @ components_.T``."""
+
+    def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
+        self.components_ = _oriented(self._rows(centred, response, n_components))
+
+    @abstractmethod
+    def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
+        """Return at most ``n_components`` rows of the map, q x d."""
+
+    def _mapped(self, features: FloatArray) -> FloatArray:
+        mapped: FloatArray = features @ self.components_.T
+        return mapped
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+
+def _oriented(rows: FloatArray) -> FloatArray:
+    """Return the rows with the sign that makes the largest entry of each positive: the method determines none."""
+    largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
+    return np.ascontiguousarray(rows * np.where(largest < 0.0, -1.0, 1.0)[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """Samples Z = X ``map`` (n x r) in coordinates where the shrunk covariance of X is I; ``map`` is d x r.
+
+    ``variances`` is the diagonal of Z'Z / n, which is diagonal: ones where nothing was shrunk.
+    """
+
+    samples: FloatArray
+    map: FloatArray
+    variances: FloatArray
+
+
+def whitened(centred: FloatArray, shrinkage: str | float | None) -> Whitened:
+    """Return centred samples X (n x d) whitened in the span of their covariance S = X'X / n, r its rank.
+
+    ``shrinkage`` s puts (1 - s) S + s tr(S) / d I in the place of S. What is orthogonal to all samples has no variance
+    in any slice either, so that no method looks there.
+    """
+    n_samples, n_features = centred.shape
+    samples, axes = in_their_span(centred)
+    share = shrinkage_of(shrinkage, centred, singular=len(axes) < n_features)
+    variances = np.einsum("ij,ij->j", samples, samples) / n_samples
+    shrunk = (1.0 - share) * variances + share * variances.sum() / n_features
+    return Whitened(samples / np.sqrt(shrunk), axes.T / np.sqrt(shrunk), variances / shrunk)
+
+
+def in_their_span(centred: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return centred samples (n x d) in coordinates of their own span, n x r, and its orthonormal axes, r x d.
+
+    Distances and products are the same. By one singular value decomposition, O(n d min(n, d)).
+    """
+    left, singular, right = svd(centred, full_matrices=False, lapack_driver="gesdd")
+    rank = numerical_rank(singular, max(centred.shape))
+    return left[:, :rank] * singular[:rank], right[:rank]
+
+
+def numerical_rank(singular: FloatArray, size: int) -> int:
+    """Return how many singular values, largest first, are more than rounding in a matrix of this size; at least one."""
+    return max(1, int(np.count_nonzero(singular > singular[0] * size * np.finfo(float).eps)))
+
+
+def shrinkage_of(shrinkage: str | float | None, centred: FloatArray, *, singular: bool) -> float:
+    """Return s: the number given; that of Ledoit and Wolf for ``auto``, and for ``None`` where S is ``singular``."""
+    if shrinkage == "auto" or (shrinkage is None and singular):
+        return float(ledoit_wolf_shrinkage(centred, assume_centered=True))
+    return 0.0 if shrinkage is None else float(shrinkage)
+
+
+def check_spread(features: FloatArray, centred: FloatArray) -> None:
+    """Raise ``InputError`` where all samples coincide, or differ by so little that squares lose their digits."""
+    largest = float(np.abs(centred).max())
+    # Rounding leaves this much of the differences of equal rows.
+    if largest <= 1e-14 * np.abs(features).max():
+        raise InputError(f"all {len(features)} samples coincide; no component can separate them")
+    limits = np.finfo(float)
+    if largest**2 < limits.tiny / limits.eps**2:
+        raise InputError(f"features differ by {largest:.3g} at most, whose squares underflow; give larger units")
+
+
+def n_components_of(asked: int | None, n_features: int, response: Response) -> int:
+    """Return the number of components; ``None``: one less than the number of classes, or 1, at most n_features."""
+    if asked is None:
+        return min(max(1, response.n_classes - 1), n_features)
+    check_value("n_components", asked, whole(1, n_features, f"the {n_features} features"))
+    return int(asked)

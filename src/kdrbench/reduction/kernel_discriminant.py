@@ -1,0 +1,151 @@
+"""Kernel Fisher discriminant analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, null_space
+
+from kdrbench.errors import InputError
+from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
+from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
+from kdrbench.memory import check_memory
+from kdrbench.metric_learning import squared_distances
+from kdrbench.parameters import OPTIONS, POSITIVE, Declarations, optional
+from kdrbench.reduction.common import COMPONENTS, Reducer, Response
+
+
+class KernelDiscriminantAnalysis(Reducer):
+    """Kernel Fisher discriminant analysis: linear discriminants of feature vectors, at most one less than classes.
+
+    Maximises w'S_b w / w'(S_w + c I) w over w in the feature space of a kernel, S_b and S_w the scatter matrices (over
+    n) between and within classes of feature vectors, c = ``regularization`` tr(S_b + S_w). With Z (n x (k - 1)) an
+    orthonormal basis of the centred class indicators and HKH the centred kernel matrix, w = sum_i a_i phi(x_i),
+
+        a = (HKH + n c I)^-1 Z b,   Z'HKH (HKH + n c I)^-1 Z b = l b,
+
+    one Cholesky factor of n x n and an eigenproblem of k - 1. ``fit`` raises ``ValueError`` before it begins where n x
+    n arrays would not fit in memory.
+
+    Parameters
+    ----------
+    n_components : int or None
+        The most components; ``None``: k - 1.
+    kernel : str or kernel
+        Family of :mod:`kdrbench.kernels`: ``gaussian``, ``polynomial``, ``linear``; or a kernel object.
+    kernel_params : dict or None
+        Options of the family; those left out have its defaults: a Gaussian's sigma is the median distance.
+    regularization : float
+        c as a share of the variance of feature vectors, > 0.
+
+    Attributes
+    ----------
+    dual_components_ : ndarray of shape (q, n_samples)
+        Rows a': values are k(x, samples_) a less a constant. Their covariance is I less a share of c.
+    eigenvalues_ : ndarray of shape (q,)
+        l, largest first: l / (1 - l) is the ratio that is maximised.
+    kernel_ :
+        The kernel with its bandwidth.
+    samples_ : ndarray of shape (n_samples, n_features)
+        The training samples.
+    classes_, n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    References
+    ----------
+    Mika, Raetsch, Weston, Schoelkopf, Mueller, "Fisher discriminant analysis with kernels", NNSP 1999; Baudat, Anouar,
+    "Generalized discriminant analysis using a kernel approach", Neural Computation 12, 2000 (several classes).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kdrbench.reduction import KernelDiscriminantAnalysis
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KernelDiscriminantAnalysis(2).fit_transform(X, y).shape
+    (150, 2)
+    """
+
+    _continuous = False
+    _constraints: ClassVar[Declarations] = {
+        "n_components": COMPONENTS,
+        "kernel_params": optional(OPTIONS),
+        "regularization": POSITIVE,
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: str | Kernel = "gaussian",
+        kernel_params: Mapping[str, Any] | None = None,
+        regularization: float = 1e-3,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.regularization = regularization
+
+    def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
+        n_samples = len(features)
+        check_memory(18 * n_samples**2, f"a kernel of {n_samples} samples", "learn from fewer samples")
+        kernel = resolve_kernel(self._definition(), features, n_components)
+        if isinstance(kernel, Combination | RelativeGaussian):
+            raise InputError("kernel must have a value for any two samples: no combination and no rbf_relative")
+        self.kernel_, self.samples_ = kernel, features
+        gram = _gram(kernel, features, features)
+        self._means = gram.mean(axis=0)
+        gram -= self._means
+        gram -= gram.mean(axis=1, keepdims=True)
+        ridge = self.regularization * float(np.trace(gram))
+        if not ridge > 0.0:
+            raise InputError("the kernel is constant or not positive semidefinite on these samples; choose another one")
+        gram[np.diag_indices(n_samples)] += ridge
+        basis = _class_contrasts(response)
+        try:
+            # The transpose is in Fortran's order, so that it is factored in place.
+            solved = cho_solve(cho_factor(gram.T, lower=True, overwrite_a=True), basis)
+        except LinAlgError as error:
+            raise InputError("the kernel is not positive semidefinite on these samples; choose another one") from error
+        # Z'HKH (HKH + r I)^-1 Z = I - r Z'(HKH + r I)^-1 Z.
+        values, vectors = eigh(ridge * (basis.T @ solved))
+        count = min(n_components, len(values))
+        self.eigenvalues_ = np.clip(1.0 - values[:count], 0.0, 1.0)
+        scale = np.sqrt(n_samples / np.maximum(self.eigenvalues_, np.finfo(float).eps))
+        self.dual_components_ = ((solved @ vectors[:, :count]) * scale).T
+
+    def _definition(self) -> object:
+        if isinstance(self.kernel, str):
+            return {"family": self.kernel, **(self.kernel_params or {})}
+        if self.kernel_params:
+            raise InputError("kernel_params belong to a kernel family; a kernel object has its own")
+        return self.kernel
+
+    def _mapped(self, features: FloatArray) -> FloatArray:
+        gram = _gram(self.kernel_, features, self.samples_)
+        mapped: FloatArray = (gram - self._means) @ self.dual_components_.T
+        return mapped
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.dual_components_.shape[0])
+
+
+def _gram(kernel: Kernel, left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return K for rows of ``left`` (m x d) and ``right`` (n x d), m x n; ``InputError`` where it is not finite."""
+    if kernel.pairing is Pairing.DIFFERENCE:
+        gram = kernel.value(squared_distances(left, right))
+    else:
+        gram = kernel.value(pairing_block(kernel.pairing, left, right))
+    if not np.isfinite(gram).all():
+        raise InputError("the kernel overflows on these samples: scale the features")
+    return gram
+
+
+def _class_contrasts(response: Response) -> FloatArray:
+    """Return an orthonormal basis (n x (k - 1)) of the class indicators less their means."""
+    indicators = response.indicators()
+    sizes = np.sqrt(indicators.sum(axis=0))
+    basis: FloatArray = (indicators / sizes) @ null_space(sizes[None, :])
+    return basis

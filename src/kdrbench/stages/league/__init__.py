@@ -1,0 +1,1 @@
+"""The league of methods that reduce dimensions, as a system of the benchmark."""

@@ -1,0 +1,176 @@
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.datasets import load_wine
+from sklearn.decomposition import PCA
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from kdrbench.displays import EmbeddingDisplay, LoadingsDisplay
+from kdrbench.displays.alignment import aligned, principal_rows
+from kdrbench.errors import InputError
+from kdrbench.estimators import NCA, InterpretableKDR, InterpretableKDRCV
+
+mpl.use("Agg")
+WINE = load_wine(as_frame=True)
+X, Y = WINE.data, WINE.target.to_numpy()
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open():
+    yield
+    mpl.pyplot.close("all")
+
+
+def orthogonal(rng, size):
+    return np.linalg.qr(rng.standard_normal((size, size)))[0]
+
+
+class Turned(TransformerMixin, BaseEstimator):
+    """Learns one plane, and shows it by another basis in each fit, as its samples have it."""
+
+    def __init__(self, flips=False):
+        self.flips = flips
+
+    def fit(self, X, y=None):
+        rng = np.random.default_rng(np.asarray(X).view(np.uint64)[0] % 2**32)
+        turn = np.diag(rng.choice([-1.0, 1.0], 2)) if self.flips else orthogonal(rng, 2)
+        self.components_ = turn @ orthogonal(np.random.default_rng(0), 5)[:2]
+        self.n_features_in_ = 5
+        return self
+
+
+def test_alignment_undoes_rotations_and_signs_and_nothing_else():
+    features = np.random.default_rng(1).standard_normal((30, 5))
+    options = {"n_resamples": 8, "random_state": 0}
+    turned = LoadingsDisplay.from_estimator(Turned(), features, **options)
+    lower, upper = turned.intervals()
+    # The plane is the same in each fit, so that all that is left is rounding.
+    np.testing.assert_allclose(lower, turned.loadings, atol=1e-13)
+    np.testing.assert_allclose(upper, turned.loadings, atol=1e-13)
+    np.testing.assert_allclose(turned.overlaps, 1.0, atol=1e-13)
+    flipped = LoadingsDisplay.from_estimator(Turned(flips=True), features, alignment="sign", **options)
+    np.testing.assert_array_equal(flipped.resampled, np.broadcast_to(flipped.loadings, (8, 2, 5)))
+    by_sign = LoadingsDisplay.from_estimator(Turned(), features, alignment="sign", **options)
+    assert np.ptp(by_sign.resampled, axis=0).max() > 0.1
+
+
+def test_procrustes_is_the_best_of_all_rotations():
+    rng = np.random.default_rng(0)
+    reference, other = orthogonal(rng, 6)[:2], orthogonal(rng, 6)[:2]
+    best = np.linalg.norm(aligned(other, reference, "procrustes") - reference)
+    for angle in np.linspace(0.0, 2 * np.pi, 400):
+        cosine, sine = np.cos(angle), np.sin(angle)
+        for turn in ([[cosine, -sine], [sine, cosine]], [[cosine, sine], [sine, -cosine]]):
+            assert best <= np.linalg.norm(np.array(turn) @ other - reference) + 1e-12
+    # Of a fit with one component more, the two that were there are found.
+    axes = orthogonal(rng, 6)
+    more = orthogonal(rng, 3) @ axes[:3]
+    np.testing.assert_allclose(aligned(more, axes[:2], "procrustes"), axes[:2], atol=1e-12)
+
+
+def test_a_metric_is_shown_by_its_principal_axes():
+    rng = np.random.default_rng(0)
+    components = rng.standard_normal((4, 4))
+    rows = principal_rows(components)
+    # Distances are the same, and rows are orthogonal, longest first.
+    np.testing.assert_allclose(rows.T @ rows, components.T @ components, atol=1e-12)
+    lengths = np.linalg.norm(rows, axis=1)
+    np.testing.assert_allclose(rows @ rows.T, np.diag(lengths**2), atol=1e-12)
+    assert np.all(np.diff(lengths) < 0)
+
+
+@pytest.mark.parametrize("resampling", ["bootstrap", "half"])
+def test_the_spread_over_resamples_is_the_standard_error(resampling):
+    # The leading direction of a Gaussian in the plane with variances 9 and 1: the variance of its small angle is
+    # 9 / (n 8^2) (Anderson 1963). A spread over 400 resamples is within 4 / sqrt(800) = 14 % of that of resampling,
+    # which differs from the true one by moments of 1000 samples: 4 sqrt(2 / 1000) = 18 %.
+    features = np.random.default_rng(0).standard_normal((1000, 2)) * [3.0, 1.0]
+    display = LoadingsDisplay.from_estimator(
+        PCA(1), features, n_resamples=400, resampling=resampling, alignment="sign", random_state=0
+    )
+    spread = display.resampled[:, 0, 1].std()
+    assert spread == pytest.approx(np.sqrt(9.0 / 1000) / 8.0, rel=0.33)
+
+
+def test_a_fit_on_data_frames_is_shown_by_the_names_of_its_features():
+    model = make_pipeline(StandardScaler(), InterpretableKDR(2, kernel="linear"), KNeighborsClassifier())
+    display = LoadingsDisplay.from_estimator(model, X, Y, n_resamples=3, max_features=4, random_state=0)
+    assert not hasattr(model[-1], "classes_")
+    scaled = InterpretableKDR(2, kernel="linear").fit(StandardScaler().fit_transform(X), Y)
+    np.testing.assert_allclose(display.loadings, scaled.components_, atol=1e-12)
+    heaviest = np.argsort(-np.linalg.norm(scaled.components_, axis=0))[:4]
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == X.columns[heaviest].tolist()
+    # Points are at the loadings, in the order of the names.
+    drawn = display.ax_.get_lines()[1].get_xdata()
+    np.testing.assert_allclose(drawn, scaled.components_[0, heaviest])
+    again = LoadingsDisplay.from_estimator(model, X, Y, n_resamples=3, random_state=0)
+    np.testing.assert_array_equal(again.resampled, display.resampled)
+
+
+def test_what_a_search_has_chosen_is_shown():
+    search = InterpretableKDRCV(InterpretableKDR(kernel="linear"), n_components=[2], cv=2).fit(X, Y)
+    display = LoadingsDisplay.from_estimator(search, X, Y, n_resamples=2, random_state=0, components=[1])
+    np.testing.assert_array_equal(display.loadings, search.components_)
+    assert display.feature_names == X.columns.tolist()
+    assert LoadingsDisplay.from_estimator(search, n_resamples=0).ax_.get_xlabel() == "loading"
+    learned = LoadingsDisplay.from_estimator(NCA(max_iter=2), X.to_numpy(), Y, n_resamples=0)
+    assert learned.feature_names[:2] == ["x0", "x1"]
+
+
+def test_an_embedding_is_drawn_by_class_or_target_on_given_axes():
+    model = InterpretableKDR(2, kernel="linear").fit(X.to_numpy(), Y)
+    figure, ax = mpl.pyplot.subplots()
+    named = WINE.target_names[Y]
+    display = EmbeddingDisplay.from_estimator(model, X.to_numpy(), named, ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == WINE.target_names.tolist()
+    mapped = X.to_numpy() @ model.components_.T
+    for name, points in zip(WINE.target_names, ax.collections, strict=True):
+        np.testing.assert_allclose(points.get_offsets(), mapped[named == name])
+    coloured = EmbeddingDisplay(embedding=mapped, y=X["alcohol"] + 0.001).plot(components=(1, 0))
+    np.testing.assert_allclose(coloured.ax_.collections[0].get_array(), X["alcohol"] + 0.001)
+    assert coloured.ax_.get_xlabel() == "component 2"
+    one = EmbeddingDisplay(embedding=mapped[:, :1], y=Y).plot()
+    assert one.ax_.get_ylabel() == "samples"
+    pandas = model.set_output(transform="pandas")
+    np.testing.assert_allclose(EmbeddingDisplay.from_estimator(pandas, X.to_numpy()).embedding, mapped)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: LoadingsDisplay.from_estimator(KNeighborsClassifier(), X, Y),
+            "KNeighborsClassifier has no components_",
+        ),
+        (lambda: LoadingsDisplay.from_estimator(PCA(), X, n_resamples=-1), "n_resamples must be an integer >= 0"),
+        (lambda: LoadingsDisplay.from_estimator(PCA(), X, alignment="signs"), "unknown alignment 'signs'.*'sign'"),
+        (lambda: LoadingsDisplay.from_estimator(PCA(), X, resampling="jackknife"), "unknown resampling 'jackknife'"),
+        (lambda: LoadingsDisplay(loadings=np.eye(2), feature_names=["a"]), "2 features and 1 feature_names"),
+        (lambda: LoadingsDisplay(loadings=np.ones(3)), r"n_components x n_features, got shape \(3,\)"),
+        (lambda: LoadingsDisplay(loadings=np.eye(2), resampled=np.ones((4, 1, 2))), "n_resamples x 2 x 2"),
+        (lambda: LoadingsDisplay(loadings=np.eye(2)).intervals(), "give n_resamples > 0"),
+        (lambda: LoadingsDisplay(loadings=np.eye(2)).plot(components=[2]), "between 0 and n_components - 1 = 1, got 2"),
+        (lambda: aligned(np.eye(3)[:1], np.eye(3)[:2], "sign"), "1 components instead of 2"),
+        (lambda: EmbeddingDisplay(embedding=np.ones(3)), r"n_samples x n_components, got shape \(3,\)"),
+        (lambda: EmbeddingDisplay(embedding=np.eye(2), y=np.eye(2)), "one column of classes or targets"),
+        (lambda: EmbeddingDisplay(embedding=np.eye(2)).plot(components=(0, 2)), "got 2"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ModuleNotFoundError, match=r"LoadingsDisplay.plot needs .* pip install 'kdrbench\[plots\]'"):
+        LoadingsDisplay(loadings=pd.DataFrame(np.eye(2))).plot()

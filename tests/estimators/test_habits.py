@@ -1,0 +1,309 @@
+"""What is expected of any estimator of scikit-learn: plain parameters, progress, weights, sparse samples, types."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, csr_matrix
+from sklearn import config_context
+from sklearn.base import is_clusterer
+from sklearn.datasets import load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data as weights_repeat_dense
+from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_sparse_data as weights_repeat_sparse
+
+from kdrbench.errors import InputError
+from kdrbench.estimators import DNE, AlignedKernel, InterpretableKDR, KPCATrick, LowRankKernelLearner
+from kdrbench.evaluation import build_problem
+from kdrbench.kernels import Gaussian, Multiquadric, Polynomial, Squared
+from kdrbench.problems import TraceObjective, supervised_gamma, target_gamma
+from kdrbench.samples import SparseSamples
+
+X, Y = load_wine(return_X_y=True)
+X = StandardScaler().fit_transform(X)
+WEIGHTS = np.random.default_rng(0).integers(0, 4, 178)
+
+
+@pytest.mark.parametrize(
+    ("plain", "kernel"),
+    [
+        ({"kernel": "rbf", "gamma": 0.02}, Gaussian(5.0)),
+        ({"sigma": 5.0}, Gaussian(5.0)),
+        ({"kernel": "poly", "degree": 2, "gamma": 0.1, "coef0": 2.0}, Polynomial(2, 2.0, 0.1)),
+        # What is left out has the family's default.
+        ({"kernel": "polynomial", "coef0": 0.0}, Polynomial(3, 0.0, 0.5)),
+        ({"kernel": "poly", "degree": 2, "kernel_params": {"offset": 3.0}}, Polynomial(2, 3.0, 0.5)),
+    ],
+)
+def test_kernels_have_scikit_learns_names_and_parameters(plain, kernel):
+    model = InterpretableKDR(2, **plain).fit(X, Y)
+    assert model.kernel_ == kernel
+    np.testing.assert_array_equal(model.components_, InterpretableKDR(2, kernel=kernel).fit(X, Y).components_)
+
+
+def test_other_estimators_know_the_kernels_names():
+    fits = [
+        LowRankKernelLearner(kernel=kernel, kernel_params={"sigma": 3.0}, random_state=0).fit(X, Y)
+        for kernel in ("rbf", "gaussian")
+    ]
+    np.testing.assert_array_equal(fits[0].factor_map_, fits[1].factor_map_)
+
+
+def test_parameters_of_paradigms_are_those_of_the_dict():
+    plain = InterpretableKDR(2, paradigm="semi_supervised", n_clusters=3, mu=0.5).fit(X, Y)
+    settings = {"n_clusters": 3, "mu": 0.5}
+    given = InterpretableKDR(2, paradigm="semi_supervised", paradigm_params=settings).fit(X, Y)
+    np.testing.assert_array_equal(plain.components_, given.components_)
+
+
+def test_a_grid_search_reaches_them():
+    pipeline = make_pipeline(InterpretableKDR(2, kernel="rbf"), LogisticRegression())
+    grid = [
+        {"interpretablekdr__gamma": [1e-3, 1e-1]},
+        {"interpretablekdr__kernel": ["poly"], "interpretablekdr__degree": [1, 2]},
+    ]
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, Y)
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sigma": 1.0, "gamma": 0.5}, r"sigma and gamma = 1 / \(2 sigma\^2\) both set the width"),
+        ({"degree": 2}, "degree does not belong to kernel 'gaussian', which takes sigma, gamma; .* 'polynomial'"),
+        ({"kernel": "linear", "gamma": 2.0}, "gamma does not belong to kernel 'linear', which takes none of these"),
+        ({"kernel": "poly", "sigma": 2.0}, "sigma does not belong to kernel 'poly', which takes degree, gamma, coef0"),
+        ({"sigma": 1.0, "kernel_params": {"sigma": 1.0}}, r"sigma and kernel_params\['sigma'\] set the same"),
+        ({"kernel": Gaussian(1.0), "gamma": 2.0}, "gamma belongs to a kernel family; a kernel object has its own"),
+        ({"kernel": "gausian", "gamma": 2.0}, "unknown kernel family 'gausian'.* Did you mean 'gaussian'"),
+        ({"kernel": "cosine"}, r"kernel 'cosine' is not in this family: it divides by .* choose kernel='linear'"),
+        ({"gamma": -1.0}, "gamma must be None or a finite number > 0, got -1.0"),
+        ({"paradigm": "unsupervisd"}, "unknown paradigm 'unsupervisd'.* Did you mean 'unsupervised'"),
+        ({"mu": 1.0}, "unknown parameter of paradigm 'supervised': 'mu'"),
+        ({"warm_start": "yes"}, "warm_start must be True or False, got 'yes'"),
+        ({"verbose": -1}, "verbose must be True or False or an integer >= 0, got -1"),
+        (
+            {"paradigm": "alternative", "n_clusters": 2, "paradigm_params": {"n_clusters": 2}},
+            "n_clusters is given twice, as a parameter and in paradigm_params",
+        ),
+    ],
+)
+def test_contradictions_and_wrong_names_are_refused_in_a_sentence(options, message):
+    # Without y: a wrong paradigm is not taken for one that needs it.
+    with pytest.raises(InputError, match=message):
+        InterpretableKDR(2, **options).fit(X, None if "paradigm" in options and "mu" not in options else Y)
+
+
+def test_a_warm_start_is_the_last_fit():
+    model = InterpretableKDR(2, warm_start=True).fit(X, Y)
+    first, cold = model.components_, model.n_iter_
+    assert model.fit(X, Y).n_iter_ < cold
+    # Whatever start says.
+    model = InterpretableKDR(2, warm_start=True, start="random").fit(X, Y)
+    model.components_ = first
+    warm = model.set_params(sigma=4.0).fit(X, Y)
+    started = InterpretableKDR(2, start=first, sigma=4.0).fit(X, Y)
+    np.testing.assert_array_equal(warm.components_, started.components_)
+
+
+def test_a_warm_start_of_another_shape_is_said_and_left_out():
+    model = InterpretableKDR(2, warm_start=True).fit(X, Y).set_params(n_components=3)
+    with pytest.warns(UserWarning, match="last fit has 2 components of 13 features, and this one 3 of 13; it starts"):
+        model.fit(X, Y)
+    np.testing.assert_array_equal(model.components_, InterpretableKDR(3).fit(X, Y).components_)
+
+
+def test_clusters_are_predicted_where_there_are_clusters():
+    model = InterpretableKDR(3, paradigm="unsupervised", n_clusters=3)
+    np.testing.assert_array_equal(model.fit_predict(X), model.labels_)
+    assert is_clusterer(model)
+    assert hasattr(model.set_params(paradigm="alternative"), "fit_predict")
+    supervised = InterpretableKDR()
+    assert not hasattr(supervised, "fit_predict")
+    assert not is_clusterer(supervised)
+
+
+def weighted_sum(model, features, targets, weights):
+    """Return F(W) of its definition, by loops."""
+    mean = weights @ targets / weights.sum()
+    projected, total = features @ model.components_.T, 0.0
+    for i in range(len(features)):
+        for j in range(len(features)):
+            if i != j:
+                delta = projected[i] - projected[j]
+                beta = delta @ delta if isinstance(model.kernel_, Gaussian) else projected[i] @ projected[j]
+                kernel = model.kernel_.value(np.array([beta]))[0]
+                total += weights[i] * weights[j] * (targets[i] - mean) @ (targets[j] - mean) * kernel
+    return total
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+# Integers make few groups of samples, and others a weight each.
+@pytest.mark.parametrize("weights", [WEIGHTS[:60], np.random.default_rng(1).random(60)])
+def test_the_objective_with_weights_is_its_formula(kernel, weights):
+    features, labels = X[::3], np.arange(60) % 3
+    model = InterpretableKDR(2, kernel=kernel, max_iter=50).fit(features, labels, sample_weight=weights)
+    assert model.objective_ == pytest.approx(weighted_sum(model, features, np.eye(3)[labels], weights), rel=1e-10)
+    # Only ratios matter.
+    scaled = InterpretableKDR(2, kernel=kernel, max_iter=50).fit(features, labels, sample_weight=4.0 * weights)
+    np.testing.assert_allclose(scaled.components_, model.components_, atol=1e-9)
+
+
+def test_many_different_weights_have_the_gamma_of_few():
+    gamma, weights = supervised_gamma(Y), np.random.default_rng(0).integers(1, 90, 178).astype(float)
+    few, many = gamma.reweighted(weights % 7 + 1), gamma.reweighted(weights)
+    assert few.codes is not None
+    assert many.codes is None
+    mean = weights @ np.eye(3)[Y] / weights.sum()
+    rows = weights[:, None] * (np.eye(3)[Y] - mean)
+    expected = rows @ rows.T - np.diag((rows**2).sum(axis=1))
+    np.testing.assert_allclose(many.dense(), expected, atol=1e-10 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(3.0), Squared(), Multiquadric(), Polynomial(2, 1.0, 0.5)])
+@pytest.mark.parametrize("continuous", [False, True])
+def test_what_whole_weights_and_repeated_samples_have_in_common(kernel, continuous):
+    """F of repeated samples is that of weights and what copies of one sample make with each other."""
+    kept = WEIGHTS > 0
+    features, weights, places = X[kept], WEIGHTS[kept].astype(float), np.repeat(np.arange(kept.sum()), WEIGHTS[kept])
+    known = np.sin(X[:, :1]) if continuous else Y
+
+    def gamma_of(chosen):
+        return target_gamma(chosen, Gaussian(1.0)) if continuous else supervised_gamma(chosen)
+
+    weighted = gamma_of(known[kept]).reweighted(weights)
+    repeated = gamma_of(known[kept][places])
+    centred = (weighted.factor**2 * weighted.weights).sum(axis=1) / weights**2
+    projection = np.linalg.qr(np.random.default_rng(0).standard_normal((13, 2)))[0]
+    squares = ((features @ projection) ** 2).sum(axis=1)
+    own = kernel.value(squares if isinstance(kernel, Polynomial) else np.zeros_like(squares))
+    problems = [
+        build_problem(TraceObjective(features, kernel, weighted)),
+        build_problem(TraceObjective(features[places], kernel, repeated)),
+    ]
+    values = [problem.value(projection) for problem in problems]
+    copies = float(np.sum(weights * (weights - 1.0) * centred * own))
+    assert values[1] == pytest.approx(values[0] + copies, rel=1e-9)
+    if not isinstance(kernel, Polynomial):
+        # A constant: W is that of repeated samples.
+        gradients = [problem.gradient(projection) for problem in problems]
+        np.testing.assert_allclose(gradients[0], gradients[1], atol=1e-10 * np.abs(gradients[1]).max())
+
+
+def test_weights_are_repeated_samples_for_scikit_learn():
+    # With the median distance of the samples as often as they count. All of W is determined by its two components.
+    weights_repeat_dense("InterpretableKDR", InterpretableKDR(2))
+    weights_repeat_sparse("InterpretableKDR", InterpretableKDR(2))
+
+
+@pytest.mark.parametrize(
+    ("options", "weights", "message"),
+    [
+        ({"paradigm": "unsupervised", "n_clusters": 2}, np.ones(178), "sample_weight is for supervised learning"),
+        ({}, np.ones(5), r"sample_weight must be 178 numbers, one for each sample; got float64 of shape \(5,\)"),
+        ({}, -np.ones(178), "sample_weight must be finite and not negative"),
+        ({}, np.full(178, np.nan), "sample_weight must be finite and not negative"),
+        (
+            {"kernel": "combination", "kernel_params": {"members": [{"family": "linear"}], "weights": "alignment"}},
+            np.ones(178),
+            "weights by alignment with labels take no sample_weight",
+        ),
+    ],
+)
+def test_weights_that_mean_nothing_are_refused(options, weights, message):
+    with pytest.raises(InputError, match=message):
+        InterpretableKDR(2, **options).fit(X, Y, sample_weight=weights)
+
+
+def test_weights_are_routed_through_a_pipeline():
+    weights = WEIGHTS.astype(float)
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            InterpretableKDR(2).set_fit_request(sample_weight=True),
+            LogisticRegression().set_fit_request(sample_weight=False),
+        ).fit(X, Y, sample_weight=weights)
+    alone = InterpretableKDR(2).fit(StandardScaler().fit_transform(X), Y, sample_weight=weights)
+    np.testing.assert_array_equal(pipeline[1].components_, alone.components_)
+    assert not np.allclose(alone.components_, InterpretableKDR(2).fit(X, Y).components_, atol=1e-3)
+
+
+def test_single_precision_is_kept_and_the_solve_is_in_double():
+    single, double = InterpretableKDR(2).fit(X.astype(np.float32), Y), InterpretableKDR(2).fit(X, Y)
+    assert single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
+    assert single.result_.projection.dtype == np.float64
+    assert single.certificate_.stationarity <= 1e-6
+    assert single.objective_ == pytest.approx(double.objective_, rel=1e-5)
+    assert double.components_.dtype == double.transform(X).dtype == np.float64
+    assert single.get_feature_names_out().tolist() == ["interpretablekdr0", "interpretablekdr1"]
+
+
+@pytest.mark.parametrize("learner", [DNE(), AlignedKernel(), KPCATrick("dne", selection=None), LowRankKernelLearner()])
+def test_other_estimators_keep_single_precision(learner):
+    model = learner.fit(X, Y)
+    single, double = model.transform(X.astype(np.float32)), model.transform(X)
+    assert (single.dtype, double.dtype) == (np.float32, np.float64)
+    np.testing.assert_allclose(single, double, atol=1e-4 * np.abs(double).max())
+    assert len(model.get_feature_names_out()) == single.shape[1]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "squared", "poly", "rbf"])
+@pytest.mark.parametrize("sparse", [csr_array, csr_matrix])
+def test_sparse_samples_are_learned_from_as_dense_ones(kernel, sparse):
+    features = np.where(X > 0.5, X, 0.0)
+    model = InterpretableKDR(2, kernel=kernel).fit(sparse(features), Y)
+    dense = InterpretableKDR(2, kernel=kernel).fit(features, Y)
+    # Both are stationary to 1e-6, and F is flat to second order there.
+    assert model.objective_ == pytest.approx(dense.objective_, rel=1e-9)
+    np.testing.assert_allclose(model.transform(sparse(features)), features @ model.components_.T, atol=1e-12)
+
+
+def test_sparse_samples_are_made_dense_a_few_rows_at_a_time(monkeypatch):
+    rng, read = np.random.default_rng(0), []
+    labels = rng.integers(0, 2, 5000)
+    features = np.where(rng.random((5000, 400)) < 0.02, 1.0 + labels[:, None], 0.0)
+    rows = SparseSamples.rows
+    monkeypatch.setattr(SparseSamples, "rows", lambda self, some: read.append(some) or rows(self, some))
+    model = InterpretableKDR(1, kernel="linear").fit(csr_array(features), labels)
+    assert 0 < max(some.stop - some.start for some in read) <= 2048
+    # Of a linear kernel W is the leading eigenvector of X' Gamma X.
+    gamma = supervised_gamma(labels)
+    moved = features.T @ gamma.factor
+    surrogate = moved @ moved.T - (features.T * (gamma.factor**2).sum(axis=1)) @ features
+    assert model.objective_ == pytest.approx(np.linalg.eigvalsh(surrogate)[-1], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "multiquadric"}, "sparse samples can be .* got paradigm 'supervised' and kernel 'multiquadric'"),
+        ({"paradigm": "unsupervised", "n_clusters": 2}, r"got paradigm 'unsupervised' .* give X.toarray\(\)"),
+    ],
+)
+def test_sparse_samples_are_refused_where_pairs_are_needed(options, message):
+    with pytest.raises(InputError, match=message):
+        InterpretableKDR(2, **options).fit(csr_array(X), Y)
+
+
+@pytest.mark.parametrize("paradigm", ["supervised", "unsupervised"])
+def test_progress_is_shown_and_costs_no_evaluation(paradigm, capsys):
+    options = {"paradigm": paradigm, "n_clusters": 3}
+    quiet = InterpretableKDR(2, **options).fit(X, Y)
+    assert capsys.readouterr().err == ""
+    shown = InterpretableKDR(2, verbose=2, **options).fit(X, Y)
+    *lines, last = capsys.readouterr().err.splitlines()
+    assert shown.result_.counters == quiet.result_.counters
+    assert all(line.startswith("InterpretableKDR, n = 178: ") for line in [*lines, last])
+    # What is said last is what was found.
+    assert f"objective {shown.objective_:.8g}" in last
+    assert "converged after" in last
+    reached = [float(line.split("stationarity ")[1].split(",")[0]) for line in lines if "stationarity" in line]
+    assert min(reached) <= 1e-6
+    if paradigm == "supervised":
+        assert f"objective {shown.objective_:.8g}, stationarity" in lines[-1]
+    else:
+        assert any(": solve 2, iteration" in line for line in lines)
+    InterpretableKDR(2, verbose=True, **options).fit(X, Y)
+    # In a pipe a short fit has one line.
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -1,0 +1,202 @@
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.datasets import load_wine
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV
+from kdrbench.estimators.cross_validation import chosen_row
+from kdrbench.kernels import Polynomial
+
+X, Y = load_wine(return_X_y=True)
+GRID = {"kernel_params": [{"sigma": "0.5 median"}, {"sigma": "median"}]}
+
+
+@parametrize_with_checks([InterpretableKDRCV(InterpretableKDR(kernel="linear"), n_components=[1], cv=2)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def test_scores_are_those_of_a_grid_search_over_the_pipeline():
+    splits = StratifiedKFold(3, shuffle=True, random_state=1)
+    model = InterpretableKDRCV(n_components=[3, 1], param_grid=GRID, cv=splits, warm_starts=False)
+    ours = model.fit(X, Y)
+    pipeline = make_pipeline(StandardScaler(), InterpretableKDR(), KNeighborsClassifier())
+    grid = {"interpretablekdr__n_components": [1, 3], "interpretablekdr__kernel_params": GRID["kernel_params"]}
+    theirs = GridSearchCV(pipeline, grid, cv=splits).fit(X, Y)
+
+    def rows(results, prefix):
+        keys = [(str(one[f"{prefix}kernel_params"]), one[f"{prefix}n_components"]) for one in results["params"]]
+        names = [name for name in results if "test_score" in name]
+        return {key: {name: float(results[name][row]) for name in names} for row, key in enumerate(keys)}
+
+    found, expected = rows(ours.cv_results_, ""), rows(theirs.cv_results_, "interpretablekdr__")
+    assert found.keys() == expected.keys()
+    for key, row in expected.items():
+        assert found[key] == pytest.approx(row, abs=1e-12)
+    with parallel_config("threading", n_jobs=2):
+        side_by_side = clone(model).fit(X, Y)
+    np.testing.assert_array_equal(side_by_side.cv_results_["mean_test_score"], ours.cv_results_["mean_test_score"])
+    assert ours.best_score_ == pytest.approx(theirs.best_score_, abs=1e-12)
+    # The last fit is one of its own on all samples.
+    scaled = StandardScaler().fit_transform(X)
+    alone = InterpretableKDR(**ours.best_params_).fit(scaled, Y)
+    np.testing.assert_array_equal(ours.components_, alone.components_)
+    np.testing.assert_array_equal(ours.transform(X), alone.transform(scaled))
+
+
+def test_warm_starts_score_as_cold_ones_in_fewer_iterations():
+    # On wine each fit has one optimum from either start, to the solver's tolerance of 1e-6 in stationarity. Projections
+    # then differ by about as much, and a neighbour changes only where two distances are as near: at most one sample a
+    # fold is allowed for.
+    options = {"n_components": range(1, 6), "param_grid": {"sigma": ["0.5 median"]}, "cv": 3}
+    warm, cold = (InterpretableKDRCV(warm_starts=one, **options).fit(X, Y).cv_results_ for one in (True, False))
+    for fold, (_, test) in enumerate(StratifiedKFold(3).split(X, Y)):
+        name = f"split{fold}_test_score"
+        np.testing.assert_allclose(warm[name], cold[name], atol=1.0 / len(test) + 1e-12)
+    assert warm["mean_n_iter"].sum() < cold["mean_n_iter"].sum()
+
+
+class Recorder(TransformerMixin, BaseEstimator):
+    """Passes on features, and notes the numbers of the samples it is fitted on, which the first feature holds."""
+
+    def __init__(self, seen=None):
+        self.seen = seen
+
+    def __sklearn_clone__(self):
+        return Recorder(self.seen)
+
+    def fit(self, X, y=None):
+        self.seen.append(set(X[:, 0].astype(int).tolist()))
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def test_what_is_fitted_in_a_fold_sees_its_training_samples_alone():
+    numbered = np.column_stack([np.arange(len(Y)), X])
+    splits = list(StratifiedKFold(3).split(X, Y))
+    scalers, finals, scored = [], [], []
+
+    def scorer(pipeline, samples, labels):
+        scored.append(set(samples[:, 0].astype(int).tolist()))
+        return 0.0
+
+    class Neighbours(KNeighborsClassifier):
+        def fit(self, projected, labels):
+            finals.append(len(labels))
+            return super().fit(projected, labels)
+
+    InterpretableKDRCV(
+        n_components=[1, 2],
+        param_grid={},
+        scaler=Recorder(scalers),
+        final_estimator=Neighbours(),
+        scoring=scorer,
+        cv=splits,
+    ).fit(numbered, Y)
+    trained = [set(train.tolist()) for train, _ in splits]
+    assert scalers == [*trained, set(range(len(Y)))]
+    assert finals == [len(one) for one in trained for _ in (1, 2)]
+    assert scored == [set(test.tolist()) for _, test in splits for _ in (1, 2)]
+
+
+def test_the_bandwidth_is_that_of_the_scaled_training_samples(monkeypatch):
+    kernels = []
+    learn = InterpretableKDR.fit
+
+    def fit(self, features, labels):
+        learn(self, features, labels)
+        kernels.append(self.kernel_)
+        return self
+
+    monkeypatch.setattr(InterpretableKDR, "fit", fit)
+    InterpretableKDRCV(n_components=[1], param_grid={}, cv=3).fit(X, Y)
+    expected = []
+    for rows in [*(train for train, _ in StratifiedKFold(3).split(X, Y)), np.arange(len(Y))]:
+        scaled = StandardScaler().fit_transform(X[rows])
+        expected.append(np.median(np.linalg.norm(scaled[:, None] - scaled, axis=2)[np.triu_indices(len(rows), 1)]))
+    assert [kernel.sigma for kernel in kernels] == pytest.approx(expected, rel=0.01)
+    # Those of folds differ by more than the tolerance allows for the samples left out of a sum.
+    assert len({kernel.sigma for kernel in kernels}) == 4
+
+
+def test_permuted_labels_score_at_chance():
+    rng = np.random.default_rng(0)
+    features, labels = rng.standard_normal((120, 8)), rng.permutation(np.arange(120) % 2)
+    found = InterpretableKDRCV(n_components=[2], param_grid={}, final_estimator=KNeighborsClassifier(1), cv=4)
+    # The standard error of an accuracy of one half in 120 samples is .046; four of them are exceeded once in 16,000.
+    assert found.fit(features, labels).best_score_ == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(120))
+    # Its nearest neighbour tells the label of a sample that is in the training part as well, so a leak would show.
+    twice = clone(found).fit(np.vstack([features, features]), np.concatenate([labels, labels]))
+    assert twice.best_score_ == 1.0
+
+
+def results_of(scores, counts):
+    scores = np.asarray(scores, dtype=float)
+    return {
+        "params": [{"n_components": one} for one in counts],
+        "param_n_components": np.ma.array(counts, dtype=object),
+        "mean_test_score": scores.mean(axis=0),
+        **{f"split{fold}_test_score": one for fold, one in enumerate(scores)},
+    }
+
+
+def test_one_standard_error_takes_the_fewest_components_within_it():
+    # The best is 3 components: mean .8, std .1 with 3 - 1, so one standard error is .1 / sqrt(3) = .0577.
+    spread = np.array([-0.1, 0.0, 0.1])[:, None]
+    scores = np.array([0.70, 0.75, 0.80, 0.76]) + spread
+    results = results_of(scores, [1, 2, 3, 2])
+    assert chosen_row(results, "best", 3) == 2
+    assert chosen_row(results, "one_standard_error", 3) == 3
+    assert chosen_row(results, lambda given: int(np.argmin(given["mean_test_score"])), 3) == 0
+    ties = results_of(np.tile([0.9, 0.9, np.nan], (3, 1)), [4, 2, 1])
+    assert chosen_row(ties, "best", 3) == 1
+    assert chosen_row(ties, "one_standard_error", 3) == 1
+
+
+def test_default_candidates_and_what_the_estimator_sets_itself():
+    wide = InterpretableKDRCV(cv=2).fit(X, Y).cv_results_
+    assert sorted({one["n_components"] for one in wide["params"]}) == [1, 2, 3, 6]
+    assert len({one["sigma"] for one in wide["params"]}) == 4
+    kept = InterpretableKDRCV(InterpretableKDR(kernel="polynomial", kernel_params={"degree": 2}), cv=2).fit(X, Y)
+    assert set(kept.best_params_) == {"n_components"}
+    assert isinstance(kept.kernel_, Polynomial)
+    assert kept.kernel_.degree == 2
+
+
+def test_continuous_targets_are_scored_by_regression():
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((120, 5))
+    estimator = InterpretableKDR(paradigm_params={"target_kernel": "gaussian"})
+    model = InterpretableKDRCV(estimator, n_components=[1, 3], param_grid={}, cv=3, random_state=0)
+    model.fit(features, np.sin(2 * features[:, 0]))
+    assert model.n_components_ == 1
+    assert model.best_score_ > 0.5
+    assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"estimator": KNeighborsClassifier()}, "estimator must be None or an InterpretableKDR, got KNeighbors"),
+        ({"estimator": InterpretableKDR(paradigm="unsupervised")}, "must have paradigm 'supervised', got 'unsuperv"),
+        ({"n_components": [1, 14]}, "n_components must be an integer between 1 and n_features = 13, got 14"),
+        ({"n_components": []}, "at least one candidate"),
+        ({"n_components": 2.5}, "n_components must be None or an integer or a list of integers, got 2.5"),
+        ({"param_grid": {"n_components": [1]}}, r"give its candidates as n_components=\[...\]"),
+        ({"scaler": "minmax"}, "unknown scaler 'minmax'; allowed: standard, passthrough"),
+        ({"selection": "worst", "n_components": [1], "param_grid": {}}, "unknown selection 'worst'"),
+        ({"selection": lambda results: 7, "n_components": [1], "param_grid": {}}, "selection returns must be .* got 7"),
+        ({"param_grid": {"sgima": [1.0]}, "n_components": [1]}, "unknown option of kernel family 'gaussian': 'sgima'"),
+    ],
+)
+def test_bad_parameters_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        InterpretableKDRCV(**options).fit(X, Y)

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.decomposition import PCA, KernelPCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from kdrbench.errors import InputError
+from kdrbench.estimators import LMNN, InterpretableKDR
+from kdrbench.inference import bootstrap_angles, choose_n_components
+from kdrbench.inference.components import _permuted_rests
+
+
+def planted(n_samples, strengths, seed=0, n_features=5):
+    """Return features and labels that shift the first features, each by its own label bit."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2, (n_samples, len(strengths)))
+    X = rng.standard_normal((n_samples, n_features))
+    X[:, : len(strengths)] += bits * np.array(strengths)
+    return X, bits @ (2 ** np.arange(len(strengths)))
+
+
+@pytest.mark.parametrize("scheme", ["bootstrap", "half"])
+def test_angles_of_a_principal_axis_vary_as_their_law_says(scheme):
+    # Anderson (1963): n times the squared angle of the first axis is a sum of l_1 l_j / (l_1 - l_j)^2 chi-squares.
+    sizes, n_samples = np.array([3.0, 1.5, 1.0]), 1000
+    X = np.random.default_rng(0).standard_normal((n_samples, 3)) * sizes
+    values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
+    terms = values[0] * values[1:] / (values[0] - values[1:]) ** 2 / n_samples
+    found = bootstrap_angles(PCA(1), X, np.zeros(n_samples), n_resamples=200, scheme=scheme, random_state=0)
+    squares = np.radians(found.angle_draws_deg[:, 0]) ** 2
+    # Five standard errors of the mean of the draws, and as much again for the kurtosis of 1000 samples.
+    assert squares.mean() == pytest.approx(terms.sum(), abs=10 * np.sqrt(2 * np.sum(terms**2) / 200))
+
+
+def test_planted_features_are_the_stable_ones():
+    X, y = planted(120, [2.0, 2.0])
+    found = bootstrap_angles(InterpretableKDR(2), X, y, n_resamples=30, random_state=0)
+    np.testing.assert_array_equal(found.stable_features, [True, True, False, False, False])
+    assert found.importances.sum() == pytest.approx(2.0)
+    assert (found.angles_deg[:, 0] <= found.angles_deg[:, 1]).all()
+    assert found.angles_deg[-1, 1] < found.chance_deg[-1]
+    low, high = found.loadings[..., 0], found.loadings[..., 1]
+    # The resampled loadings are near the fit's own components, with their signs.
+    assert (np.abs(found.projection[:2]) > 0.5).any(axis=0).all()
+    assert ((low <= found.projection) & (found.projection <= high)).mean() > 0.8
+    np.testing.assert_allclose(found.projection, InterpretableKDR(2).fit(X, y).components_.T, atol=1e-9)
+
+
+def test_units_and_scaling_in_a_pipeline_and_what_is_linear():
+    X, y = planted(60, [2.0])
+    options = {"n_resamples": 20, "random_state": 0}
+    lda = LinearDiscriminantAnalysis(n_components=1)
+    found = bootstrap_angles(lda, X, y, **options)
+    truth = lda.fit(X, y).scalings_[:, 0]
+    assert abs(found.projection[:, 0] @ truth) == pytest.approx(np.linalg.norm(truth), rel=1e-9)
+    # LDA follows units: the direction in metres is that in millimetres times 1000, also through a pipeline.
+    scaled = make_pipeline(StandardScaler(), lda)
+    np.testing.assert_allclose(bootstrap_angles(scaled, X, y, **options).angles_deg, found.angles_deg, rtol=1e-6)
+    one_hot = np.eye(2)[y]
+    assert bootstrap_angles(PLSRegression(1), X, one_hot, **options).projection.shape == (5, 1)
+    nca = NeighborhoodComponentsAnalysis(1, max_iter=3)
+    assert bootstrap_angles(nca, X, y, **options, scheme="half").angles_deg.shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (KernelPCA(1, kernel="rbf"), "KernelPCA is not a linear projection of the features"),
+        (NeighborhoodComponentsAnalysis(max_iter=1), "spans all 5 features, so it has no direction to turn"),
+        (PCA(0.6), "resamples have learned different numbers of components; set n_components"),
+    ],
+)
+def test_projections_without_intervals(estimator, message):
+    X, y = planted(60, [0.5])
+
+    with pytest.raises(InputError, match=message):
+        bootstrap_angles(estimator, X, y, n_resamples=20, random_state=0)
+
+
+@pytest.mark.parametrize("change", [{"n_resamples": 5}, {"confidence": 1.0}, {"scheme": "jackknife"}])
+def test_options_of_resampling(change):
+    with pytest.raises(InputError, match=next(iter(change))):
+        bootstrap_angles(PCA(1), *planted(20, [1.0]), **change)
+
+
+@pytest.mark.parametrize("strengths", [[], [3.0], [3.0, 3.0]])
+def test_as_many_components_as_were_planted(strengths):
+    X, y = planted(100, strengths)
+    y = y if strengths else np.random.default_rng(0).integers(0, 2, 100)
+    found = choose_n_components(InterpretableKDR(), X, y, n_permutations=39, max_exceedances=3, random_state=0)
+    assert found.n_components == len(strengths)
+    assert (found.p_values[:-1] <= 0.05).all()
+    assert found.p_values[-1] > 0.05
+    if strengths:
+        assert found.eigengap == len(strengths)
+
+
+def test_rests_are_permuted_and_what_is_kept_is_not():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 4)) @ rng.standard_normal((4, 4)) + 1.0
+    kept = rng.standard_normal((4, 2))
+    (drawn,) = _permuted_rests(X, kept, 1, (0, 3))
+    np.testing.assert_allclose(drawn @ kept, X @ kept, atol=1e-10)
+    # The rest: what is uncorrelated with W'x, by the regression on it.
+    rest = np.linalg.svd(kept.T @ np.cov(X.T))[2][2:].T
+    order = np.random.default_rng((0, 3, 0)).permutation(30)
+    np.testing.assert_allclose(drawn @ rest, (X @ rest)[order], atol=1e-10)
+    assert np.linalg.norm(drawn - X) > 1.0
+    (whole,) = _permuted_rests(X, np.zeros((4, 0)), 1, (0, 3))
+    np.testing.assert_allclose(whole, X[order], atol=1e-10)
+
+
+def test_components_of_pipelines_and_limits():
+    X, y = planted(80, [3.0])
+    model = make_pipeline(StandardScaler(), LinearDiscriminantAnalysis())
+    found = choose_n_components(model, X, y, max_components=1, n_permutations=19, random_state=0)
+    assert found.n_components == 1
+    assert len(found.tests) == 1
+    with pytest.raises(InputError, match=r"alpha = 0.05 needs n_permutations of at least 19"):
+        choose_n_components(model, X, y, n_permutations=18)
+    with pytest.raises(InputError, match=r"max_components must be .* an integer between 1 and n_features - 1, got 5"):
+        choose_n_components(model, X, y, max_components=5)
+    with pytest.raises(InputError, match="LMNN has no parameter 'n_components'"):
+        choose_n_components(LMNN(), X, y)

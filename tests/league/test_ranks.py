@@ -1,0 +1,116 @@
+"""Ranks and tests over data sets: SciPy's, published critical values, and an example by hand."""
+
+import numpy as np
+import pytest
+from scipy.stats import friedmanchisquare, rankdata
+
+from kdrbench.errors import InputError
+from kdrbench.league.ranks import (
+    bootstrap_mean_ranks,
+    controls_ahead,
+    critical_difference,
+    friedman,
+    not_different,
+    ranks_of,
+    wilcoxon_holm,
+)
+from kdrbench.paired import signed_rank_p
+
+# Demsar 2006, Table 6: C4.5 and three variants of it on 14 data sets. The last row but one is printed as .975 twice,
+# and ranked 2 and 3.
+DEMSAR = np.array(
+    [
+        [0.763, 0.768, 0.771, 0.798],
+        [0.599, 0.591, 0.590, 0.569],
+        [0.954, 0.971, 0.968, 0.967],
+        [0.628, 0.661, 0.654, 0.657],
+        [0.882, 0.888, 0.886, 0.898],
+        [0.936, 0.931, 0.916, 0.931],
+        [0.661, 0.668, 0.609, 0.685],
+        [0.583, 0.583, 0.563, 0.625],
+        [0.775, 0.838, 0.866, 0.875],
+        [1.000, 1.000, 1.000, 1.000],
+        [0.940, 0.962, 0.965, 0.962],
+        [0.619, 0.666, 0.614, 0.669],
+        [0.972, 0.981, 0.975, 0.9749],
+        [0.957, 0.978, 0.946, 0.970],
+    ]
+)
+
+
+def test_the_published_example_of_friedmans_test():
+    np.testing.assert_allclose(ranks_of(DEMSAR).mean(axis=0), [3.143, 2.0, 2.893, 1.964], atol=5e-4)
+    found = friedman(DEMSAR)
+    # Demsar leaves the ties of 1.000 uncorrected: chi^2 9.28, F 3.69; SciPy corrects them.
+    expected = friedmanchisquare(*DEMSAR.T)
+    assert (found.chi_squared, found.p) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-12)
+    n, k = DEMSAR.shape
+    uncorrected = 12 * n / (k * (k + 1)) * ((ranks_of(DEMSAR).mean(axis=0) ** 2).sum() - k * (k + 1) ** 2 / 4)
+    assert uncorrected == pytest.approx(9.28, abs=5e-3)
+    assert found.f == pytest.approx(13 * found.chi_squared / (14 * 3 - found.chi_squared), rel=1e-12)
+    assert 13 * uncorrected / (14 * 3 - uncorrected) == pytest.approx(3.69, abs=5e-3)
+    assert found.p_f < found.p < 0.05
+
+
+def test_nemenyis_critical_values_are_the_published_ones():
+    # Demsar 2006, Table 5(a), alpha .05: q for 2 to 10 classifiers.
+    published = [1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164]
+    for k, q in enumerate(published, 2):
+        # Printed to three digits.
+        assert critical_difference(k, 14) == pytest.approx(q * np.sqrt(k * (k + 1) / (6 * 14)), rel=5e-4)
+    assert critical_difference(4, 14) == pytest.approx(1.25, abs=5e-3)
+
+
+def test_ranks_are_scipys_and_what_is_lost_ranks_last_with_its_like():
+    scores = np.random.default_rng(0).integers(0, 4, (20, 6)).astype(float)
+    np.testing.assert_array_equal(ranks_of(scores), [rankdata(-row) for row in scores])
+    np.testing.assert_array_equal(ranks_of([[np.nan, 0.1, 0.0, np.nan, 0.1]]), [[4.5, 1.5, 3, 4.5, 1.5]])
+    # Neither renamed data sets nor a rising map of the scores of one change a rank.
+    np.testing.assert_array_equal(ranks_of(np.exp(scores[::-1])), ranks_of(scores)[::-1])
+
+
+def test_equal_methods_do_not_differ_and_too_few_cannot_be_tested():
+    assert friedman(np.ones((5, 3))).p == 1.0
+    # All data sets agree.
+    assert friedman(np.tile([1.0, 2.0, 3.0], (5, 1))).p_f == 0.0
+    for shape in ((1, 3), (3, 1)):
+        with pytest.raises(InputError, match="two data sets and two methods"):
+            friedman(np.ones(shape))
+    with pytest.raises(InputError, match="a row a data set"):
+        ranks_of(np.ones(3))
+
+
+def test_groups_join_what_lies_within_the_critical_difference():
+    assert not_different([3.1, 1.0, 1.5, 4.0, 2.2], 1.2) == [(0, 2), (2, 3), (3, 4)]
+    assert not_different([1.0, 5.0, 9.0], 1.0) == []
+    assert not_different([2.0, 1.0, 3.0], 5.0) == [(0, 2)]
+
+
+def test_bootstrap_intervals_hold_the_mean_and_shrink_with_the_data_sets():
+    ranks = ranks_of(np.random.default_rng(1).normal(size=(40, 3)))
+    few, many = (bootstrap_mean_ranks(part, np.random.default_rng(0)) for part in (ranks[:10], ranks))
+    assert ((many[:, 0] <= ranks.mean(axis=0)) & (ranks.mean(axis=0) <= many[:, 1])).all()
+    assert (np.ptp(many, axis=1) < np.ptp(few, axis=1)).all()
+    # Of normal theory, 1.96 sd / sqrt(n) to each side, up to the error of 2,000 draws.
+    np.testing.assert_allclose(np.ptp(many, axis=1), 2 * 1.96 * ranks.std(axis=0) / np.sqrt(40), rtol=0.1)
+    same = bootstrap_mean_ranks(np.tile([1.0, 2.0], (4, 1)), np.random.default_rng(0))
+    np.testing.assert_array_equal(same, [[1, 1], [2, 2]])
+
+
+def test_pairs_are_corrected_together_and_a_lost_score_counts_as_nothing():
+    scores = np.random.default_rng(2).uniform(0.5, 1.0, (8, 3))
+    scores[:, 0] += 0.6
+    raw = {pair: signed_rank_p(scores[:, pair[0]] - scores[:, pair[1]]) for pair in ((0, 1), (0, 2), (1, 2))}
+    corrected = wilcoxon_holm(scores)
+    assert corrected[0, 1] == pytest.approx(min(1, 3 * raw[0, 1]))
+    assert corrected[1, 2] >= raw[1, 2]
+    assert wilcoxon_holm(scores, [(0, 1)]) == {(0, 1): raw[0, 1]}
+    lost = scores.copy()
+    lost[:, 0] = np.nan
+    assert wilcoxon_holm(lost, [(0, 1)])[0, 1] == 2 / 2**8
+
+
+def test_a_method_behind_a_control_is_named():
+    controls = np.array([False, True, False])
+    assert controls_ahead([1.0, 3.0, 2.0], controls) == []
+    assert controls_ahead([1.0, 2.0, 2.0], controls) == [(2, 1)]

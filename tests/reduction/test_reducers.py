@@ -1,0 +1,314 @@
+"""What holds of all methods: scikit-learn's checks, invariances, planted subspaces, bad input, and their names."""
+
+import importlib.util
+import pickle
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from scipy.linalg import subspace_angles
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import ParameterGrid
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from kdrbench import memory
+from kdrbench.errors import InputError
+from kdrbench.estimators import DNE
+from kdrbench.extras import MissingPackageError
+from kdrbench.kernels import Pairing, UserKernel
+from kdrbench.reduction import (
+    LDA,
+    LFDA,
+    METHODS,
+    PLSDA,
+    SAVE,
+    SIR,
+    DirectionalRegression,
+    GradientKDR,
+    KernelDiscriminantAnalysis,
+    LeadingComponents,
+    MedianKernelPCA,
+    RandomAxes,
+    ShuffledLabels,
+    SupervisedPCA,
+    SupervisedUMAP,
+    build_reducer,
+)
+
+X, Y = load_iris(return_X_y=True)
+X, Y = X[::3] + 0.01 * np.random.default_rng(0).standard_normal((50, 4)), Y[::3]
+HERE = [name for name, entry in METHODS.items() if not entry.package]
+NO_UMAP = importlib.util.find_spec("umap") is None
+needs_umap = pytest.mark.skipif(NO_UMAP, reason="SKIPPED: umap-learn is not installed (pip install 'kdrbench[umap]')")
+WAVES = UserKernel(np.cos, lambda beta: -np.sin(beta), Pairing.DIFFERENCE)
+NEGATIVE = UserKernel(np.negative, lambda beta: -np.ones_like(beta), Pairing.DOT)
+OURS = [
+    LDA(2),
+    PLSDA(2, scale=False),
+    MedianKernelPCA(2),
+    LeadingComponents(DNE(n_components=3), 2),
+    SIR(2),
+    SAVE(2),
+    DirectionalRegression(2),
+    GradientKDR(2),
+    SupervisedPCA(2),
+    LFDA(2),
+    KernelDiscriminantAnalysis(2),
+]
+ids = [type(one).__name__ for one in OURS]
+
+
+@parametrize_with_checks(
+    [clone(one).set_params(n_components=None) for one in OURS if not isinstance(one, LeadingComponents)]
+    + [LeadingComponents(DNE()), RandomAxes(), ShuffledLabels(SIR())]
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def outputs(estimator, samples, labels):
+    """Columns scaled to length one, with the sign of the first sample: what a method says but for signs and units."""
+    values = clone(estimator).fit(samples, labels).transform(samples)
+    values = values - values.mean(axis=0)
+    return values / np.linalg.norm(values, axis=0) * np.sign(values[0])
+
+
+@pytest.mark.parametrize("estimator", OURS, ids=ids)
+def test_rotations_units_names_and_order_change_nothing(estimator):
+    rng = np.random.default_rng(1)
+    rotation = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    first = outputs(estimator, X, Y)
+    # Partial least squares iterate until squared steps are below 1e-6; all others are direct.
+    close = {"rtol": 0, "atol": 1e-3 if isinstance(estimator, PLSDA) else 1e-7}
+    np.testing.assert_allclose(outputs(estimator, X @ rotation, Y), first, **close)
+    np.testing.assert_allclose(outputs(estimator, 1000.0 * X + 7.0, Y), first, **close)
+    np.testing.assert_allclose(outputs(estimator, X, np.array(["c", "a", "b"])[Y]), first, **close)
+    order = np.roll(np.arange(50), 17)
+    moved = outputs(estimator, X[order], Y[order])
+    np.testing.assert_allclose(np.abs(moved), np.abs(first[order]), **close)
+
+
+@pytest.mark.parametrize("estimator", [LDA(2), SIR(2), SAVE(2), DirectionalRegression(2)], ids=lambda one: str(one))
+def test_inverse_regressions_do_not_depend_on_the_basis(estimator):
+    basis = np.array([[2.0, 1, 0, 0], [0, 3, -1, 0], [0, 0, 0.5, 4], [1, 0, 0, 1]])
+    np.testing.assert_allclose(outputs(estimator, X @ basis, Y), outputs(estimator, X, Y), atol=1e-9)
+
+
+# A random direction in 6 dimensions is nearer than this to a given one once in 9000 draws.
+NEAR = 0.2
+N = np.random.default_rng(3).standard_normal((500, 6))
+NOISE = 0.1 * np.random.default_rng(4).standard_normal(500)
+XOR = (N[:, 0] * N[:, 1] > 0).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y", "found"),
+    [
+        (SIR(1), np.exp(N[:, 0]) + NOISE, 1),
+        (DirectionalRegression(1), np.exp(N[:, 0]) + NOISE, 1),
+        (GradientKDR(1), np.exp(N[:, 0]) + NOISE, 1),
+        (SupervisedPCA(1, target_kernel="gaussian"), np.exp(N[:, 0]) + NOISE, 1),
+        (SAVE(1, n_slices=5), N[:, 0] ** 2 + NOISE, 1),
+        (DirectionalRegression(1, n_slices=5), N[:, 0] ** 2 + NOISE, 1),
+        (GradientKDR(1), N[:, 0] ** 2 + NOISE, 1),
+        (SAVE(2), XOR, 2),
+        (DirectionalRegression(2), XOR, 2),
+        (GradientKDR(2), XOR, 2),
+        # Theory says that these see nothing in a symmetric link.
+        (SIR(1, n_slices=5), N[:, 0] ** 2 + NOISE, 0),
+        (SIR(1), XOR, 0),
+        (LDA(1), XOR, 0),
+    ],
+)
+def test_planted_subspaces_are_found_where_theory_says_so(estimator, y, found):
+    rows = clone(estimator).fit(N, y).components_
+    nearest = subspace_angles(rows.T, np.eye(6)[:, : max(found, 1)]).max()
+    if found:
+        assert nearest < NEAR
+    else:
+        angles = [subspace_angles(rows.T, axis[:, None])[0] for axis in np.eye(6)[: 2 if y is XOR else 1]]
+        assert min(angles) > NEAR
+
+
+def test_lfda_keeps_the_clusters_of_a_class_apart_where_lda_sees_nothing():
+    # One class on both sides of the other: along the first feature their means are equal.
+    rng = np.random.default_rng(0)
+    cluster = np.arange(90) % 3 - 1
+    samples = np.column_stack([8.0 * cluster, 0.5 * cluster**2]) + rng.standard_normal((90, 2))
+    first = np.eye(2)[:, :1]
+    assert subspace_angles(LFDA(1).fit(samples, cluster**2).components_.T, first)[0] < 0.1
+    assert subspace_angles(LDA(1).fit(samples, cluster**2).components_.T, first)[0] > 1.0
+
+
+def test_kernel_discriminants_separate_what_no_line_does():
+    test = np.random.default_rng(5).standard_normal((200, 2))
+    model = KernelDiscriminantAnalysis(1).fit(N[:, :2], XOR)
+    values = KNeighborsClassifier(5).fit(model.transform(N[:, :2]), XOR)
+    assert values.score(model.transform(test), (test[:, 0] * test[:, 1] > 0).astype(int)) > 0.9
+
+
+@pytest.mark.parametrize("estimator", OURS, ids=ids)
+def test_constant_features_many_features_and_few_samples(estimator):
+    constant = np.insert(X, 2, 5.0, axis=1)
+    model = clone(estimator).fit(constant, Y)
+    assert np.isfinite(model.transform(constant)).all()
+    if hasattr(model, "components_") and not isinstance(estimator, LeadingComponents):
+        np.testing.assert_allclose(model.components_[:, 2], 0.0, atol=1e-12 * np.abs(model.components_).max())
+    few = np.random.default_rng(2).standard_normal((6, 12))
+    values = clone(estimator).set_params(n_components=8).fit(few, np.arange(6) % 2).transform(few)
+    assert np.isfinite(values).all()
+    assert 1 <= values.shape[1] <= 8
+    twice = np.repeat(X, 2, axis=0)
+    assert np.isfinite(clone(estimator).fit(twice, np.repeat(Y, 2)).transform(twice)).all()
+
+
+@pytest.mark.parametrize("estimator", OURS, ids=ids)
+def test_what_cannot_be_learned_from_is_refused(estimator):
+    def fails(match, samples=X, labels=Y, **parameters):
+        with pytest.raises(ValueError, match=match):
+            clone(estimator).set_params(**parameters).fit(samples, labels)
+
+    fails("n_components must be an integer between 1 and the 4 features, got 5", n_components=5)
+    fails("n_components must be None or an integer >= 1, got 0", n_components=0)
+    fails("labels must name at least 2 classes, got 1 class", labels=np.zeros(50, dtype=int))
+    fails("all 50 samples coincide", samples=np.ones((50, 4)))
+    fails("differ by .*e-160 at most, whose squares underflow", samples=1e-160 * X)
+    fails("their squared distances overflow", samples=1e160 * X)
+    fails("Input X contains NaN", samples=np.where(X[3, 1] == X, np.nan, X))
+    fails("inconsistent numbers of samples", labels=Y[:49])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (SIR(n_slices=1), "n_slices must be an integer >= 2, got 1"),
+        (SIR(shrinkage=1.5), "shrinkage must be None, one of auto, or a number >= 0 and <= 1, got 1.5"),
+        (SAVE(shrinkage="strong"), "shrinkage"),
+        (GradientKDR(regularization=0.0), "regularization must be a finite number > 0, got 0.0"),
+        (SupervisedPCA(target_kernel="rbf"), "unknown target_kernel 'rbf'"),
+        (LFDA(metric="whitened"), "unknown metric 'whitened'; allowed: weighted, plain, orthonormalized"),
+        (KernelDiscriminantAnalysis(kernel="rbf_relative"), "no combination and no rbf_relative"),
+        (
+            KernelDiscriminantAnalysis(kernel=WAVES, regularization=1e-6),
+            "kernel is not positive semidefinite on",
+        ),
+        (KernelDiscriminantAnalysis(kernel=NEGATIVE), "constant or not positive semidefinite"),
+        (KernelDiscriminantAnalysis(kernel=WAVES, kernel_params={"sigma": 1.0}), "a kernel object has its own"),
+        (KernelDiscriminantAnalysis(kernel="gausian"), "Did you mean 'gaussian'"),
+        (RandomAxes(5), "n_components must be an integer between 1 and the 4 features, got 5"),
+    ],
+)
+def test_bad_parameters_are_named(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", [LDA(), LFDA(), KernelDiscriminantAnalysis()], ids=str)
+def test_discriminants_want_classes(estimator):
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        estimator.fit(X, X[:, 0])
+
+
+def test_what_lfda_and_regressions_cannot_do_without():
+    with pytest.raises(InputError, match="the samples of each class coincide"):
+        LFDA().fit(np.eye(4)[Y], Y)
+    with pytest.raises(InputError, match=r"y has the one value 0\.5"):
+        SIR().fit(X, np.full(50, 0.5))
+    # One of the slices is of the value that nearly all have.
+    lonely = np.where(np.arange(50) == 0, 0.25, 0.5)
+    assert SIR().fit(X, lonely).components_.shape == (1, 4)
+
+
+@pytest.mark.parametrize("estimator", [GradientKDR(), KernelDiscriminantAnalysis(), LFDA()], ids=str)
+def test_kernels_that_do_not_fit_in_memory_are_refused(estimator, monkeypatch):
+    monkeypatch.setattr(memory, "free_bytes", lambda: 1000)
+    with pytest.raises(InputError, match=r"samples takes about .* GiB are free; learn from fewer samples"):
+        estimator.fit(X, Y)
+
+
+def test_random_axes_are_uniform_and_seeded():
+    axes = [RandomAxes(2, random_state=seed).fit(X).components_ for seed in range(400)]
+    np.testing.assert_allclose([one @ one.T for one in axes], np.broadcast_to(np.eye(2), (400, 2, 2)), atol=1e-12)
+    np.testing.assert_array_equal(RandomAxes(2, random_state=3).fit(X[:9]).components_, axes[3])
+    # Each squared entry of a uniform unit vector in 4 dimensions has mean 1/4 and variance 3/24 - 1/16 = 1/16.
+    mean = np.mean([one[0] ** 2 for one in axes], axis=0)
+    assert np.abs(mean - 0.25).max() < 5 * 0.25 / np.sqrt(400)
+    assert np.abs(np.mean([one[0] for one in axes], axis=0)).max() < 5 * 0.5 / np.sqrt(400)
+
+
+def test_shuffled_labels_fit_another_method_on_the_labels_in_another_order():
+    model = ShuffledLabels(SIR(2), random_state=5).fit(X, Y)
+    by_hand = SIR(2).fit(X, np.random.RandomState(5).permutation(Y))
+    np.testing.assert_array_equal(model.components_, by_hand.components_)
+    assert model.get_feature_names_out().tolist() == ["sir0", "sir1"]
+    assert not hasattr(ShuffledLabels(MedianKernelPCA(), random_state=0).fit(X, Y), "components_")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", HERE)
+def test_every_method_is_built_by_name_with_every_value_of_its_grid(name):
+    entry, model = METHODS[name], build_reducer(name, 2, 0)
+    assert entry.title
+    fitted = clone(model).fit(X, Y)
+    values = fitted.transform(X)
+    np.testing.assert_array_equal(build_reducer(name, 2, 0).fit(X, Y).transform(X), values)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), values)
+    assert values.shape[1] == len(fitted.get_feature_names_out()) == 2
+    for parameters in ParameterGrid({one: [grid[0], grid[-1]] for one, grid in entry.grid.items()}):
+        assert clone(model).set_params(**parameters).fit(X[::2], Y[::2]).transform(X).shape == (50, 2)
+    # Labels play a part just where the entry says so.
+    other = build_reducer(name, 2, 0).fit(X, np.roll(Y, 7)).transform(X)
+    assert np.allclose(np.abs(other), np.abs(values), atol=1e-6) != entry.supervised
+
+
+def test_an_unknown_method_is_named():
+    with pytest.raises(InputError, match=r"unknown reduction method 'sirr'; allowed: .* Did you mean 'sir'"):
+        build_reducer("sirr", 2)
+    assert [name for name, entry in METHODS.items() if entry.control] == ["random_axes", "shuffled_lda", "shuffled_kdr"]
+
+
+class RecordingUMAP:
+    """In the place of umap.UMAP: keeps what it is given, and lays samples out as their first features."""
+
+    def __init__(self, **options):
+        self.options = options
+
+    def fit(self, samples, targets):
+        self.targets, self.embedding_ = targets, samples[:, : self.options["n_components"]]
+        return self
+
+    def transform(self, samples):
+        return samples[:, : self.options["n_components"]].astype(np.float32)
+
+
+def test_supervised_umap_gives_the_package_labels_as_classes_or_numbers(monkeypatch):
+    package = ModuleType("umap")
+    package.UMAP = RecordingUMAP
+    monkeypatch.setitem(sys.modules, "umap", package)
+    model = SupervisedUMAP(2, n_neighbors=80, random_state=0).fit(X, np.array(["c", "a", "b"])[Y])
+    assert model.model_.options["target_metric"] == "categorical"
+    assert model.model_.options["n_neighbors"] == 49
+    assert np.unique(model.model_.targets).tolist() == [0, 1, 2]
+    assert model.transform(X).dtype == np.float64
+    assert model.get_feature_names_out().tolist() == ["supervisedumap0", "supervisedumap1"]
+    numbers = SupervisedUMAP(2, random_state=0).fit(X, X[:, 0])
+    assert numbers.model_.options["target_metric"] == "l2"
+    assert numbers.model_.options["random_state"] == model.model_.options["random_state"]
+    np.testing.assert_array_equal(numbers.model_.targets, X[:, 0])
+
+
+@pytest.mark.skipif(not NO_UMAP, reason="SKIPPED: umap-learn is installed")
+def test_supervised_umap_says_what_to_install():
+    with pytest.raises(MissingPackageError, match=r"SupervisedUMAP needs the package umap.*'kdrbench\[umap\]'"):
+        build_reducer("supervised_umap", 2).fit(X, Y)
+
+
+@needs_umap
+@pytest.mark.filterwarnings("default")
+def test_supervised_umap_separates_classes_and_is_the_same_in_every_run():
+    first = build_reducer("supervised_umap", 2, 0).fit(X, Y).transform(X)
+    assert KNeighborsClassifier(5).fit(first, Y).score(first, Y) > 0.95
+    np.testing.assert_array_equal(build_reducer("supervised_umap", 2, 0).fit(X, Y).transform(X), first)

@@ -1,0 +1,85 @@
+"""A time is one quantity, the first solve's, in every table and figure that shows it, and has one name."""
+
+import pandas as pd
+import pytest
+
+from kdrbench.reports.dashboard.runs import all_runs, run_data
+from kdrbench.reports.figures.cost_against_time import cost_against_time
+from kdrbench.reports.figures.draw_plotly import plotly_panels
+from kdrbench.reports.figures.performance_profile import performance_profile
+from kdrbench.reports.figures.scaling import scaling_chart
+from kdrbench.reports.tables.ikdr import ikdr_table
+from kdrbench.reports.tables.ikdr_cells import compared_cells
+from kdrbench.reports.tables.labels import FIRST_SOLVE, METRIC_TITLES, TIMES_MEAN
+from kdrbench.reports.tables.low_rank import measured_table
+from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
+from kdrbench.reports.tables.side_by_side import compare_solvers
+from kdrbench.reports.tables.size_series import complexity_table, size_series
+from support.report_rows import run, trace_line
+
+FIRST, WARM = {"ism": 0.007, "dg": 0.028}, 0.0016
+EXPERIMENT = {
+    "title": "T.",
+    "datasets": ["wine"],
+    "kernels": ["gaussian"],
+    "solvers": [*FIRST],
+    "paradigm": "supervised",
+}
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Six folds of two solvers, whose repeats are far quicker than their first solve, and their traces."""
+    lines = []
+    for solver, seconds in FIRST.items():
+        for fold in range(6):
+            for time_s, cost in ((seconds / 2, -1.0), (seconds, -2.0)):
+                lines.append(trace_line(solver, fold, time_s=time_s, cost=cost, stationarity=0.1, calls=1))
+    (tmp_path / "traces.jsonl").write_text("".join(lines))
+    times = {"warm_s": WARM, "cpu_s": 0.003, "repeats": 9, "cost": -2.0, "trace_file": "traces.jsonl"}
+    return pd.DataFrame(
+        [run("wine", name, fold, time_s=one, **times) for name, one in FIRST.items() for fold in range(6)]
+    )
+
+
+def test_a_cell_a_curve_and_the_list_of_runs_show_the_same_time(runs, tmp_path):
+    cells = compared_cells(runs, EXPERIMENT)
+    shown = {cell.method: cell.ours.mean for cell in cells if cell.metric == "time_s"}
+    (panel,) = cost_against_time(runs, tmp_path, "e", EXPERIMENT).panels
+    ends = {series.group.lower(): series.x for series in panel.series if series.label == "came to its end"}
+    assert {solver: len(seconds) for solver, seconds in ends.items()} == dict.fromkeys(shown, 6)
+    assert all(seconds == pytest.approx([shown[solver]] * 6) for solver, seconds in ends.items())
+    data = run_data(all_runs({"ikdr": runs}), tmp_path)
+    place = data["columns"].index("time_s")
+    for row, trace in zip(data["rows"], data["traces"], strict=True):
+        method = row[data["columns"].index("method")]
+        assert row[place] == trace[0][-1] == pytest.approx(shown[method])
+    (test,) = [one for one in paired_tests(runs) if one.metric == "time_s"]
+    assert {test.first: test.mean_first, test.second: test.mean_second} == pytest.approx(shown)
+    ratio = next(pair.ratio for pair in compare_solvers(runs, "dg", "ism") if pair.metric == "time_s")
+    assert ratio == pytest.approx(shown["dg"] / shown["ism"])
+    profile = performance_profile(runs, tmp_path).panels[0]
+    steps = {series.label.lower(): series.x[0] if series.y[0] else series.x[-1] for series in profile.series}
+    assert steps["dg"] / steps["ism"] == pytest.approx(shown["dg"] / shown["ism"])
+
+
+def test_every_table_and_figure_of_times_says_which_time_it_is(runs, tmp_path):
+    tables = [
+        ikdr_table("e", compared_cells(runs, EXPERIMENT), EXPERIMENT),
+        paired_table(paired_tests(runs)),
+        complexity_table([]),
+        measured_table("e", pd.DataFrame(), EXPERIMENT | {"methods": []}),
+    ]
+    charts = [
+        cost_against_time(runs, tmp_path, "e", EXPERIMENT),
+        performance_profile(runs, tmp_path),
+        scaling_chart(size_series(runs, {"experiments": {}})),
+    ]
+    assert all(TIMES_MEAN in table.notes for table in tables)
+    assert all(TIMES_MEAN in chart.caption for chart in charts)
+    assert METRIC_TITLES["time_s"].lower() == FIRST_SOLVE
+    assert FIRST_SOLVE in charts[0].panels[0].x.title
+    assert FIRST_SOLVE in charts[1].panels[0].x.title
+    # On pointing at a curve.
+    (panel,) = plotly_panels(charts[0])
+    assert all(FIRST_SOLVE in trace["hovertemplate"] for trace in panel["data"] if "hovertemplate" in trace)
