@@ -28,7 +28,7 @@ types: $(READY_DEV)
 
 # More workers than cores: the modules that come first, through Snakemake and Slurm, wait most of their time.
 unit: $(READY_DEV)
-	OMP_NUM_THREADS=1 pytest -n 5 --dist loadscope --no-loadscope-reorder
+	OMP_NUM_THREADS=1 pytest -n 7 --dist loadscope --no-loadscope-reorder
 
 # Everything that tries to break kdrbench, with new random seeds; prints how often each was tried and held.
 ATTACK_ROUNDS ?= 5
@@ -93,8 +93,7 @@ picture: demo
 	snakemake --cores $(CORES) --quiet rules -- kpca_figure5
 	cp reports/figures/kpca_figure5.png docs/kpca_trick_two_tricks.png
 
-# Those of the tutorials, which docs/systems.md shows too, and what the tutorials print; that of the quick start is as an
-# example draws it.
+# Those of the tutorials, which docs/systems.md shows too, with what the tutorials print; and that of docs/quick_start.md.
 pictures: docs
 	python docs/draw_pictures.py --fill
 	cp docs/gallery/images/sphx_glr_plot_5_loadings_001.png docs/pictures/loadings.png

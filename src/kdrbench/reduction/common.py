@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import LabelledTransformer
+from kdrbench.estimators.footprints import Samples, check_footprint
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import centred_features
 from kdrbench.metric_learning.neighbours import IntArray
@@ -86,14 +87,21 @@ class Reducer(LabelledTransformer):
         """Learn from X (n_samples x n_features) and y: class labels or, where the class says so, numbers.
 
         Raises ``ValueError`` for bad parameters, NaN or sparse input, y of one value, more components than features,
-        or samples that all coincide.
+        samples that all coincide, or where it needs more memory than is free.
         """
         check_parameters(self)
         features, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         if not self._continuous:
             check_classification_targets(target)
+        size = Samples(*features.shape)
+        check_footprint(self, self._needed(size), size, self._way_out)
         self._learn(features, target)
         return self
+
+    def _needed(self, samples: Samples) -> float:
+        # The centred samples, their singular vectors and those scaled, and some covariances.
+        n_samples, n_features = samples
+        return 8.0 * (4 * n_samples * n_features + 4 * n_features * min(samples))
 
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.__dict__.pop("classes_", None)

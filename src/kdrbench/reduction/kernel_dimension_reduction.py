@@ -8,10 +8,10 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, null_space, svd
 
 from kdrbench.errors import InputError
+from kdrbench.estimators.footprints import Samples
 from kdrbench.kernels import Gaussian, median_distance
 from kdrbench.kernels.bounded_factor import bounded_factor, centred_factor
 from kdrbench.kernels.family import FloatArray
-from kdrbench.memory import check_memory
 from kdrbench.metric_learning import squared_distances
 from kdrbench.metric_learning.neighbours import row_blocks
 from kdrbench.parameters import POSITIVE, Declarations, OneOf
@@ -90,9 +90,12 @@ class GradientKDR(LinearReducer):
         self.target_bandwidth = target_bandwidth
         self.regularization = regularization
 
+    def _needed(self, samples: Samples) -> float:
+        # The kernel matrix, and as much again while it is made.
+        return super()._needed(samples) + 18.0 * samples.n_samples**2
+
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         n_samples = len(centred)
-        check_memory(18 * n_samples**2, f"a kernel of {n_samples} samples", "learn from fewer samples")
         self.sigma_ = self.bandwidth * median_distance(centred)
         kernel = Gaussian(self.sigma_)
         targets = target_factor(response, self.target_bandwidth, centred=False)

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, null_space
 
 from kdrbench.errors import InputError
+from kdrbench.estimators.footprints import Samples
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
-from kdrbench.memory import check_memory
 from kdrbench.metric_learning import squared_distances
 from kdrbench.parameters import OPTIONS, POSITIVE, Declarations, optional
 from kdrbench.reduction.common import COMPONENTS, Reducer, Response
@@ -87,9 +87,12 @@ class KernelDiscriminantAnalysis(Reducer):
         self.kernel_params = kernel_params
         self.regularization = regularization
 
+    def _needed(self, samples: Samples) -> float:
+        # The kernel matrix, and as much again while it is made.
+        return super()._needed(samples) + 18.0 * samples.n_samples**2
+
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         n_samples = len(features)
-        check_memory(18 * n_samples**2, f"a kernel of {n_samples} samples", "learn from fewer samples")
         kernel = resolve_kernel(self._definition(), features, n_components)
         if isinstance(kernel, Combination | RelativeGaussian):
             raise InputError("kernel must have a value for any two samples: no combination and no rbf_relative")
