@@ -91,6 +91,12 @@ rule claims:
         command(f"claims --config {{input.config:q}} --results {R} --out {REPORTS}/claims > {{log:q}} 2>&1")
 
 
+DASHBOARD = command(
+    "dashboard {params.parts} --config {input.config:q} --published {input.published:q}"
+    f" --results {R} --out {{output:q}} > {{log:q}} 2>&1"
+)
+
+
 rule dashboard:
     input:
         outputs.system_tables(GRID.config),
@@ -113,7 +119,4 @@ rule dashboard:
         caption=captions.page_text("dashboard"),
         parts=lambda wildcards, input: listed(input.parts, workflow),
     shell:
-        command(
-            "dashboard {params.parts} --config {input.config:q} --published {input.published:q}"
-            f" --results {R} --out {{output:q}} > {{log:q}} 2>&1"
-        )
+        DASHBOARD

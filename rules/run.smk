@@ -2,6 +2,13 @@
 
 
 # A batch of runs, or all cheap ones of an experiment. The workspace keeps finished runs when the job fails or is made again.
+BATCH = command(
+    "batch {params.job} --data results/data"
+    " --time-limit-s {resources.time_limit_s} --memory-limit-mib {resources.memory_limit_mib}"
+    " --repeat-for-s {resources.repeat_for_s} --threads {threads} --mirror={resources.mirror:q} > {log:q} 2>&1"
+)
+
+
 rule run_batch:
     input:
         data=lambda wildcards: data_to_await(GRID.bundle(wildcards.job)),
@@ -24,11 +31,7 @@ rule run_batch:
     params:
         job=lambda wildcards: job_options(GRID, GRID.bundle(wildcards.job), write=not workflow.dryrun),
     shell:
-        command(
-            "batch {params.job} --data results/data"
-            " --time-limit-s {resources.time_limit_s} --memory-limit-mib {resources.memory_limit_mib}"
-            " --repeat-for-s {resources.repeat_for_s} --threads {threads} --mirror={resources.mirror:q} > {log:q} 2>&1"
-        )
+        BATCH
 
 
 # The rows of one experiment, so that its table waits for no other, or of all experiments of a system.

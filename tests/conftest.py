@@ -31,10 +31,13 @@ _FIRST = [
     "slurm_array",
     "workflow",
     "chaos",
+    "hostile",
     "other_systems",
     "sharing",
     "untimed_and_budget",
+    "damage",
     "plugins",
+    "module",
 ]
 _RANKS = {Path(__file__).parent / "workflow" / f"test_{name}.py": rank for rank, name in enumerate(_FIRST)}
 

@@ -8,10 +8,10 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those before it.
 ORDER = ["errors", "extras", "arrays", "parameters", "files", "csv_files", "status", "blas"]
-ORDER += ["paired", "progress", "memory", "plugins", "methods", "samples", "kernels", "problems"]
-ORDER += ["lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators", "reduction", "inference"]
-ORDER += ["displays", "baselines", "datasets", "league", "bench", "conformance", "stages", "reports"]
-ORDER += ["commands"]
+ORDER += ["paired", "palette", "progress", "memory", "plugins", "methods", "samples", "kernels"]
+ORDER += ["problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators", "reduction"]
+ORDER += ["inference", "displays", "baselines", "datasets", "league", "bench", "conformance", "stages"]
+ORDER += ["reports", "commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -27,8 +27,8 @@ def test_a_page_with_a_line_for_each_experiment(plan):
     lines = done.output.splitlines()
     assert " ".join(lines[0].split()) == "experiment runs to make core-hours at most cut disk, MB"
     assert lines[1].split()[:3] == ["demo_supervised", "380", "380"]
-    assert next(line for line in lines if line.startswith("all ")).split()[1:3] == ["545", "545"]
-    assert "Costs of 0 of 545 runs are measured in their cells, the others estimated." in lines
+    assert next(line for line in lines if line.startswith("all ")).split()[1:3] == ["615", "615"]
+    assert "Costs of 0 of 615 runs are measured in their cells, the others estimated." in lines
     assert not [line for line in lines if "budget" in line]
     assert len(lines) < 25
     assert max(map(len, lines)) < 100

@@ -56,7 +56,9 @@ def local_cluster(n_workers):
 @pytest.fixture(scope="module")
 def cluster():
     """Two worker processes, which are gone afterwards."""
-    with local_cluster(2) as cluster:
+    # A cluster gives up a worker that is away when so long a time has passed since any of its deaths.
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
+    with patient, local_cluster(2) as cluster:
         yield cluster
         children = [child for child in psutil.Process().children(recursive=True) if "spawn_main" in command_of(child)]
         assert children
@@ -74,8 +76,6 @@ def command_of(process):
 @pytest.fixture
 def engine(cluster):
     engine = DaskEngine(cluster.scheduler_address, patience_s=MINUTES)
-    # A worker that was killed while it started is not started again by itself.
-    cluster.scale(2)
     until(lambda: len(cluster.scheduler.workers) == 2)
     yield engine
     engine.close()

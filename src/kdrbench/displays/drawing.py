@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kdrbench.extras import needed_for
+from kdrbench.palette import COLOURS
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 # Another one for each neighbour, so that a picture can be read without colours.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 

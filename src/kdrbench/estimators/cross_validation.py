@@ -60,9 +60,21 @@ def folds_of(
         cv = kind(_FOLDS if cv is None else cv, shuffle=True, random_state=rng.randint(2**31))
     scorer = check_scoring(predictor, search.scoring)
     for train, test in check_cv(cv, known, classifier=classes).split(features, known):
-        scaler = scaler_of(search.scaler).fit(features[train], known[train])
-        scaled = (scaler.transform(features[train]), known[train])
+        scaler = scaler_of(search.scaler)
+        scaled = (scaled_to(scaler, features[train], known[train]), known[train])
         yield Fold(scaled, (features[test], known[test]), scaler, predictor, scorer)
+
+
+def scaled_to(scaler: Any, features: FloatArray, known: Any) -> FloatArray:
+    """Fit the scaler and return the scaled samples; ``InputError`` where they are not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled: FloatArray = scaler.fit(features, known).transform(features)
+    if not np.isfinite(scaled).all():
+        most = np.abs(features).max()
+        raise InputError(
+            f"samples with values of up to {most:.2g} are not finite once scaled by {scaler}; change their unit"
+        )
+    return scaled
 
 
 def visited_paths(

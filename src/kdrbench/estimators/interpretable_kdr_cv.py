@@ -19,6 +19,7 @@ from kdrbench.estimators.cross_validation import (
     chosen_row,
     folds_of,
     results_of,
+    scaled_to,
     scaler_of,
     visited_paths,
     with_params,
@@ -226,8 +227,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def _refit(self, template: InterpretableKDR, features: FloatArray, known: NDArray[Any]) -> None:
         from sklearn.pipeline import Pipeline
 
-        scaler = scaler_of(self.scaler).fit(features, known)
-        reduction = with_params(template, self.best_params_).fit(scaler.transform(features), known)
+        scaler = scaler_of(self.scaler)
+        reduction = with_params(template, self.best_params_).fit(scaled_to(scaler, features, known), known)
         self.best_estimator_ = Pipeline([("scaler", scaler), ("reduction", reduction)])
         self.components_, self.kernel_ = reduction.components_, reduction.kernel_
         self.n_components_ = len(self.components_)

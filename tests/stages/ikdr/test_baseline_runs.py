@@ -47,7 +47,7 @@ def test_a_baseline_leaves_a_row_a_fold_with_its_time_and_quality_and_no_cost(fi
     assert [record.axes for record in records] == [("table4_supervised", "wine", "none", "it", n) for n in (0, 1)]
     for number, record in enumerate(records):
         assert (record.status, record.message, record.repeats >= 1) == ("converged", "fitted", True)
-        assert 0 < record.time_s < record.provenance.wall_s < LIMITS.time_s
+        assert 0 < record.time_s < record.provenance.wall_s
         assert record.cpu_s > 0
         assert (record.quality_metric, record.quality) == ("accuracy", accuracy_by_hand(number))
         assert (record.cost, record.feasibility, record.stationarity, record.iterations) == (None,) * 4

@@ -80,14 +80,14 @@ def test_ism_plus_table_6_on_wine_comes_out_of_a_batch(good):
     assert record.feasibility < FEASIBILITY_BOUND
     assert record.stationarity < 0.05
     assert record.repeats > 1
-    assert 0 < record.time_s < record.provenance.wall_s < LIMITS.time_s
+    assert 0 < record.time_s < record.provenance.wall_s
     trace = trace_of(files)
     assert trace[-1]["cost"] == pytest.approx(record.cost, rel=1e-12)
     # A figure of traces ends where a table says: at the first solve.
     assert trace[-1]["time_s"] == record.time_s
     assert [point["time_s"] for point in trace] == sorted(point["time_s"] for point in trace)
-    # Start and iterates of both rounds, and their two results.
-    assert len(trace) == record.iterations + 2
+    # Start and iterates of both rounds, their two results, and what came out at the end.
+    assert len(trace) == record.iterations + 3
 
 
 def test_settings_of_the_alternation_come_from_the_experiment(good, files):

@@ -88,8 +88,8 @@ class Sampled:
             files |= self._open_files(pid)
         files |= self._shm.files()
         # An inode that is mapped as well as open counts once.
-        # Processes are looked at in turn: one that is forked meanwhile makes the sum of shares too large.
-        pages = {inode: min(shares, reach) for inode, (shares, reach) in mapped.items()}
+        # Processes are looked at in turn: with one that is forked or ends meanwhile the sum of shares is wrong.
+        pages = {inode: min(max(shares, most), reach) for inode, (shares, most, reach) in mapped.items()}
         shared = sum(max(pages.get(inode, 0), files.get(inode, 0)) for inode in {*pages, *files})
         return private + shared
 

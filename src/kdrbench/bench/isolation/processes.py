@@ -15,8 +15,9 @@ MIB = 1024 * 1024
 _MOST_KILLING_S, _MOST_STOPPING_S = 10.0, 1.0
 _TRACKER, _TRACKER_S = b"resource_tracker", 0.5
 Inode = tuple[int, int]
-# The sum of shares that processes have of a file's pages, and how far their mappings of it reach, in bytes.
-Mapped = dict[Inode, tuple[int, int]]
+# Of a file: the sum of shares that processes have of its pages, the most pages that one of them has, and how far their
+# mappings reach; in bytes.
+Mapped = dict[Inode, tuple[int, int, int]]
 # Mappings that all runs share with their batch, such as the clock's pauses, are smaller than this together.
 _OF_THE_BENCH = MIB
 _PRIVATE = re.compile(r"^Private_(?:Dirty|Hugetlb): +(\d+) kB$", re.MULTILINE)
@@ -78,8 +79,8 @@ def add_pages(pid: int, mapped: Mapped, devices: set[int]) -> int:
         for inode, reach, fields in _shared_mappings(smaps, devices):
             # What only this process maps is private in the sum above.
             private -= fields.get("Private_Dirty", 0)
-            shares, furthest = mapped.get(inode, (0, 0))
-            mapped[inode] = shares + fields.get("Pss", 0), max(furthest, reach)
+            shares, most, furthest = mapped.get(inode, (0, 0, 0))
+            mapped[inode] = shares + fields.get("Pss", 0), max(most, fields.get("Rss", 0)), max(furthest, reach)
     except PermissionError:  # the process forbids to be looked into
         return resident_memory(pid)
     except OSError:  # the process has gone, or is a zombie

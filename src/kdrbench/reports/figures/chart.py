@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.displays.drawing import COLOURS as COLOURS
 from kdrbench.errors import InputError
+from kdrbench.palette import COLOURS as COLOURS
 
 Pixels = NDArray[np.uint8]
 # The text of a panel that has nothing to show.

@@ -73,9 +73,8 @@ class ClusteringRun:
         monitor = ProjectionMonitor(referee, objective, self.n_components)
         try:
             learned = self._alternate(monitor, objective)
-            if learned.projection is not learned.result.projection:
-                # The alternation went less far than its last solve, whose result the referee has seen.
-                monitor.accept(learned.projection)
+            # After its last solve the alternation looks at clusters, which takes time, and may go back to an earlier round.
+            monitor.accept(learned.projection)
             row = self._row(learned)
         except OutOfTimeError:
             columns = {"iterations": monitor.iterations}
