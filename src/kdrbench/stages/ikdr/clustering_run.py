@@ -73,7 +73,7 @@ class ClusteringRun:
         monitor = ProjectionMonitor(referee, objective, self.n_components)
         try:
             learned = self._alternate(monitor, objective)
-            # After its last solve the alternation looks at clusters, which takes time, and may go back to an earlier round.
+            # After its last solve the alternation looks at clusters, which takes time, and it may take back a round.
             monitor.accept(learned.projection)
             row = self._row(learned)
         except OutOfTimeError:
