@@ -111,6 +111,17 @@ def kdrbench(*words):
     return CliRunner().invoke(main, [*map(str, words)])
 
 
+def test_a_table_of_another_system_is_not_compared(tmp_path):
+    (tmp_path / "merged").mkdir()
+    shared = {"experiment": "league", "dataset": "wine", "run": 0, "status": "converged"}
+    rows = [shared | {"method": name} for name in ("lda", "sir")]
+    pd.DataFrame(rows).to_csv(tmp_path / "merged" / "league.csv", index=False)
+    done = kdrbench("compare", "lda", "sir", "--experiment", "league", "--results", tmp_path)
+    assert done.exit_code == 2
+    assert "league.csv is of another system than ikdr" in done.output
+    assert "Traceback" not in done.output
+
+
 def test_compare_prints_a_table_or_json(results):
     done = kdrbench("compare", "a", "b", "--results", results)
     assert done.exit_code == 0, done.output

@@ -248,7 +248,7 @@ def test_other_estimators_keep_single_precision(learner):
     assert len(model.get_feature_names_out()) == single.shape[1]
 
 
-@pytest.mark.parametrize("kernel", ["linear", "squared", "poly", "rbf"])
+@pytest.mark.parametrize("kernel", ["linear", "squared", "poly", "rbf", Gaussian(2.0), Polynomial(degree=2)])
 @pytest.mark.parametrize("sparse", [csr_array, csr_matrix])
 def test_sparse_samples_are_learned_from_as_dense_ones(kernel, sparse):
     features = np.where(X > 0.5, X, 0.0)

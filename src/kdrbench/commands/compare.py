@@ -28,7 +28,7 @@ _TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilco
 @configuration_name
 @as_json
 def compare(first: str, second: str, experiment: str | None, results: Path, name: str, as_json: bool) -> None:
-    """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have.
+    """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have: of system ikdr alone.
 
     Wins and losses are A's. The ratio is the median over runs of A / B (of costs that of F = -cost); p is that of
     Wilcoxon's signed rank test, then Holm's correction of it over the cells of a metric. Runs that failed are left out
@@ -49,6 +49,11 @@ def compare(first: str, second: str, experiment: str | None, results: Path, name
             "--name, and after a single target its --experiment"
         )
     runs = read_runs(table)
+    if "kernel" not in runs:
+        raise InputError(
+            f"{table} is of another system than ikdr, and solvers of ikdr alone share cells; its own table in reports/ "
+            "compares methods"
+        )
     if experiment is not None:
         if experiment not in set(runs["experiment"]):
             raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))

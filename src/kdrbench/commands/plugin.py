@@ -68,6 +68,8 @@ def _write_experiment(name: str, parts: tuple[str, ...], into: Path) -> None:
         raise InputError(f"{path} is there already; choose another name, or move it away")
     write_text(path, text)
     click.echo(f"written: {path}\nrun it:  {command_of(path)}")
+    if not Path("Snakefile").is_file():
+        click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
 
 
 def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:

@@ -85,12 +85,12 @@ def _outcomes(
     """Return what the best start has led to, by which kernel, and sentences that say why to doubt it."""
     features, shape = known.features, known.features.shape
     evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, (asked, shape[0]))
-    check_projection_footprint(estimator, features, evaluation.evaluator)
     task = build_task(asked.paradigm, asked.settings, features, known.of_samples, evaluation=evaluation)
     if known.weights is not None and isinstance(task, SupervisedTask):
         task = replace(task, gamma=task.gamma.reweighted(known.weights))
     kernel_for = partial(resolved_kernel, estimator, asked, known, task)
     n_components = components_of(estimator.n_components, task, shape[1], kernel_for)
+    check_projection_footprint(estimator, features, evaluation.evaluator, asked.family, n_components)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31))
     solver = seeded_solver(estimator.solver, rng, tolerance=estimator.tol, max_iterations=estimator.max_iter)
     starts: Iterable[FloatArray]

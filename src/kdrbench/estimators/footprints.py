@@ -14,6 +14,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
 from kdrbench.metric_learning import DNE, LMNN, NCA
 from kdrbench.metric_learning.neighbours import entries_of_block
+from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 
 _FLOAT = 8
 # Blocks of rows that a pass holds at once, arrays of n x D, and numbers a sample: lists of neighbours, and pairs.
@@ -31,6 +32,8 @@ _FACTORED, _ALL_PAIRS = 8.0, 6.0
 _HOLDING_ALL_PAIRS = ("dense", "autograd", "pairwise_sum")
 # Arrays of n x d of a search for a projection, and what blocks of pairs take at most.
 _SEARCHED, _PAIRS_BYTES = 6.0, 2**25
+# Kernels whose sums over classes need no pairs; their arrays of n x d, and of all products of columns of X and X W.
+_WITHOUT_PAIRS, _SUMMED, _CROSSED = ("linear", "squared", "polynomial"), 2.0, 5.5
 # Blocks of a kernel matrix that clusterings keep.
 _KEPT_BYTES = 2**29
 
@@ -88,21 +91,40 @@ def of_low_rank_kernel(samples: Samples, *, linear: bool) -> float:
     return _FLOAT * (6.0 * n_samples * n_features if linear else _FACTORED * n_samples**2)
 
 
-def check_projection_footprint(estimator: Any, features: Any, evaluator: str) -> None:
+def check_projection_footprint(
+    estimator: Any, features: Any, evaluator: str, family: str | None, n_components: int
+) -> None:
     """Do the same for a search for a projection of samples in memory; nothing for those that are read in passes."""
-    if isinstance(features, np.ndarray):
-        samples, clusters = Samples(*features.shape), estimator.paradigm != "supervised"
-        way_out = "learn from fewer samples, or stream them"
-        if evaluator in _HOLDING_ALL_PAIRS:
-            way_out = "leave the evaluator to the cost model (evaluation=None)"
-        check_footprint(estimator, of_projection(samples, evaluator, clusters=clusters), samples, way_out)
+    if not isinstance(features, np.ndarray):
+        return
+    samples, clusters = Samples(*features.shape), estimator.paradigm != "supervised"
+    way_out = "learn from fewer samples, or stream them"
+    if evaluator in _HOLDING_ALL_PAIRS:
+        needed = of_all_pairs(samples)
+        way_out = "leave the evaluator to the cost model (evaluation=None)"
+    elif family in _WITHOUT_PAIRS and not clusters:
+        needed = of_class_sums(samples, n_components if family == "polynomial" else 0)
+    else:
+        needed = of_projection(samples, clusters=clusters)
+    check_footprint(estimator, needed, samples, way_out)
 
 
-def of_projection(samples: Samples, evaluator: str, *, clusters: bool) -> float:
-    """Return the bytes of a search for a projection, as it is evaluated."""
+def of_all_pairs(samples: Samples) -> float:
+    """Return the bytes of a search that holds all pairs."""
+    return _FLOAT * (_SEARCHED * samples.n_samples * samples.n_features + _ALL_PAIRS * samples.n_samples**2)
+
+
+def of_class_sums(samples: Samples, n_crossed: int) -> float:
+    """Return the bytes of a search by sums over samples whose second derivatives cross ``n_crossed`` columns and X."""
+    n_samples, n_features = samples
+    directions = (n_features - n_crossed) * n_crossed
+    crossed = n_features * n_crossed if directions <= DENSE_DIMENSION else 0
+    return _FLOAT * n_samples * (_SUMMED * n_features + _CROSSED * crossed)
+
+
+def of_projection(samples: Samples, *, clusters: bool) -> float:
+    """Return the bytes of a search for a projection by blocks of pairs."""
     n_samples, n_features = samples
     pairs = _FLOAT * n_samples**2
     needed = _FLOAT * _SEARCHED * n_samples * n_features + min(pairs, _PAIRS_BYTES)
-    if evaluator in _HOLDING_ALL_PAIRS:
-        return needed + _ALL_PAIRS * pairs
     return needed + (min(0.5 * pairs, _KEPT_BYTES) if clusters else 0.0)

@@ -14,6 +14,7 @@ from kdrbench.arrays import Device, checked_features, is_device_array, to_host
 from kdrbench.errors import InputError
 from kdrbench.estimators.definitions import KERNEL_ALIASES, Definitions
 from kdrbench.evaluation import STREAMED_FAMILIES
+from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
 from kdrbench.samples import ArraySamples, Codes, Samples, SparseSamples, coded_labels, is_streamed, samples_of
@@ -92,7 +93,8 @@ def accepts_sparse(estimator: Any) -> bool:
 
 
 def _check_sparse(asked: Definitions, X: Any) -> None:
-    if asked.paradigm != "supervised" or asked.is_continuous or asked.family not in STREAMED_FAMILIES:
+    summed = asked.family in STREAMED_FAMILIES or isinstance(asked.kernel, Gaussian | Linear | Polynomial | Squared)
+    if asked.paradigm != "supervised" or asked.is_continuous or not summed:
         kernel = asked.kernel if asked.family is None else repr(asked.family)
         raise InputError(
             "sparse samples can be learned from with class labels and one of the kernels "

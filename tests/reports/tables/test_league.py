@@ -7,6 +7,8 @@ import pytest
 from kdrbench.reports.figures import league as figure
 from kdrbench.reports.figures.making import Source
 from kdrbench.reports.outputs import experiment_figures, experiment_tables
+from kdrbench.reports.tables.html import render_html
+from kdrbench.reports.tables.latex import render_latex
 from kdrbench.reports.tables.league import league_page
 from kdrbench.reports.tables.league_rows import League, controls_sentence, headlines
 from support.configs import whole_config
@@ -47,6 +49,15 @@ def test_the_headline_is_what_the_rows_say():
     assert missing == "Not in this experiment: gradient_kdr."
     lost = headlines(League(made_up(kdr_gaussian=("wine", 1, 3))))[0]
     assert "in 1 of 4 cells; in 3 it is" in lost
+
+
+def test_every_method_is_named_on_the_page_and_in_print():
+    table, sections = league_page("league", made_up(), EXPERIMENT)
+    html, tex = render_html(table, sections), render_latex(table)
+    body = html.partition("<tbody>")[2].partition("</tbody>")[0]
+    for title in ("InterpretableKDR, Gaussian", "PLS-DA", "LDA"):
+        assert f"<td>{title}</td>" in body
+        assert f"\n{title} & " in tex
 
 
 def test_standings_rank_by_set_and_count_what_is_lost():

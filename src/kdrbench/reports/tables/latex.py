@@ -77,10 +77,11 @@ def render_latex(table: Table) -> str:
 
 
 def _without_repeats(block: list[list[Entry]], table: Table) -> list[list[Entry]]:
-    """Return the rows of a block of a table with groups, its first label said once, as the papers do."""
+    """Return the rows of a block of a table with groups, each first label said once, as the papers do."""
     if not table.groups:
         return block
-    return [row if place == 0 else [Entry(""), *row[1:]] for place, row in enumerate(block)]
+    above = ["", *(row[0].text for row in block)]
+    return [[Entry(""), *row[1:]] if row[0].text == label else row for label, row in zip(above, block, strict=False)]
 
 
 def _group_lines(groups: list[Group], n_labels: int) -> list[str]:
