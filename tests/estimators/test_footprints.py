@@ -47,10 +47,10 @@ def estimate_of(make, features, labels, monkeypatch):
         patched.setattr(memory, "free_bytes", lambda: asked.append(0) or 0)
         with pytest.raises(
             ValueError, match=rf"a fit of \w+ to {len(features)} samples takes about .* free; \w+"
-        ) as told:
+        ) as caught:
             make().fit(features, labels)
     assert asked
-    return float(str(told.value).split("takes about ")[1].split()[0]) * 2**30
+    return float(str(caught.value).split("takes about ")[1].split()[0]) * 2**30
 
 
 def peak_of(make, features, labels):

@@ -18,6 +18,9 @@ from kdrbench.parameters import (
     check_parameters,
 )
 
+# Of a linear map: single precision is enough to be one.
+_LINEAR = 1e-4
+
 
 def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
     """Return features and labels as arrays, and set the estimator's ``classes_`` and what scikit-learn keeps of X.
@@ -28,6 +31,21 @@ def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple
     check_classification_targets(labels)
     estimator.classes_ = np.unique(labels)
     return features, labels
+
+
+def linear_map(model: Any, features: FloatArray) -> FloatArray | None:
+    """Return A (d x q) of a fitted estimator whose ``transform`` is x -> A'x + b; ``None`` where it is another map.
+
+    A is what ``transform`` makes of the axes, less that of 0, whatever the estimator calls its matrix; of a pipeline
+    scaling is part of it. The first 2 d of ``features`` (n x d) decide whether the map is linear.
+    """
+    n_features = features.shape[1]
+    origin = np.asarray(model.transform(np.zeros((1, n_features))), dtype=np.float64)
+    axes = np.asarray(model.transform(np.eye(n_features)), dtype=np.float64) - origin
+    some = features[: 2 * n_features]
+    values = np.asarray(model.transform(some), dtype=np.float64)
+    is_linear = np.allclose(values, some @ axes + origin, rtol=_LINEAR, atol=_LINEAR * float(np.abs(values).max()))
+    return axes if is_linear else None
 
 
 class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]

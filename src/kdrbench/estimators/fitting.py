@@ -38,7 +38,7 @@ _ROUGH_SAMPLES, _ROUGH = 2000, 1e-3
 _ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine", "scheduler")
 # Samples that are drawn for the median of those that are streamed, and their entries.
 _MOST_DRAWN, _DRAWN_ENTRIES = 2**17, 2**22
-# Rows that stand for samples with weights that are no whole numbers, or very large ones, where there are fewer samples.
+# Rows by which samples are repeated whose weights are no whole numbers, or very large, where there are fewer samples.
 _FOR_WEIGHTS = 2000
 # scikit-learn's meaning: -1 is all cores, and 0 means nothing.
 N_JOBS = optional(Interval(-math.inf, whole=True, but_zero=True))

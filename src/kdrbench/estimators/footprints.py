@@ -91,6 +91,11 @@ def of_low_rank_kernel(samples: Samples, *, linear: bool) -> float:
     return _FLOAT * (6.0 * n_samples * n_features if linear else _FACTORED * n_samples**2)
 
 
+def of_kernel_matrix(samples: Samples) -> float:
+    """Return the bytes of a kernel matrix that is factored in place: itself, and as much again while it is made."""
+    return 18.0 * samples.n_samples**2
+
+
 def check_projection_footprint(
     estimator: Any, features: Any, evaluator: str, family: str | None, n_components: int
 ) -> None:

@@ -17,13 +17,12 @@ from sklearn.utils import check_random_state
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
+from kdrbench.estimators.common import linear_map
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
 
 # Calls that a core is given at a time: the answers to some of the last ones may not be needed.
 _CALLS = 8
-# Of a linear map: single precision is enough to be one.
-_LINEAR = 1e-4
 
 
 def seed_of(random_state: Any) -> int:
@@ -94,20 +93,13 @@ def embedded(model: Any, X: Any) -> FloatArray:
 
 
 def projection_of(model: Any, features: FloatArray) -> FloatArray:
-    """Return A (d x q) of a fitted estimator whose ``transform`` is x -> A'x + b, whatever it calls its matrix.
-
-    A is what ``transform`` makes of the axes, so scaling in a pipeline is part of it.
+    """Return A (d x q) of a fitted estimator whose ``transform`` is x -> A'x + b, as :func:`.linear_map` finds it.
 
     Raises ``InputError`` where ``transform`` is missing or not linear on the features, or A is 0.
     """
     if not hasattr(model, "transform"):
         raise InputError(f"{type(model).__name__} has no transform; intervals of angles need a linear projection")
-    n_features = features.shape[1]
-    origin = np.asarray(model.transform(np.zeros((1, n_features))), dtype=np.float64)
-    axes = np.asarray(model.transform(np.eye(n_features)), dtype=np.float64) - origin
-    some = features[: 2 * n_features]
-    values = np.asarray(model.transform(some), dtype=np.float64)
-    if not np.allclose(values, some @ axes + origin, rtol=_LINEAR, atol=_LINEAR * float(np.abs(values).max())):
+    if (axes := linear_map(model, features)) is None:
         raise InputError(f"{type(model).__name__} is not a linear projection of the features, so it has no angles")
     if not axes.any():
         raise InputError(f"{type(model).__name__} has learned a projection that is 0")

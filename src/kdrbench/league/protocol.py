@@ -17,15 +17,12 @@ from sklearn.model_selection import ParameterGrid, StratifiedKFold
 
 from kdrbench.datasets.dataset import Standardiser
 from kdrbench.errors import InputError, error_text
+from kdrbench.estimators.common import linear_map
 from kdrbench.kernels.family import FloatArray
 from kdrbench.league.judges import judge, knn_accuracy, linear_accuracy
 from kdrbench.league.rules import FIXED, INNER_FOLDS, RULES, TUNED
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.reduction.methods import METHODS, ReducerEntry
-
-# Beyond what rounding leaves of products of some thousand terms, a map is not affine.
-_ROUNDING = 1e-6
-_PROBES = 16
 
 
 @dataclass(frozen=True)
@@ -76,18 +73,21 @@ def tune(entry: ReducerEntry, fold: Fold, n_components: int, seed: int) -> dict[
 
     A candidate that fails on an inner fold loses; where all fail, the defaults are left to fail in the open.
     """
-    best, chosen = -np.inf, {}
-    for candidate in ({}, *ParameterGrid(entry.grid)) if entry.grid else ():
-        score = _inner_score(entry, fold, n_components, seed, candidate)
+    if not entry.grid:
+        return {}
+    best, chosen, parts = -np.inf, {}, list(_inner_folds(fold, seed))
+    for candidate in ({}, *ParameterGrid(entry.grid)):
+        score = _inner_score(entry, parts, n_components, seed, candidate)
         if score > best:
             best, chosen = score, dict(candidate)
     return chosen
 
 
-def _inner_score(entry: ReducerEntry, fold: Fold, n_components: int, seed: int, candidate: Mapping[str, Any]) -> float:
-    inner = _inner_folds(fold, seed)
+def _inner_score(
+    entry: ReducerEntry, parts: Sequence[Fold], n_components: int, seed: int, candidate: Mapping[str, Any]
+) -> float:
     scores = []
-    for part in inner:
+    for part in parts:
         try:
             learned = learn(entry, part, n_components, seed, candidate)
             rows = learned.train, part.train_codes, learned.test, part.test_codes
@@ -137,18 +137,11 @@ def learn(
 
 
 def projection_of(model: Any, features: FloatArray) -> FloatArray | None:
-    """Return W (d x q) of a map x -> W'x + b, found by its values at 0 and the unit vectors; ``None`` for another map.
-
-    A few rows decide: an affine map takes the middle of two rows to the middle of their values.
-    """
-    rows = features[:_PROBES]
-    values, middles = (model.transform(points) for points in (rows, 0.5 * (rows + rows[::-1])))
-    if np.abs(middles - 0.5 * (values + values[::-1])).max() > _ROUNDING * np.abs(values).max():
+    """Return W (d x q) of a map x -> W'x + b that is not constant; ``None`` for another map."""
+    projection = linear_map(model, features)
+    if projection is None or not np.isfinite(projection).all() or not np.linalg.matrix_rank(projection):
         return None
-    n_features = features.shape[1]
-    at_zero = model.transform(np.zeros((1, n_features)))
-    projection: FloatArray = np.asarray(model.transform(np.eye(n_features)) - at_zero, dtype=float)
-    return projection if np.isfinite(projection).all() and np.linalg.matrix_rank(projection) else None
+    return projection
 
 
 def play(

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, null_space, svd
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.footprints import Samples
+from kdrbench.estimators.footprints import Samples, of_kernel_matrix
 from kdrbench.kernels import Gaussian, median_distance
 from kdrbench.kernels.bounded_factor import bounded_factor, centred_factor
 from kdrbench.kernels.family import FloatArray
@@ -91,8 +91,7 @@ class GradientKDR(LinearReducer):
         self.regularization = regularization
 
     def _needed(self, samples: Samples) -> float:
-        # The kernel matrix, and as much again while it is made.
-        return super()._needed(samples) + 18.0 * samples.n_samples**2
+        return super()._needed(samples) + of_kernel_matrix(samples)
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         n_samples = len(centred)

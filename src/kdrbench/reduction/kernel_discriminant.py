@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, null_space
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.footprints import Samples
+from kdrbench.estimators.footprints import Samples, of_kernel_matrix
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
 from kdrbench.metric_learning import squared_distances
@@ -88,8 +88,7 @@ class KernelDiscriminantAnalysis(Reducer):
         self.regularization = regularization
 
     def _needed(self, samples: Samples) -> float:
-        # The kernel matrix, and as much again while it is made.
-        return super()._needed(samples) + 18.0 * samples.n_samples**2
+        return super()._needed(samples) + of_kernel_matrix(samples)
 
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         n_samples = len(features)
