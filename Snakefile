@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from functools import cache, partial
 from pathlib import Path
 
 from snakemake.utils import min_version
@@ -48,7 +49,8 @@ TYPESET = shutil.which("pdflatex") is not None
 # The plug-ins of the user's own that are run, by the file of their findings.
 CHECKS = plugin_checks(GRID.config)
 TARGETS = outputs.targets(GRID.config, typeset=TYPESET)
-REPORT_SOURCES = report_sources(workflow, HOME)
+# Asked for by the first job that makes a report: a job on a cluster starts Snakemake again, and makes none.
+REPORT_SOURCES = cache(partial(report_sources, workflow, HOME))
 command = commands_of(workflow)
 be_found_by_jobs()
 

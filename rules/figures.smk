@@ -16,7 +16,7 @@ rule figure:
     resources:
         runtime=10,
     params:
-        sources=REPORT_SOURCES,
+        sources=lambda wildcards: REPORT_SOURCES(),
         caption=lambda wildcards: captions.figure_text(FIGURES[wildcards.figure]),
     shell:
         command(

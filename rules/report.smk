@@ -16,7 +16,7 @@ rule table:
     resources:
         runtime=10,
     params:
-        sources=REPORT_SOURCES,
+        sources=lambda wildcards: REPORT_SOURCES(),
         caption=lambda wildcards: captions.table_text(TABLES[wildcards.table]),
     shell:
         command(
@@ -39,7 +39,7 @@ rule typeset_table:
     resources:
         runtime=10,
     params:
-        sources=REPORT_SOURCES,
+        sources=lambda wildcards: REPORT_SOURCES(),
     shell:
         command("typeset {input:q} --out {output:q} > {log:q} 2>&1")
 
@@ -60,7 +60,7 @@ rule published_vs_ours:
     resources:
         runtime=10,
     params:
-        sources=REPORT_SOURCES,
+        sources=lambda wildcards: REPORT_SOURCES(),
         caption=captions.page_text("published_vs_ours"),
     shell:
         command(
@@ -85,7 +85,7 @@ rule claims:
     resources:
         runtime=10,
     params:
-        sources=REPORT_SOURCES,
+        sources=lambda wildcards: REPORT_SOURCES(),
         caption=captions.page_text("claims"),
     shell:
         command(f"claims --config {{input.config:q}} --results {R} --out {REPORTS}/claims > {{log:q}} 2>&1")
@@ -115,7 +115,7 @@ rule dashboard:
     resources:
         runtime=10,
     params:
-        sources=REPORT_SOURCES,
+        sources=lambda wildcards: REPORT_SOURCES(),
         caption=captions.page_text("dashboard"),
         parts=lambda wildcards, input: listed(input.parts, workflow),
     shell:

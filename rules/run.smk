@@ -52,7 +52,7 @@ rule merge:
     resources:
         runtime=10,
     params:
-        sources=REPORT_SOURCES,
+        sources=lambda wildcards: REPORT_SOURCES(),
         experiments=lambda wildcards: MERGED[wildcards.merged],
     shell:
         command("merge {input.config:q} {params.experiments:q} --out {output:q} > {log:q} 2>&1")

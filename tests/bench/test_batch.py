@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kdrbench.bench import sources
+from kdrbench.bench import packages
 from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.bench.job import run_job
 from kdrbench.datasets import Dataset, load_dataset
@@ -131,8 +131,8 @@ def test_the_packages_are_needed_for_another_version_is_other_code_and_no_other_
     def batches():
         return {batch.cell[-1]: batch for batch in grid_of(kernels=["gaussian"]).batches()}
 
-    before, installed = batches(), sources.version
-    monkeypatch.setattr(sources, "version", lambda name: "9" if name == "pymanopt" else installed(name))
+    before, installed = batches(), packages.version
+    monkeypatch.setattr(packages, "version", lambda name: "9" if name == "pymanopt" else installed(name))
     after = batches()
     changed = {name for name, batch in after.items() if batch != before[name]}
     # Only the solvers that import it.

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from kdrbench.bench import sources
+from kdrbench.bench import packages, sources
 from kdrbench.bench.sources import sources_of
 from kdrbench.solvers import SOLVERS
 from kdrbench.stages.config import load_grid
@@ -95,8 +95,8 @@ def test_another_version_of_a_package_is_another_batch_of_those_who_import_it(mo
         config = table_4_config()
         return {batch.path: batch.sha256 for batch in load_grid(config).batches()}
 
-    before, honest = batches(), sources.version
-    monkeypatch.setattr(sources, "version", lambda name: "9" if name == "pymanopt" else honest(name))
+    before, honest = batches(), packages.version
+    monkeypatch.setattr(packages, "version", lambda name: "9" if name == "pymanopt" else honest(name))
     changed = {path for path, sha256 in batches().items() if sha256 != before[path]}
     assert changed == {path for path in before if "/gm" in path}
 
@@ -108,8 +108,8 @@ def test_under_conda_the_file_of_the_environment_counts_and_not_the_packages_her
         return {batch.path: batch.sha256 for batch in load_grid(table_4_config(), environment).batches()}
 
     environment.write_text("dependencies: [numpy=1]\n")
-    before, honest = batches(), sources.version
-    monkeypatch.setattr(sources, "version", lambda name: "9" if name == "numpy" else honest(name))
+    before, honest = batches(), packages.version
+    monkeypatch.setattr(packages, "version", lambda name: "9" if name == "numpy" else honest(name))
     assert batches() == before
     environment.write_text("dependencies: [numpy=2]\n")
     after = batches()

@@ -11,10 +11,10 @@ from typing import Any
 
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.grid import Grid
+from kdrbench.bench.packages import packages_of_environment
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import AnyRecord, Record, RecordError, read_records
 from kdrbench.bench.run_files import read_trace
-from kdrbench.bench.sources import packages_of_environment
 from kdrbench.bench.untrusted import UnreadableError
 from kdrbench.bench.workspace import Workspace
 from kdrbench.status import Status

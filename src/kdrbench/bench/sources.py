@@ -13,14 +13,14 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
-import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import NamedTuple
+
+from kdrbench.bench.packages import packages_of_environment, versions_of
 
 _PACKAGE, _ENGINE = "kdrbench", "kdrbench.bench."
 # The modules of the engine that decide numbers: random draws, and how a method is timed. The others only carry them.
@@ -28,6 +28,8 @@ _DECIDES_NUMBERS = frozenset(f"{_ENGINE}{name}" for name in ("referee", "run", "
 _ROOT = Path(__file__).resolve().parents[1]
 _STANDARD = frozenset(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 State = tuple[int, ...]
+_ImportStatement = ast.Import | ast.ImportFrom
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,6 @@ class Sources:
         return packages_of_environment(environment)
 
 
-def packages_of_environment(environment: Path) -> dict[str, str]:
-    """Return what represents the versions of packages in a conda environment: the hash of its file."""
-    return {environment.name: hashlib.sha256(environment.read_bytes()).hexdigest()}
-
-
 class _Import(NamedTuple):
     """One imported name: the module that defines it, the name there (none for a module), and the name here."""
 
@@ -71,7 +68,7 @@ def sources_of(roots: Iterable[str]) -> Sources:
     # In one order, for the hash of a cycle depends on where it is entered.
     hashes = sorted([reader.hash_of(name) for name in sorted(set(roots))])
     text = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
-    return Sources(text, tuple(sorted(reader.modules)), _versions(reader.foreign), reader.files)
+    return Sources(text, tuple(sorted(reader.modules)), versions_of(reader.foreign), reader.files)
 
 
 def state(path: str | Path) -> State:
@@ -129,32 +126,56 @@ def _read(text: bytes, package: str) -> tuple[str, tuple[_Import, ...]]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return hashlib.sha256(text).hexdigest(), ()
-    imported = tuple(sorted(set(_imports(tree, package))))
-    code = ast.dump(_WithoutImports().visit(_without_docstrings(tree)))
-    return hashlib.sha256(code.encode()).hexdigest(), imported
+    statements: list[_ImportStatement] = []
+    code = _dump(tree, statements)
+    imported = {one for statement in statements for one in _imports(statement, package)}
+    return hashlib.sha256(code.encode()).hexdigest(), tuple(sorted(imported))
 
 
-class _WithoutImports(ast.NodeTransformer):
-    def visit_Import(self, node: ast.Import) -> None:
-        return None
+def _dump(value: object, imports: list[_ImportStatement]) -> str:
+    """Return what ``ast.dump`` says of a part of a tree without docstrings and imports, which are collected.
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        return None
+    In one pass: to walk, change and dump the tree one after the other takes five times as long, at every start of the
+    workflow.
+    """
+    if isinstance(value, ast.AST):
+        kind = type(value)
+        fields = [f"{name}={_dump(field, imports)}" for name, field in _fields(value)]
+        return f"{kind.__name__}({', '.join(fields)})"
+    if isinstance(value, list):
+        parts = []
+        for one in value:
+            if isinstance(one, _ImportStatement):
+                imports.append(one)
+            else:
+                parts.append(_dump(one, imports))
+        return f"[{', '.join(parts)}]"
+    return repr(value)
 
 
-def _imports(tree: ast.AST, package: str) -> Iterator[_Import]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (_Import(alias.name, "", alias.asname or "") for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*parents, base] if base else parents)
-            for alias in node.names:
-                module = _defining_module(base, alias.name)
-                name = "" if module == f"{base}.{alias.name}" else alias.name
-                yield _Import(module, name, alias.asname or alias.name)
+def _fields(node: ast.AST) -> Iterator[tuple[str, object]]:
+    """Yield the fields of a node that are there, by name; of a body without its docstring."""
+    for name in node._fields:
+        field = getattr(node, name, None)
+        if field is None and getattr(type(node), name, ...) is None:
+            continue
+        if name == "body" and isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            field = node.body[1:]
+        yield name, field
+
+
+def _imports(node: _ImportStatement, package: str) -> Iterator[_Import]:
+    if isinstance(node, ast.Import):
+        yield from (_Import(alias.name, "", alias.asname or "") for alias in node.names)
+        return
+    base = node.module or ""
+    if node.level:
+        parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+        base = ".".join([*parents, base] if base else parents)
+    for alias in node.names:
+        module = _defining_module(base, alias.name)
+        name = "" if module == f"{base}.{alias.name}" else alias.name
+        yield _Import(module, name, alias.asname or alias.name)
 
 
 def _defining_module(base: str, name: str) -> str:
@@ -186,8 +207,8 @@ def _exports(text: bytes, package: str) -> dict[str, tuple[str, str]]:
 def _path_of(module: str) -> Path | None:
     """Return the file of a module of this project, or of a user's own; ``None`` for installed packages."""
     if module == _PACKAGE or module.startswith(f"{_PACKAGE}."):
-        place = _ROOT.joinpath(*module.split(".")[1:])
-        candidates = (place.with_suffix(".py"), place / "__init__.py")
+        place = "/".join([str(_ROOT), *module.split(".")[1:]])
+        candidates = (Path(f"{place}.py"), Path(f"{place}/__init__.py"))
         return next((path for path in candidates if path.is_file()), None)
     top = module.partition(".")[0]
     try:
@@ -218,28 +239,3 @@ def _is_installed(path: Path) -> bool:
     """Return whether a file is Python's own or a package's: by its place, for a user's may be called ``random.py``."""
     packaged = {"site-packages", "dist-packages"} & set(path.parts)
     return bool(packaged) or any(folder in path.parents for folder in _STANDARD)
-
-
-def _versions(foreign: set[str]) -> dict[str, str]:
-    versions = {}
-    for top in sorted(foreign - set(sys.stdlib_module_names)):
-        for distribution in _installed().get(top, ()):
-            try:
-                versions[distribution] = version(distribution)
-            except PackageNotFoundError:
-                continue
-    return versions
-
-
-@cache
-def _installed() -> dict[str, list[str]]:
-    """Return the distributions that provide each importable name, but for this project itself."""
-    return {name: sorted(set(found)) for name, found in packages_distributions().items() if name != _PACKAGE}
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in ast.walk(tree):
-        if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-    return tree

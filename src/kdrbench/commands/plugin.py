@@ -117,7 +117,7 @@ def check(
     from kdrbench.conformance.trial import places_of, try_apart
 
     read = read_options(options)
-    try_apart(lambda: list(all_checks(find_subject(plugin, kind, read))), places_of([plugin]))
+    try_apart(lambda: list(all_checks(find_subject(plugin, kind, read))), places_of([plugin]).values())
     subject = find_subject(plugin, kind, read)
     findings: list[dict[str, Any]] = []
     for finding in findings_of(subject, time_limit):

@@ -70,7 +70,7 @@ def run(
 
     resolved = read_configs(configs)
     settings |= {"options": read_options(options), "kernel_options": read_options(kernel_options)}
-    places = [*places_of([dataset, kernel, solver]), *places_in(resolved)]
+    places = [*places_of([dataset, kernel, solver]).values(), *places_in(resolved)]
 
     def configured() -> tuple[dict[str, Any], Grid]:
         check_part(resolved)

@@ -24,15 +24,14 @@ _KEYS = ("family", "learners", "loader", "method", "system")
 
 def places_in(config: object) -> list[str]:
     """Return the places of the user's own code that a configuration names, which need not be sound."""
-    named = dict.fromkeys(_names(config))
-    return places_of(named)
+    return list(places_of(_names(config)).values())
 
 
-def places_of(names: Iterable[str]) -> list[str]:
-    """Return the places of those names that lead to code of the user's own or of an installed package."""
+def places_of(names: Iterable[str]) -> dict[str, str]:
+    """Return by name the places of those that lead to code of the user's own or of an installed package."""
     declared = {name: place for kind in plugins.GROUPS for name, place in plugins.declared_places(kind).items()}
-    places = (name if ":" in name or plugins.is_file_name(name) else declared.get(name) for name in names)
-    return [place for place in places if place]
+    places = ((name, name if ":" in name or plugins.is_file_name(name) else declared.get(name)) for name in names)
+    return {name: place for name, place in places if place}
 
 
 def _names(value: object, key: object = "") -> Iterator[str]:

@@ -1,13 +1,11 @@
-"""Methods of supervised dimension reduction beside InterpretableKDR, as scikit-learn transformers, and all by name."""
+"""Methods of supervised dimension reduction beside InterpretableKDR, as scikit-learn transformers, and all by name.
 
-from kdrbench.reduction.adapters import LDA, PLSDA, LeadingComponents, MedianKernelPCA
-from kdrbench.reduction.controls import RandomAxes, ShuffledLabels
-from kdrbench.reduction.inverse_regression import SAVE, SIR, DirectionalRegression
-from kdrbench.reduction.kernel_dimension_reduction import GradientKDR, SupervisedPCA
-from kdrbench.reduction.kernel_discriminant import KernelDiscriminantAnalysis
-from kdrbench.reduction.local_fisher import LFDA
+The names of the methods are there at once; a transformer, with scikit-learn, is imported when it is first asked for.
+"""
+
+from importlib import import_module
+
 from kdrbench.reduction.methods import METHODS, ReducerEntry, build_reducer
-from kdrbench.reduction.supervised_umap import SupervisedUMAP
 
 __all__ = [
     "LDA",
@@ -28,3 +26,35 @@ __all__ = [
     "SupervisedUMAP",
     "build_reducer",
 ]
+
+# Type checkers and editors take this name for true; that of `typing` would have to be imported.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kdrbench.reduction.adapters import LDA, PLSDA, LeadingComponents, MedianKernelPCA
+    from kdrbench.reduction.controls import RandomAxes, ShuffledLabels
+    from kdrbench.reduction.inverse_regression import SAVE, SIR, DirectionalRegression
+    from kdrbench.reduction.kernel_dimension_reduction import GradientKDR, SupervisedPCA
+    from kdrbench.reduction.kernel_discriminant import KernelDiscriminantAnalysis
+    from kdrbench.reduction.local_fisher import LFDA
+    from kdrbench.reduction.supervised_umap import SupervisedUMAP
+else:
+    _MODULES = {
+        "adapters": ("LDA", "PLSDA", "LeadingComponents", "MedianKernelPCA"),
+        "controls": ("RandomAxes", "ShuffledLabels"),
+        "inverse_regression": ("SAVE", "SIR", "DirectionalRegression"),
+        "kernel_dimension_reduction": ("GradientKDR", "SupervisedPCA"),
+        "kernel_discriminant": ("KernelDiscriminantAnalysis",),
+        "local_fisher": ("LFDA",),
+        "supervised_umap": ("SupervisedUMAP",),
+    }
+
+    def __getattr__(name):
+        """Return a transformer, whose module is imported when it is first asked for."""
+        for module, names in _MODULES.items():
+            if name in names:
+                return getattr(import_module(f"{__name__}.{module}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__():
+        """Return the transformers as well, whether or not they have been imported."""
+        return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from kdrbench.bench.publish import array_name, read_points
@@ -28,6 +27,9 @@ from kdrbench.stages.ikdr.sampling import is_redrawn, runs_of, sampling_of, spli
 from kdrbench.stages.ikdr.scores import OWN_RULE, Metric, ending_of
 from kdrbench.stages.ikdr.solver_definitions import Settings, settings_of
 from kdrbench.status import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "ALTERNATIVE",
@@ -133,6 +135,9 @@ def read_runs(path: Path) -> pd.DataFrame:
 
 def _parsed(path: Path) -> pd.DataFrame:
     """Read a table; ``ValueError`` or ``KeyError`` where columns, the end of a line or that of the file are missing."""
+    # The workflow asks this module what there is before it reads a table: pandas takes a third of a second to load.
+    import pandas as pd
+
     # Only an empty cell is no value: a message may be "NA".
     runs = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(_TEXT, str))
     if not path.read_bytes().endswith(b"\n"):

@@ -57,12 +57,14 @@ class PluginCheck:
 
 def plugin_checks(config: Config) -> dict[str, PluginCheck]:
     """Return by file the plug-ins of the user's own that the experiments of ``run`` use, each with its options once."""
-    found = {}
-    for kind, name, options in _methods(config):
-        for place in places_of([name]):
-            check = PluginCheck(kind, name, place, json.dumps(options, sort_keys=True))
-            found[check.file] = check
-    return found
+    methods = list(_methods(config))
+    places = places_of(name for _, name, _ in methods)
+    checks = (
+        PluginCheck(kind, name, places[name], json.dumps(options, sort_keys=True))
+        for kind, name, options in methods
+        if name in places
+    )
+    return {check.file: check for check in checks}
 
 
 def _methods(config: Config) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.reports.records import OWN_RULE, STATIONARY, Metric, Settings, Split, ending_of
 from kdrbench.reports.tables import numbers
 from kdrbench.reports.tables.labels import NO_CELL
 from kdrbench.status import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Format = Callable[[float, float | None], str]
 COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
@@ -162,6 +165,8 @@ def _ikdr_cell(metric: str, group: pd.DataFrame) -> Cell:
 
 def endings_found(runs: pd.DataFrame) -> pd.Series:
     """Return how each run ended, as the referee found it: see :data:`CONVERGED_MEANS`."""
+    import pandas as pd
+
     if "optimality" not in runs:
         return runs["status"].astype(str)
     found = [ending_of(*pair) for pair in zip(runs["status"].astype(str), runs["optimality"], strict=True)]

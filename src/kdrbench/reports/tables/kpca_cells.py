@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from kdrbench.paired import corrected_t_p, holm, signed_rank_p
 from kdrbench.reports.tables.cells import Cell, summarise
@@ -17,6 +17,9 @@ from kdrbench.reports.tables.numbers import share
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
 from kdrbench.reports.tables.significance import SIGNIFICANT
 from kdrbench.reports.tables.verdicts import Compared
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PAPER, SETTING, METRIC = "kpca_trick", "classification", "accuracy"
 PLAIN = "plain"

@@ -19,8 +19,7 @@ K-fold cross-validation", JMLR 2004; Demsar, "Statistical comparisons of classif
 from __future__ import annotations
 
 import math
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 # Not scipy.stats, which takes longer to load than a table to make.
 from scipy.special import ndtri
@@ -28,6 +27,9 @@ from scipy.special import ndtri
 from kdrbench.paired import half_width
 from kdrbench.reports.records import Metric
 from kdrbench.reports.tables.cells import Cell
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SIGNIFICANT = 0.05
 _SHARES = frozenset(map(str, Metric))
