@@ -19,7 +19,7 @@ import yaml
 
 from kdrbench.errors import ConfigError
 from kdrbench.stages.config import check_part
-from support.dry_runs import dry_run
+from support.forks import forked
 from support.pages import Block, blocks, is_like
 
 pytestmark = pytest.mark.workflow
@@ -89,7 +89,7 @@ def worked_in(tmp_path_factory, environment):
     overlay = checkout.parent / "small.yaml"
     overlay.write_text(yaml.safe_dump(small))
     words = ["snakemake", "--cores", "2", "--until", "merge", "--configfile", "config.demo.yaml", overlay]
-    done = subprocess.run(words, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+    done = forked(words, checkout, environment)
     assert done.returncode == 0, done.stderr
     # The papers' own tables are without a name.
     for name in ("config.json", "ikdr.csv"):
@@ -158,7 +158,7 @@ class Reader:
             # A dry run of all experiments takes 10 s each; test_pages.py looks up what is asked for by name.
             return subprocess.CompletedProcess(words, 0, "", "")
         if words[0] in ("snakemake", "kdrbench"):
-            return dry_run(words, self.folder, environment)
+            return forked(words, self.folder, environment)
         if words[0] == "make":
             assert dry, f"{command} takes minutes: mark it as a dry run"
             command = shlex.join(["make", "--dry-run", *words[1:]])

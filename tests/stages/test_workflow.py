@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
@@ -213,3 +214,21 @@ def test_under_conda_the_files_of_the_environments_count(tmp_path):
     assert hashes(conda)[1] != before[1]
     (tmp_path / "envs" / "run.yaml").write_text("dependencies: [numpy=2]")
     assert hashes(conda)[0] != before[0]
+
+
+# What every start of the workflow does, one for each job on a cluster among them.
+START = """
+import sys
+from pathlib import Path
+import kdrbench.reports.captions, kdrbench.stages.workflow
+from kdrbench.stages.config import load_grid
+from kdrbench.stages.config_file import read_config_file
+config = read_config_file(Path(sys.argv[1]))
+load_grid(config | {"run": ["table4_supervised"]})
+print(sorted({"matplotlib", "numba", "pandas", "sklearn"} & set(sys.modules)))
+"""
+
+
+def test_a_start_loads_no_package_that_only_jobs_need():
+    words = [sys.executable, "-c", START, ROOT / "config.yaml"]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,4 +1,6 @@
-"""Snakemake and kdrbench in forks of a process that has imported them, for most of a dry run is imports.
+"""Snakemake and kdrbench in forks of a process that has imported them, for most of a start is imports.
+
+Their own main functions run, in a session, folder, environment and cores of their own; jobs are processes as ever.
 
 As a program it reads requests, a line of JSON each, and answers each with a return code.
 """
@@ -15,11 +17,12 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "src"
 
 
-def dry_run(words, folder, environment):
-    """Return what ``snakemake`` or ``kdrbench`` with these words does, in this folder and environment."""
+def forked(words, folder, environment):
+    """Run ``snakemake`` or ``kdrbench`` with these words to its end, in this folder and environment."""
     with tempfile.TemporaryDirectory() as place:
         streams = [str(Path(place, name)) for name in ("out", "err")]
         request = {"words": [*map(str, words)], "folder": str(folder), "environment": environment, "streams": streams}
+        request["cores"] = sorted(os.sched_getaffinity(0))
         server = _server()
         server.stdin.write(json.dumps(request) + "\n")
         server.stdin.flush()
@@ -39,6 +42,10 @@ def serve():
     import snakemake.cli
 
     import kdrbench.__main__
+
+    # What the Snakefile imports.
+    import kdrbench.reports.captions
+    import kdrbench.stages.workflow
     from kdrbench.bench.sources import sources_of
 
     programs = {"snakemake": snakemake.cli.main, "kdrbench": kdrbench.__main__.main}
@@ -56,8 +63,12 @@ def serve():
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def become(words, folder, environment, streams):
+def become(words, folder, environment, streams, cores):
     """Make this process what a command started in the folder and environment would be."""
+    os.setsid()
+    os.sched_setaffinity(0, cores)
+    # The server's own input holds requests.
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, stream in enumerate(streams, start=1):
         os.dup2(os.open(stream, os.O_WRONLY | os.O_CREAT), number)
     os.chdir(folder)

@@ -10,7 +10,7 @@ import yaml
 
 from kdrbench.bench.record import read_records
 from kdrbench.stages.ikdr.stage import IKDRRecord
-from support.dry_runs import dry_run
+from support.forks import forked
 
 ROOT = Path(__file__).parents[2]
 BAD = ["Sleeps", "ForksGrandchild", "Allocates", "Raises", "IsKilled"]
@@ -82,11 +82,15 @@ class Workflow:
 
     def run(self, *words, **changes):
         """Run Snakemake to its end."""
-        if "--dry-run" in words:
-            return dry_run(self._command(*words, **changes), self.folder, self.environment)
-        process = self.start(*words, **changes)
-        out, err = process.communicate()
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        return forked(self._command(*words, **changes), self.folder, self.environment)
+
+    def status(self):
+        """Return what ``kdrbench status`` says of the small grid."""
+        environment = self.environment | {"PYTHONPATH": f"{ROOT / 'src'}:{self.environment['PYTHONPATH']}"}
+        words = ["kdrbench", "status", "--results", self.folder / "results", "--name", "small"]
+        done = forked(words, self.folder, environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     @property
     def tables(self):

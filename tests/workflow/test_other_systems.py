@@ -4,8 +4,6 @@ import csv
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -107,12 +105,6 @@ def test_what_is_run_again_is_what_has_changed_and_nothing_else(finished):
     assert planned(finished, kpca=KPCA, gyrb=LOW_RANK | {"constraints": [0, 6]})["run_batch"] == 1
 
 
-def status(workflow):
-    command = [sys.executable, "-m", "kdrbench", "status", "--results", workflow.folder / "results", "--name", "small"]
-    done = subprocess.run(command, env=environment(workflow), capture_output=True, text=True, check=True)
-    return done.stdout
-
-
 def environment(workflow):
     paths = [ROOT / "src", ROOT / "tests" / "fourth_system", workflow.folder]
     return workflow.environment | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
@@ -133,7 +125,7 @@ def test_a_fourth_system_is_one_folder(fourth):
         (str(draw), shrinkage, "converged") for draw in range(3) for shrinkage in ("0.0", "0.5")
     ]
     assert all(float(row["accuracy"]) > 0.5 and row["calibration_before_s"] for row in rows)
-    assert "halves/wine     3 of 3" in status(fourth)
+    assert "halves/wine     3 of 3" in fourth.status()
     page = (fourth.reports / "halves.html").read_text()
     assert "shrinkage 0.5" in page
     assert "Shrunken means." in (fourth.reports / "dashboard.html").read_text()

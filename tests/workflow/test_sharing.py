@@ -1,12 +1,11 @@
 """Cells that share a job, through Snakemake: what is run again, what stands, and what a job that fails leaves."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-from support.small_grid import ROOT, ROWS, Workflow, overlay
+from support.forks import forked
+from support.small_grid import ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.workflow
 
@@ -38,13 +37,6 @@ def lines(workflow):
     return found
 
 
-def status(workflow):
-    command = [sys.executable, "-m", "kdrbench", "status", "--results", workflow.folder / "results", "--name", "small"]
-    environment = workflow.environment | {"PYTHONPATH": f"{ROOT / 'src'}:{workflow.environment['PYTHONPATH']}"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def workflow(tmp_path_factory):
     """A grid that has run once, with a solver of the user's own."""
@@ -58,16 +50,16 @@ def workflow(tmp_path_factory):
 def test_one_job_makes_all_and_an_edited_solver_reruns_its_own_batch_alone(workflow):
     before = lines(workflow)
     assert {name: len(found) for name, found in before.items()} == {"ism": 2, "mine": 2, "svm": 2}
-    assert "out of date" not in status(workflow)
+    assert "out of date" not in workflow.status()
     (workflow.folder / "mine.py").write_text(CODE + "\n    note = 2\n")
-    assert "2 out of date: code or packages have changed since" in status(workflow)
+    assert "2 out of date: code or packages have changed since" in workflow.status()
     assert workflow.planned(*ROWS, **grid("ism", "mine"))["run_batch"] == 1
     succeeds(workflow, **grid("ism", "mine"))
     after = lines(workflow)
     assert (after["ism"], after["svm"]) == (before["ism"], before["svm"])
     assert not set(after["mine"]) & set(before["mine"])
     assert workflow.planned(*ROWS, **grid("ism", "mine")) == {}
-    assert "out of date" not in status(workflow)
+    assert "out of date" not in workflow.status()
 
 
 @pytest.mark.attack("sharing: a job that fails")
@@ -92,17 +84,8 @@ def test_a_deleted_file_is_published_again_and_forgotten_runs_are_made_again(wor
     done = workflow.run("--", path.relative_to(workflow.folder), **grid("ism", "mine"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert lines(workflow) == before
-    command = [
-        sys.executable,
-        "-m",
-        "kdrbench",
-        "forget",
-        "table4_supervised/wine/gaussian/mine",
-        "--results",
-        "results",
-    ]
-    environment = workflow.environment | {"PYTHONPATH": f"{ROOT / 'src'}:{workflow.environment['PYTHONPATH']}"}
-    subprocess.run(command, env=environment, check=True, cwd=workflow.folder)
+    words = ["kdrbench", "forget", "table4_supervised/wine/gaussian/mine", "--results", "results"]
+    assert forked(words, workflow.folder, workflow.environment).returncode == 0
     succeeds(workflow, **grid("ism", "mine"))
     after = lines(workflow)
     assert (after["ism"], after["svm"]) == (before["ism"], before["svm"])

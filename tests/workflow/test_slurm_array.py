@@ -11,7 +11,7 @@ from support.small_grid import ROWS
 pytestmark = [pytest.mark.workflow, needs_slurm]
 
 # Each is a job that starts Snakemake twice: 200 of them take half an hour on two cores.
-N_JOBS = int(os.environ.get("KDRBENCH_ARRAY_JOBS", "4"))
+N_JOBS = int(os.environ.get("KDRBENCH_ARRAY_JOBS", "2"))
 # What the profile has as comments; and no node for each task alone.
 ARRAY = ["--slurm-array-jobs", "run_batch", "--slurm-status-command", "squeue", "--jobs", "1000"]
 ARRAY += ["--max-jobs-per-timespan", "1000/1s", "--set-resources", "run_batch:slurm_extra=''"]

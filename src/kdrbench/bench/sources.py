@@ -88,11 +88,14 @@ class _Reader:
         self.foreign: set[str] = set()
         self.files: dict[str, tuple[str, State]] = {}
         self._open: set[str] = set()
+        self._installed: set[str] = set()
 
     def hash_of(self, name: str) -> str:
         """Return the hash of a module's code and of what it imports; a name for what is not followed."""
         if name in self.modules:
             return self.modules[name]
+        if name in self._installed:
+            return name
         if _only_carries(name):
             return _ENGINE
         if name in self._open:
@@ -100,6 +103,7 @@ class _Reader:
             return name
         path = _path_of(name)
         if path is None:
+            self._installed.add(name)
             self.foreign.add(name.partition(".")[0])
             return name
         self._open.add(name)
@@ -231,10 +235,11 @@ def _is_own_folder(top: str) -> bool:
 def _source(module: str) -> Path | None:
     """Return the file of a module outside this project, unless it was installed."""
     spec = importlib.util.find_spec(module)
-    path = Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
-    return None if path is None or _is_installed(path) else path
+    path = spec.origin if spec and spec.origin and spec.origin.endswith(".py") else None
+    return None if path is None or _is_installed(Path(path)) else Path(path)
 
 
+@cache
 def _is_installed(path: Path) -> bool:
     """Return whether a file is Python's own or a package's: by its place, for a user's may be called ``random.py``."""
     packaged = {"site-packages", "dist-packages"} & set(path.parts)
