@@ -36,6 +36,7 @@ _COMMANDS = {
     "status": "kdrbench.commands.workflow",
     "table": "kdrbench.commands.reports",
     "typeset": "kdrbench.commands.reports",
+    "verify": "kdrbench.commands.verify",
     "where": "kdrbench.commands.reports",
 }
 
@@ -80,8 +81,8 @@ class _Group(click.Group):
 def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
-    For people: run, plan, list, data, compare, show, status, forget, where, doctor, new, check. The other commands are
-    the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
+    For people: run, plan, list, data, compare, show, status, forget, where, verify, doctor, new, check. The other
+    commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
     """

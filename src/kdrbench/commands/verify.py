@@ -1,0 +1,44 @@
+"""`kdrbench verify`: a record compared with what is computed again from raw data."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from kdrbench.commands.options import FILE, Number, as_json, configuration_name
+
+_SHOWN = 20
+
+
+@click.command()
+@click.argument("results", type=FILE, default=Path("results"))
+@configuration_name
+@click.option("--jobs", type=Number(least=1, whole=True), default=1, show_default=True, help="Processes.")
+@click.option("--mirror", default=None, help="Folder or URL with the data; KDRBENCH_MIRROR if not said.")
+@as_json
+def verify(results: Path, name: str, jobs: int, mirror: str | None, as_json: bool) -> None:
+    """Verify the record in RESULTS: its tables against its projections, its labels and the data.
+
+    Cost, stationarity, curvature, accuracy and NMI are computed again from raw data, by code of its own. Rows that are
+    missing, double, or contradict the configuration, their trace or themselves are found as well. Exit code 1 if
+    anything is.
+    """
+    from kdrbench.verification.record import Record
+    from kdrbench.verification.verify import verify as verified
+
+    found = verified(Record(results, name), mirror=mirror, n_jobs=int(jobs))
+    if as_json:
+        click.echo(json.dumps({**asdict(found), "left_out": dict(found.left_out)}))
+    else:
+        for finding in found.findings[:_SHOWN]:
+            click.echo(str(finding))
+        if len(found.findings) > _SHOWN:
+            click.echo(f"... and {len(found.findings) - _SHOWN} more; --json prints all")
+        for reason, count in found.left_out.items():
+            click.echo(f"not computed again: {count} {reason}")
+        click.echo(f"{found.rows} rows, {found.numbers} numbers computed again, {len(found.findings)} findings")
+    sys.exit(1 if found.findings else 0)

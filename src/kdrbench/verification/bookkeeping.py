@@ -1,0 +1,140 @@
+"""What must be true of a record's rows, whatever their numbers: that each is there once, and agrees with the rest."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kdrbench.bench.batch import Batch
+from kdrbench.bench.grid import Grid
+from kdrbench.verification.record import Row
+
+_SHARE = 1e-9
+# Drift is rounded to four digits.
+_DRIFT, _MOST_DRIFT = 5e-5, 0.1
+# The referee's bound, with the room that rounding has, and where there is no doubt.
+_STATIONARY, _SURELY_NOT = 1e-6, 1.1e-6
+
+
+# How a method ends by itself.
+_ENDED = ("converged", "stalled", "max_iterations")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A row, or a file, in which something is not as it should be: ``recorded`` is there, ``should_be`` is not."""
+
+    place: str
+    column: str
+    recorded: str
+    should_be: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.column} is {self.recorded or 'empty'}, should be {self.should_be}"
+
+
+def place_of(row: Row, axes: Sequence[str]) -> str:
+    """Return what names a row: its axes with slashes between."""
+    return "/".join(row[name] for name in axes)
+
+
+def missing_and_double(places: Iterable[str], expected: Iterable[str]) -> list[Finding]:
+    """Return the rows that the configuration asks for and that are missing, and those that are too many."""
+    counts, wanted = Counter(places), set(expected)
+    found = [Finding(place, "row", "missing", "in the table") for place in sorted(wanted - set(counts))]
+    found += [Finding(place, "row", "not asked for", "absent") for place in sorted(set(counts) - wanted)]
+    return found + [Finding(place, "row", f"{n} times", "once") for place, n in counts.items() if n > 1]
+
+
+def against_definition(place: str, row: Row, batch: Batch, grid: Grid, trace_file: str) -> Iterator[Finding]:
+    """Yield the columns of a row that differ from what the configuration decides."""
+    limits = grid.limits(batch.experiment)
+    exact = {
+        "definition_sha256": batch.definition_sha256,
+        "data_sha256": grid.data_sha256(batch.dataset),
+        "trace_file": trace_file,
+        "seed": str(batch.seed),
+    }
+    for column, should_be in exact.items():
+        if row[column] != should_be:
+            yield Finding(place, column, row[column], should_be)
+    numbers = {"time_limit_s": limits.time_s, "memory_limit_mib": limits.memory_mib}
+    for column, number in numbers.items():
+        if to_number(row[column]) != number:
+            yield Finding(place, column, row[column], str(number))
+
+
+def of_itself(place: str, row: Row) -> Iterator[Finding]:
+    """Yield the columns of a row that contradict each other."""
+    status, seconds, limit = row["status"], to_number(row["time_s"]), to_number(row["time_limit_s"])
+    if seconds is not None and seconds < 0:
+        yield Finding(place, "time_s", row["time_s"], "at least 0")
+    if status == "time_limit" and not row["message"]:
+        yield Finding(place, "message", "", "what limit was reached")
+    if status in _ENDED and seconds is not None and limit is not None and seconds >= limit:
+        yield Finding(place, "status", status, f"time_limit, of a run with {seconds} of {limit} s")
+    if status in _ENDED and "iterations" in row and not (row["iterations"] if row["cost"] else row["quality"]):
+        yield Finding(place, "status", status, "failed, of a run that counts no iterations")
+    if (stationarity := to_number(row.get("stationarity", ""))) is not None and row.get("optimality"):
+        said = row["optimality"] == "not_stationary"
+        if said is not (stationarity > _STATIONARY) and not _STATIONARY < stationarity <= _SURELY_NOT:
+            yield Finding(place, "optimality", row["optimality"], f"that of stationarity {stationarity:.2e}")
+
+
+def drifts(rows: Sequence[tuple[str, Row]]) -> Iterator[Finding]:
+    """Yield the rows of one table whose drift is not that of their calibrations."""
+    groups: dict[tuple[str, ...], set[tuple[str, tuple[float, ...]]]] = defaultdict(set)
+    for _, row in rows:
+        groups[_machine(row)].add((row["batch_sha256"], _calibrations(row)))
+    medians = {}
+    for machine, found in groups.items():
+        every = [seconds for _, both in found for seconds in both]
+        medians[machine] = statistics.median(every) if every else None
+    for place, row in rows:
+        times, median = _calibrations(row), medians[_machine(row)]
+        if not times or median is None:
+            continue
+        ratios = [times[-1] / times[0], *(seconds / median for seconds in times)]
+        drift = max((ratio - 1.0 for ratio in ratios), key=abs)
+        recorded = to_number(row["drift"])
+        if recorded is None or abs(recorded - drift) > _DRIFT * 1.01:
+            yield Finding(place, "drift", row["drift"], f"{drift:.4f}")
+        elif row["drifted"] != str(abs(drift) > _MOST_DRIFT):
+            yield Finding(place, "drifted", row["drifted"], str(abs(drift) > _MOST_DRIFT))
+
+
+def of_trace(place: str, row: Row, points: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Yield what a row and the points of its trace contradict each other in."""
+    times = [float(point["time_s"]) for point in points]
+    if times != sorted(times):
+        yield Finding(place, "trace", "not in the order of time", "in order")
+    cost, seconds = to_number(row.get("cost", "")), to_number(row["time_s"])
+    if cost is not None and not points:
+        yield Finding(place, "trace", "missing", "at least one point, of a run with a cost")
+    if not points or cost is None:
+        return
+    last = float(points[-1]["cost"])
+    if row.get("paradigm") == "supervised" and abs(last - cost) > _SHARE * abs(cost):
+        yield Finding(place, "cost", row["cost"], f"{last!r}, the last of the trace")
+    if seconds is not None and times[-1] > seconds * (1 + _SHARE):
+        yield Finding(place, "time_s", row["time_s"], f"at least {times[-1]!r}, the last of the trace")
+
+
+def _machine(row: Row) -> tuple[str, ...]:
+    return row["processor"], row["blas"], row["blas_threads"]
+
+
+def _calibrations(row: Row) -> tuple[float, ...]:
+    both = (to_number(row["calibration_before_s"]), to_number(row["calibration_after_s"]))
+    return tuple(seconds for seconds in both if seconds is not None)
+
+
+def to_number(word: str) -> float | None:
+    """Return the number that a word is; ``None`` for one that is none."""
+    try:
+        return float(word)
+    except ValueError:
+        return None

@@ -1,0 +1,170 @@
+"""The numbers of one run, computed again from its samples and from what it left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.svm import SVC
+
+from kdrbench.errors import InputError
+from kdrbench.verification.clusters import Objective, Term, known_terms
+from kdrbench.verification.members import Array, Member, members_of
+from kdrbench.verification.pairs import Pairs, curvature, stationarity
+from kdrbench.verification.samples import RunSamples
+
+# Costs of the record are compared to this share, as its own gate does; rounding of the sum comes on top.
+_COST, _ROUNDING = 1e-9, 1e-13
+# The gradient of a sum of n^2 terms, over its norm, is known no better; nor is curvature at a point stationary to 1e-6.
+_STATIONARITY, _CURVATURE = 1e-8, 1e-6
+_SHARE = 1e-12
+# Directions of the tangent space up to which curvature is computed again.
+_MOST_DIRECTIONS = 60
+
+
+@dataclass(frozen=True)
+class Number:
+    """A recomputed value, and by how much the recorded one may differ from it by rounding."""
+
+    value: float
+    allowed: float
+
+
+@dataclass(frozen=True)
+class RunToVerify:
+    """A run's definition, its samples, the classes of its data set, the labellings, and the arrays that it left."""
+
+    definition: Mapping[str, Any]
+    samples: RunSamples
+    labels: NDArray[np.int64]
+    labellings: Mapping[str, NDArray[np.int64]]
+    arrays: Mapping[str, NDArray[Any]]
+    uses_degrees: bool = True
+
+    def numbers(self) -> dict[str, Number]:
+        """Return the columns of the run's row that can be computed again; none where it left no result.
+
+        Raises ``InputError`` for an array of another shape or type.
+        """
+        if self.definition["kind"] == "baseline":
+            return self._sizes() | self._of_labels()
+        if "projection" not in self.arrays:
+            return self._sizes()
+        projection = self._projection()
+        gap = projection.T @ projection - np.eye(projection.shape[1])
+        found = self._sizes() | {
+            "n_components": Number(projection.shape[1], 0.0),
+            "feasibility": Number(float(np.linalg.norm(gap)), _ROUNDING * projection.size),
+        }
+        members = members_of(
+            self.definition["kernel"], self.samples.train, projection.shape[1], self.labels[self.samples.train_rows]
+        )
+        if self.definition["paradigm"] == "supervised":
+            return found | self._supervised(projection, members)
+        return found | self._clustering(projection, members)
+
+    def _sizes(self) -> dict[str, Number]:
+        samples = self.samples
+        hidden = self.definition.get("shown") is not None
+        sizes = {
+            "n_train": len(samples.train),
+            "n_test": int(samples.judged.sum()) if hidden else len(samples.test),
+            "n_features": samples.train.shape[1],
+        }
+        return {name: Number(size, 0.0) for name, size in sizes.items()}
+
+    def _projection(self) -> Array:
+        projection, n_features = self.arrays["projection"], self.samples.train.shape[1]
+        if projection.dtype.kind != "f" or projection.ndim != 2 or len(projection) != n_features:
+            raise InputError(f"the projection is {projection.dtype} {projection.shape}; it needs {n_features} rows")
+        return projection.astype(float)
+
+    def _supervised(self, projection: Array, members: list[Member]) -> dict[str, Number]:
+        pairs = Pairs.of_labels(self.samples.train, members, self.labels[self.samples.train_rows])
+        found = _first_order(*pairs.cost(projection), projection, pairs.gradient(projection))
+        least = curvature(pairs, projection, _MOST_DIRECTIONS)
+        if least is not None:
+            found["curvature"] = Number(least, _CURVATURE)
+        train, labels = self.samples.train @ projection, self.labels[self.samples.train_rows]
+        classifier = SVC(gamma=1.0 / projection.shape[1], random_state=0).fit(train, labels)
+        right = float(np.mean(classifier.predict(train) == labels))
+        if not len(self.samples.test):
+            return found | {"quality": Number(1.0 - right, _SHARE)}
+        predicted = classifier.predict(self.samples.test @ projection)
+        tested = float(np.mean(predicted == self.labels[self.samples.test_rows]))
+        return found | {"quality": Number(tested, _SHARE), "train_accuracy": Number(right, _SHARE)}
+
+    def _clustering(self, projection: Array, members: list[Member]) -> dict[str, Number]:
+        parameters, paradigm = self.definition["parameters"], self.definition["paradigm"]
+        point = Objective(
+            self.samples.train,
+            members,
+            int(parameters["n_clusters"]),
+            parameters.get("degrees", "embedding" if paradigm == "unsupervised" else "both"),
+            bool(parameters.get("centred", True)),
+            self._known(),
+        ).at(projection, uses_degrees=self.uses_degrees)
+        found = _first_order(*point.cost(), projection, point.gradient())
+        if (clusters := self.arrays.get("labels")) is None:
+            return found
+        if paradigm == "alternative":
+            found["nmi_given"] = Number(_agreement(self._given(), clusters), _SHARE)
+        sought = self.definition["labellings"].get("sought") if paradigm == "alternative" else "classes"
+        if sought is not None:
+            found["quality"] = self._agreement_with(sought, clusters)
+        return found
+
+    def _known(self) -> tuple[Term, ...]:
+        paradigm, parameters = self.definition["paradigm"], dict(self.definition["parameters"])
+        if paradigm == "alternative":
+            return known_terms(paradigm, parameters, self._given())
+        shown = np.where(self.samples.judged, -1, self.labels[self.samples.train_rows])
+        return known_terms(paradigm, parameters, shown)
+
+    def _given(self) -> NDArray[Any]:
+        """Return the labelling to differ from: one of the data set's, or the clusters that the run has left."""
+        name = self.definition["labellings"]["given"]
+        if name != "clusters":
+            return self._labelling(name)
+        if "given" not in self.arrays:
+            raise InputError("the labelling to differ from is missing")
+        return self.arrays["given"]
+
+    def _labelling(self, name: str) -> NDArray[Any]:
+        codes = self.labels if name == "classes" else self.labellings[name]
+        return codes[self.samples.train_rows]
+
+    def _agreement_with(self, labelling: str, clusters: NDArray[Any]) -> Number:
+        judged = self.samples.judged
+        if clusters.shape != judged.shape:
+            raise InputError(f"there are {clusters.shape} clusters for {judged.size} samples")
+        return Number(_agreement(self._labelling(labelling)[judged], clusters[judged]), _SHARE)
+
+    def _of_labels(self) -> dict[str, Number]:
+        """Return the quality of a baseline's labels."""
+        if (labels := self.arrays.get("labels")) is None:
+            return {}
+        if self.definition["paradigm"] != "supervised":
+            return {"quality": self._agreement_with("classes", labels)}
+        tested = len(self.samples.test_rows) > 0
+        rows = self.samples.test_rows if tested else self.samples.train_rows
+        if labels.shape != rows.shape:
+            raise InputError(f"there are {labels.shape} labels for {rows.size} samples")
+        right = float(np.mean(labels == self.labels[rows]))
+        return {"quality": Number(right if tested else 1.0 - right, _SHARE)}
+
+
+def _first_order(cost: float, size: float, projection: Array, gradient: Array) -> dict[str, Number]:
+    return {
+        "cost": Number(cost, _COST * abs(cost) + _ROUNDING * size),
+        "stationarity": Number(stationarity(projection, gradient), _STATIONARITY),
+    }
+
+
+def _agreement(labelling: NDArray[Any], clusters: NDArray[Any]) -> float:
+    """Return NMI with the geometric mean of both entropies."""
+    return float(normalized_mutual_info_score(labelling, clusters, average_method="geometric"))

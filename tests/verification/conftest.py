@@ -1,0 +1,69 @@
+"""A record of some twenty runs, made once by the engine and copied for each tampering."""
+
+import json
+import shutil
+
+import pytest
+
+from kdrbench.bench.job import run_job
+from kdrbench.bench.publish import JobFiles, merge_records
+from kdrbench.datasets import load_dataset
+from kdrbench.stages.config import load_grid
+from support.configs import ikdr_config
+from support.one_batch import IKDR, Limits, context_of
+
+LIMIT_S = 5.0
+
+
+def small_config():
+    """Folds, all rows, clusters, an alternative clustering, hidden labels, a baseline, and a solver that fails."""
+    config = ikdr_config() | {"limits": {"time_s": LIMIT_S, "memory_mib": 1024}}
+    config["solvers"]["fails"] = {"method": "support.misbehaving:Raises"}
+    shared = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism"], "components": {"wine": 2}}
+    whole = shared | {"split": "none", "start": "surrogate"}
+    config["experiments"] = {
+        "folds": shared
+        | {
+            "paradigm": "supervised",
+            "kernels": ["gaussian", "polynomial", "multiquadric", "gaussian_polynomial"],
+            "solvers": ["ism", "fails"],
+            "baselines": ["svm"],
+            "folds": 2,
+            "start": "surrogate",
+            "title": "Two folds.",
+        },
+        "rows": whole | {"paradigm": "supervised", "kernels": ["linear", "squared"], "title": "All rows."},
+        "clusters": whole | {"paradigm": "unsupervised", "kernels": ["gaussian", "polynomial"], "title": "Clusters."},
+        "others": whole
+        | {
+            "paradigm": "alternative",
+            "datasets": ["four-gaussians"],
+            "labellings": {"four-gaussians": {"given": "classes", "sought": "short side"}},
+            "components": {"four-gaussians": 2},
+            "title": "Alternative clusters.",
+        },
+        "hidden": whole
+        | {"paradigm": "semi_supervised", "shown": 5, "folds": 1, "baselines": ["label_spreading"], "title": "Hidden."},
+    }
+    return config | {"run": list(config["experiments"])}
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """The folder of the record."""
+    results, config = tmp_path_factory.mktemp("record"), small_config()
+    grid, paths = load_grid(config), []
+    for bundle in grid.bundles():
+        files = JobFiles.of(results, bundle.path)
+        context = context_of(Limits(LIMIT_S, 1024))
+        run_job(IKDR, bundle, lambda name: load_dataset(name), context, files)
+        paths.append(files.records)
+    merge_records(paths, IKDR.record, grid.expected(grid.experiments), results / "ikdr.csv")
+    (results / "config.json").write_text(json.dumps(grid.config))
+    return results
+
+
+@pytest.fixture
+def record(made, tmp_path):
+    """A copy that a test may tamper with."""
+    return shutil.copytree(made, tmp_path / "results", ignore=shutil.ignore_patterns(".workspace"))
