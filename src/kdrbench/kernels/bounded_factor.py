@@ -9,7 +9,8 @@ Negative distances are positive semi-definite only against vectors of sum zero. 
 and K~, which is positive semi-definite, is factored.
 
 Source: Chen, Epperly, Tropp, Webber, "Randomly pivoted Cholesky", Communications on Pure and Applied Mathematics 78,
-2025 (its block form); Schoenberg, "Metric spaces and positive definite functions", 1938, for K~.
+2025 (its block form, and the shift of its blocks); Schoenberg, "Metric spaces and positive definite functions", 1938,
+for K~.
 """
 
 from __future__ import annotations
@@ -168,7 +169,9 @@ def pivoted_cholesky(
         if rank + kept.sum() > len(factor):
             factor = np.concatenate([factor, np.empty((min(len(factor), max_rank - len(factor)), len(diagonal)))])
         grown = factor[rank : rank + kept.sum()]
-        np.matmul((vectors[:, kept] / np.sqrt(values[kept])).T, block, out=grown)
+        # As much as rounding may have taken from the eigenvalues: without it BB' exceeds K by a multiple of 1 / values.
+        shift = np.finfo(float).eps * diagonal[used[-1]].sum()
+        np.matmul((vectors[:, kept] / np.sqrt(values[kept] + shift)).T, block, out=grown)
         residual = np.maximum(residual - np.einsum("ij,ij->j", grown, grown), 0.0)
         residual[used[-1]] = 0.0
         rank += int(kept.sum())
