@@ -9,7 +9,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test develop lint types unit attack soak docs sbom test-oldest test-processors compare-processors mutants
+.PHONY: demo test develop lint types unit attack whole soak docs sbom test-oldest test-processors compare-processors mutants
 .PHONY: picture pictures rulegraph bench lock lock-oldest lock-sbom clean
 
 demo: $(READY)
@@ -35,6 +35,10 @@ ATTACK_ROUNDS ?= 5
 ATTACK_SEED ?= $(shell od -An -N3 -tu4 /dev/urandom)
 attack: $(READY_DEV)
 	OMP_NUM_THREADS=1 pytest -n 4 --dist loadscope -m attack --attack-rounds $(ATTACK_ROUNDS) --attack-seed $(ATTACK_SEED)
+
+# What the tests of every day leave out of products of parameters (tests/support/products.py).
+whole: $(READY_DEV)
+	OMP_NUM_THREADS=1 pytest -n 4 --dist loadscope -m whole
 
 # 20,000 tiny runs, something killed every 30 s for half an hour; then how merging grows up to 200,000 rows.
 soak: $(READY_DEV)
