@@ -48,6 +48,18 @@ def test_the_demo_before_anything_has_run(demo, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_definitions_are_known_without_scikit_learn():
+    # It takes a second to load, in every job that merges, draws or tabulates.
+    code = "import sys; from pathlib import Path; from kdrbench.stages.config import load_grid, read_configs; "
+    code += "grid = load_grid(read_configs(list(map(Path, sys.argv[1:]))), hashed=False); "
+    code += "print(len(grid.batches()), sorted({'sklearn', 'pandas', 'numba'} & set(sys.modules)))"
+    files = [ROOT / "config.yaml", ROOT / "config.demo.yaml"]
+    done = subprocess.run([sys.executable, "-c", code, *files], capture_output=True, text=True, check=True)
+    batches, loaded = done.stdout.split(maxsplit=1)
+    assert int(batches) > 50
+    assert loaded == "[]\n"
+
+
 def test_rows_decide_where_there_are_some(tmp_path):
     grid = grid_of(**CELLS)
     ism, sm, gm = grid.batches()

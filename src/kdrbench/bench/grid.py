@@ -196,7 +196,8 @@ class Grid:
         )
         if not self._hashed:
             return batch
-        if cell.roots not in self._sources_of_roots:
-            self._sources_of_roots[cell.roots] = sources_of(cell.roots)
-        sources = self._sources_of_roots[cell.roots]
+        roots = cell.roots() if callable(cell.roots) else cell.roots
+        if roots not in self._sources_of_roots:
+            self._sources_of_roots[roots] = sources_of(roots)
+        sources = self._sources_of_roots[roots]
         return replace(batch, sources_sha256=sources.sha256, packages=sources.packages_in(self._environment))

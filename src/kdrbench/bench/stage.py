@@ -53,15 +53,16 @@ class Cell:
     """One cell of an experiment as its stage expands it; the engine splits its runs into batches and jobs.
 
     ``names`` are those of the cell below its data set, the method's last. ``definition`` is everything that the
-    configuration decides of its results. ``roots`` are the modules whose code decides them. ``run_s`` is about how long
-    one run takes. ``rows`` are the keys of the rows that a run leaves.
+    configuration decides of its results. ``roots`` are the modules whose code decides them, or a function that finds
+    them where that takes imports, which not everyone who asks for cells needs. ``run_s`` is about how long one run
+    takes. ``rows`` are the keys of the rows that a run leaves.
     """
 
     dataset: str
     names: tuple[str, ...]
     definition: dict[str, Any]
     n_runs: int
-    roots: tuple[str, ...]
+    roots: tuple[str, ...] | Callable[[], tuple[str, ...]]
     run_s: float
     rows: tuple[tuple[Any, ...], ...] = ((),)
 

@@ -119,7 +119,7 @@ class LeagueStage(Stage):
                     names=(method,),
                     definition={"method": method, **shared},
                     n_runs=experiment["folds"] * experiment["repeats"],
-                    roots=(_RUN, *_modules_of(method)),
+                    roots=partial(_roots_of, method),
                     run_s=len(counts) * _seconds_of_a_fit(method, entry, experiment),
                     rows=tuple((count,) for count in counts),
                 )
@@ -167,7 +167,7 @@ def _check_dataset(place: str, entry: DatasetEntry, experiment: Config) -> None:
         )
 
 
-def _modules_of(method: str) -> list[str]:
+def _roots_of(method: str) -> tuple[str, ...]:
     """Return the modules of this project that decide a method's numbers: of its class, and of what it names."""
     from kdrbench.reduction.methods import build_reducer
 
@@ -179,7 +179,7 @@ def _modules_of(method: str) -> list[str]:
     if isinstance(options.get("learner"), str):
         parts.append(build_learner(options["learner"]))
     modules = {type(part).__module__ for part in parts}
-    return sorted(module for module in modules if module.partition(".")[0] == "kdrbench")
+    return _RUN, *sorted(module for module in modules if module.partition(".")[0] == "kdrbench")
 
 
 def _seconds_of_a_fit(method: str, entry: DatasetEntry, experiment: Config) -> float:
