@@ -26,9 +26,9 @@ def test_a_page_with_a_line_for_each_experiment(plan):
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
     assert " ".join(lines[0].split()) == "experiment runs to make core-hours at most cut disk, MB"
-    assert lines[1].split()[:3] == ["demo_supervised", "380", "380"]
-    assert next(line for line in lines if line.startswith("all ")).split()[1:3] == ["615", "615"]
-    assert "Costs of 0 of 615 runs are measured in their cells, the others estimated." in lines
+    assert lines[1].split()[:3] == ["demo_supervised", "190", "190"]
+    assert next(line for line in lines if line.startswith("all ")).split()[1:3] == ["387", "387"]
+    assert "Costs of 0 of 387 runs are measured in their cells, the others estimated." in lines
     assert not [line for line in lines if "budget" in line]
     assert len(lines) < 25
     assert max(map(len, lines)) < 100
