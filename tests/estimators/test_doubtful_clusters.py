@@ -27,7 +27,7 @@ def alternative(features, given, **options):
     return model, [str(warning.message) for warning in caught]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.whole) for seed in (2, 3))])
 def test_moons_that_the_median_bandwidth_hides_are_warned_of_and_found_by_the_search(seed):
     features, given, sought = data(synthetic.two_pairs_of_moons, seed)
     missed, texts = alternative(features, given)
@@ -39,7 +39,7 @@ def test_moons_that_the_median_bandwidth_hides_are_warned_of_and_found_by_the_se
     assert not any("bandwidth" in text for text in texts)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.whole)])
 def test_four_gaussians_are_found_without_a_warning_and_by_the_search(seed):
     features, given, sought = data(synthetic.gaussians_on_a_rectangle, seed)
     for options in ({}, {"kernel_params": {"sigma": "search"}}):

@@ -66,7 +66,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize("kind", ["zarr", "chunks", "memmap"])
+@pytest.mark.parametrize("kind", ["zarr", pytest.param("chunks", marks=pytest.mark.whole), "memmap"])
 def test_a_fit_of_ten_million_samples_takes_less_than_512_mib(kind, tmp_path):
     settings = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
     done = subprocess.run(
