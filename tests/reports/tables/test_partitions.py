@@ -8,7 +8,8 @@ from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.partitions import FEWEST_PARTITIONS, Partitions
 from support.report_rows import run
 
-REDRAWN = {"datasets": ["wine"], "paradigm": "supervised", "folds": 2, "partitions": 6, "components": {"wine": 4}}
+FOLDS = 10
+REDRAWN = {"datasets": ["wine"], "paradigm": "supervised", "folds": FOLDS, "partitions": 6, "components": {"wine": 4}}
 TABLE = {"paper": "neurips2019", "table": "4", "setting": "supervised"}
 PRINTED = {"title": "T.", "published": TABLE, "kernels": ["gaussian"], "solvers": ["ism", "dg"], **REDRAWN}
 CONFIG = {"run": ["again", "e"], "experiments": {"again": REDRAWN, "e": PRINTED | {"partitions": 1}}}
@@ -16,11 +17,17 @@ MEANS = [-1310.0, -1311.0, -1312.0, -1310.5, -1311.5, -1309.0]
 
 
 def rows(means=MEANS, spread=100.0, **columns):
-    """Two folds a partition, whose spread is far larger than that of the means."""
+    """Ten folds a partition, whose spread is far larger than that of the means."""
     return [
-        run("wine", "ism", 2 * place + fold, experiment="again", partition=place, cost=mean + sign * spread, **columns)
+        run(
+            *("wine", "ism", FOLDS * place + fold),
+            experiment="again",
+            partition=place,
+            cost=mean + (-1) ** fold * spread,
+            **columns,
+        )
         for place, mean in enumerate(means)
-        for fold, sign in enumerate((-1, 1))
+        for fold in range(FOLDS)
     ]
 
 
@@ -44,7 +51,7 @@ def test_a_rival_whose_partitions_were_not_redrawn_varies_as_ism():
 @pytest.mark.parametrize(
     "made",
     [
-        rows()[: 2 * (FEWEST_PARTITIONS - 1)],
+        rows()[: FOLDS * (FEWEST_PARTITIONS - 1)],
         # Of halves of partitions there is no mean.
         [row for row in rows() if row["run"] % 2 == 0],
         rows(status="failed"),
@@ -56,12 +63,12 @@ def test_too_few_whole_partitions_or_failed_runs_say_nothing(made):
 
 def test_other_folds_or_components_are_another_problem():
     frame = pd.DataFrame(rows())
-    for change in ({"folds": 10}, {"components": {"wine": 3}}):
+    for change in ({"folds": 5}, {"components": {"wine": 3}}):
         assert Partitions(frame, CONFIG).of(PRINTED | change, "wine", "gaussian", "ism", "cost") is None
 
 
 def test_a_table_judges_by_them():
-    own = pd.DataFrame([run("wine", "ism", fold, cost=-1314.0 + sign) for fold, sign in enumerate((-26, 26))])
+    own = pd.DataFrame([run("wine", "ism", fold, cost=-1314.0 + (-1) ** fold * 26) for fold in range(FOLDS)])
     experiment = PRINTED | {"partitions": 1, "split": "folds"}
 
     def verdict(partitions):

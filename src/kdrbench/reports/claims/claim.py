@@ -10,6 +10,7 @@ from enum import StrEnum
 import pandas as pd
 
 from kdrbench.errors import counted
+from kdrbench.reports.protocol import comparable
 from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config, of_papers
 from kdrbench.reports.tables.published_numbers import our_name, published_numbers
 
@@ -55,7 +56,8 @@ class Records:
 
     ``runs`` are those of dimension reduction (results/ikdr.csv), ``kpca`` those of the KPCA trick
     (results/kpca_trick.csv), ``tricks`` those of its figures (results/kpca_figures.csv), and ``low_rank`` those of
-    low-rank kernels (results/low_rank.csv).
+    low-rank kernels (results/low_rank.csv). ``left_out`` are experiment and reason of rows that are not among
+    them, since they depart from the paper's protocol.
     """
 
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -63,16 +65,19 @@ class Records:
     low_rank: pd.DataFrame = field(default_factory=pd.DataFrame)
     tricks: pd.DataFrame = field(default_factory=pd.DataFrame)
     config: Config = field(default_factory=dict)
+    left_out: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, tables: Mapping[str, pd.DataFrame], config: Config) -> Records:
-        """Return the records of the systems that there are, of the experiments that name a paper."""
+        """Return the records of the systems that there are, of the experiments that name a paper, by its protocol."""
         names, config = (
             {"runs": IKDR, "kpca": KPCA_TRICK, "tricks": KPCA_FIGURES, "low_rank": LOW_RANK},
             of_papers(config),
         )
         there = {name: tables[system] for name, system in names.items() if system in tables}
-        return cls(**{name: one[one["experiment"].isin(config["run"])] for name, one in there.items()}, config=config)
+        found = {name: comparable(one[one["experiment"].isin(config["run"])], config) for name, one in there.items()}
+        left_out = tuple(one for _, reasons in found.values() for one in reasons)
+        return cls(**{name: rows for name, (rows, _) in found.items()}, config=config, left_out=left_out)
 
 
 @dataclass(frozen=True)

@@ -173,21 +173,13 @@ def _rows_of(records: Records, table: PrintedTable) -> pd.DataFrame:
     names = {
         name
         for name, experiment in records.config.get("experiments", {}).items()
-        if _reproduces(experiment.get("published", {}), wanted) and _is_plain(experiment)
+        if _reproduces(experiment.get("published", {}), wanted)
     }
     return _split_as(_named(records.runs, names), table.protocol)
 
 
 def _reproduces(published: Mapping[str, object], wanted: Mapping[str, str]) -> bool:
     return not published.get("protocol", False) and all(published.get(key) == value for key, value in wanted.items())
-
-
-def _is_plain(experiment: Mapping[str, object]) -> bool:
-    """Return whether samples, labels and evaluation are the usual ones, not those of an experiment of its own kind."""
-    usual = {"stratified": True, "scaling": "training", "evaluation": {}}
-    labels = experiment.get("paradigm_params") or {}
-    changed = isinstance(labels, Mapping) and "labels" in labels
-    return not changed and all(experiment.get(key, value) == value for key, value in usual.items())
 
 
 def _named(runs: pd.DataFrame, names: set[str]) -> pd.DataFrame:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from kdrbench.errors import counted
 from kdrbench.files import write_text
 from kdrbench.reports.claims import accuracies, costs, growth, iterations, kernel_choice, kpca_trick, low_rank, times
 from kdrbench.reports.claims.claim import DECISION_RULES, Claim, Decision, Found, Records
+from kdrbench.reports.protocol import departures_in_words
 from kdrbench.reports.tables.html import render
 from kdrbench.reports.tables.labels import TIMES_MEAN
 from kdrbench.reports.tables.published_numbers import paper_label
@@ -35,9 +37,22 @@ def decided(records: Records) -> Decided:
 
 def decided_of_papers(records: Records) -> Decided:
     """Return the claims of those papers that some experiment of the records names."""
-    experiments = (records.config["experiments"][name] for name in records.config["run"])
-    papers = {paper_label(experiment["published"]["paper"]) for experiment in experiments}
-    return [(claim, claim.decide(records)) for claim in CLAIMS if papers & set(claim.paper.split(", "))]
+    papers = {name: _paper_of(name, records) for name in records.config["run"]}
+    of_papers = [claim for claim in CLAIMS if set(papers.values()) & set(claim.paper.split(", "))]
+    return [(claim, _with_departures(claim, claim.decide(records), records)) for claim in of_papers]
+
+
+def _paper_of(experiment: str, records: Records) -> str:
+    return paper_label(records.config["experiments"][experiment]["published"]["paper"])
+
+
+def _with_departures(claim: Claim, found: Found, records: Records) -> Found:
+    """Return what was found; undecided, it says which runs of the paper's experiments were left out, and why."""
+    left_out = [one for one in records.left_out if _paper_of(one[0], records) in claim.paper.split(", ")]
+    if found.decision is not Decision.UNDECIDED or not left_out:
+        return found
+    note = f"Left out, since they depart from the paper's protocol: {departures_in_words(left_out)}."
+    return replace(found, note=f"{found.note} {note}".strip())
 
 
 def write_claims(decisions: Decided, stem: Path, decided_by: list[str], folder: Path) -> None:

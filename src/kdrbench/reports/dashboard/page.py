@@ -23,7 +23,7 @@ from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.effects import EFFECT_RULES
-from kdrbench.reports.ledger.published_vs_ours import interval_text, labels_of, place_label
+from kdrbench.reports.ledger.published_vs_ours import interval_text, labels_of, not_comparable, place_label
 from kdrbench.reports.records import Config
 from kdrbench.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.reports.tables.html import provenance
@@ -106,6 +106,7 @@ def render_dashboard(
         endings=endings_of(runs),
         converged_means=CONVERGED_MEANS,
         shares=shares_of(comparisons),
+        not_comparable=not_comparable(comparisons),
         effects=effects_of(comparisons),
         claims=claims_of(parts.claims),
         provenance=provenance(runs),

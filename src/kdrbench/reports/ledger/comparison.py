@@ -109,9 +109,9 @@ def comparison(axes: Axes, ours: Ours | None, *, first: bool) -> Comparison:
 
 
 def _verdict(metric: str, ours: Ours | None) -> Verdict:
-    if metric in TIMES or (ours and ours.stand_in):
-        return Verdict.NOT_JUDGED
-    return ours.compared.verdict if ours else Verdict.NOT_RUN
+    if ours is None:
+        return Verdict.NOT_JUDGED if metric in TIMES else Verdict.NOT_RUN
+    return Verdict.NOT_JUDGED if ours.stand_in else ours.compared.verdict
 
 
 def in_unit(compared: Compared, unit: float) -> str:
@@ -123,7 +123,9 @@ def in_unit(compared: Compared, unit: float) -> str:
 def _why(compared: Compared) -> str:
     """Return the reason of what differs or is only close, and what is to be known of our runs."""
     ours, number = compared.ours, compared.published
-    notes = [ours.note, ours.warning]
+    notes = [compared.departure, ours.note, ours.warning]
+    if compared.departure:
+        return "; ".join(filter(None, notes))
     if compared.verdict in (Verdict.DIFFERS, Verdict.CLOSE):
         notes.insert(0, number.why if number and number.why else UNEXPLAINED)
         notes.append(NO_SPREAD if compared.error is None and ours.counted > 1 else "")

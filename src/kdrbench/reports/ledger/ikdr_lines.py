@@ -48,7 +48,7 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[
         if table not in tables and not by_protocol:
             tables.append(table)
         of_experiment = runs[runs["experiment"] == name]
-        for cell in compared_cells(of_experiment, experiment, partitions=partitions):
+        for cell in compared_cells(of_experiment, experiment, partitions=partitions, config=config):
             # A protocol may ask for the converged variant of a printed method.
             method = cell.method.removesuffix(f"_{CONVERGED}") if by_protocol else cell.method
             names = published_axes({"dataset": cell.dataset, "kernel": cell.kernel, "method": method})
@@ -56,17 +56,21 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[
             entry = found.setdefault(place, _Found())
             if not by_protocol:
                 entry.cells.append((name, cell))
-            elif cell.ours.mean is not None:
+            elif cell.ours.mean is not None and not cell.departure:
                 entry.protocol.append((f"{name}, {cell.kernel}, {cell.method}", cell))
     for table in tables:
         for axes in published_numbers(**table):
             entry = found.get(tuple(axes.values()), _Found())
-            yield axes, [_ours(axes, name, cell, runs, entry, partitions, config) for name, cell in entry.cells]
+            # Of several experiments one by the paper's protocol counts.
+            cells = sorted(entry.cells, key=lambda pair: bool(pair[1].departure))
+            yield axes, [_ours(axes, name, cell, runs, entry, partitions, config) for name, cell in cells]
 
 
 def _ours(
     axes: Axes, name: str, cell: IkdrCell, runs: pd.DataFrame, entry: _Found, partitions: Partitions, config: Config
 ) -> Ours:
+    if cell.departure:
+        return Ours(name, cell)
     methods = _by_method(runs, name, cell.dataset)
     number = cell.published
     protocol = [(label, Compared(one.ours, number, one.error)) for label, one in entry.protocol]

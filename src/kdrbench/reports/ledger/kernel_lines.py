@@ -8,9 +8,10 @@ import pandas as pd
 
 from kdrbench.reports.ledger.comparison import Axes, Ours
 from kdrbench.reports.ledger.effects import EffectFound, difference_of_cells, effect_of, our_difference
+from kdrbench.reports.protocol import departure
 from kdrbench.reports.records import KPCA_TRICK, Config, experiments_of
 from kdrbench.reports.tables import low_rank
-from kdrbench.reports.tables.kpca_cells import METRIC, PAPER, PLAIN, SETTING, TABLES, kpca_cells
+from kdrbench.reports.tables.kpca_cells import METRIC, PAPER, PLAIN, SETTING, TABLES, KpcaCell, kpca_cells
 from kdrbench.reports.tables.labels import VARIANTS
 from kdrbench.reports.tables.low_rank import Source
 from kdrbench.reports.tables.published_numbers import find_published, published_numbers
@@ -22,28 +23,23 @@ _NOTHING, _LEARNED, _VON_NEUMANN = "none", "learned", "von_neumann"
 def kpca_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[Ours]]]:
     """Yield each accuracy of Tables 1 to 3 with ours; effects are gains over the learner without a kernel."""
     parts = [(name, runs[runs["experiment"] == name]) for name in experiments_of(config, KPCA_TRICK)]
-    groups = [(name, of_experiment, kpca_cells(of_experiment)) for name, of_experiment in parts]
+    groups = [(name, rows, kpca_cells(rows, config)) for name, rows in parts]
     for learner, table in TABLES.items():
         for axes in published_numbers(paper=PAPER, table=table, setting=SETTING):
             variant = axes["kernel"] or PLAIN
             if axes["metric"] == METRIC and variant in VARIANTS:
                 key = (axes["dataset"], learner, variant)
-                yield (
-                    axes,
-                    [
-                        Ours(name, cells[key], _gain(axes, of_experiment, learner, variant))
-                        for name, of_experiment, cells in groups
-                        if key in cells
-                    ],
-                )
+                there = [(name, rows, cells[key]) for name, rows, cells in groups if key in cells]
+                there.sort(key=lambda found: bool(found[2].departure))
+                yield axes, [Ours(name, cell, _gain(axes, cell, rows)) for name, rows, cell in there]
 
 
-def _gain(axes: Axes, runs: pd.DataFrame, learner: str, variant: str) -> EffectFound:
-    if variant == PLAIN:
+def _gain(axes: Axes, cell: KpcaCell, runs: pd.DataFrame) -> EffectFound:
+    if cell.variant == PLAIN or cell.departure:
         return EffectFound()
-    of_learner = runs[(runs["dataset"] == axes["dataset"]) & (runs["learner"] == learner)]
-    ours, plain = (of_learner[of_learner["variant"] == name] for name in (variant, PLAIN))
-    printed = find_published(**{**axes, "kernel": "", "method": learner})
+    of_learner = runs[(runs["dataset"] == axes["dataset"]) & (runs["learner"] == cell.learner)]
+    ours, plain = (of_learner[of_learner["variant"] == name] for name in (cell.variant, PLAIN))
+    printed = find_published(**{**axes, "kernel": "", "method": cell.learner})
     return effect_of(find_published(**axes), printed, our_difference(ours, plain, METRIC, METRIC), METRIC)
 
 
@@ -55,10 +51,13 @@ def low_rank_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, l
         number = find_published(**axes)
         lines = []
         for one in sources:
-            stand_in = axes["dataset"] not in config["experiments"][one.experiment]["datasets"]
-            effect = EffectFound() if stand_in else _effect(axes, one, cells)
-            lines.append(Ours(one.label, Compared(one.cell, number, _error(one)), effect, stand_in=stand_in))
-        yield axes, lines
+            experiment = config["experiments"][one.experiment]
+            stand_in = axes["dataset"] not in experiment["datasets"]
+            departs = "" if stand_in else departure(experiment, config, axes["dataset"], method=one.method)
+            effect = EffectFound() if stand_in or departs else _effect(axes, one, cells)
+            compared = Compared(one.cell, number, _error(one), departs)
+            lines.append(Ours(one.label, compared, effect, stand_in=stand_in))
+        yield axes, sorted(lines, key=lambda one: bool(one.compared.departure))
 
 
 def _error(source: Source) -> float | None:

@@ -68,16 +68,30 @@ def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
             part = [one for one in of_paper if (one.table, one.setting) == (table, setting)]
             if judged(part):
                 yield f"{name}, {place_label(table)}, {setting}: {_in_words(part)}"
-        rest = len(of_paper) - len(judged(of_paper))
-        yield f"{name}: {_in_words(of_paper)}" + (f"; {rest} more are not judged (times, figures)" if rest else "")
+        yield "; ".join([f"{name}: {_in_words(of_paper)}", *_others(of_paper)])
         if effects := Counter(one.effect for one in of_paper if one.effect):
             yield f"{name}, effects: " + ", ".join(f"{effects[one]} {one}" for one in EFFECTS)
         if unknown := len(unexplained(of_paper)):
             yield f"{name}, unlike for no reason that is known: {unknown}"
 
 
+def _others(comparisons: list[Comparison]) -> Iterator[str]:
+    """Yield how many numbers are shown without a verdict that counts, and why."""
+    others = [one for one in comparisons if one.verdict not in COUNTED and one.verdict is not Verdict.NOT_COMPARABLE]
+    if others:
+        yield f"{len(others)} more are not judged (times, figures)"
+    if departing := not_comparable(comparisons):
+        yield f"{departing} (our runs depart from the paper's protocol)"
+
+
+def not_comparable(comparisons: Iterable[Comparison]) -> str:
+    """Return how many numbers are shown beside runs of another protocol than the paper's; empty if none are."""
+    number = sum(one.first and one.verdict is Verdict.NOT_COMPARABLE for one in comparisons)
+    return f"{counted(number, 'number')} more {'is' if number == 1 else 'are'} not comparable" if number else ""
+
+
 def judged(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """Return the lines whose number has a verdict: all but times in seconds and figures."""
+    """Return the lines whose number has a verdict: not times in seconds, figures, and runs of another protocol."""
     return [one for one in comparisons if one.verdict in COUNTED]
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from kdrbench.reports.ledger.comparison import UNEXPLAINED, Axes, Comparison, comparison
+from kdrbench.reports.protocol import comparable, departures_in_words
 from kdrbench.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling
 from kdrbench.reports.tables.cells import clean_times
 from kdrbench.reports.tables.kpca_cells import PAPER, SETTING, TABLES, kpca_cells, kpca_published_wdl
@@ -33,12 +34,16 @@ def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[C
     if IKDR not in tables:
         return
     runs = tables[IKDR]
+    by_protocol, left_out = comparable(runs, config)
     for axes in (*numbers_of("neurips2019", _TEXT), *numbers_of("ismplus", _TEXT)):
         if names := _printed_experiments(axes["paper"], config):
-            yield _line(axes, *_iterations(axes, runs, names))
+            line = _line(axes, *_iterations(axes, by_protocol, names))
+            if not line.runs and (other := _line(axes, *_iterations(axes, runs, names))).runs:
+                line = replace(other, verdict=Verdict.NOT_COMPARABLE, why=departures_in_words(left_out))
+            yield line
     for axes in numbers_of("ismplus", "4"):
         if any(is_scaling(name) for name in experiments_of(config, IKDR)):
-            yield _line(axes, *_exponent(axes, runs, config))
+            yield _line(axes, *_exponent(axes, by_protocol, config))
     for axes in numbers_of("neurips2019", "figure 1a"):
         for name in _drawn(config):
             yield _line(axes, *_drawn_clusters(axes, runs[runs["experiment"] == name], name))
@@ -47,15 +52,18 @@ def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[C
 def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
     """Yield how often each version with a kernel is above, level with and below the plain learner."""
     for name in experiments_of(config, KPCA_TRICK):
-        for one in kpca_published_wdl(kpca_cells(runs[runs["experiment"] == name])):
+        cells = kpca_cells(runs[runs["experiment"] == name], config)
+        for one in kpca_published_wdl(cells):
             axes = {"paper": PAPER, "table": TABLES[one.learner], "setting": SETTING, "dataset": "all"}
             axes |= {"kernel": one.variant, "method": one.name, "metric": "win_draw_lose"}
             complete = one.n_cells == one.n_printed
             verdict = _of_counts(one.printed, one.ours) if complete else Verdict.NOT_RUN
+            departs = next((cell.departure for cell in cells.values() if cell.departure), "")
             words = one.ours if complete else f"{one.ours} of {one.n_cells} data sets"
             line = _line(axes, words, None, one.n_cells, verdict, name)
             why = UNEXPLAINED if verdict in (Verdict.CLOSE, Verdict.DIFFERS) else line.why
-            yield replace(line, published=one.printed, why=why)
+            line = replace(line, published=one.printed, why=why)
+            yield replace(line, verdict=Verdict.NOT_COMPARABLE, why=departs) if departs else line
 
 
 def _of_counts(printed: str, ours: str) -> Verdict:

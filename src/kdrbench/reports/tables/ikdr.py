@@ -26,7 +26,7 @@ from kdrbench.reports.tables.labels import (
     method_label,
 )
 from kdrbench.reports.tables.table import FLAGGED, UNCONVERGED, WARNED, Entry, Group, Table, blocks_by, entries
-from kdrbench.reports.tables.verdicts import VERDICT_RULES
+from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict
 
 # What the numbers of a cell are.
 _LEGENDS = {
@@ -69,6 +69,8 @@ def ikdr_table(name: str, cells: list[IkdrCell], experiment: Config) -> Table:
     times = [cell for cell in cells if cell.metric == "time_s"]
     remarks = [f"{_place(cell)}: {said}" for cell in times if (said := _said(cell.ours))]
     marks = [_OF_MARKS] if any(cell.ours.note for cell in times) else []
+    departing = dict.fromkeys(cell.departure for cell in cells if cell.verdict is Verdict.NOT_COMPARABLE)
+    marks += [f"Published numbers are not comparable: {'; '.join(departing)}."] if departing else []
     marks += [_OF_FLAGS] if any(cell.ours.flag for cell in times) else []
     return Table(
         name=name,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from kdrbench.reports.protocol import departure
 from kdrbench.reports.records import ALTERNATIVE, EIGENGAP, NO_KERNEL, Config, Metric, Settings, Split, split_of
 from kdrbench.reports.tables.cells import COMPONENTS, METRICS, NMI_GIVEN, Cell, ikdr_cells
 from kdrbench.reports.tables.labels import NO_CELL
@@ -43,12 +44,14 @@ def compared_cells(
     controls: Collection[str] = (),
     partitions: Partitions | None = None,
     settings: Mapping[str, Settings] | None = None,
+    config: Config | None = None,
 ) -> list[IkdrCell]:
     """Return a cell for each data set, kernel, method and metric the experiment names, in its order.
 
     The cells of a data set end with its baselines', which have the kernel ``none`` and no cost. A cell without runs is
     there too, with the text "not run". ``controls`` are the solvers that do not compete for the best;
-    ``partitions`` say how means vary over redrawn folds; ``settings`` are those that solvers declare.
+    ``partitions`` say how means vary over redrawn folds; ``settings`` are those that solvers declare;
+    ``config`` defines kernels and methods, which may depart from those of the papers.
 
     Raises ``InputError`` when the experiment names a published table of which no number is known.
     """
@@ -69,12 +72,14 @@ def compared_cells(
                 best = set() if metric == COMPONENTS else _best(competing, lowest=names[metric] not in _HIGHEST)
                 for name, cell in ours.items():
                     axes = {"dataset": dataset, "kernel": kernel, "method": name}
+                    departs = departure(experiment, config or {}, dataset, kernel, name) if table else ""
                     printed = find_published(**table, **published_axes(axes), metric=names[metric]) if table else None
                     compared.append(
                         IkdrCell(
                             ours=cell,
                             published=printed,
                             error=_error(cell, (dataset, kernel, name), experiment, partitions),
+                            departure=departs,
                             **axes,
                             metric=names[metric],
                             best=name in best,

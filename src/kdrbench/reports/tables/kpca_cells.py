@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kdrbench.paired import corrected_t_p, holm, signed_rank_p
+from kdrbench.reports.protocol import departure
+from kdrbench.reports.records import Config
 from kdrbench.reports.tables.cells import Cell, summarise
 from kdrbench.reports.tables.labels import VARIANTS, dataset_label, learner_name
 from kdrbench.reports.tables.numbers import share
@@ -108,11 +110,18 @@ def find_printed(dataset: str, learner: str, variant: str) -> PublishedNumber | 
     )
 
 
-def kpca_cells(runs: pd.DataFrame) -> dict[tuple[str, str, str], KpcaCell]:
-    """Return the cells by (data set, learner, variant), in the order of the rows."""
+def kpca_cells(runs: pd.DataFrame, config: Config | None = None) -> dict[tuple[str, str, str], KpcaCell]:
+    """Return the cells of an experiment by (data set, learner, variant), in the order of the rows.
+
+    ``config`` defines the experiment, which may depart from the paper's protocol.
+    """
+    experiment = config["experiments"][str(runs["experiment"].iloc[0])] if config and len(runs) else {}
     groups = runs.groupby(["dataset", "learner", "variant"], sort=False)
     return {
-        (str(dataset), str(learner), str(variant)): _cell(str(dataset), str(learner), str(variant), group)
+        (str(dataset), str(learner), str(variant)): replace(
+            _cell(str(dataset), str(learner), str(variant), group),
+            departure=departure(experiment, config or {}, str(dataset)),
+        )
         for (dataset, learner, variant), group in groups
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
+from kdrbench.reports.records import Config
 from kdrbench.reports.tables.kpca_cells import (
     PLAIN,
     TABLES,
@@ -28,9 +29,9 @@ _CENTRED = "centred"
 Cells = dict[tuple[str, str, str], KpcaCell]
 
 
-def kpca_tables(runs: pd.DataFrame, experiment: str) -> list[Table]:
+def kpca_tables(runs: pd.DataFrame, experiment: str, config: Config | None = None) -> list[Table]:
     """Return all tables that the runs of an experiment give: one a learner, the tests, the times."""
-    cells = kpca_cells(runs)
+    cells = kpca_cells(runs, config)
     learners = [str(learner) for learner in dict.fromkeys(runs["learner"])]
     *names, tests, times = table_names(experiment, learners)
     differences = {learner: differences_of(runs, learner) for learner in learners}
@@ -96,7 +97,8 @@ def _three(
         return [Entry(NO_CELL)] * 3
     difference = differences.get((dataset, variant))
     better = difference is not None and difference.best
-    why = cell.published.why if cell.published else ""
+    reading = cell.published.why if cell.published else ""
+    why = cell.departure if cell.published and cell.departure else reading
     verdict = "" if cell.verdict is Verdict.NOT_PUBLISHED else str(cell.verdict)
     return [
         Entry(cell.paper or NO_CELL),
@@ -161,9 +163,11 @@ def _verdicts(cells: Cells, learner: str) -> str:
         cell.verdict for cell in cells.values() if cell.learner == learner and cell.verdict is not Verdict.NOT_PUBLISHED
     )
     parts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    return (
-        f"Of {counts.total()} printed numbers: {parts}." if counts else "The paper prints no number of these data sets."
-    )
+    if not counts:
+        return "The paper prints no number of these data sets."
+    departing = {cell.departure for cell in cells.values() if cell.verdict is Verdict.NOT_COMPARABLE}
+    reasons = f" Not comparable: {'; '.join(sorted(departing))}." if departing else ""
+    return f"Of {counts.total()} printed numbers: {parts}.{reasons}"
 
 
 def tests_table(name: str, differences: dict[str, dict[tuple[str, str], Difference]]) -> Table:

@@ -77,7 +77,7 @@ def make_table(report: Report, config: Config, results: Path) -> Page:
 def _ikdr(report: Report, runs: pd.DataFrame, config: Config) -> Page:
     experiment, own = config["experiments"][report.name], runs[runs["experiment"] == report.name]
     controls, partitions = controls_of(report.name, config), Partitions(runs, config)
-    cells = compared_cells(own, experiment, controls, partitions, settings_of(config))
+    cells = compared_cells(own, experiment, controls, partitions, settings_of(config), config)
     sections = [beside_published(cells)] if printed_table(experiment) else []
     if is_redrawn(experiment):
         alone = Partitions(own, {**config, "run": [report.name]})
@@ -86,7 +86,7 @@ def _ikdr(report: Report, runs: pd.DataFrame, config: Config) -> Page:
 
 
 def _kpca_trick(report: Report, runs: pd.DataFrame, config: Config) -> Page:
-    tables = {table.name: table for table in kpca_tables(runs, report.experiments[0])}
+    tables = {table.name: table for table in kpca_tables(runs, report.experiments[0], config)}
     return tables[report.name], sections_of_runs(runs)
 
 

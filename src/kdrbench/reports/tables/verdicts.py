@@ -7,6 +7,7 @@ close         the difference is at most a quarter of what is at stake: the range
 differs       neither; or ours ended where the papers print a bound
 not judged    a time in seconds, which belongs to a machine, or a figure without numbers: what a table of times claims
               are the ratios between methods (:mod:`.effects`)
+not comparable runs of another protocol than the paper's (:mod:`kdrbench.reports.protocol`): shown, and counted nowhere
 not run       nothing to compare: runs are missing, failed or hit a limit
 not published the papers print none
 
@@ -31,8 +32,8 @@ VERDICT_RULES = (
     "Reproduced: within the rounding of the printed number, or within two standard errors of the difference, by how "
     "the mean varies over redrawn partitions or draws. Close: within a quarter of what is at stake, the range of the "
     "printed numbers beside it, and within 5 % (costs), 0.05 (shares) or a quarter (counts). Not judged: times in "
-    "seconds, which belong to a machine; their ratios are judged as effects. Not run: runs are missing, failed or hit "
-    "a limit."
+    "seconds, which belong to a machine; their ratios are judged as effects. Not comparable: runs of another protocol "
+    "than that of the paper, such as fewer folds; they count nowhere. Not run: runs are missing, failed or hit a limit."
 )
 _SHARE_AT_STAKE = 0.25
 _CLOSE_COST, _CLOSE_COUNT = 0.05, 0.25
@@ -49,6 +50,7 @@ class Verdict(StrEnum):
     DIFFERS = "differs"
     NOT_RUN = "not run"
     NOT_JUDGED = "not judged"
+    NOT_COMPARABLE = "not comparable"
     NOT_PUBLISHED = "not published"
 
 
@@ -56,12 +58,14 @@ class Verdict(StrEnum):
 class Compared:
     """One of our cells beside the number that a paper prints for it, if it prints one.
 
-    ``error`` is the standard error of our mean; ``None`` where it is not known.
+    ``error`` is the standard error of our mean; ``None`` where it is not known. ``departure`` says in what our runs
+    depart from the paper's protocol; empty where they follow it.
     """
 
     ours: Cell
     published: PublishedNumber | None
     error: float | None = None
+    departure: str = ""
 
     @property
     def paper(self) -> str:
@@ -71,12 +75,15 @@ class Compared:
     @property
     def verdict(self) -> Verdict:
         """How both relate."""
+        if self.departure and self.published:
+            return Verdict.NOT_COMPARABLE
         return verdict_for(self.published, self.ours, self.error)
 
     @property
     def why(self) -> str:
         """What is known of differences: how runs ended, what disturbed their times, how the paper is to be read."""
-        reasons = (self.ours.note, self.ours.warning, self.published.why if self.published else "")
+        reading = self.published.why if self.published and not self.departure else ""
+        reasons = (self.departure if self.published else "", self.ours.note, self.ours.warning, reading)
         return "; ".join(filter(None, reasons))
 
 

@@ -1,0 +1,167 @@
+"""Which runs are compared with what papers print, by the project's own configuration and by overlays on it."""
+
+import pandas as pd
+import pytest
+
+from kdrbench.reports.claims.claim import Decision, Records
+from kdrbench.reports.claims.page import decided_of_papers
+from kdrbench.reports.ledger.published_vs_ours import compare, shares
+from kdrbench.reports.protocol import comparable, departure
+from kdrbench.reports.records import NO_KERNEL
+from kdrbench.reports.tables.ikdr import beside_published
+from kdrbench.reports.tables.ikdr_cells import compared_cells
+from kdrbench.reports.tables.verdicts import Verdict
+from kdrbench.stages.config_file import lay_over, read_config_file
+from support.claim_rows import cells
+from support.configs import ROOT, whole_config
+from support.report_rows import kpca_run, run
+
+DEMO = read_config_file(ROOT / "config.demo.yaml")
+FOUR = "table4_supervised"
+
+
+def departures_of(config):
+    """Every departure of the experiments of `run`, by experiment."""
+    found = {}
+    for name in config["run"]:
+        one = config["experiments"][name]
+        methods = [(kernel, solver) for kernel in one.get("kernels", [""]) for solver in one.get("solvers", [""])]
+        methods += [(NO_KERNEL, baseline) for baseline in one.get("baselines", [])]
+        methods += [("", method) for method in one.get("methods", [])]
+        for dataset in one["datasets"]:
+            for kernel, method in methods:
+                if reason := departure(one, config, dataset, kernel, method):
+                    found.setdefault(name, set()).add(reason)
+    return found
+
+
+def test_the_experiments_of_the_papers_depart_from_nothing():
+    assert departures_of(whole_config()) == {}
+
+
+def test_the_demo_departs_where_it_is_smaller():
+    assert departures_of(lay_over(whole_config(), DEMO)) == {
+        "demo_kpca_tables": {
+            "training of Iris (scikit-learn) is 100, printed with 200; 5 splits, at least 40 are asked for",
+            "training of Wine is 100, printed with 200; 5 splits, at least 40 are asked for",
+        },
+        "demo_lowrank_gyrb": {"2 runs, at least 5 are asked for"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("overlay", "reason"),
+    [
+        ({"experiments": {FOUR: {"folds": 2}}}, "2 folds, printed of 10"),
+        ({"experiments": {FOUR: {"components": {"wine": 3}}}}, "q of Wine is 3, printed with 4"),
+        ({"experiments": {FOUR: {"start": "random"}}}, "start is random, printed with surrogate"),
+        ({"experiments": {FOUR: {"scaling": "own"}}}, "scaling is own, printed with training"),
+        ({"experiments": {FOUR: {"evaluation": {"tolerance": 0.1}}}}, "evaluation is tolerance 0.1, printed with none"),
+        ({"kernels": {"gaussian": {"sigma": "0.1 median"}}}, "sigma of gaussian is 0.1 median, printed with median"),
+        ({"solvers": {"ism": {"tolerance": 0.5}}}, "tolerance of ism is 0.5, printed with 0.01"),
+        ({"datasets": {"wine": {"loader": "csv", "path": "mine.csv"}}}, "wine is a data set of your own"),
+    ],
+)
+def test_what_an_overlay_changes_is_said(overlay, reason):
+    config = lay_over(whole_config(), overlay)
+    assert departure(config["experiments"][FOUR], config, "wine", "gaussian", "ism") == reason
+
+
+def test_what_says_whose_settings_they_are_changes_none():
+    config = lay_over(whole_config(), {"solvers": {"ism": {"settings": "other"}}})
+    assert departure(config["experiments"][FOUR], config, "wine", "gaussian", "ism") == ""
+
+
+def two_folds(dataset="wine", kernel="gaussian", **columns):
+    shared = {"experiment": FOUR, "split": "folds", "kernel": kernel, "quality_metric": "accuracy"}
+    return [run(dataset, "ism", fold, **shared, **columns) for fold in (0, 1)]
+
+
+def small_config(**experiment):
+    overlay = {"run": [FOUR], "experiments": {FOUR: {"datasets": ["wine"], "folds": 2, **experiment}}}
+    return lay_over(whole_config(), overlay)
+
+
+def test_a_run_of_two_folds_is_shown_and_counts_neither_as_met_nor_as_contradicting():
+    # Exactly what is printed: by ten folds it would be reproduced.
+    rows = pd.DataFrame(two_folds(cost=-1311.0, quality=0.95, iterations=3))
+    lines = compare({"ikdr": rows}, small_config())
+    (cost,) = [one for one in lines if one.runs and one.metric == "cost"]
+    assert (cost.verdict, cost.why) == (Verdict.NOT_COMPARABLE, "2 folds, printed of 10")
+    assert cost.ours.startswith("-1311")
+    assert not {one.verdict for one in lines} & {Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS}
+    (words,) = [one for one in lines if one.metric == "iterations" and one.runs]
+    assert (words.verdict, words.why) == (Verdict.NOT_COMPARABLE, f"{FOUR}: 2 folds, printed of 10")
+    assert "are not comparable (our runs depart from the paper's protocol)" in "\n".join(shares(lines))
+
+
+def test_a_table_shows_it_without_a_verdict_and_says_why():
+    config = small_config(kernels=["gaussian"], solvers=["ism"], baselines=[])
+    rows = pd.DataFrame(two_folds(cost=-1311.0))
+    made = compared_cells(rows, config["experiments"][FOUR], config=config)
+    (cost,) = [cell for cell in made if cell.metric == "cost"]
+    assert (cost.paper, cost.verdict) == ("-1311\u00b126", Verdict.NOT_COMPARABLE)
+    page = [entry.text for row in beside_published(made).table.blocks[0] for entry in row]
+    assert "2 folds, printed of 10" in page
+
+
+def test_claims_are_undecided_and_say_which_runs_were_left_out():
+    rows = pd.DataFrame(
+        [row | {"experiment": FOUR, "iterations": 9, "quality": 0.1} for row in cells("four", "ism") if row["run"] < 2]
+    )
+    config = small_config(datasets=["wine", "cancer", "face", "mnist"])
+    found = dict(decided_of_papers(Records.of({"ikdr": rows}, config)))
+    assert {one.decision for one in found.values()} == {Decision.UNDECIDED}
+    assert all(f"{FOUR}: 2 folds, printed of 10." in one.note for one in found.values())
+
+
+def test_of_two_experiments_one_by_the_protocol_counts():
+    config = small_config()
+    config["experiments"]["whole"] = whole_config()["experiments"][FOUR]
+    config["run"] = [FOUR, "whole"]
+    whole = [
+        run("wine", "ism", fold, experiment="whole", split="folds", quality_metric="accuracy", cost=-1311.0)
+        for fold in range(10)
+    ]
+    lines = compare({"ikdr": pd.DataFrame([*two_folds(cost=-9.0), *whole])}, config)
+    costs = [one for one in lines if one.runs and one.metric == "cost"]
+    assert [(one.experiment, one.first, str(one.verdict)) for one in costs] == [
+        ("whole", True, "reproduced"),
+        (FOUR, False, "not comparable"),
+    ]
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(60, ["ism"]), (259200, ["dg", "ism"])])
+def test_what_was_stopped_before_the_papers_limit_decides_no_claim(limit, kept):
+    config = lay_over(whole_config(), {"run": [FOUR]})
+    shared = {"experiment": FOUR, "split": "folds", "quality_metric": "accuracy", "time_limit_s": limit}
+    rows = [
+        run("wine", method, fold, **shared, memory_limit_mib=16384, status=status)
+        for method, status in (("ism", "converged"), ("dg", "time_limit"))
+        for fold in range(10)
+    ]
+    found, left_out = comparable(pd.DataFrame(rows), config)
+    assert sorted(found["method"].unique()) == kept
+    words = "dg on Wine was stopped at 60 s, at most 259200 s are allowed"
+    assert left_out == ([] if limit == 259200 else [(FOUR, words)])
+
+
+def test_fewer_splits_of_the_kpca_trick_are_not_comparable():
+    config = lay_over(whole_config(), {"run": ["kpca_tables"], "experiments": {"kpca_tables": {"splits": 3}}})
+    rows = [
+        kpca_run(dataset="pima", learner="nca", variant="plain", run=number, accuracy=0.67, experiment="kpca_tables")
+        | {"test_selected": None}
+        for number in range(3)
+    ]
+    lines = compare({"kpca_trick": pd.DataFrame(rows)}, config)
+    assert {str(one.verdict) for one in lines if one.runs} == {"not comparable"}
+    assert {one.why for one in lines if one.runs} == {"3 splits, at least 40 are asked for"}
+
+
+def test_an_experiment_of_your_own_is_compared_with_no_paper():
+    mine = {"run": ["mine"], "experiments": {"mine": {"paradigm": "supervised", "folds": 5, "datasets": ["wine"]}}}
+    config = lay_over(whole_config(), mine)
+    assert departure(config["experiments"]["mine"], config, "wine", "gaussian", "ism") == ""
+    rows = pd.DataFrame([row | {"experiment": "mine"} for row in two_folds()])
+    assert compare({"ikdr": rows}, config) == []
+    assert decided_of_papers(Records.of({"ikdr": rows}, config)) == []
