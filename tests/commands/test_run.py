@@ -75,6 +75,28 @@ def test_own_files_are_run_over_folds_and_printed_as_json(tmp_path, monkeypatch)
     )
 
 
+@pytest.mark.parametrize("word", ["my_data.csv:species", "my_data.csv", "wine.csv:class"])
+def test_a_table_of_ones_own_is_run_by_its_name(tmp_path, monkeypatch, word):
+    monkeypatch.chdir(tmp_path)
+    target = word.rpartition(":")[2] if ":" in word else "class"
+    lines = [f"{number % 7},{number % 5},{'ab'[number % 2]}" for number in range(20)]
+    (tmp_path / word.partition(":")[0]).write_text("\n".join([f"x,y,{target}", *lines]) + "\n")
+    done = kdrbench(word, "gaussian", "ism", "--json")
+    assert done.exit_code == 0, done.output
+    row = json.loads(done.stdout)
+    name = "wine_own" if word.startswith("wine") else "my_data"
+    assert (row["dataset"], row["n_features"], row["status"]) == (name, 2, "converged")
+
+
+def test_a_column_that_a_table_lacks_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_data.csv").write_text("x,y,species\n1,2,a\n")
+    done = kdrbench("my_data.csv:specie", "gaussian", "ism")
+    assert done.exit_code == 2
+    assert "my_data.csv: target: unknown column 'specie'" in done.stderr
+    assert "Did you mean 'species'?" in done.stderr
+
+
 def test_a_solver_that_fails_is_said_and_ends_with_1():
     done = subprocess.run(
         [sys.executable, "-m", "kdrbench", "run", "wine", "linear", "support.misbehaving:Raises", "--time-limit", "5"],

@@ -72,13 +72,14 @@ def _named(key: str, name: str, definitions: Mapping[str, Any]) -> dict[str, Any
 
 def _data(name: str, definitions: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the short name of a data set, and its definition if it is the user's own."""
-    from kdrbench.datasets.tables import LOADERS
+    from kdrbench.datasets.tables import table_of
     from kdrbench.methods import is_own
 
     if name in definitions:
         return name, {name: dict(definitions[name])}
-    if (ending := Path(name).suffix[1:]) in LOADERS:
-        return _short(name), {_short(name): {"loader": ending, "path": name}}
+    if table := table_of(name):
+        short, definition = table
+        return short, {short: definition}
     return (_short(name), {_short(name): {"loader": name}}) if is_own("data set", name, ()) else (name, {})
 
 

@@ -14,7 +14,7 @@ import yaml
 from kdrbench.conformance.subject import find_subject
 from kdrbench.conformance.trial import try_apart
 from kdrbench.datasets import registry_of
-from kdrbench.datasets.tables import LOADERS
+from kdrbench.datasets.tables import table_of
 from kdrbench.errors import InputError
 
 # Where each kind is defined, the key of its place there, and what an experiment runs beside one's own.
@@ -62,11 +62,9 @@ def command_of(path: Path) -> str:
 
 def _defined(part: str) -> tuple[str, str, dict[str, Any]]:
     """Return the section of a file, a name for it, and its definition."""
-    path = Path(part.rpartition(":")[0] or part)
-    short = re.sub(r"[^A-Za-z0-9_-]", "_", path.stem)
-    if (ending := path.suffix[1:]) in LOADERS:
-        column = part.rpartition(":")[2] if ":" in part else ""
-        return "datasets", short, {"loader": ending, "path": path.as_posix(), **({"target": column} if column else {})}
+    if table := table_of(part):
+        return "datasets", *table
+    short = re.sub(r"[^A-Za-z0-9_-]", "_", Path(part.rpartition(":")[0] or part).stem)
     try_apart(lambda: find_subject(part), [part])
     if (kind := find_subject(part).kind) not in _SECTIONS:
         raise InputError(f"{part} is a {kind}; an experiment like this runs solvers, kernels and data sets")

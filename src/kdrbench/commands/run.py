@@ -61,16 +61,20 @@ def run(
 ) -> None:
     """Run SOLVER with KERNEL on DATASET: registered names, those of a configuration, or files of your own.
 
+    A table of your own is named with the column of its classes: my_data.csv:species; so are .parquet and .arff.
+
     Progress goes to standard error. Exit code 1 if a run ended without a result.
     """
     from kdrbench.bench.isolation.core_lock import leave_when_told
     from kdrbench.bench.record import flat
     from kdrbench.conformance.trial import places_in, places_of, try_apart
+    from kdrbench.datasets.tables import table_of
     from kdrbench.stages.config import check_part, load_grid
 
     resolved = read_configs(configs)
     settings |= {"options": read_options(options), "kernel_options": read_options(kernel_options)}
-    places = [*places_of([dataset, kernel, solver]).values(), *places_in(resolved)]
+    code = [word for word in (dataset, kernel, solver) if word != dataset or not table_of(word)]
+    places = [*places_of(code).values(), *places_in(resolved)]
 
     def configured() -> tuple[dict[str, Any], Grid]:
         check_part(resolved)

@@ -10,6 +10,7 @@ called target, class or label is taken. A row with a missing value is an error, 
 from __future__ import annotations
 
 import csv
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import InputError, counted, in_words, unknown_name
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import Instance, OneOf
@@ -29,6 +31,20 @@ _MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 _DELIMITERS = {";": "';'", "\t": "a tab ('\\t')", "|": "'|'", ",": "','"}
 Columns = Mapping[str, Sequence[Any]]
 Loaded = tuple[FloatArray, list[str], list[str]]
+
+
+def table_of(word: str) -> tuple[str, dict[str, str]] | None:
+    """Return name and definition of the table that ``path`` or ``path:target`` names; ``None`` for any other word.
+
+    A file that is called as a registered data set, such as wine.csv, gets a name of its own.
+    """
+    path, colon, target = word.rpartition(":")
+    file = Path(path if colon and Path(path).suffix[1:] in LOADERS else word)
+    if (loader := file.suffix[1:]) not in LOADERS:
+        return None
+    definition = {"loader": loader, "path": file.as_posix(), **({"target": target} if str(file) != word else {})}
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", file.stem)
+    return f"{name}_own" if name in load_registry() else name, definition
 
 
 @dataclass(frozen=True)
