@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import pytest
 
 from kdrbench.bench import progress
-from kdrbench.bench.progress import progress_of, seconds_left
+from kdrbench.bench.forecast import forecast
+from kdrbench.bench.progress import Costs, progress_of
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import append_records
 from kdrbench.reports.progress import progress_lines
@@ -80,19 +81,29 @@ def test_what_is_left_is_estimated_from_what_has_ended(grid, results):
     assert sm == gm == pytest.approx(100 * ism)
     # SM's own mean for its two; for the four of GM what all took (4 at 2 s, 2 at 10 s) of what they were estimated to.
     all_took = (4 * 2.0 + 2 * 10.0) / (4 * ism + 2 * sm)
-    assert seconds_left(progress) == pytest.approx(2 * 10.0 + 4 * gm * all_took)
-    assert seconds_left(progress_of(grid, results / "nowhere")) is None
+    # Never longer than its limits allow.
+    of_gm = min(gm * all_took, grid.most_s("table4_supervised"))
+    assert core_s_left(progress) == pytest.approx(2 * 10.0 + 4 * of_gm)
+    # What `kdrbench plan` says is the same.
+    assert sum(one.core_s for one in forecast(grid, results)) == core_s_left(progress)
+    nothing = progress_of(grid, results / "nowhere")
+    assert core_s_left(nothing) == sum(one.core_s for one in forecast(grid, results / "nowhere")) > 0
+
+
+def core_s_left(progress):
+    return Costs(progress).core_s_left(progress)
 
 
 def test_batches_that_a_job_works_on_together_end_no_sooner(grid, results):
     _, sm, gm = grid.batches()
-    idle = seconds_left(progress_of(grid, results))
+    idle = core_s_left(progress_of(grid, results))
     with at_work(results, sm), at_work(results, gm):
         assert [one.running is not None for one in progress_of(grid, results)] == [False, True, True]
-        assert seconds_left(progress_of(grid, results)) == pytest.approx(idle)
+        assert core_s_left(progress_of(grid, results)) == pytest.approx(idle)
 
 
-def test_lines(grid, results):
+def test_lines(grid, results, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     _, sm, _ = grid.batches()
     with at_work(results, sm):
         lines = list(progress_lines(progress_of(grid, results)))
@@ -100,7 +111,8 @@ def test_lines(grid, results):
         "table4_supervised/wine/gaussian/ism     4 of 4     3 converged, 1 at the time limit",
         "table4_supervised/wine/gaussian/sm      2 of 4     2 failed; run 2 running for 1.5s, lowest cost -4",
         "not begun: 1 cell",
-        "6 of 12 runs ended (3 converged, 1 at the time limit, 2 failed), 1 running, about 1.25m left",
+        "6 of 12 runs ended (3 converged, 1 at the time limit, 2 failed), 1 running; "
+        "6 runs to make, about 0.021 core-hours (37.5s on 2 cores)",
     ]
     assert "runs 0-3 begun, but no process here works on them" in list(progress_lines(progress_of(grid, results)))[1]
 
@@ -119,7 +131,7 @@ def test_rows_made_with_other_code_are_out_of_date_until_they_are_made_again(gri
     *_, line, summary = progress_lines(progress_of(grid, results))
     assert line.endswith("4 of 4     4 converged; 4 out of date: code or packages have changed since")
     assert summary.startswith(
-        "10 of 12 runs ended (7 converged, 1 at the time limit, 2 failed), 4 of them out of date, "
+        "10 of 12 runs ended (7 converged, 1 at the time limit, 2 failed), 4 of them out of date; "
     )
     workspace_in(results, gm).append([row(gm, 0)])
     again = progress_of(grid, results)[-1]
@@ -167,7 +179,7 @@ def test_a_run_of_several_rows_is_one_run(tmp_path):
     (one,) = progress_of(grid, tmp_path)
     assert (len(one.ended), one.n_ended, one.left) == (2, 1, 1)
     assert (
-        next(progress_lines([one])) == "e/wine/it     1 of 2     1 converged, 1 failed; runs 0-1 begun, but no "
+        next(progress_lines([one])) == "e/wine/it     1 of 2     2 rows: 1 converged, 1 failed; runs 0-1 begun, but no "
         "process here works on them"
     )
 

@@ -22,7 +22,7 @@ from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from support.own_methods import SOLVER
 
 ROOT = Path(__file__).parents[2]
-KINDS = ["solver", "kernel", "dataset", "metric-learner"]
+KINDS = ["solver", "kernel", "dataset", "metric-learner", "baseline"]
 
 
 def kdrbench(*words):

@@ -274,3 +274,50 @@ def test_show_says_which_rows_are_of_no_system_it_knows(results):
     path.write_text(path.read_text().replace('"schema_version":8', '"schema_version":7'))
     done = kdrbench("show", "e/wine/gaussian/a/0", "--results", results)
     assert (done.exit_code, "must have schema version 8, got 7; delete the results" in done.stderr) == (2, True)
+
+
+@pytest.fixture
+def named(results, tmp_path, monkeypatch):
+    """The usual folders of a configuration called demo, the only one with results, as the working directory."""
+    folder = tmp_path / "there" / "results" / "demo"
+    (folder / "merged").mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps({"name": "demo", "run": [], "experiments": {}}))
+    (folder / "ikdr.csv").write_text((results / "ikdr.csv").read_text())
+    monkeypatch.chdir(tmp_path / "there")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["compare", "a", "b"], "metric"),
+        (["claims"], ""),
+        (["published-vs-ours"], ""),
+        (["where"], "runs: "),
+    ],
+)
+def test_in_the_usual_folder_no_options_are_needed(named, words, said):
+    done = kdrbench(*words)
+    assert done.exit_code == 0, done.output
+    assert said in done.stdout
+    assert "kdrbench: of results/demo, the only configuration with results" in done.stderr
+    if words[0] in ("claims", "published-vs-ours"):
+        place = f"reports/demo/{words[0].replace('-', '_')}"
+        assert f"written to {place}.*" in done.stderr
+        assert (named.parents[1] / f"{place}.html").is_file()
+
+
+def test_a_figure_goes_to_the_reports_of_its_configuration(named):
+    done = kdrbench("figure", "none")
+    # It is asked for among those of the configuration that was chosen.
+    assert done.exit_code == 2
+    assert "written to reports/demo/figures/none.*" in done.stderr
+
+
+def test_of_several_configurations_none_is_chosen(named):
+    (named.parent / "mine").mkdir()
+    (named.parent / "mine" / "config.json").write_text("{}")
+    for words in (["where"], ["claims"], ["compare", "a", "b"]):
+        done = kdrbench(*words)
+        assert done.exit_code == 2
+        assert "those with a name (--name): demo, mine" in done.stderr

@@ -137,6 +137,8 @@ class Reader:
         elif block.language == "python":
             printed = self.execute(block.text, page)
             assert not shown or is_like(shown, printed), f"{page.name}:{block.line}: {printed}"
+            for number in re.findall(r"^print\(.*\)  # (-?[\d.]+)", block.text, re.M):
+                assert number in printed.split(), f"{page.name}:{block.line}: {printed}"
 
     def execute(self, code, page):
         self.monkeypatch.chdir(self.folder)
@@ -156,7 +158,7 @@ class Reader:
             return subprocess.CompletedProcess(words, 0, "", "")
         if words[0] == "snakemake" and dry:
             # A dry run of all experiments takes 10 s each; test_pages.py looks up what is asked for by name.
-            return subprocess.CompletedProcess(words, 0, "", "")
+            return parsed(words)
         if words[0] in ("snakemake", "kdrbench"):
             return forked(words, self.folder, environment)
         if words[0] == "make":
@@ -166,6 +168,31 @@ class Reader:
             assert words[0] in SHELL, f"{command}: mark what cannot be run, with a reason"
         command = ["bash", "-euc", command]
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def parsed(words):
+    """Return how Snakemake's own parser takes the words of a command, without starting it."""
+    from snakemake.cli import get_argument_parser
+
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        try:
+            get_argument_parser().parse_args(words[1:])
+        except SystemExit as fault:
+            return subprocess.CompletedProcess(words, fault.code, "", said.getvalue())
+    return subprocess.CompletedProcess(words, 0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("snakemake -n table4_supervised --quiet rules", 0),
+        ("snakemake -n --quiet rules table4_supervised", 2),
+        ("snakemake --cores 20 demo_scaling --configfile config.demo.yaml", 0),
+        ("snakemake --corse 2", 2),
+    ],
+)
+def test_a_command_that_is_not_run_is_one_that_snakemake_takes(command, code):
+    assert parsed(shlex.split(command)).returncode == code
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -203,6 +230,8 @@ def test_a_page_that_says_what_does_not_happen_is_noticed(reader, tmp_path):
         "```console\n$ rm results\n```\n",
         "```yaml\nlimits: {memory: 3}\n```\n",
         "```python\nprint(1)\n```\n\n```text\n2\n```\n",
+        "```python\nprint(1)  # 2, as printed\n```\n",
+        "<!-- dry run: long -->\n```console\n$ snakemake -n --quiet rules table4_supervised\n```\n",
         "<!-- dry run: long -->\n```console\n$ make demmo\n```\n",
     ):
         page.write_text(text)

@@ -1,7 +1,8 @@
 """What a grid will take before anything runs: runs, core-seconds, disk, and what its limits cut.
 
 Seconds come from the rows in the folder of results where there are some (:class:`.Costs`), else from the estimates by
-which runs share jobs. Bytes come from the files of an experiment, else from those of all, else from those of the demo.
+which runs share jobs. Bytes of a run are a mean over the files of its experiment. The mean over those of all
+experiments counts in it as a hundred runs, and in that the demo's: files of a few small runs say little of the others.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kdrbench.status import Status
 # The demo's 545 runs take 18 MB: rows, traces, findings and workspaces.
 _RUN_BYTES = 33_000
 _KINDS = ("runs", "traces", "findings", WORKSPACES)
+_PRIOR_RUNS = 100
 _CUT = (Status.TIME_LIMIT, Status.MEMORY_LIMIT)
 
 
@@ -82,7 +84,7 @@ def _of(
     name = batches[0].batch.experiment
     most_s, spent_s, over_budget = grid.most_s(name), 0.0, 0
     for one in batches:
-        run_s = costs.run_s(one) if costs.is_measured(one) else min(costs.run_s(one), most_s)
+        run_s = costs.run_s(one)
         if budget_s is not None:
             over_budget += one.left - min(one.left, max(0, int((budget_s - spent_s) / run_s)))
         spent_s += one.left * run_s
@@ -92,7 +94,7 @@ def _of(
         runs=sum(len(one.batch.runs) for one in batches),
         to_make=to_make,
         measured=sum(one.left for one in batches if costs.is_measured(one)),
-        core_s=spent_s * grid.threads,
+        core_s=costs.core_s_left(batches),
         most_core_s=to_make * most_s * grid.threads,
         at_limit=sum(_at_limit(grid, cell, costs) for cell in _cells(batches)),
         over_budget=over_budget,
@@ -118,7 +120,7 @@ def _at_limit(grid: Grid, cell: Sequence[BatchProgress], costs: Costs) -> int:
 
 
 def _per_run(n_bytes: int, n_runs: int, otherwise: float) -> float:
-    return n_bytes / n_runs if n_runs else otherwise
+    return (n_bytes + _PRIOR_RUNS * otherwise) / (n_runs + _PRIOR_RUNS)
 
 
 def _bytes_of(results: Path, experiment: str) -> int:

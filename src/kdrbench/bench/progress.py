@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +46,8 @@ class BatchProgress:
     """Rows of the runs that have ended, the run under way if a process of this machine holds the batch, and the rest.
 
     ``outdated`` is true where the rows were made with other code or packages than there are, so that the workflow will
-    make them again. ``estimated_s`` is about how long one run takes.
+    make them again. ``estimated_s`` is about how long one run takes, ``most_s`` how long it can by its limits,
+    on as many cores as ``threads``.
     """
 
     batch: Batch
@@ -53,6 +55,8 @@ class BatchProgress:
     ended: tuple[Record, ...]
     running: Running | None
     outdated: bool = False
+    most_s: float = math.inf
+    threads: int = 1
 
     @property
     def n_ended(self) -> int:
@@ -79,7 +83,8 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
         published = _by_axes(_rows(files.records, record))
         for batch in bundle.batches:
             workspace = files.workspace(batch, record)
-            progress[batch.path] = _progress(batch, grid.estimated_s(batch), workspace, published, locks)
+            found = _progress(batch, grid.estimated_s(batch), workspace, published, locks)
+            progress[batch.path] = replace(found, most_s=grid.most_s(batch.experiment), threads=grid.threads)
     return [progress[batch.path] for batch in grid.batches()]
 
 
@@ -163,7 +168,8 @@ class Costs:
     """What runs are expected to take, from what ended runs took.
 
     A run is expected to last as long as those of its cell did on average. In a cell without any, it is expected to last
-    as long as estimated, times the ratio of actual to estimated seconds of the runs of its method, or of all.
+    as long as estimated, times the ratio of actual to estimated seconds of the runs of its method, or of all, and no
+    longer than its limits allow.
     """
 
     def __init__(self, progress: Iterable[BatchProgress]) -> None:
@@ -173,11 +179,6 @@ class Costs:
             wall_s = {record.run: record.provenance.wall_s for record in one.ended if record.status != Status.SKIPPED}
             for key in _keys(one.batch):
                 self._seconds.setdefault(key, []).extend((run_s, one.estimated_s) for run_s in wall_s.values())
-
-    @property
-    def measured(self) -> bool:
-        """Whether any run has ended."""
-        return bool(self._seconds.get(()))
 
     def is_measured(self, one: BatchProgress) -> bool:
         """Return whether a run of the batch's cell has ended."""
@@ -193,17 +194,12 @@ class Costs:
 
     def run_s(self, one: BatchProgress) -> float:
         """Return the seconds that a run of the batch is expected to take."""
-        return one.estimated_s * self.ratio(one)
+        run_s = one.estimated_s * self.ratio(one)
+        return run_s if self.is_measured(one) else min(run_s, one.most_s)
 
-
-def seconds_left(progress: Iterable[BatchProgress]) -> float | None:
-    """Return about how long the rest takes if as many jobs run at a time as do now; ``None`` before any run ended."""
-    progress = list(progress)
-    costs = Costs(progress)
-    if not costs.measured:
-        return None
-    total = sum(one.left * costs.run_s(one) for one in progress)
-    return total / max(1, len({one.running.job for one in progress if one.running is not None}))
+    def core_s_left(self, progress: Iterable[BatchProgress]) -> float:
+        """Return the core-seconds that the runs to make are expected to take."""
+        return sum(one.left * self.run_s(one) * one.threads for one in progress)
 
 
 def _keys(batch: Batch) -> list[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.commands.completion import RunName
-from kdrbench.commands.options import as_json, configuration_name, results_folder
+from kdrbench.commands.options import as_json, configuration_name, frozen_configuration, results_folder
 from kdrbench.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def compare(first: str, second: str, experiment: str | None, results: Path, name
     from kdrbench.solvers.registry import known_as
 
     folder = results / name
+    if not name and not (folder / "ikdr.csv").is_file() and any(results.glob("*/config.json")):
+        folder = frozen_configuration(results).parent
     table = folder / "ikdr.csv"
     # After a single target there is the table of its experiment alone.
     if experiment is not None and (merged := folder / "merged" / f"{experiment}.csv").is_file():

@@ -66,6 +66,18 @@ configuration_name = click.option(
 )
 
 
+def frozen_configuration(results: Path, name: str = "") -> Path:
+    """Return the frozen configuration with this name; without one that without a name, or the only one, and say so."""
+    wanted, there = results / name / "config.json", sorted(results.glob("*/config.json"))
+    if wanted.is_file():
+        return wanted
+    if name or len(there) != 1:
+        others = f"; those with a name (--name): {', '.join(path.parent.name for path in there)}" if there else ""
+        raise InputError(f"{wanted} is not there: start the workflow, or name its folder with --results{others}")
+    click.echo(f"kdrbench: of {there[0].parent}, the only configuration with results", err=True)
+    return there[0]
+
+
 def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
     """Return options given as ``name=value``; values are read as YAML, so that 1e-3 and true are what they look like.
 

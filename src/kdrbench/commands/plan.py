@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -67,9 +66,9 @@ def _row(name: str, parts: Sequence[Forecast]) -> tuple[str, ...]:
 
 def _notes(forecasts: Sequence[Forecast], of_data: int, budget_s: float | None) -> Iterator[str]:
     to_make, measured = sum(one.to_make for one in forecasts), sum(one.measured for one in forecasts)
-    cores = len(os.sched_getaffinity(0))
-    hours = sum(one.core_s for one in forecasts) / _HOUR_S / cores
-    yield f"On the {counted(cores, 'core')} of this process: about {_short(hours)} h, beside reports."
+    from kdrbench.reports.progress import work_in_words
+
+    yield f"In all about {work_in_words(sum(one.core_s for one in forecasts))}, beside reports."
     yield f"Costs of {measured} of {counted(to_make, 'run')} are measured in their cells, the others estimated."
     yield "At most: if every run reached its time limit. Cut: runs at their limit of time or memory."
     yield f"Data to prepare: {_short(of_data / _MB)} MB."

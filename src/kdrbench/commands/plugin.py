@@ -22,6 +22,7 @@ _NEW = {
     "kernel": ("kernel", "kernels:\n  {name}: {{family: {path}}}"),
     "dataset": ("data set", "datasets:\n  {name}: {{loader: {path}}}"),
     "metric-learner": ("metric learner", ""),
+    "baseline": ("baseline", "baselines:\n  {name}: {{method: {path}}}"),
 }
 _EXPERIMENT = "experiment"
 # Optimisers of others that a solver may be written around.
@@ -97,7 +98,7 @@ def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:
 
 @click.command()
 @click.argument("plugin", type=PluginName("solver", "kernel", "dataset", "baseline", "metric-learner"))
-@click.option("--kind", type=NearChoice([*_NEW, "baseline"]), help="What it is, where the class does not show it.")
+@click.option("--kind", type=NearChoice(list(_NEW)), help="What it is, where the class does not show it.")
 @click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
 @click.option("--time-limit", type=Number(least=0.1), default=60.0, show_default=True, help="Of a check, in s.")
 @click.option("--out", type=FILE, help="Also write the findings as JSON; faults then leave the exit code 0.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.options import FILE, read_paths
+from kdrbench.commands.options import FILE, frozen_configuration, read_paths
 from kdrbench.errors import InputError, counted
 
 if TYPE_CHECKING:
@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from kdrbench.reports.tables.html import Section
 
 
-def _frozen(_: click.Context, __: click.Parameter, path: Path) -> Config:
+_RESULTS = Path("results")
+# What the rows of one run have in common.
+_RUN = ("experiment", "batch_sha256", "trace_file", "run")
+
+
+def _frozen(_: click.Context, __: click.Parameter, path: Path | None) -> Config:
+    path = path or frozen_configuration(_RESULTS)
     try:
         config: Config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -26,15 +32,41 @@ def _frozen(_: click.Context, __: click.Parameter, path: Path) -> Config:
     return config
 
 
-# What the commands share; they are given the configuration itself.
-config_file = click.option("--config", type=FILE, required=True, callback=_frozen, help="The frozen configuration.")
+def _merged(context: click.Context, _: click.Parameter, path: Path | None) -> Path:
+    return path or _RESULTS / context.params["config"].get("name", "")
+
+
+def _stem(context: click.Context, _: click.Parameter, path: Path | None) -> Path:
+    if path is None:
+        from kdrbench.reports.outputs import report_folder
+
+        name = context.params.get("name")
+        place = f"figures/{name}" if name else str(context.command.name).replace("-", "_")
+        path = Path(report_folder(context.params["config"])) / place
+        click.echo(f"kdrbench: written to {path}.*", err=True)
+    return path
+
+
+# What the commands share; they are given the configuration itself, first of all.
+config_file = click.option(
+    "--config",
+    type=FILE,
+    callback=_frozen,
+    is_eager=True,
+    help="The frozen configuration; results/config.json, or the only results/NAME/config.json, if not said.",
+)
 merged_folder = click.option(
-    "--results", type=FILE, required=True, help="Folder of the merged tables: merged/EXPERIMENT.csv and SYSTEM.csv."
+    "--results",
+    type=FILE,
+    callback=_merged,
+    help="Folder of the merged tables: merged/EXPERIMENT.csv and SYSTEM.csv; that of the configuration if not said.",
 )
 store_folder = click.option(
     "--store", type=FILE, default=Path("results"), show_default=True, help="Folder of traces, findings and data."
 )
-out_stem = click.option("--out", type=FILE, required=True, help="Path without extension.")
+out_stem = click.option(
+    "--out", type=FILE, callback=_stem, help="Path without extension; in the configuration's reports if not said."
+)
 
 
 def read_systems(config: Config, results: Path) -> dict[str, pd.DataFrame]:
@@ -168,15 +200,21 @@ def dashboard(parts: tuple[Path, ...], config: Config, results: Path, store: Pat
 
 
 @click.command()
-@click.argument("tables", type=FILE, nargs=-1, required=True)
-@click.option("--reports", type=FILE, default=Path("reports"), show_default=True, help="Folder of the reports.")
-def where(tables: tuple[Path, ...], reports: Path) -> None:
-    """Say how the runs of the merged TABLES ended, and where tables and figures are."""
+@click.argument("tables", type=FILE, nargs=-1)
+@click.option("--reports", type=FILE, help="Folder of the reports; that of the tables' configuration if not said.")
+def where(tables: tuple[Path, ...], reports: Path | None) -> None:
+    """Say how the runs of the merged TABLES ended, and where tables and figures are.
+
+    Without TABLES: all of results/, or of the only configuration that has results.
+    """
     from collections import Counter
 
     from kdrbench.csv_files import read_csv
     from kdrbench.reports.progress import claim_lines
 
+    tables = tables or tuple(sorted(frozen_configuration(_RESULTS).parent.glob("*.csv")))
+    folder = next((path.parent.relative_to(_RESULTS) for path in tables if path.is_relative_to(_RESULTS)), Path())
+    reports = reports or Path("reports") / folder
     rows = []
     for path in tables:
         if not path.is_file():
@@ -184,7 +222,9 @@ def where(tables: tuple[Path, ...], reports: Path) -> None:
         rows += read_csv(path)
     endings = Counter(row["status"] for row in rows)
     words = ", ".join(f"{count} {name}" for name, count in sorted(endings.items()))
-    click.echo(f"{counted(endings.total(), 'run')}: {words}")
+    runs = len({tuple(row.get(name) for name in _RUN) for row in rows})
+    several = f" with {counted(endings.total(), 'row')}" if runs != endings.total() else ""
+    click.echo(f"{counted(runs, 'run')}{several}: {words}")
     if drifted := sum(row["drifted"] == "True" for row in rows):
         click.echo(f"{drifted} of them on cores whose speed drifted by more than 10 %: their times are marked")
     for line in claim_lines(reports / "claims.json"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.options import FILE, Number, configuration_name, read_word
+from kdrbench.commands.options import FILE, Number, configuration_name, frozen_configuration, read_word
 from kdrbench.errors import counted
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def status(results: Path, name: str, watch: float | None) -> None:
     from kdrbench.reports.progress import claim_lines, losing_lines, progress_lines
     from kdrbench.stages.ikdr.controls import losing_cells
 
-    frozen = _frozen(results, name)
+    frozen = frozen_configuration(results, name)
     grid = _grid(frozen, hashed=True)
     claims = results.parent / "reports" / frozen.parent.relative_to(results) / "claims.json"
     while True:
@@ -186,20 +186,6 @@ def _rows_of_ikdr(progress: list[BatchProgress]) -> Iterator[Record]:
     for one in progress:
         if one.batch.system == "ikdr":
             yield from one.ended
-
-
-def _frozen(results: Path, name: str) -> Path:
-    """Return the frozen configuration: of this name, or the only one that there is."""
-    from kdrbench.errors import ConfigError
-
-    wanted = results / name / "config.json"
-    there = sorted(results.glob("*/config.json"))
-    if wanted.exists() or name or len(there) != 1:
-        if not wanted.exists():
-            others = f"; those with a name (--name): {', '.join(path.parent.name for path in there)}" if there else ""
-            raise ConfigError(f"{wanted} is not there: start the workflow, or name its folder with --results{others}")
-        return wanted
-    return there[0]
 
 
 def _grid(config: Path, *, hashed: bool) -> Grid:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from kdrbench.bench.progress import BatchProgress, endings, seconds_left
+from kdrbench.bench.progress import BatchProgress, Costs, endings
 from kdrbench.errors import counted
 from kdrbench.reports.tables.numbers import duration, quantity
 from kdrbench.stages.ikdr.controls import LosingCell
 from kdrbench.status import Status
 
+_HOUR_S = 3600.0
 _SHOWN = {
     Status.TIME_LIMIT: "at the time limit",
     Status.MEMORY_LIMIT: "at the memory limit",
@@ -61,7 +63,10 @@ def _cell(one: BatchProgress) -> str:
 
 def _in_words(batches: list[BatchProgress]) -> str:
     counts = endings(batches)
-    return ", ".join(f"{counts[name]} {_word(name)}" for name in Status if counts[name])
+    words = ", ".join(f"{counts[name]} {_word(name)}" for name in Status if counts[name])
+    # A run of some systems leaves several rows, each of which has ended in its own way.
+    several = counts.total() != sum(one.n_ended for one in batches)
+    return f"{counted(counts.total(), 'row')}: {words}" if several else words
 
 
 def _word(status: Status) -> str:
@@ -91,6 +96,15 @@ def _summary(progress: list[BatchProgress]) -> str:
         text += f", {outdated} of them out of date"
     if running := sum(one.running is not None for one in progress):
         text += f", {running} running"
-    if left and (seconds := seconds_left(progress)) is not None:
-        text += f", about {duration(seconds)} left"
+    if left:
+        work = work_in_words(Costs(progress).core_s_left(progress))
+        text += f"; {counted(left, 'run')} to make, about {work}"
     return text
+
+
+def work_in_words(core_s: float) -> str:
+    """Return core-seconds as core-hours, and as the time that the cores of this process take for them."""
+    cores = len(os.sched_getaffinity(0))
+    hours = core_s / _HOUR_S
+    shown = f"{hours:.0f}" if hours >= 10 or not hours else f"{hours:.2g}" if hours >= 0.01 else "<0.01"
+    return f"{shown} core-hours ({duration(core_s / cores)} on {counted(cores, 'core')})"
