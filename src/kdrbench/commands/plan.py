@@ -68,7 +68,7 @@ def _notes(forecasts: Sequence[Forecast], of_data: int, budget_s: float | None) 
     to_make, measured = sum(one.to_make for one in forecasts), sum(one.measured for one in forecasts)
     from kdrbench.reports.progress import work_in_words
 
-    yield f"In all about {work_in_words(sum(one.core_s for one in forecasts))}, beside reports."
+    yield f"In all {work_in_words(sum(one.core_s for one in forecasts))}, beside reports."
     yield f"Costs of {measured} of {counted(to_make, 'run')} are measured in their cells, the others estimated."
     yield "At most: if every run reached its time limit. Cut: runs at their limit of time or memory."
     yield f"Data to prepare: {_short(of_data / _MB)} MB."

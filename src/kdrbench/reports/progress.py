@@ -16,6 +16,7 @@ from kdrbench.stages.ikdr.controls import LosingCell
 from kdrbench.status import Status
 
 _HOUR_S = 3600.0
+_FEW_HOURS = 0.01
 _SHOWN = {
     Status.TIME_LIMIT: "at the time limit",
     Status.MEMORY_LIMIT: "at the memory limit",
@@ -98,7 +99,7 @@ def _summary(progress: list[BatchProgress]) -> str:
         text += f", {running} running"
     if left:
         work = work_in_words(Costs(progress).core_s_left(progress))
-        text += f"; {counted(left, 'run')} to make, about {work}"
+        text += f"; {counted(left, 'run')} to make, {work}"
     return text
 
 
@@ -106,5 +107,8 @@ def work_in_words(core_s: float) -> str:
     """Return core-seconds as core-hours, and as the time that the cores of this process take for them."""
     cores = len(os.sched_getaffinity(0))
     hours = core_s / _HOUR_S
-    shown = f"{hours:.0f}" if hours >= 10 or not hours else f"{hours:.2g}" if hours >= 0.01 else "<0.01"
-    return f"{shown} core-hours ({duration(core_s / cores)} on {counted(cores, 'core')})"
+    # An estimate says nothing of parts of a second.
+    on_cores = f"{duration(max(1.0, core_s / cores))} on {counted(cores, 'core')}"
+    if hours < _FEW_HOURS:
+        return f"less than {_FEW_HOURS} core-hours ({on_cores})"
+    return f"about {hours:{'.0f' if hours >= 10 else '.2g'}} core-hours ({on_cores})"

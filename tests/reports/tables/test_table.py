@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from kdrbench.errors import InputError
+from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.latex import compile_pdf, number, render_latex
 from kdrbench.reports.tables.making import write_table
 from kdrbench.reports.tables.table import Entry, Group, Table
@@ -76,3 +77,11 @@ def test_csv_holds_the_listed_cells_where_there_are_some():
 )
 def test_numbers_have_minus_signs_and_powers_in_latex(words, tex):
     assert number(words) == tex
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("my_solver", "my_solver"), ("ism_2018", "ISM 2018"), ("dg_converged", "DG, converged"), ("sm_10", "SM 10")],
+)
+def test_a_solver_of_ones_own_is_printed_as_it_is_called(name, label):
+    assert method_label(name) == label

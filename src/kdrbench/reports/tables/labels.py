@@ -82,9 +82,11 @@ def method_label(name: str) -> str:
 
 
 def method_alone(name: str) -> str:
-    """Return the name of the method without its variant."""
+    """Return the name of the method without its variant; words that are no abbreviation are printed as they are."""
     method = known_as(stem_of(name), SHORT)
-    return _METHODS.get(method, method.upper().replace("_", " "))
+    first, *others = method.split("_")
+    abbreviated = not others or first in {*SHORT, "ism"}
+    return _METHODS.get(method) or (method.upper().replace("_", " ") if abbreviated else method)
 
 
 def stem_of(name: str) -> str:
