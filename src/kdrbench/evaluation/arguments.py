@@ -1,8 +1,9 @@
 """The arguments of kernels for blocks of pairs, and the kernels there without arrays of their own.
 
 Gaussian, multiquadric and polynomial kernels are functions g of a beta + b. The product of matrices that makes beta
-makes that argument as well, and g takes its memory. Other kernels, of users or with a bandwidth for each sample, get
-beta and return new arrays.
+makes that argument as well, and g takes its memory. So it does with a bandwidth for each sample: the argument is
+-beta / (2 sigma_i sigma_j) there, and the factors of the product are scaled by row. Kernels of users get beta and
+return new arrays.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from kdrbench.kernels import EstimatedGaussian, Gaussian, Linear, Multiquadric, Pairing, Polynomial, Squared
+from kdrbench.kernels import (
+    EstimatedGaussian,
+    Gaussian,
+    Linear,
+    Multiquadric,
+    Pairing,
+    Polynomial,
+    RelativeGaussian,
+    Squared,
+)
 from kdrbench.kernels.family import FloatArray, Kernel, value_and_derivative
 
 # A rounding of the argument by up to this share of what it is at beta = 0 (or of 1) changes no kernel by more.
@@ -23,8 +33,11 @@ _HARMLESS = 2.0**-10
 def arguments(
     kernel: Kernel, samples: FloatArray, dtype: Any
 ) -> tuple[FloatArray, FloatArray, tuple[np.ufunc, float] | None]:
-    """Return L and R with LR = a beta + b, and the bound that rounding might otherwise pass."""
-    affine = affine_argument(kernel)
+    """Return L and R with LR = a beta + b, and the bound that rounding might otherwise pass.
+
+    A kernel with bandwidths must have them in the order of the samples.
+    """
+    affine = (-0.5, 0.0) if isinstance(kernel, RelativeGaussian) else affine_argument(kernel)
     scale, offset = affine or (1.0, 0.0)
     bound = None
     if kernel.pairing is Pairing.DOT:
@@ -39,6 +52,10 @@ def arguments(
         ones = np.ones_like(squares)
         left, right = np.hstack([-2.0 * scale * centred, squares + offset, ones]), np.hstack([centred, ones, squares])
         rounding = 4.0 * (samples.shape[1] + 2) * float(np.finfo(dtype).eps) * float(np.abs(squares).max())
+        if isinstance(kernel, RelativeGaussian):
+            rows, columns = kernel.inverse_sigmas
+            left, right = left * rows, right * columns.T
+            rounding *= float(rows.max() * columns.max())
         # Rounding may leave distances of coinciding samples a little below zero.
         if affine is None or not rounding <= _HARMLESS * (offset or 1.0):
             bound = (np.maximum if scale > 0 else np.minimum, offset)
@@ -75,22 +92,17 @@ def derivatives_in_turn(
 ) -> Iterator[tuple[float, FloatArray]]:
     """Yield a number and an array for each of consecutive ``orders``: their product is that derivative of f(beta).
 
-    ``argument`` is a beta + b for the kernels of :func:`affine_argument`, and beta for others. An array holds until
-    the next one is asked for, and may take the memory of the argument or of ``spare``.
+    ``argument`` is what the product of :func:`arguments` makes. An array holds until the next one is asked for, and may
+    take the memory of the argument or of ``spare``.
     """
     if _is_gaussian(kernel):
         np.exp(argument, out=argument)
         for order in orders:
             yield (-0.5 / float(kernel.sigma) ** 2) ** order, argument
+    elif isinstance(kernel, RelativeGaussian):
+        yield from _relative_in_turn(kernel, argument, orders)
     elif type(kernel) is Multiquadric:
-        root = np.sqrt(argument, out=argument)
-        if 0 in orders:
-            yield -1.0, root
-        inverse = np.reciprocal(root, out=root) if orders != (0,) else root
-        if 1 in orders:
-            yield -0.5, inverse
-        if 2 in orders:
-            yield 0.25, np.multiply(np.square(inverse, out=spare), inverse, out=spare)
+        yield from _multiquadric_in_turn(argument, spare, orders)
     elif type(kernel) is Polynomial:
         powers = _powers(argument, spare, [max(kernel.degree - order, 0) for order in orders])
         for order, power in zip(orders, powers, strict=True):
@@ -101,6 +113,34 @@ def derivatives_in_turn(
         arrays = value_and_derivative(kernel, argument) if together else (functions[k](argument) for k in orders)
         for array in arrays:
             yield 1.0, array.astype(argument.dtype, copy=False)
+
+
+def _multiquadric_in_turn(
+    argument: FloatArray, spare: FloatArray, orders: tuple[int, ...]
+) -> Iterator[tuple[float, FloatArray]]:
+    root = np.sqrt(argument, out=argument)
+    if 0 in orders:
+        yield -1.0, root
+    inverse = np.reciprocal(root, out=root) if orders != (0,) else root
+    if 1 in orders:
+        yield -0.5, inverse
+    if 2 in orders:
+        yield 0.25, np.multiply(np.square(inverse, out=spare), inverse, out=spare)
+
+
+def _relative_in_turn(
+    kernel: RelativeGaussian, argument: FloatArray, orders: tuple[int, ...]
+) -> Iterator[tuple[float, FloatArray]]:
+    """Yield the same with a bandwidth for each sample: an order brings another factor -1 / (2 sigma_i sigma_j)."""
+    rows, columns = (inverse.astype(argument.dtype) for inverse in kernel.inverse_sigmas)
+    np.exp(argument, out=argument)
+    taken = 0
+    for order in orders:
+        if order > taken:
+            argument *= rows ** (order - taken)
+            argument *= columns ** (order - taken)
+            taken = order
+        yield (-0.5) ** order, argument
 
 
 def _powers(base: FloatArray, spare: FloatArray, exponents: list[int]) -> list[FloatArray]:

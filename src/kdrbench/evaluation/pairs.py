@@ -141,7 +141,7 @@ class Sweep:
         everybody = slice(None) if pairs.order is None else pairs.order
         self._kernel = restricted(kernel, everybody, everybody)
         self._rows, self._n_samples = pairs.cut(height), len(samples)
-        self._left, self._right, self._bound = arguments(kernel, samples, pairs.dtype)
+        self._left, self._right, self._bound = arguments(self._kernel, samples, pairs.dtype)
 
     def __len__(self) -> int:
         """Return the number of rows."""

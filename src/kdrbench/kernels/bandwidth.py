@@ -72,6 +72,12 @@ class RelativeGaussian:
             example = f"; sample {int(np.argmax(bad))} has {self.sigmas[bad][0]!r}" if bad.any() else ""
             raise InputError(f"bandwidths must be one finite number > 0 for each sample{example}")
 
+    @property
+    def inverse_sigmas(self) -> tuple[FloatArray, FloatArray]:
+        """1 / sigma_i as a column (m x 1) and 1 / sigma_j as a row (1 x n): their product is that of each pair."""
+        columns = self.sigmas if self.column_sigmas is None else self.column_sigmas
+        return 1.0 / self.sigmas[:, None], 1.0 / columns[None, :]
+
     def value(self, beta: FloatArray) -> FloatArray:
         """Return exp(-beta / (2 sigma_i sigma_j))."""
         scaled: FloatArray = beta * (-0.5 * self._inverse_products(beta))
@@ -91,14 +97,14 @@ class RelativeGaussian:
         return self.value(beta) * (0.5 * self._inverse_products(beta)) ** 2
 
     def _inverse_products(self, beta: FloatArray) -> FloatArray:
-        columns = self.sigmas if self.column_sigmas is None else self.column_sigmas
-        n_rows, n_columns = len(self.sigmas), len(columns)
+        rows, columns = self.inverse_sigmas
+        n_rows, n_columns = rows.size, columns.size
         if beta.shape != (n_rows, n_columns):
             raise InputError(
                 f"this kernel has bandwidths for {n_rows} samples, so beta must be {n_rows} x {n_columns}; "
                 f"got shape {beta.shape}"
             )
-        return np.multiply.outer(1.0 / self.sigmas, 1.0 / columns)
+        return rows * columns
 
 
 def restricted(kernel: Kernel, rows: Samples, columns: Samples) -> Kernel:
