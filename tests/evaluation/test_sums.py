@@ -1,6 +1,7 @@
 """Sums with Gamma, kernel matrices by factors and panels, and the cost model, against loops and by what they say."""
 
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -11,14 +12,17 @@ from kdrbench.evaluation import build_problem
 from kdrbench.evaluation.cost_model import largest_rank, plan
 from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.dense import DenseProblem
+from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator
 from kdrbench.evaluation.options import Evaluation
+from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.row_space import RowSpace, spanning
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
-from kdrbench.kernels import Combination, Gaussian, Pairing, Term, gram_matrix, terms_of
+from kdrbench.kernels import Combination, Gaussian, Pairing, Polynomial, RelativeGaussian, Term, gram_matrix, terms_of
 from kdrbench.kernels.bounded_factor import bounded_factor, kernel_values, pivoted_cholesky
 from kdrbench.paradigms import regression_problem, supervised_problem
+from kdrbench.problems import TraceObjective, supervised_gamma
 from support.helpers import KERNELS, random_projection, random_samples, small_problem
 
 RNG = np.random.default_rng(0)
@@ -325,3 +329,34 @@ def test_coordinates_of_the_row_space_span_the_projection_and_a_null_direction(r
         np.testing.assert_allclose(space.features @ space.basis.T, features, atol=1e-12)
         # A direction that the samples do not have is among them.
         assert np.linalg.matrix_rank(space.features, tol=1e-9) == rank < space.basis.shape[1]
+
+
+def test_a_formed_hessian_of_a_polynomial_holds_no_array_of_samples_by_directions():
+    n_samples, n_features, n_components = 40_000, 20, 4
+    rng = np.random.default_rng(0)
+    features, labels = rng.standard_normal((n_samples, n_features)), rng.integers(0, 3, n_samples)
+    objective = TraceObjective(features, Polynomial(3), supervised_gamma(labels))
+    problem = FactoredProblem(objective)
+    basis = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
+    projection, complement = basis[:, :n_components], basis[:, n_components:]
+    problem.gradient(projection)
+    tracemalloc.start()
+    problem.hessian(projection, complement)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # XB, which has no copy of n rows, would be as large; products of its columns with those of XW four times that.
+    assert peak < n_samples * complement.shape[1] * 8
+
+
+def test_a_bandwidth_for_each_sample_needs_no_arrays_of_the_kernels_own(monkeypatch):
+    features, labels = random_samples(n_samples=300, n_features=6)
+    kernel = RelativeGaussian(np.random.default_rng(0).uniform(0.5, 3.0, 300))
+    objective, projection = TraceObjective(features, kernel, supervised_gamma(labels)), np.eye(6, 2)
+    expected = DenseProblem(objective).value(projection)
+
+    def refuse(*_):
+        raise AssertionError
+
+    for name in ("value", "derivative", "value_and_derivative", "second_derivative"):
+        monkeypatch.setattr(RelativeGaussian, name, refuse)
+    assert PanelProblem(objective).value(projection) == pytest.approx(expected, rel=1e-13)

@@ -226,6 +226,6 @@ class PairSums(Evaluator):
     def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         """Return the derivative of sloped(P) along Z, for R = ``moved``, n x q."""
 
-    @abstractmethod
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         """Return T of :func:`curvature_form`, an (m, q, m, q) array for V = ``moved`` (n x m)."""
+        raise self._lacking("hessian")

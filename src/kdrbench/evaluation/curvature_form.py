@@ -1,10 +1,19 @@
-"""The part of a formed Hessian in which the kernel curves, for sums over pairs of samples; on any device."""
+"""The part of a formed Hessian in which the kernel curves: from sums over pairs, on any device, or over chunks.
+
+T of :func:`curvature_form` takes n x (m q) arrays, which are little beside all pairs. Where the weights of pairs have
+factors, :func:`hessian_by_chunks` needs no array of n rows for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
 
 from kdrbench.arrays import namespace_of
+from kdrbench.evaluation.passes import Report, run_pass
+from kdrbench.evaluation.weights import GammaSums, Rows, chunks, rows_of
 from kdrbench.kernels import Pairing
 from kdrbench.kernels.family import FloatArray
 
@@ -59,12 +68,70 @@ def _mixed(crossed: FloatArray, through: FloatArray, m: int, q: int) -> FloatArr
 
 def _contracted(left: FloatArray, middle: FloatArray, right: FloatArray, q: int) -> FloatArray:
     """Return sum_i left_iu middle_i,ab right_iv as an array [u, a, v, b]; ``middle`` is symmetric in a and b."""
-    xp = namespace_of(left)
-    n_samples, m = left.shape
-    parts = []
-    # One a at a time: no array is larger than those of the products with C.
+    xp, parts = namespace_of(left), {}
+    # One pair at a time: no array is larger than V.
     for a in range(q):
-        weighed = xp.reshape(left[:, :, None] * middle[:, None, a * q : (a + 1) * q], (n_samples, m * q))
-        parts.append(xp.permute_dims(xp.reshape(weighed.T @ right, (m, q, m)), (0, 2, 1)))
-    form: FloatArray = xp.stack(parts, axis=1)
+        for b in range(a, q):
+            parts[a, b] = parts[b, a] = (left * middle[:, a * q + b, None]).T @ right
+    rows = [xp.stack([parts[a, b] for b in range(q)], axis=1) for a in range(q)]
+    form: FloatArray = xp.permute_dims(xp.stack(rows, axis=1), (0, 1, 3, 2))
     return form
+
+
+class FactoredWeights(NamedTuple):
+    """The weights c (Gamma * BB') - diag(w) of pairs of samples, for B = ``features`` (n x m)."""
+
+    factor: float
+    features: Rows
+    diagonal: FloatArray
+
+
+def hessian_by_chunks(
+    sums: GammaSums,
+    slopes: FactoredWeights,
+    curvatures: FactoredWeights | None,
+    moved: Rows,
+    samples: FloatArray,
+    threads: int = 1,
+    report: Report | None = None,
+) -> FloatArray:
+    """Return the Hessian on the directions B_u e_a', mq x mq, for kernels of dot products.
+
+        H[ua, vb] = 2 [a = b] V_u' G V_v + T[ua, vb],
+        T[ua, vb] = 2 (V_u P_b)' C (V_v P_a) + 2 sum_i V_iu V_iv (C P_a P_b)_i,
+
+    with G = ``slopes``, C = ``curvatures`` (``None``: zero), V = ``moved`` and P = ``samples`` (n x q). What diag(w)
+    takes away is the same in both terms of T. The products with C and with V are sums over chunks of samples, which
+    are the size of a chunk times m q at most.
+    """
+    m, q = rows_of(moved, slice(0, 1)).shape[1], samples.shape[1]
+    first, second = np.triu_indices(q)
+
+    def crossed(rows: slice) -> FloatArray:
+        return (rows_of(moved, rows)[:, :, None] * samples[rows][:, None, :]).reshape(-1, m * q)
+
+    def products(rows: slice) -> FloatArray:
+        return samples[rows][:, first] * samples[rows][:, second]
+
+    form, through = np.zeros((m, q, m, q)), None
+    if curvatures is not None:
+        mixed = sums.quadratic(curvatures.features, crossed, report).reshape(m, q, m, q)
+        form, through = 2.0 * curvatures.factor * mixed.transpose(0, 3, 2, 1), curvatures.features
+        collected = curvatures.factor * sums.collected(through, products, report)
+
+    def visit(total: FloatArray, rows: slice) -> None:
+        here, entries = rows_of(moved, rows), -2.0 * slopes.diagonal[rows, None] * (first == second)
+        if curvatures is not None and through is not None:
+            entries += 2.0 * sums.spread_over(rows_of(through, rows), collected, rows)
+            entries -= 4.0 * curvatures.diagonal[rows, None] * products(rows)
+        for part, weights in zip(total, entries.T, strict=True):
+            part += (here.T * weights) @ here
+
+    parts = run_pass(chunks(len(samples)), threads, lambda: np.zeros((len(first), m, m)), visit, report)
+    sloped = 2.0 * slopes.factor * sums.quadratic(slopes.features, moved, report)
+    for a, b, part in zip(first, second, np.sum(parts, axis=0), strict=True):
+        form[:, a, :, b] += part + sloped if a == b else part
+        if a != b:
+            form[:, b, :, a] += part
+    flat = form.reshape(m * q, -1)
+    return np.asarray(0.5 * (flat + flat.T))

@@ -14,6 +14,7 @@ G is 2 (Gamma - diag(Gamma 1)) whatever W. What a zero diagonal of Gamma takes a
     (C * (P R' + R P')) P = p s (Gamma * (dB_1 B_1' + B_1 dB_1')) P,  dB_1 the derivative of B_1 along R,
 
 in O(n m d) time and O(n q + k m d) memory for m = C(q + p - 1, p - 1) monomials and k classes; nothing is approximated.
+The Hessian on all directions is made of such sums, too (:func:`.hessian_by_chunks`).
 With ``single_precision`` features and monomials are multiplied in float32 and summed in float64.
 """
 
@@ -26,11 +27,11 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
-from kdrbench.evaluation.curvature_form import curvature_form
+from kdrbench.evaluation.curvature_form import FactoredWeights, hessian_by_chunks
 from kdrbench.evaluation.monomials import monomial_changes, monomial_features, n_monomials
 from kdrbench.evaluation.skyline import WeightedGrams
 from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate
-from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
+from kdrbench.kernels import Linear, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 
@@ -107,17 +108,21 @@ class FactoredProblem(PairSums):
         total = self._sums.spread(features, collected) + self._sums.spread(changes, point.collected)
         total *= point.factor
         # And of the diagonal that is taken away.
-        curvatures = self._diagonal * point.polynomial.second_derivative(point.squares)
-        turned = 2.0 * curvatures * np.einsum("ij,ij->i", samples, moved)
+        turned = 2.0 * point.own_curvatures * np.einsum("ij,ij->i", samples, moved)
         total -= point.own_slopes[:, None] * moved + turned[:, None] * samples
         return total
 
-    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        m, q = moved.shape[1], projection.shape[1]
-        if not self._has_curvature():
-            return np.zeros((m, q, m, q))
-        point = self._at(projection)
-        return curvature_form(Pairing.DOT, lambda columns: self._curved(point, columns), moved, point.samples)
+    def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        point, cast = self._at(projection), basis.astype(self._features.dtype, copy=False)
+        features, order = self._features, self._order
+
+        def moved(rows: slice) -> FloatArray:
+            return (features[rows] if order is None else features[order[rows]]) @ cast
+
+        slopes, curvatures = FactoredWeights(point.factor, point.slope_features, point.own_slopes), None
+        if self._has_curvature():
+            curvatures = FactoredWeights(point.bend, point.curvature_features, point.own_curvatures)
+        return hessian_by_chunks(self._sums, slopes, curvatures, moved, point.samples, self._threads, self.report)
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         if not self._has_curvature():
@@ -144,14 +149,6 @@ class FactoredProblem(PairSums):
 
     def _has_curvature(self) -> bool:
         return self._polynomial is not None and self._polynomial.degree > 1
-
-    def _curved(self, point: _Point, columns: FloatArray) -> FloatArray:
-        """Return C Q."""
-        polynomial = point.polynomial
-        factor = polynomial.degree * (polynomial.degree - 1) * polynomial.scale**2
-        applied = factor * self._sums.applied(point.curvature_features, columns)
-        diagonal_part = self._diagonal * polynomial.second_derivative(point.squares)
-        return applied - diagonal_part[:, None] * columns
 
     def _at(self, projection: FloatArray) -> _Point:
         """Return the quantities at W, held until the next W."""
@@ -181,6 +178,7 @@ class _Point:
         # -|p_i - p_j|^2 has the slopes of twice the linear kernel, but for the diagonal.
         self.polynomial = polynomial or Polynomial(degree=1, offset=0.0, scale=2.0)
         self.factor = self.polynomial.degree * self.polynomial.scale
+        self.bend = self.factor * (self.polynomial.degree - 1) * self.polynomial.scale
         self._sums, self._diagonal, self._is_squared = sums, diagonal, polynomial is None
 
     @cached_property
@@ -230,6 +228,11 @@ class _Point:
         if self._is_squared:
             return self._diagonal
         return self._diagonal * self.polynomial.derivative(self.squares)
+
+    @cached_property
+    def own_curvatures(self) -> FloatArray:
+        """The diagonal matrix that is taken away from C."""
+        return self._diagonal * self.polynomial.second_derivative(self.squares)
 
     @cached_property
     def through(self) -> FloatArray:

@@ -116,17 +116,20 @@ class GammaSums:
         result = np.empty((self._n_samples, mixed.shape[2]))
 
         def visit(total: None, rows: slice) -> None:
-            part = rows_of(features, rows)
-            inner = mixed.astype(part.dtype, copy=False)
-            if self._codes is None:
-                result[rows] = self._spread_by_factors(part, inner, rows)
-                return
-            out = result[rows]
-            for number, members in self._classes(rows):
-                out[members] = part[members] @ inner[number]
+            result[rows] = self.spread_over(rows_of(features, rows), mixed, rows)
 
         run_pass(self._chunks, self._threads, lambda: None, visit, report)
         return result
+
+    def spread_over(self, part: FloatArray, mixed: FloatArray, rows: slice) -> FloatArray:
+        """Return some rows of :meth:`spread`, a chunk of those here: ``part`` are theirs of B."""
+        inner = mixed.astype(part.dtype, copy=False)
+        if self._codes is None:
+            return self._spread_by_factors(part, inner, rows)
+        out = np.empty((len(part), mixed.shape[2]), part.dtype)
+        for number, members in self._classes(rows):
+            out[members] = part[members] @ inner[number]
+        return out
 
     def quadratic(self, features: Rows, columns: Rows, report: Report | None = None) -> FloatArray:
         """Return Q' (Gamma * BB') Q, symmetric."""
