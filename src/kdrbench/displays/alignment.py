@@ -1,13 +1,11 @@
-"""Rows of learned projections, aligned with those of another fit.
-
-Source: Schoenemann, "A generalized solution of the orthogonal Procrustes problem", Psychometrika 31, 1966.
-"""
+"""Rows of learned projections, aligned with those of another fit."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from kdrbench.errors import InputError
+from kdrbench.inference.refits import turned_to
 from kdrbench.kernels.family import FloatArray
 
 _ORTHONORMAL = 1e-6
@@ -16,8 +14,7 @@ _ORTHONORMAL = 1e-6
 def aligned(components: FloatArray, reference: FloatArray, alignment: str) -> FloatArray:
     """Return the rows nearest to the reference's; by Procrustes there may be another number of them."""
     if alignment == "procrustes":
-        left, _, right = np.linalg.svd(reference @ components.T, full_matrices=False)
-        return np.asarray(left @ right @ components)
+        return turned_to(components.T, reference.T).T
     if components.shape != reference.shape:
         raise InputError(
             f"a resample has {len(components)} components instead of {len(reference)}, which signs cannot align; give "

@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state, resample
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from kdrbench.displays.alignment import aligned, principal_rows, row_basis
 from kdrbench.displays.drawing import axes_for, looks
 from kdrbench.errors import InputError
+from kdrbench.inference.refits import SCHEMES, fitted, resampled, seed_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FRACTION, OneOf, check_value, whole
 
 ALIGNMENTS = OneOf(("procrustes", "sign"))
-RESAMPLINGS = OneOf(("bootstrap", "half"))
 # Readable upper limit of components side by side.
 _MOST_COMPONENTS = 3
 
@@ -101,16 +100,16 @@ class LoadingsDisplay:
         n_resamples : int
             Number of resamples; 0 for none.
         resampling : {"bootstrap", "half"}
-            n samples drawn with replacement, within each class; or half of them without, which is as variable to first
-            order, and better for methods of neighbours: a sample drawn twice is its own nearest neighbour.
+            n samples drawn with replacement, within each class; or n // 2 of them without, which is as variable to
+            first order, and better for methods of neighbours: a sample drawn twice is its own nearest neighbour.
         alignment : {"procrustes", "sign"}
             How the rows C_r of a resample are aligned with C. ``procrustes``: by the orthogonal Q that minimises
             |Q C_r - C|_F, where only the space or distances are learned, as here; rows that are not orthonormal are
             first rotated to their principal axes. ``sign``: by the sign of each row, where rows have an order (PCA).
         feature_names : list of str or None
             Names of the features of X; ``None``: those that the estimator has seen, or X has.
-        random_state : int, RandomState or None
-            Draws the resamples.
+        random_state : int, RandomState, Generator or None
+            Draws the resamples, which are those of :func:`kdrbench.inference.bootstrap_angles`.
         n_jobs : int or None
             Resamples that are fitted side by side.
         ax, options :
@@ -119,20 +118,21 @@ class LoadingsDisplay:
         Raises ``InputError`` for an estimator without ``components_``.
         """
         check_value("n_resamples", n_resamples, whole(0))
-        check_value("resampling", resampling, RESAMPLINGS)
+        check_value("resampling", resampling, SCHEMES)
         check_value("alignment", alignment, ALIGNMENTS)
-        fitted = _fitted(estimator, X, y)
-        names = _names_in(fitted, X) if feature_names is None else list(feature_names)
-        part, components, names = _projecting(fitted, names)
+        model = _fitted(estimator, X, y)
+        names = _names_in(model, X) if feature_names is None else list(feature_names)
+        part, components, names = _projecting(model, names)
         reference = principal_rows(components) if alignment == "procrustes" else components
-        resampled = None
+        aligned_rows = None
         if n_resamples:
             from sklearn.utils.parallel import Parallel, delayed
 
-            seeds = check_random_state(random_state).randint(2**31, size=n_resamples)
-            jobs = (delayed(_components)(part, X, y, resampling, int(seed)) for seed in seeds)
-            resampled = np.array([aligned(one, reference, alignment) for one in Parallel(n_jobs=n_jobs)(jobs)])
-        return cls(loadings=reference, feature_names=names, resampled=resampled).plot(ax, **options)
+            seed, count = seed_of(random_state), _num_samples(X)
+            drawn = (resampled(count, y, resampling, (seed, number)) for number in range(n_resamples))
+            jobs = (delayed(_components)(part, X, y, places) for places in drawn)
+            aligned_rows = np.array([aligned(one, reference, alignment) for one in Parallel(n_jobs=n_jobs)(jobs)])
+        return cls(loadings=reference, feature_names=names, resampled=aligned_rows).plot(ax, **options)
 
     @property
     def overlaps(self) -> FloatArray:
@@ -229,11 +229,7 @@ def _projecting(fitted: Any, names: list[str]) -> tuple[Any, FloatArray, list[st
     )
 
 
-def _components(part: Any, X: Any, y: Any, resampling: str, seed: int) -> FloatArray:
+def _components(part: Any, X: Any, y: Any, places: NDArray[np.intp]) -> FloatArray:
     """Return ``components_`` of a fit on a resample."""
-    classes = y is not None and type_of_target(y) in ("binary", "multiclass")
-    options = {"replace": resampling == "bootstrap", "stratify": y if classes else None, "random_state": seed}
-    options["n_samples"] = None if resampling == "bootstrap" else (len(X) + 1) // 2
-    drawn = resample(X, **options) if y is None else resample(X, y, **options)
-    again = clone(part).fit(drawn) if y is None else clone(part).fit(*drawn)
+    again = fitted(part, _safe_indexing(X, places), None if y is None else _safe_indexing(y, places))
     return _projecting(again, [])[1] if not hasattr(again, "steps") else np.asarray(again[-1].components_)

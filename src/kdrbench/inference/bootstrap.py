@@ -9,24 +9,25 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import check_array, resample
-from sklearn.utils.multiclass import type_of_target
+from sklearn.utils import check_array
 
 from kdrbench.errors import InputError
 from kdrbench.inference.refits import (
+    SCHEMES,
     check_samples,
     fitted,
     in_order,
     nearest_orthonormal,
     principal_angles_deg,
     projection_of,
+    resampled,
     seed_of,
     seeded,
+    turned_to,
 )
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import FRACTION, OneOf, check_value, whole
+from kdrbench.parameters import FRACTION, check_value, whole
 
-SCHEMES = OneOf(("bootstrap", "half"))
 # Random subspaces that the angles are compared with.
 _RANDOM_SUBSPACES = 500
 
@@ -94,8 +95,8 @@ def bootstrap_angles(
     confidence : float
         Share of the resamples within an interval.
     scheme : {"bootstrap", "half"}
-        ``bootstrap``: n samples with replacement. ``half``: half of the samples without, which suits learners that look
-        at near neighbours, for a repeated sample is its own neighbour. Angles of halves are about as large as those of
+        ``bootstrap``: n samples with replacement. ``half``: n // 2 of them without, which suits learners that look at
+        near neighbours, for a repeated sample is its own neighbour. Angles of halves are about as large as those of
         a bootstrap (Politis and Romano: n / 2 of n samples vary as n with replacement).
     random_state : int, RandomState, Generator or None
         Draws the resamples and the seed of the fits. The result does not depend on ``n_jobs``.
@@ -129,12 +130,12 @@ def bootstrap_angles(
     seed, known = seed_of(random_state), np.asarray(y)
     subject = seeded(estimator, seed)
     reference = _span_of(clone(subject).fit(features, known), features)
-    places = (_resampled(known, scheme, (seed, number)) for number in range(n_resamples))
+    places = (resampled(len(known), known, scheme, (seed, number)) for number in range(n_resamples))
     calls = (delayed(_learned)(subject, features, known, chosen) for chosen in places)
     drawn = list(in_order(calls, n_jobs))
     if any(one.shape != reference.shape for one in drawn):
         raise InputError("resamples have learned different numbers of components; set n_components of the estimator")
-    return _summary(reference, np.array([_turned(one, reference) for one in drawn]), confidence, seed)
+    return _summary(reference, np.array([turned_to(one, reference) for one in drawn]), confidence, seed)
 
 
 def _learned(estimator: Any, features: FloatArray, known: NDArray[Any], chosen: NDArray[np.intp]) -> FloatArray:
@@ -149,25 +150,6 @@ def _span_of(model: Any, features: FloatArray) -> FloatArray:
             "direction to turn; set n_components of the estimator to fewer"
         )
     return nearest_orthonormal(projection)
-
-
-def _resampled(known: NDArray[Any], scheme: str, key: tuple[int, int]) -> NDArray[np.intp]:
-    """Return the places of a resample, with all classes in their shares."""
-    is_bootstrap = scheme == "bootstrap"
-    classes = known if known.ndim == 1 and not type_of_target(known).startswith("continuous") else None
-    drawn: NDArray[np.intp] = resample(
-        np.arange(len(known)),
-        replace=is_bootstrap,
-        n_samples=len(known) if is_bootstrap else len(known) // 2,
-        stratify=classes,
-        random_state=int(np.random.default_rng(key).integers(2**31)),
-    )
-    return np.sort(drawn)
-
-
-def _turned(projection: FloatArray, reference: FloatArray) -> FloatArray:
-    """Return the basis of the span of ``projection`` that is nearest to ``reference`` (orthogonal Procrustes)."""
-    return projection @ nearest_orthonormal(projection.T @ reference)
 
 
 def _summary(reference: FloatArray, drawn: FloatArray, confidence: float, seed: int) -> BootstrapAngles:

@@ -10,17 +10,21 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 from joblib import Parallel, effective_n_jobs
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, resample
+from sklearn.utils.multiclass import type_of_target
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.estimators.common import linear_map
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import OneOf
 
+# n samples with replacement, or n // 2 of them without.
+SCHEMES = OneOf(("bootstrap", "half"))
 # Calls that a core is given at a time: the answers to some of the last ones may not be needed.
 _CALLS = 8
 
@@ -44,11 +48,28 @@ def seeded(estimator: Any, seed: int) -> Any:
     return clone(estimator).set_params(**states)
 
 
-def fitted(estimator: Any, X: Any, y: Any) -> Any:
+def fitted(estimator: Any, X: Any, y: Any = None) -> Any:
     """Return a fitted clone; refits that end at their limit of iterations do so silently, as they are many."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return clone(estimator).fit(X, y)
+        return clone(estimator).fit(X) if y is None else clone(estimator).fit(X, y)
+
+
+def resampled(n_samples: int, y: Any, scheme: str, key: tuple[int, int]) -> NDArray[np.intp]:
+    """Return the places of a resample, ascending, with the classes of y in their shares; ``key`` decides which.
+
+    ``scheme`` is one of ``SCHEMES``. Continuous y, several columns of it, or none, are not stratified.
+    """
+    is_bootstrap = scheme == "bootstrap"
+    is_classes = y is not None and type_of_target(y) in ("binary", "multiclass")
+    drawn: NDArray[np.intp] = resample(
+        np.arange(n_samples),
+        replace=is_bootstrap,
+        n_samples=n_samples if is_bootstrap else n_samples // 2,
+        stratify=y if is_classes else None,
+        random_state=int(np.random.default_rng(key).integers(2**31)),
+    )
+    return np.sort(drawn)
 
 
 def with_shared_bandwidth(estimator: Any, model: Any) -> Any:
@@ -110,6 +131,16 @@ def nearest_orthonormal(columns: FloatArray) -> FloatArray:
     """Return the orthonormal columns nearest to ``columns`` (d x q): U V' of their singular value decomposition."""
     left, _, right = np.linalg.svd(columns, full_matrices=False)
     return np.asarray(left @ right)
+
+
+def turned_to(projection: FloatArray, reference: FloatArray) -> FloatArray:
+    """Return PQ for the Q with orthonormal columns or rows that minimises |PQ - R|, P = ``projection``, d x p.
+
+    R = ``reference`` is d x q.
+
+    Source: Schoenemann, "A generalized solution of the orthogonal Procrustes problem", Psychometrika 31, 1966.
+    """
+    return projection @ nearest_orthonormal(projection.T @ reference)
 
 
 def principal_angles_deg(first: FloatArray, second: FloatArray) -> FloatArray:
