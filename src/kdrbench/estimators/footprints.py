@@ -14,7 +14,6 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
 from kdrbench.metric_learning import DNE, LMNN, NCA
 from kdrbench.metric_learning.neighbours import entries_of_block
-from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 
 _FLOAT = 8
 # Blocks of rows that a pass holds at once, arrays of n x D, and numbers a sample: lists of neighbours, and pairs.
@@ -32,8 +31,8 @@ _FACTORED, _ALL_PAIRS = 8.0, 6.0
 _HOLDING_ALL_PAIRS = ("dense", "autograd", "pairwise_sum")
 # Arrays of n x d of a search for a projection, and what blocks of pairs take at most.
 _SEARCHED, _PAIRS_BYTES = 6.0, 2**25
-# Kernels whose sums over classes need no pairs; their arrays of n x d, and of all products of columns of X and X W.
-_WITHOUT_PAIRS, _SUMMED, _CROSSED = ("linear", "squared", "polynomial"), 2.0, 5.5
+# Kernels whose sums over classes need no pairs; their arrays of n x d, and those of the columns of X W.
+_WITHOUT_PAIRS, _SUMMED, _PROJECTED = ("linear", "squared", "polynomial"), 2.0, 7.0
 # Blocks of a kernel matrix that clusterings keep.
 _KEPT_BYTES = 2**29
 
@@ -119,12 +118,9 @@ def of_all_pairs(samples: Samples) -> float:
     return _FLOAT * (_SEARCHED * samples.n_samples * samples.n_features + _ALL_PAIRS * samples.n_samples**2)
 
 
-def of_class_sums(samples: Samples, n_crossed: int) -> float:
-    """Return the bytes of a search by sums over samples whose second derivatives cross ``n_crossed`` columns and X."""
-    n_samples, n_features = samples
-    directions = (n_features - n_crossed) * n_crossed
-    crossed = n_features * n_crossed if directions <= DENSE_DIMENSION else 0
-    return _FLOAT * n_samples * (_SUMMED * n_features + _CROSSED * crossed)
+def of_class_sums(samples: Samples, n_components: int) -> float:
+    """Return the bytes of a search by sums over samples; ``n_components`` is 0 where slopes are the same everywhere."""
+    return _FLOAT * samples.n_samples * (_SUMMED * samples.n_features + _PROJECTED * n_components)
 
 
 def of_projection(samples: Samples, *, clusters: bool) -> float:
