@@ -6,10 +6,11 @@ They go to standard error, so that what a program prints stays what it is.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from math import isfinite, log
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import inf, isfinite, log
 from time import monotonic
-from typing import Self
+from typing import Any, Self
 
 # Seconds between lines of a fit where they stay, and on a terminal, where one is written over.
 _PLAIN_S, _TERMINAL_S = 5.0, 0.1
@@ -54,11 +55,13 @@ class FitProgress:
     """What a line says of a fit: samples, solve, iteration, objective, stationarity, seconds so far and left.
 
     ``verbose`` is 1 for lines at intervals, and more for one an iteration. How long a solve will take is judged by how
-    quickly its stationarity has fallen towards the ``tolerance``: a geometric rate, which ends often beat.
+    quickly its stationarity has fallen towards the ``tolerance``: a geometric rate, which ends often beat. Where there
+    are at most so many iterations (``most``), it is no longer than these take. ``unit`` is what they are called.
     """
 
-    def __init__(self, title: str, tolerance: float, verbose: int) -> None:
-        self._title, self._tolerance, self.outcome = title, tolerance, ""
+    def __init__(self, title: str, tolerance: float, verbose: int, most: float = inf, unit: str = "iteration") -> None:
+        self._unit = unit
+        self._title, self._tolerance, self._most, self.outcome = title, tolerance, most, ""
         each = verbose > 1
         self._line = ProgressLine(0.0 if each else _PLAIN_S, _TERMINAL_S, at_once=each, staying=each)
         self._solves, self._began_s, self._first = 0, monotonic(), (monotonic(), float("nan"))
@@ -80,12 +83,12 @@ class FitProgress:
             return
         reached = stationarity()
         parts = [f"solve {self._solves}"] if self._solves > 1 else []
-        parts.append(f"iteration {iteration}")
+        parts.append(f"{self._unit} {iteration}")
         parts += [] if value is None else [f"objective {value:.8g}"]
         parts += [] if reached is None else [f"stationarity {reached:.1e}"]
         parts += [] if share is None else [f"{share:.0%} of a pass"]
         parts.append(f"{monotonic() - self._began_s:.1f} s")
-        left = None if reached is None else self._seconds_left(reached)
+        left = self._seconds_left(iteration, reached)
         parts += [] if left is None else [f"about {left:.0f} s left"]
         self._line.show(f"{self._title}: {', '.join(parts)}")
 
@@ -97,9 +100,26 @@ class FitProgress:
         took = f"{monotonic() - self._began_s:.1f} s"
         self._line.end(f"{self._title}: {self.outcome}, {took}" if self.outcome else "")
 
-    def _seconds_left(self, reached: float) -> float | None:
+    def _seconds_left(self, iteration: int, reached: float | None) -> float | None:
         since, first = self._first
         elapsed = monotonic() - since
-        if not 0.0 < self._tolerance < reached < first or elapsed < _LONG_S:
+        if elapsed < _LONG_S:
             return None
-        return elapsed * log(reached / self._tolerance) / log(first / reached)
+        left = elapsed * (self._most - iteration) / iteration if iteration else inf
+        if reached is not None and 0.0 < self._tolerance < reached < first:
+            left = min(left, elapsed * log(reached / self._tolerance) / log(first / reached))
+        return left if isfinite(left) else None
+
+
+@contextmanager
+def fit_progress(
+    estimator: Any, n_samples: int, tolerance: float = 0.0, most: float = inf, unit: str = "iteration"
+) -> Iterator[FitProgress | None]:
+    """Yield what shows how far a fit of an estimator is, or ``None`` where its ``verbose`` is 0."""
+    if not estimator.verbose:
+        yield None
+        return
+    title = f"{type(estimator).__name__}, n = {n_samples}"
+    with FitProgress(title, tolerance, int(estimator.verbose), most, unit) as progress:
+        yield progress
+        progress.outcome = progress.outcome or "fitted"

@@ -1,5 +1,7 @@
 """What is expected of any estimator of scikit-learn: plain parameters, progress, weights, sparse samples, types."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix
@@ -8,13 +10,23 @@ from sklearn.base import is_clusterer
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data as weights_repeat_dense
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_sparse_data as weights_repeat_sparse
 
 from kdrbench.errors import InputError
-from kdrbench.estimators import DNE, AlignedKernel, InterpretableKDR, KPCATrick, LowRankKernelLearner
+from kdrbench.estimators import (
+    DNE,
+    LMNN,
+    NCA,
+    AlignedKernel,
+    InterpretableKDR,
+    InterpretableKDRCV,
+    KPCATrick,
+    LowRankKernelLearner,
+)
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Gaussian, Multiquadric, Polynomial, Squared
 from kdrbench.problems import TraceObjective, supervised_gamma, target_gamma
@@ -307,3 +319,89 @@ def test_progress_is_shown_and_costs_no_evaluation(paradigm, capsys):
     InterpretableKDR(2, verbose=True, **options).fit(X, Y)
     # In a pipe a short fit has one line.
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("plain", "kernel"),
+    [
+        ({"kernel": "rbf", "gamma": 0.02}, Gaussian(5.0)),
+        ({"sigma": 5.0}, Gaussian(5.0 * np.sqrt(13))),
+        ({"kernel": "poly", "degree": 3, "gamma": 0.1, "coef0": 2.0}, Polynomial(3, 2.0, 0.1)),
+        ({"kernel": "poly"}, Polynomial(2, 1.0, 1.0)),
+    ],
+)
+def test_the_trick_has_plain_parameters_of_its_kernel(plain, kernel):
+    plainly = KPCATrick("dne", selection=None, **plain).fit(X, Y)
+    assert plainly.kernel_ == kernel
+    given = KPCATrick("dne", kernel=kernel, selection=None).fit(X, Y)
+    np.testing.assert_allclose(plainly.transform(X), given.transform(X), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KPCATrick("dne", kernel="rbf", selection=None, n_components=5),
+        LowRankKernelLearner(5, kernel="rbf", random_state=0, n_constraints=20),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_grid_search_reaches_the_kernels_of_other_estimators(estimator):
+    name = type(estimator).__name__.lower()
+    grid = [
+        {f"{name}__gamma": [1e-3, 1.0]},
+        {f"{name}__kernel": ["poly"], f"{name}__degree": [1, 3], f"{name}__coef0": [1.0]},
+    ]
+    pipeline = make_pipeline(estimator, KNeighborsClassifier())
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, Y)
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+
+
+@pytest.mark.parametrize("make", [LowRankKernelLearner, lambda **given: KPCATrick(selection=None, **given)])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "rbf", "sigma": 1.0, "gamma": 0.5}, r"sigma and gamma = 1 / \(2 sigma\^2\) both set the width"),
+        ({"kernel": "rbf", "degree": 2}, "degree does not belong to kernel 'rbf', which takes sigma, gamma"),
+        ({"kernel": "poly", "sigma": 2.0}, "sigma does not belong to kernel 'poly', which takes degree, gamma, coef0"),
+        ({"kernel": "rbf", "sigma": 1.0, "kernel_params": {"sigma": 1.0}}, "set the same; leave out one of them"),
+        ({"kernel": Gaussian(1.0), "gamma": 2.0}, "gamma belongs to a kernel family; a kernel object has its own"),
+        ({"kernel": "rbf", "gamma": -1.0}, "gamma must be None or a finite number > 0, got -1"),
+        ({"kernel": "rbf_relative"}, "needs a kernel with a value for any two samples"),
+    ],
+)
+def test_contradictory_parameters_of_kernels_are_named_by_other_estimators(make, options, message):
+    with pytest.raises(InputError, match=message):
+        make(**options).fit(X, Y)
+
+
+def test_a_kernel_that_is_selected_takes_no_parameters():
+    with pytest.raises(InputError, match="gamma is chosen by selection; set selection=None to give it"):
+        KPCATrick(gamma=1.0).fit(X, Y)
+    with pytest.raises(InputError, match="leaves nothing to select"):
+        KPCATrick(kernel="precomputed", selection=None, sigma=1.0).fit(X @ X.T, Y)
+
+
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (lambda **shown: NCA(max_iter=3, **shown), "NCA, n = 178: iteration 1, objective -.*, stationarity "),
+        (lambda **shown: LMNN(max_iter=3, **shown), "LMNN, n = 178: iteration 1, objective .*, stationarity "),
+        (lambda **shown: DNE(**shown), "DNE, n = 178: fitted"),
+        (lambda **shown: KPCATrick("nca", **shown), "KPCATrick, n = 178: iteration 1, objective -.*, stationarity "),
+        (lambda **shown: AlignedKernel(**shown), "AlignedKernel, n = 178: fitted"),
+        (lambda **shown: LowRankKernelLearner(random_state=0, **shown), "LowRankKernelLearner, n = 178: iteration 1, "),
+        (lambda **shown: LowRankKernelLearner(random_state=0, solver="cyclic", **shown), "n = 178: iteration 2, stat"),
+        (
+            lambda **shown: InterpretableKDRCV(n_components=[1, 2], cv=2, **shown),
+            "InterpretableKDRCV, n = 178: fit 4, objective ",
+        ),
+    ],
+)
+def test_fits_say_how_far_they_are_and_nothing_unless_asked(make, line, capsys):
+    quiet = make().fit(X, Y)
+    assert capsys.readouterr() == ("", "")
+    shown = make(verbose=2).fit(X, Y)
+    assert re.search(line, capsys.readouterr().err)
+    np.testing.assert_array_equal(quiet.transform(X), shown.transform(X))
+    with pytest.raises(InputError, match="verbose must be True or False or an integer >= 0, got -1"):
+        make(verbose=-1).fit(X, Y)

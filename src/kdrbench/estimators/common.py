@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kdrbench.errors import InputError
 from kdrbench.estimators.footprints import Samples, check_footprint
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import (
-    Declarations,
-    check_parameters,
-)
+from kdrbench.parameters import FLAG, Declarations, Either, check_parameters, whole
+from kdrbench.progress import FitProgress, fit_progress
 
+VERBOSE = Either((FLAG, whole(0)))
 # Of a linear map: single precision is enough to be one.
 _LINEAR = 1e-4
 
@@ -48,6 +50,25 @@ def linear_map(model: Any, features: FloatArray) -> FloatArray | None:
     return axes if is_linear else None
 
 
+@dataclass(frozen=True)
+class TransformerMap:
+    """A transformer x -> A'x + b as a :class:`kdrbench.metric_learning.Learner` of A.
+
+    It may be any that is affine: scikit-learn's, those of kdrbench, those of other packages for metric learning.
+    """
+
+    transformer: Any
+
+    def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+        """Return A (D x d) for ``features`` (n x D); ``InputError`` where the transformer is not affine."""
+        if (learned := linear_map(clone(self.transformer).fit(features, labels), features)) is None:
+            raise InputError(
+                f"{type(self.transformer).__name__} is no linear map of its features, so the KPCA trick does not apply;"
+                " give a learner of Mahalanobis distances"
+            )
+        return learned
+
+
 class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A transformer that learns from class labels: ``fit`` and ``transform`` around what a subclass does."""
 
@@ -66,7 +87,8 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         features, labels = labelled_samples(self, X, y)
         size = Samples(*features.shape)
         check_footprint(self, self._needed(size), size, self._way_out)
-        self._learn(features, labels)
+        with fit_progress(self, len(features), most=getattr(self, "max_iter", inf)) as progress:
+            self._learn(features, labels, progress)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -80,8 +102,8 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """Return the bytes that a fit needs."""
 
     @abstractmethod
-    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
-        """Set the fitted attributes."""
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> None:
+        """Set the fitted attributes, and show how far that is."""
 
     @abstractmethod
     def _mapped(self, features: FloatArray) -> FloatArray:

@@ -17,6 +17,7 @@ from sklearn.base import clone, is_classifier
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import OneOf, check_value, whole
+from kdrbench.progress import FitProgress
 
 Params = dict[str, Any]
 _FOLDS = 5
@@ -78,13 +79,23 @@ def scaled_to(scaler: Any, features: FloatArray, known: Any) -> FloatArray:
 
 
 def visited_paths(
-    folds: list[Fold], template: Any, paths: list[Params], *, warm: bool, n_jobs: int | None
+    folds: list[Fold],
+    template: Any,
+    paths: list[Params],
+    *,
+    warm: bool,
+    n_jobs: int | None,
+    progress: FitProgress | None = None,
 ) -> FloatArray:
-    """Return score and iterations of each fit: paths x folds x candidates q x 2."""
+    """Return score and iterations of each fit: paths x folds x candidates q x 2; ``progress`` counts those done."""
     from sklearn.utils.parallel import Parallel, delayed
 
     jobs = (delayed(_visit)(fold, template, path, warm) for path in paths for fold in folds)
-    visited = np.array(Parallel(n_jobs=n_jobs)(jobs))
+    visited = np.empty((len(paths) * len(folds), len(paths[0]["n_components"]), 2))
+    for number, scores in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(jobs), 1):
+        visited[number - 1] = scores
+        if progress is not None:
+            progress.show(number * visited.shape[1], float(visited[:number, :, 0].max()), lambda: None)
     return visited.reshape(len(paths), len(folds), *visited.shape[1:])
 
 

@@ -18,7 +18,8 @@ from math import sqrt
 from typing import Any
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import FAMILIES, check_definition
+from kdrbench.kernels import FAMILIES, Combination, Kernel, RelativeGaussian, check_definition, resolve_kernel
+from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, OPTIONS, POSITIVE, Declarations, Either, Instance, optional
 
 KERNEL_ALIASES = {"rbf": "gaussian", "poly": "polynomial"}
@@ -42,10 +43,10 @@ KERNEL_PARAMETERS: Declarations = {
 }
 PARADIGM_PARAMETERS: Declarations = {"n_clusters": optional(COUNT), "mu": optional(POSITIVE)}
 # With the dicts that may hold them instead.
+KERNEL_OPTIONS: Declarations = {**KERNEL_PARAMETERS, "kernel_params": optional(OPTIONS)}
 DECLARED: Declarations = {
-    **KERNEL_PARAMETERS,
+    **KERNEL_OPTIONS,
     **PARADIGM_PARAMETERS,
-    "kernel_params": optional(OPTIONS),
     "paradigm_params": optional(OPTIONS),
 }
 
@@ -130,6 +131,25 @@ def kernel_definition(estimator: Any) -> Any:
             raise InputError(f"{name} and kernel_params[{option!r}] set the same; leave out one of them")
         definition[option] = sqrt(0.5 / value) if option == "sigma" and name == "gamma" else value
     return definition
+
+
+def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray) -> Kernel:
+    """Return a kernel with a value for any two samples, resolved on n x d samples.
+
+    Raises ``InputError`` for the others: combinations, and Gaussians with a bandwidth for each training sample.
+    """
+    kernel = resolve_kernel(definition, features, features.shape[1])
+    if isinstance(kernel, Combination | RelativeGaussian):
+        raise InputError(
+            f"{type(estimator).__name__} needs a kernel with a value for any two samples: no combination and no "
+            "rbf_relative"
+        )
+    return kernel
+
+
+def given_options(estimator: Any) -> str | None:
+    """Return the name of the first parameter that says something of the kernel's options; ``None`` without one."""
+    return next(iter(_given(estimator, KERNEL_PARAMETERS)), "kernel_params" if estimator.kernel_params else None)
 
 
 def _given(estimator: Any, declared: Declarations) -> dict[str, Any]:

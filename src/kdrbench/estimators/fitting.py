@@ -28,7 +28,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Learned, SupervisedTask, Task, build_task, learn_from_all
 from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
 from kdrbench.parameters import OPTIONS, Interval, check_names, check_value, optional
-from kdrbench.progress import FitProgress
+from kdrbench.progress import fit_progress
 from kdrbench.samples import Samples
 from kdrbench.solvers import IterationMonitor, Monitor, Status, WatchedMonitor, seeded_solver
 from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certificate_is_cheap, certify
@@ -61,15 +61,12 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
     """
     asked = definitions_of(estimator)
     known = known_samples(estimator, asked, X, y, sample_weight)
-    if not estimator.verbose:
-        best, kernel, doubted = _outcomes(estimator, asked, known, partial(IterationMonitor, estimator.max_iter))
+    with fit_progress(estimator, known.features.shape[0], estimator.tol) as progress:
+        most = estimator.max_iter
+        monitor = partial(IterationMonitor, most) if progress is None else partial(WatchedMonitor, most, progress)
+        best, kernel, doubted = _outcomes(estimator, asked, known, monitor)
         learned = exactly(best)
-    else:
-        title = f"{type(estimator).__name__}, n = {known.features.shape[0]}"
-        with FitProgress(title, estimator.tol, int(estimator.verbose)) as progress:
-            monitor = partial(WatchedMonitor, estimator.max_iter, progress)
-            best, kernel, doubted = _outcomes(estimator, asked, known, monitor)
-            learned = exactly(best)
+        if progress is not None:
             iterations = counted(learned.iterations, "iteration")
             progress.outcome = f"{learned.status} after {iterations}, objective {learned.objective:.8g}"
     if learned.status is not Status.CONVERGED:

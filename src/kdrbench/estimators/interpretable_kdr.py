@@ -12,12 +12,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kdrbench.blas import one_blas_thread
+from kdrbench.estimators.common import VERBOSE
 from kdrbench.estimators.definitions import DECLARED
 from kdrbench.estimators.fitting import N_JOBS, certificate_of, fitted
 from kdrbench.estimators.inputs import accepts_sparse, projected
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.paradigms import PARADIGMS
-from kdrbench.parameters import COUNT, FLAG, OPTIONS, POSITIVE, Declarations, Either, check_parameters, optional, whole
+from kdrbench.parameters import COUNT, FLAG, OPTIONS, POSITIVE, Declarations, check_parameters, optional
 from kdrbench.solvers.geometry.certificate import Certificate
 
 
@@ -132,7 +133,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         "max_iter": COUNT,
         "evaluation": optional(OPTIONS),
         "n_jobs": N_JOBS,
-        "verbose": Either((FLAG, whole(0))),
+        "verbose": VERBOSE,
     }
 
     def __init__(

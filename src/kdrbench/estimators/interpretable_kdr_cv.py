@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
+from kdrbench.estimators.common import VERBOSE
 from kdrbench.estimators.cross_validation import (
     Params,
     chosen_row,
@@ -24,10 +25,12 @@ from kdrbench.estimators.cross_validation import (
     visited_paths,
     with_params,
 )
+from kdrbench.estimators.definitions import given_options
 from kdrbench.estimators.fitting import N_JOBS
 from kdrbench.estimators.interpretable_kdr import InterpretableKDR
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FLAG, Declarations, Instance, check_parameters, check_value, optional, whole
+from kdrbench.progress import fit_progress
 
 _SIGMAS = {"sigma": ["0.25 median", "0.5 median", "median", "2 median"]}
 _DEGREES = {"degree": [1, 2, 3]}
@@ -36,6 +39,8 @@ _GRIDS: dict[str, Any] = {"gaussian": _SIGMAS, "rbf": _SIGMAS, "polynomial": _DE
 
 class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`InterpretableKDR` with n_components and kernel parameters chosen by cross validation, from labels.
+
+    Samples are dense and weigh alike, since not every scaler, final estimator and score takes weights.
 
     In each fold the scaler, the kernel's bandwidth, the projection and ``final_estimator`` are fitted on its training
     samples alone, and scored on the others. Then scaler and projection are fitted on all samples with what was chosen.
@@ -74,27 +79,23 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     random_state : int, RandomState or None
         Shuffles samples where ``cv`` is a number or None; without it folds are taken in the order of samples. Seeds
         an ``estimator`` that has no ``random_state``.
+    verbose : bool or int
+        Whether a line on standard error counts fits, with the best score so far and the time left.
 
     Attributes
     ----------
     best_estimator_ : Pipeline
         Scaler and :class:`InterpretableKDR`, fitted on all samples.
-    best_params_, best_score_, best_index_ :
-        What was chosen, its mean score, and its row in ``cv_results_``.
+    best_params_, best_score_, best_index_ : what was chosen, its mean score, and its row in ``cv_results_``.
     cv_results_ : dict of arrays
         As ``GridSearchCV`` has them: ``params``, ``param_...``, ``split0_test_score``, ..., ``mean_test_score``,
         ``std_test_score``, ``rank_test_score``. Not times, since one fit starts where another ends, but
         ``mean_n_iter``, iterations of the solver.
-    components_ : ndarray of shape (n_components_, n_features)
-        W' for scaled features.
-    n_components_, n_splits_ : int
-        Numbers of components and of folds.
-    kernel_, scorer_ :
-        The kernel with its parameters, and the scorer.
-    classes_ : ndarray
-        The labels seen; not for continuous targets.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    components_ : W' for scaled features, n_components_ x n_features.
+    n_components_, n_splits_ : numbers of components and of folds.
+    kernel_, scorer_ : the kernel with its parameters, and the scorer.
+    classes_ : the labels seen; not for continuous targets.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
     ----------
@@ -117,6 +118,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         "param_grid": optional(Instance((Mapping, list, tuple), "a dict of lists, or a list of such dicts")),
         "warm_starts": FLAG,
         "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
     }
 
     def __init__(
@@ -133,6 +135,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         warm_starts: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: bool | int = False,
     ) -> None:
         self.estimator = estimator
         self.n_components = n_components
@@ -145,6 +148,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.warm_starts = warm_starts
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> InterpretableKDRCV:
         """Choose and learn from X (n_samples x n_features) and one column y of labels, or continuous targets.
@@ -166,7 +170,10 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         n_components = self._n_components(known, min(fold.train[0].shape[1] for fold in folds))
         paths = [{**one, "n_components": n_components} for one in self._kernels(template)]
         warm = self.warm_starts and template.start is None
-        self.cv_results_ = results_of(paths, visited_paths(folds, template, paths, warm=warm, n_jobs=self.n_jobs))
+        fits = len(paths) * len(folds) * len(n_components)
+        with fit_progress(self, len(features), most=fits, unit="fit") as progress:
+            visited = visited_paths(folds, template, paths, warm=warm, n_jobs=self.n_jobs, progress=progress)
+        self.cv_results_ = results_of(paths, visited)
         self.best_index_ = chosen_row(self.cv_results_, self.selection, self.n_splits_)
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
@@ -218,7 +225,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         grid = self.param_grid
         if grid is None:
             family = template.kernel if isinstance(template.kernel, str) else ""
-            grid = {} if _has_kernel_parameters(template) else _GRIDS.get(family, {})
+            grid = {} if given_options(template) else _GRIDS.get(family, {})
         found = [dict(one) for one in ParameterGrid(grid)]
         if any("n_components" in one for one in found):
             raise InputError("param_grid must not hold n_components; give its candidates as n_components=[...]")
@@ -241,9 +248,3 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _has_kernel_parameters(template: InterpretableKDR) -> bool:
-    """Return whether the estimator says itself what its kernel is."""
-    given = (getattr(template, name, None) for name in ("sigma", "gamma", "degree", "coef0"))
-    return bool(template.kernel_params) or any(value is not None for value in given)

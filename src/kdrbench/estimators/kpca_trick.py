@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from kdrbench import metric_learning
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import LabelledTransformer
+from kdrbench.estimators.common import VERBOSE, LabelledTransformer, TransformerMap
+from kdrbench.estimators.definitions import (
+    KERNEL_ALIASES,
+    KERNEL_OPTIONS,
+    given_options,
+    kernel_definition,
+    pairwise_kernel,
+)
 from kdrbench.estimators.footprints import Samples, of_alignment, of_kpca_trick, of_pairs_kept
-from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
     AnyKernel,
@@ -30,38 +35,12 @@ from kdrbench.metric_learning import (
 )
 from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.kernel_pca import COMPONENTS, components_kept
-from kdrbench.parameters import OPTIONS, Declarations, Instance, OneOf, check_names, check_value, optional, whole
+from kdrbench.metric_learning.learner import ShownLearner
+from kdrbench.parameters import OPTIONS, Declarations, Instance, OneOf, check_names, optional, whole
+from kdrbench.progress import FitProgress
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
-_OPTIONS = {"gaussian": {"sigma": 1.0}, "polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
-# A transformer is linear where its values differ from those of its matrix by no more than this share of the largest.
-_LINEAR = 1e-6
-
-
-@dataclass(frozen=True)
-class TransformerMap:
-    """A transformer x -> A'x + b as a :class:`kdrbench.metric_learning.Learner` of A.
-
-    A is taken from what the fitted transformer makes of unit vectors and of zero, so that it may be any that is affine:
-    scikit-learn's, those of kdrbench, those of other packages for metric learning.
-    """
-
-    transformer: Any
-
-    def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        """Return A (D x d) for ``features`` (n x D); ``InputError`` where the transformer is not affine."""
-        fitted = clone(self.transformer).fit(features, labels)
-        probes = np.vstack([np.eye(features.shape[1]), np.zeros((1, features.shape[1]))])
-        values = np.asarray(fitted.transform(probes), dtype=np.float64)
-        learned: FloatArray = values[:-1] - values[-1]
-        mapped = np.asarray(fitted.transform(features), dtype=np.float64)
-        error = np.abs(features @ learned + values[-1] - mapped).max()
-        if not error <= _LINEAR * np.abs(mapped).max():
-            raise InputError(
-                f"{type(self.transformer).__name__} is no linear map of its features, so the KPCA trick does not apply;"
-                " give a learner of Mahalanobis distances"
-            )
-        return learned
+_DEFAULTS = {"polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
 
 
 class KPCATrick(LabelledTransformer):
@@ -80,12 +59,16 @@ class KPCATrick(LabelledTransformer):
         ``learner__...``; or an object whose ``fit(features, labels)`` returns the map (D x d).
     learner_params : dict or None
         Options of a named learner, for instance ``{"n_neighbours": 5}``.
-    kernel : {"gaussian", "polynomial", "precomputed"}, kernel or callable
-        ``gaussian`` is exp(-|x - y|^2 / (2 n_features sigma^2)), ``polynomial`` (scale x'y + offset)^degree. With
-        ``precomputed``, X is the kernel between samples and the training samples. A function takes two arrays of
-        samples and returns their kernel matrix.
+    kernel : str, kernel or callable
+        ``gaussian`` (``rbf``) is exp(-|x - y|^2 / (2 n_features sigma^2)), ``polynomial`` (``poly``)
+        (gamma x'y + coef0)^degree; further names as in ``InterpretableKDR``. With ``precomputed``, X is the kernel
+        between samples and the training samples. A function takes two arrays of samples and returns their kernel.
+    sigma, gamma, degree, coef0 : float, float, int, float or None
+        Of a named kernel that is taken as it is (``selection=None``). sigma (1.0) is in units of the root of
+        n_features, as in the paper; gamma is scikit-learn's of ``rbf``, exp(-gamma |x - y|^2). Of a polynomial degree,
+        gamma and coef0 are 2, 1 and 1.
     kernel_params : dict or None
-        Options of a named kernel: ``sigma`` (1.0), or ``degree`` (2), ``offset`` (1.0), ``scale`` (1.0).
+        The same by the family's names, ``sigma``, or ``degree``, ``offset``, ``scale``.
     selection : {"centred_alignment", "alignment", "cross_validation"} or None
         How the kernel is chosen from the labels among ``candidates``: as their combination that is most aligned with
         them (one quadratic program; the paper's), the same with kernels centred first (the default: about as accurate,
@@ -101,6 +84,8 @@ class KPCATrick(LabelledTransformer):
         Folds of the cross validation.
     random_state : int, RandomState or None
         Shuffles samples before they are dealt to folds; used for nothing else.
+    verbose : bool or int
+        As in ``InterpretableKDR``: iterations of a named learner; an estimator has its own ``verbose``.
 
     Attributes
     ----------
@@ -136,7 +121,8 @@ class KPCATrick(LabelledTransformer):
 
     _constraints: ClassVar[Declarations] = {
         "learner_params": optional(OPTIONS),
-        "kernel_params": optional(OPTIONS),
+        **KERNEL_OPTIONS,
+        "verbose": VERBOSE,
         "selection": optional(OneOf(_SELECTIONS)),
         "candidates": optional(Instance((list, tuple), "a list of kernels")),
         "n_components": COMPONENTS,
@@ -151,22 +137,32 @@ class KPCATrick(LabelledTransformer):
         *,
         learner_params: Mapping[str, Any] | None = None,
         kernel: str | AnyKernel = "gaussian",
+        sigma: float | None = None,
+        gamma: float | None = None,
+        degree: int | None = None,
+        coef0: float | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         selection: str | None = "centred_alignment",
         candidates: Sequence[AnyKernel] | None = None,
         n_components: int | str | None = "auto",
         n_folds: int = 5,
         random_state: Any = None,
+        verbose: bool | int = False,
     ) -> None:
         self.learner = learner
         self.learner_params = learner_params
         self.kernel = kernel
+        self.sigma = sigma
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.kernel_params = kernel_params
         self.selection = selection
         self.candidates = candidates
         self.n_components = n_components
         self.n_folds = n_folds
         self.random_state = random_state
+        self.verbose = verbose
 
     def _needed(self, samples: Samples) -> float:
         count = components_kept(samples.n_samples, self.n_components)
@@ -177,18 +173,20 @@ class KPCATrick(LabelledTransformer):
             return trick + of_pairs_kept(samples)
         return max(trick, of_alignment(len(self._candidates(samples.n_features)), samples))
 
-    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> None:
         learner = self._learner()
         self.selection_: Any = None
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             self._refuse_choices("a precomputed kernel")
             kernel: str | AnyKernel = "precomputed"
         elif self.selection is None:
-            kernel = self._given(features.shape[1])
+            kernel = self._given(features)
         else:
             kernel, self.selection_ = self._selected(learner, features, labels)
         self.kernel_ = None if isinstance(kernel, str) else kernel
-        self.map_ = metric_learning.KPCATrick(kernel, learner, self.n_components).fit(features, labels)
+        self.map_ = metric_learning.KPCATrick(kernel, ShownLearner.of(learner, progress), self.n_components).fit(
+            features, labels
+        )
         self.explained_ = self.map_.coordinates.explained
 
     def _mapped(self, features: FloatArray) -> FloatArray:
@@ -201,21 +199,22 @@ class KPCATrick(LabelledTransformer):
             return TransformerMap(self.learner)
         return build_learner(self.learner, self.learner_params)
 
-    def _given(self, n_features: int) -> AnyKernel:
+    def _given(self, features: FloatArray) -> AnyKernel:
         if self.candidates is not None:
             raise InputError("candidates are for a selection; selection is None")
-        if not isinstance(self.kernel, str):
-            if self.kernel_params:
-                raise InputError("kernel_params belong to a named kernel; a kernel object has its own")
-            return self.kernel
-        check_value("kernel", self.kernel, OneOf((*_OPTIONS, "precomputed")))
-        check_names(f"option of kernel {self.kernel!r}:", self.kernel_params or {}, _OPTIONS[self.kernel])
-        options: dict[str, Any] = {**_OPTIONS[self.kernel], **(self.kernel_params or {})}
-        return Polynomial(**options) if self.kernel == "polynomial" else scaled_gaussian(options["sigma"], n_features)
+        definition = kernel_definition(self)
+        if not isinstance(definition, Mapping):
+            return cast("AnyKernel", definition)
+        family = definition["family"]
+        if family == "gaussian" and self.gamma is None and not isinstance(definition.get("sigma", 1.0), str):
+            check_names("option of kernel 'gaussian':", definition, ("family", "sigma"))
+            return scaled_gaussian(definition.get("sigma", 1.0), features.shape[1])
+        return pairwise_kernel(self, {**_DEFAULTS.get(family, {}), **definition}, features)
 
     def _selected(self, learner: Learner, features: FloatArray, labels: NDArray[np.generic]) -> tuple[AnyKernel, Any]:
-        if self.kernel_params:
-            raise InputError("kernel_params are chosen by selection; set selection=None to give them")
+        if given := given_options(self):
+            are, them = ("are", "them") if given == "kernel_params" else ("is", "it")
+            raise InputError(f"{given} {are} chosen by selection; set selection=None to give {them}")
         pairs, candidates = SamplePairs(features, features), self._candidates(features.shape[1])
         if self.selection != "cross_validation":
             centred = self.selection == "centred_alignment"
@@ -226,18 +225,19 @@ class KPCATrick(LabelledTransformer):
     def _candidates(self, n_features: int) -> Sequence[AnyKernel]:
         if self.candidates is not None:
             return self.candidates
-        if self.kernel == "gaussian":
+        family = KERNEL_ALIASES.get(self.kernel, self.kernel) if isinstance(self.kernel, str) else None
+        if family == "gaussian":
             return gaussian_grid(n_features)
-        if self.kernel == "polynomial":
+        if family == "polynomial":
             return polynomial_grid()
         raise InputError(
             f"selection needs candidates where the kernel is {self.kernel!r}; give a list of kernels, or selection=None"
         )
 
     def _refuse_choices(self, kind: str) -> None:
-        if self.selection is not None or self.candidates is not None or self.kernel_params:
+        if self.selection is not None or self.candidates is not None or given_options(self):
             raise InputError(
-                f"{kind} leaves nothing to select: set selection=None, without candidates or kernel_params"
+                f"{kind} leaves nothing to select: set selection=None, without candidates or parameters of a kernel"
             )
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,26 +14,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kdrbench import lowrank
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import labelled_samples
-from kdrbench.estimators.definitions import kernel_definition
+from kdrbench.estimators.common import VERBOSE, labelled_samples
+from kdrbench.estimators.definitions import KERNEL_OPTIONS, kernel_definition, pairwise_kernel
 from kdrbench.estimators.footprints import check_kernel_footprint
-from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
+from kdrbench.kernels import Kernel
 from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
-from kdrbench.lowrank import (
-    DIVERGENCES,
-    SOLVERS,
-    Constraints,
-    LowRankStatus,
-    Stopping,
-    constraints_from_labels,
-    factor_of,
-    learn_kernel,
-)
 from kdrbench.parameters import (
     COUNT,
     FRACTION,
-    OPTIONS,
     POSITIVE,
     POSITIVE_OR_INFINITE,
     Declarations,
@@ -42,6 +33,10 @@ from kdrbench.parameters import (
     optional,
     whole,
 )
+from kdrbench.progress import FitProgress, fit_progress
+
+# Parameters of learn_kernel with the same names.
+_PASSED_ON = ("divergence", "solver", "slack", "compiled")
 
 
 class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -59,8 +54,8 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     kernel : str or kernel
         K0: ``linear`` (uncentred), ``gaussian`` (``rbf``), ``polynomial`` (``poly``), or an object such as
         :class:`kdrbench.kernels.UserKernel`; positive semidefinite, and not a combination or ``rbf_relative``.
-    kernel_params : dict or None
-        Options of the family, for instance ``{"sigma": 2.0}``.
+    sigma, gamma, degree, coef0, kernel_params :
+        Of the kernel, as in :class:`kdrbench.estimators.InterpretableKDR`.
     divergence : {"burg", "von_neumann"}
         Which D.
     solver : {"newton", "cyclic"}
@@ -80,6 +75,8 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Whether cyclic projections are machine code, which needs numba; ``auto``: where that pays.
     random_state : int, RandomState or None
         Draws the pairs.
+    verbose : bool or int
+        As in ``InterpretableKDR``; the stationarity is the KKT residual, or of projections the change of the duals.
 
     Attributes
     ----------
@@ -87,13 +84,8 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Maps rows of K0's factor to those of G; for the linear kernel without ``n_components``, features to G.
     result_ :
         :class:`kdrbench.lowrank.LearnedKernel`, with status, duals, certificates.
-    constraints_ :
-        The constraints used.
-    n_iter_ : int
-        Sweeps.
-    classes_ : ndarray
-        The labels seen; only where they were used.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    constraints_, n_iter_ : those used, and sweeps.
+    classes_ (where labels were used), n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
     ----------
@@ -111,15 +103,16 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     _constraints: ClassVar[Declarations] = {
         "n_components": optional(COUNT),
-        "kernel_params": optional(OPTIONS),
-        "divergence": OneOf(tuple(sorted(DIVERGENCES))),
-        "solver": OneOf(tuple(sorted(SOLVERS))),
+        **KERNEL_OPTIONS,
+        "divergence": OneOf(tuple(sorted(lowrank.DIVERGENCES))),
+        "solver": OneOf(tuple(sorted(lowrank.SOLVERS))),
         "n_constraints": COUNT,
         "change": FRACTION,
         "slack": POSITIVE_OR_INFINITE,
         "tol": POSITIVE,
         "max_iter": COUNT,
         "compiled": OneOf((True, False, "auto")),
+        "verbose": VERBOSE,
     }
 
     def __init__(
@@ -127,6 +120,10 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         n_components: int | None = None,
         *,
         kernel: str | Kernel = "linear",
+        sigma: float | str | None = None,
+        gamma: float | None = None,
+        degree: int | None = None,
+        coef0: float | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         divergence: str = "burg",
         solver: str = "newton",
@@ -137,9 +134,14 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         max_iter: int = 2000,
         compiled: bool | str = "auto",
         random_state: Any = None,
+        verbose: bool | int = False,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
+        self.sigma = sigma
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.kernel_params = kernel_params
         self.divergence = divergence
         self.solver = solver
@@ -150,9 +152,10 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.max_iter = max_iter
         self.compiled = compiled
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None
+        self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: lowrank.Constraints | None = None
     ) -> LowRankKernelLearner:
         """Learn from X (n_samples x n_features) and labels y, or ``constraints`` on the kernel of these samples.
 
@@ -167,35 +170,38 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         if constraints is None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             count = min(self.n_constraints, len(features) * (len(features) - 1) // 2)
-            constraints = constraints_from_labels(factor, labels, count, rng, change=self.change)
+            constraints = lowrank.constraints_from_labels(factor, labels, count, rng, change=self.change)
         self.constraints_ = constraints
-        self.result_ = learn_kernel(
-            factor,
-            constraints,
-            divergence=self.divergence,
-            solver=self.solver,
-            stopping=Stopping(self.tol, self.tol, self.max_iter),
-            slack=self.slack,
-            compiled=self.compiled,
-        )
+        with fit_progress(self, len(features), self.tol, self.max_iter) as progress:
+            self.result_ = self._solved(factor, constraints, progress)
         self.n_iter_, self.factor_map_ = self.result_.sweeps, self.result_.factor_map
-        if self.result_.status is not LowRankStatus.CONVERGED:
-            outcome = f"{self.result_.status}: {self.result_.message}"
-            warnings.warn(f"{self.solver} ended as {outcome}", ConvergenceWarning, 2)
+        if self.result_.status is not lowrank.LowRankStatus.CONVERGED:
+            message = f"{self.solver} ended as {self.result_.status}: {self.result_.message}"
+            warnings.warn(message, ConvergenceWarning, 2)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return the rows of G for these samples, n_samples x r, in the precision of X."""
         check_is_fitted(self)
         given = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        rows = features = given.astype(np.float64, copy=False)
-        if self._basis is not None:
-            rows = (features if self._kernel is None else self._kernel_rows(features)) @ self._basis
+        features = given.astype(np.float64, copy=False)
+        rows = features if self._basis is None else self._rows(features) @ self._basis
         return np.asarray(rows @ self.factor_map_, dtype=given.dtype)
 
-    def _validated(self, X: ArrayLike, y: ArrayLike | None, constraints: Constraints | None) -> tuple[FloatArray, Any]:
+    def _solved(
+        self, factor: FloatArray, constraints: lowrank.Constraints, progress: FitProgress | None
+    ) -> lowrank.LearnedKernel:
+        stopping = lowrank.Stopping(self.tol, self.tol, self.max_iter)
+        if progress is not None:
+            stopping = replace(stopping, watch=lambda sweeps, dual, left: progress.show(sweeps, dual, lambda: left))
+        options: dict[str, Any] = {name: getattr(self, name) for name in _PASSED_ON}
+        return lowrank.learn_kernel(factor, constraints, stopping=stopping, **options)
+
+    def _validated(
+        self, X: ArrayLike, y: ArrayLike | None, constraints: lowrank.Constraints | None
+    ) -> tuple[FloatArray, Any]:
         if constraints is not None:
-            if not isinstance(constraints, Constraints):
+            if not isinstance(constraints, lowrank.Constraints):
                 raise InputError(f"constraints must be kdrbench.lowrank.Constraints, got {type(constraints).__name__}")
             return validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2), None
         features, labels = labelled_samples(self, X, y)
@@ -205,7 +211,9 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def _start(self, features: FloatArray) -> FloatArray:
         """Return G0, and keep what maps new samples to its rows."""
-        self._kernel = self._resolved(features)
+        definition = kernel_definition(self)
+        # The linear kernel needs no n x n array.
+        self._kernel = None if definition == {"family": "linear"} else pairwise_kernel(self, definition, features)
         self._basis: FloatArray | None = None
         self._samples: FloatArray | None = None
         if self._kernel is None:
@@ -218,24 +226,16 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             self._basis = right[: self.n_components].T
             return np.ascontiguousarray(features @ self._basis)
         matrix = self._kernel.value(pairing_values(self._kernel.pairing, features))
-        factor = factor_of(0.5 * (matrix + matrix.T), self.n_components)
+        factor = lowrank.factor_of(0.5 * (matrix + matrix.T), self.n_components)
         self._samples = features
         # k(x, .) V / sqrt(lambda) gives the rows of V sqrt(lambda) at the training samples.
         self._basis = factor / np.sum(factor**2, axis=0)
         return factor
 
-    def _resolved(self, features: FloatArray) -> Kernel | None:
-        """Return the kernel, or ``None`` for the linear one, which needs no n x n array."""
-        if (definition := kernel_definition(self)) == {"family": "linear"}:
-            return None
-        kernel = resolve_kernel(definition, features, features.shape[1])
-        if isinstance(kernel, Combination | RelativeGaussian):
-            raise InputError("kernel must have a value for any two samples: no combination and no rbf_relative")
-        return kernel
-
-    def _kernel_rows(self, features: FloatArray) -> FloatArray:
+    def _rows(self, features: FloatArray) -> FloatArray:
+        """Return the features, or their kernel with the training samples."""
         if self._kernel is None or self._samples is None:
-            raise InputError("the linear kernel has no kernel rows")
+            return features
         return np.asarray(self._kernel.value(pairing_block(self._kernel.pairing, features, self._samples)))
 
     @property

@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from kdrbench import metric_learning
-from kdrbench.estimators.common import LabelledTransformer
+from kdrbench.estimators.common import VERBOSE, LabelledTransformer
 from kdrbench.estimators.footprints import Samples, of_learner
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Declarations, optional
+from kdrbench.progress import FitProgress
 
 
 class _LinearMetricLearner(LabelledTransformer):
     """``transform`` is A'x for each sample; A (n_features x d) is what ``_learned`` returns."""
 
-    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
-        self.components_ = np.ascontiguousarray(self._learned(features, labels).T)
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> None:
+        self.components_ = np.ascontiguousarray(self._learned(features, labels, progress).T)
 
     def _needed(self, samples: Samples) -> float:
         return of_learner(self._learner(), samples)
@@ -35,7 +36,7 @@ class _LinearMetricLearner(LabelledTransformer):
         """Return the learner with its options."""
 
     @abstractmethod
-    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+    def _learned(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> FloatArray:
         """Return A."""
 
     @property
@@ -59,6 +60,9 @@ class NCA(_LinearMetricLearner):
         ``None``: 1e-5, and nothing is said if it is not met. A number: that tolerance, and a ``ConvergenceWarning``
         where ``max_iter`` ends the search first.
 
+    verbose : bool or int
+        As in :class:`kdrbench.estimators.InterpretableKDR`.
+
     Attributes
     ----------
     components_ : ndarray of shape (n_features, n_features)
@@ -67,8 +71,7 @@ class NCA(_LinearMetricLearner):
         Iterations taken.
     classes_ : ndarray
         The labels seen.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
     ----------
@@ -83,22 +86,19 @@ class NCA(_LinearMetricLearner):
     (150, 4)
     """
 
-    _constraints: ClassVar[Declarations] = {"max_iter": COUNT, "tol": optional(POSITIVE)}
+    _constraints: ClassVar[Declarations] = {"max_iter": COUNT, "tol": optional(POSITIVE), "verbose": VERBOSE}
 
-    def __init__(self, *, max_iter: int = 50, tol: float | None = None) -> None:
+    def __init__(self, *, max_iter: int = 50, tol: float | None = None, verbose: bool | int = False) -> None:
         self.max_iter = max_iter
         self.tol = tol
+        self.verbose = verbose
 
     def _learner(self) -> metric_learning.NCA:
         return metric_learning.NCA(self.max_iter)
 
-    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        learner = self._learner()
-        if self.tol is None:
-            projection, self.n_iter_ = learner.descend(features, labels)
-            return projection
-        projection, self.n_iter_ = learner.descend(features, labels, self.tol)
-        if self.n_iter_ >= self.max_iter:
+    def _learned(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> FloatArray:
+        projection, self.n_iter_ = self._learner().descend(features, labels, self.tol or 1e-5, progress)
+        if self.tol is not None and self.n_iter_ >= self.max_iter:
             warnings.warn(f"NCA ended at max_iter = {self.max_iter} before tol = {self.tol}", ConvergenceWarning, 4)
         return projection
 
@@ -124,6 +124,9 @@ class LMNN(_LinearMetricLearner):
     tol : float or None
         A number goes to the optimum, with a proved relative gap of at most ``tol``, or a ``ConvergenceWarning``.
 
+    verbose : bool or int
+        As in :class:`kdrbench.estimators.InterpretableKDR`.
+
     Attributes
     ----------
     components_ : ndarray of shape (n_features, n_features)
@@ -134,8 +137,7 @@ class LMNN(_LinearMetricLearner):
         How far the objective is from its minimum at most, as a share of it; only with ``tol``.
     classes_ : ndarray
         The labels seen.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
     ----------
@@ -156,6 +158,7 @@ class LMNN(_LinearMetricLearner):
         "regularization": NOT_NEGATIVE,
         "max_iter": COUNT,
         "tol": optional(POSITIVE),
+        "verbose": VERBOSE,
     }
 
     def __init__(
@@ -166,24 +169,26 @@ class LMNN(_LinearMetricLearner):
         regularization: float = 0.0,
         max_iter: int = 20,
         tol: float | None = None,
+        verbose: bool | int = False,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.push = push
         self.regularization = regularization
         self.max_iter = max_iter
         self.tol = tol
+        self.verbose = verbose
 
     def _learner(self) -> metric_learning.LMNN:
         return metric_learning.LMNN(self.n_neighbors, self.push, self.regularization, self.max_iter)
 
-    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+    def _learned(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> FloatArray:
         self.__dict__.pop("relative_gap_", None)
         learner = self._learner()
         if self.tol is None:
-            early, self.n_iter_ = learner.descend(features, labels)
+            early, self.n_iter_ = learner.descend(features, labels, progress)
             return early
         objective, scale = learner.scaled_objective(features, labels)
-        optimum = metric_learning.lmnn_optimum(objective, self.tol, self.max_iter)
+        optimum = metric_learning.lmnn_optimum(objective, self.tol, self.max_iter, progress)
         self.relative_gap_, self.n_iter_ = optimum.relative_gap, optimum.iterations
         if self.relative_gap_ > self.tol:
             message = f"LMNN ended with a proved gap of {self.relative_gap_:.2g}, not tol = {self.tol}; raise max_iter"
@@ -205,14 +210,16 @@ class DNE(_LinearMetricLearner):
     n_components : int or None
         Columns d of A; ``None``: as many as there are negative eigenvalues, each of which lowers the trace.
 
+    verbose : bool or int
+        As in :class:`kdrbench.estimators.InterpretableKDR`.
+
     Attributes
     ----------
     components_ : ndarray of shape (d, n_features)
         A', with orthonormal rows.
     classes_ : ndarray
         The labels seen.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
     ----------
@@ -227,14 +234,15 @@ class DNE(_LinearMetricLearner):
     (150, 2)
     """
 
-    _constraints: ClassVar[Declarations] = {"n_neighbors": COUNT, "n_components": optional(COUNT)}
+    _constraints: ClassVar[Declarations] = {"n_neighbors": COUNT, "n_components": optional(COUNT), "verbose": VERBOSE}
 
-    def __init__(self, n_neighbors: int = 3, *, n_components: int | None = None) -> None:
+    def __init__(self, n_neighbors: int = 3, *, n_components: int | None = None, verbose: bool | int = False) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
+        self.verbose = verbose
 
     def _learner(self) -> metric_learning.DNE:
         return metric_learning.DNE(self.n_neighbors, self.n_components)
 
-    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+    def _learned(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> FloatArray:
         return metric_learning.learn_map(self._learner(), features, labels)

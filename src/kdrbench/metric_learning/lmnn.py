@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import checked_classes, inverse_scale
+from kdrbench.metric_learning.learner import ShownDescent, checked_classes, inverse_scale
 from kdrbench.metric_learning.lmnn_objective import LMNNObjective, lmnn_objective
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_parameters
+from kdrbench.progress import FitProgress
 
 # Widths of the smoothed hinge, each started where the one before ended: the first is the margin itself.
 _SMOOTHINGS = 10.0 ** -np.arange(0.0, 9.0)
@@ -44,10 +45,12 @@ class LMNN:
         """
         return self.descend(features, labels)[0]
 
-    def descend(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[FloatArray, int]:
-        """Return A and the iterations taken."""
+    def descend(
+        self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None = None
+    ) -> tuple[FloatArray, int]:
+        """Return A and the iterations taken, which ``progress`` shows."""
         objective, scale = self.scaled_objective(features, labels)
-        projection, iterations = descend(objective, np.eye(features.shape[1]), self.max_iterations)
+        projection, iterations = descend(objective, np.eye(features.shape[1]), self.max_iterations, progress=progress)
         return scale * projection, iterations
 
     def scaled_objective(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[LMNNObjective, float]:
@@ -76,19 +79,24 @@ class LMNNOptimum:
         return (self.value - self.lower_bound) / self.value if self.value > 0 else 0.0
 
 
-def lmnn_optimum(objective: LMNNObjective, tolerance: float = 1e-6, max_iterations: int = 5000) -> LMNNOptimum:
+def lmnn_optimum(
+    objective: LMNNObjective,
+    tolerance: float = 1e-6,
+    max_iterations: int = 5000,
+    progress: FitProgress | None = None,
+) -> LMNNOptimum:
     """Minimise f until the proved relative gap is at most ``tolerance``, or rounding ends it; the gap shows which.
 
     The hinge has a kink, where L-BFGS stalls and no single subgradient proves anything. It is smoothed, less and less;
     the smoothed derivatives are then multipliers of the dual problem (see :meth:`LMNNObjective.lower_bound`). Where a
     singular A is stationary though M is not optimal, the direction that M lacks is added. ``max_iterations`` is for
-    each descent.
+    each descent; ``progress`` shows them.
     """
     projection: FloatArray = np.eye(objective.features.shape[1])
     best = LMNNOptimum(projection, objective.value_and_gradient(projection)[0], 0.0)
     for smoothing in _SMOOTHINGS:
         smoothed = replace(objective, smoothing=float(smoothing))
-        projection, iterations = _minimise(smoothed, projection, tolerance, max_iterations)
+        projection, iterations = _minimise(smoothed, projection, tolerance, max_iterations, progress)
         value, bound = objective.value_and_gradient(projection)[0], smoothed.lower_bound(projection)
         if value < best.value:
             best = replace(best, projection=projection, value=value)
@@ -99,16 +107,20 @@ def lmnn_optimum(objective: LMNNObjective, tolerance: float = 1e-6, max_iteratio
 
 
 def _minimise(
-    objective: LMNNObjective, start: FloatArray, tolerance: float, max_iterations: int
+    objective: LMNNObjective,
+    start: FloatArray,
+    tolerance: float,
+    max_iterations: int,
+    progress: FitProgress | None,
 ) -> tuple[FloatArray, int]:
     """Return A after descents, each but the first from where a direction was added, and their iterations."""
-    projection, iterations = descend(objective, start, max_iterations, precise=True)
+    projection, iterations = descend(objective, start, max_iterations, precise=True, progress=progress)
     for _ in range(_ESCAPES):
         value = objective.value_and_gradient(projection)[0]
         wider = _with_lacking_direction(objective, projection)
         if wider is None:
             break
-        projection, more = descend(objective, wider, max_iterations, precise=True)
+        projection, more = descend(objective, wider, max_iterations, precise=True, progress=progress)
         iterations += more
         if objective.value_and_gradient(projection)[0] > value * (1 - 0.1 * tolerance):
             break
@@ -131,7 +143,12 @@ def _with_lacking_direction(objective: LMNNObjective, projection: FloatArray) ->
 
 
 def descend(
-    objective: LMNNObjective, start: FloatArray, max_iterations: int, *, precise: bool = False
+    objective: LMNNObjective,
+    start: FloatArray,
+    max_iterations: int,
+    *,
+    precise: bool = False,
+    progress: FitProgress | None = None,
 ) -> tuple[FloatArray, int]:
     """Return A after L-BFGS on the objective from ``start`` (D x d), and its iterations.
 
@@ -146,5 +163,6 @@ def descend(
     options: dict[str, float] = {"maxiter": max_iterations, "maxfun": 20 * max_iterations}
     if precise:
         options |= {"ftol": 0.0, "gtol": 0.0, "maxcor": 30}
-    minimum = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    shown = ShownDescent(evaluate, progress)
+    minimum = minimize(shown, start.ravel(), jac=True, method="L-BFGS-B", options=options, callback=shown.iterated)
     return minimum.x.reshape(start.shape), int(minimum.nit)
