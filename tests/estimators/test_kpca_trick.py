@@ -157,7 +157,7 @@ def test_names_of_labels_do_not_matter():
         ({"learner": DNE(), "learner_params": {"n_neighbours": 3}}, "a learner object has its own"),
         ({"learner_params": {"max_iterations": 0}}, "max_iterations must be an integer >= 1, got 0"),
         ({"selection": "align"}, "unknown selection 'align'; .* Did you mean 'alignment'.*Also allowed: None"),
-        ({"kernel": "gausian", "selection": None}, "unknown kernel 'gausian'; allowed: gaussian, polynomial, precomp"),
+        ({"kernel": "gausian", "selection": None}, "unknown kernel 'gausian'; allowed: .*precomputed"),
         ({"kernel_params": {"sgima": 1}, "selection": None}, "unknown option of kernel 'gaussian': 'sgima'"),
         ({"kernel_params": {"sigma": -1}, "selection": None}, "sigma must be a finite number > 0, got -1"),
         ({"kernel_params": {"sigma": 1}}, "kernel_params are chosen by selection; set selection=None"),

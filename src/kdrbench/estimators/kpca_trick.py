@@ -21,6 +21,7 @@ from kdrbench.estimators.definitions import (
     pairwise_kernel,
 )
 from kdrbench.estimators.footprints import Samples, of_alignment, of_kpca_trick, of_pairs_kept
+from kdrbench.kernels import FAMILIES
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
     AnyKernel,
@@ -36,7 +37,7 @@ from kdrbench.metric_learning import (
 from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.kernel_pca import COMPONENTS, components_kept
 from kdrbench.metric_learning.learner import ShownLearner
-from kdrbench.parameters import OPTIONS, Declarations, Instance, OneOf, check_names, optional, whole
+from kdrbench.parameters import OPTIONS, Declarations, Instance, OneOf, check_names, check_value, optional, whole
 from kdrbench.progress import FitProgress
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
@@ -85,7 +86,7 @@ class KPCATrick(LabelledTransformer):
     random_state : int, RandomState or None
         Shuffles samples before they are dealt to folds; used for nothing else.
     verbose : bool or int
-        As in ``InterpretableKDR``: iterations of a named learner; an estimator has its own ``verbose``.
+        As in ``InterpretableKDR``, of a named learner; an estimator has its own.
 
     Attributes
     ----------
@@ -95,12 +96,10 @@ class KPCATrick(LabelledTransformer):
         KPCA and the learned map.
     explained_ : float
         Share of the variance of feature vectors that the components hold; 1 where all are kept.
-    classes_ : ndarray
-        The labels seen.
+    classes_ : the labels seen.
     selection_ :
         :class:`kdrbench.metric_learning.Alignment`, or accuracies (candidates x folds); ``None`` without selection.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
     ----------
@@ -205,7 +204,7 @@ class KPCATrick(LabelledTransformer):
         definition = kernel_definition(self)
         if not isinstance(definition, Mapping):
             return cast("AnyKernel", definition)
-        family = definition["family"]
+        check_value("kernel", family := definition["family"], OneOf((*KERNEL_ALIASES, *FAMILIES, "precomputed")))
         if family == "gaussian" and self.gamma is None and not isinstance(definition.get("sigma", 1.0), str):
             check_names("option of kernel 'gaussian':", definition, ("family", "sigma"))
             return scaled_gaussian(definition.get("sigma", 1.0), features.shape[1])
