@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +66,7 @@ class Atlas:
 
     def place_of(self, projection: FloatArray) -> int:
         """Return the place of the optimum within ``angle_deg`` of a projection (d x q), or -1."""
-        return _place(projection, [one.projection for one in self.optima], self.angle_deg)
+        return place_of(projection, [one.projection for one in self.optima], self.angle_deg)
 
     def found_again(self, other: Atlas, least_share: float = 0.02) -> float:
         """Return which share of the optima that more than ``least_share`` of the starts reach is in ``other`` too."""
@@ -130,23 +131,39 @@ def _end(estimator: Any, X: Any, y: Any, start: FloatArray) -> tuple[FloatArray,
 
 
 def _charted(ends: list[tuple[FloatArray, float, Certificate]], angle_deg: float) -> Atlas:
-    kept: list[tuple[FloatArray, float, Certificate]] = []
-    reached = np.full(len(ends), -1)
-    for number in sorted(range(len(ends)), key=lambda number: -ends[number][1]):
-        projection, _, certificate = ends[number]
-        if not is_stationary(certificate.stationarity) or not certificate.curvature >= _CURVATURE:
-            continue
-        place = _place(projection, [one for one, *_ in kept], angle_deg)
-        if place < 0:
-            place = len(kept)
-            kept.append(ends[number])
-        reached[number] = place
-    counts = np.bincount(reached[reached >= 0], minlength=len(kept))
-    optima = tuple(Optimum(*end, int(count)) for end, count in zip(kept, counts, strict=True))
+    certified = [
+        is_stationary(certificate.stationarity) and bool(certificate.curvature >= _CURVATURE)
+        for *_, certificate in ends
+    ]
+    first, reached = distinct_optima([end[0] for end in ends], [end[1] for end in ends], certified, angle_deg)
+    counts = np.bincount(reached[reached >= 0], minlength=len(first))
+    optima = tuple(Optimum(*ends[number], int(count)) for number, count in zip(first, counts, strict=True))
     return Atlas(optima, reached, angle_deg)
 
 
-def _place(projection: FloatArray, known: list[FloatArray], angle_deg: float) -> int:
+def distinct_optima(
+    projections: Sequence[FloatArray], objectives: Sequence[float], certified: Sequence[bool], angle_deg: float
+) -> tuple[list[int], NDArray[np.intp]]:
+    """Return which of the ``projections`` are the distinct optima, by falling objective, and what each one is.
+
+    Two are the same optimum where their largest principal angle is at most ``angle_deg`` degrees; the one of largest
+    objective represents it. The second array has for each projection the place of its optimum, -1 where it is not
+    ``certified``.
+    """
+    first: list[int] = []
+    reached = np.full(len(projections), -1)
+    for number in sorted(range(len(projections)), key=lambda number: -objectives[number]):
+        if not certified[number]:
+            continue
+        place = place_of(projections[number], [projections[one] for one in first], angle_deg)
+        if place < 0:
+            place = len(first)
+            first.append(number)
+        reached[number] = place
+    return first, reached
+
+
+def place_of(projection: FloatArray, known: Iterable[FloatArray], angle_deg: float) -> int:
     """Return the place of the first known projection within the angle, or -1."""
     near = (principal_angles_deg(one, projection)[-1] <= angle_deg for one in known)
     return next((place for place, is_near in enumerate(near) if is_near), -1)

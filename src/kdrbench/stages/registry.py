@@ -16,6 +16,7 @@ STAGES: dict[str, str] = {
     "kpca_figures": "kdrbench.stages.kpca_figures.stage:KPCAFiguresStage",
     "low_rank": "kdrbench.stages.low_rank.stage:LowRankStage",
     "league": "kdrbench.stages.league.stage:LeagueStage",
+    "atlas": "kdrbench.stages.atlas.stage:AtlasStage",
 }
 DEFAULT = "ikdr"
 _CONTRACT = ("record", "expand", "run")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -24,14 +24,15 @@ from kdrbench.bench.run_files import RunFiles, save_array, trace_lines
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
+from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Alternation, Learned, ReducedObjective, build_task, cluster_rows
 from kdrbench.paradigms.task import ClusteringTask
-from kdrbench.solvers import Solver, Status, build_solver
+from kdrbench.solvers import Solver, Status
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 from kdrbench.stages.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
 from kdrbench.stages.ikdr.fold import CLASSES, Fold
-from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
+from kdrbench.stages.ikdr.monitor import PROJECTION, Ended, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.rounds import OutOfTimeError, Rounds
 from kdrbench.stages.ikdr.scores import (
     Metric,
@@ -41,7 +42,14 @@ from kdrbench.stages.ikdr.scores import (
     optimality_of,
     read_projection,
 )
-from kdrbench.stages.ikdr.solver_run import components_before, components_of, is_control, starts_of, weights_in_words
+from kdrbench.stages.ikdr.solver_run import (
+    MakeStart,
+    components_before,
+    components_of,
+    is_control,
+    starts_of,
+    weights_in_words,
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,7 @@ class ClusteringRun:
         objective = self.objective()
         monitor = ProjectionMonitor(referee, objective, self.n_components)
         try:
-            learned = self._alternate(monitor, objective)
+            learned = self._alternate(starts_of(self.cell, self.number, self.n_components), monitor, objective)
             # After its last solve the alternation looks at clusters, which takes time, and it may take back a round.
             monitor.accept(learned.projection)
             row = self._row(learned)
@@ -85,8 +93,16 @@ class ClusteringRun:
         """Alternate without evaluating iterates; return the seconds."""
         monitor = TimedMonitor(referee)
         with suppress(OutOfTimeError):
-            self._alternate(monitor, None)
+            self._alternate(starts_of(self.cell, self.number, self.n_components), monitor, None)
         return monitor.clock.seconds
+
+    def ended(self, start: MakeStart, monitor: TimedMonitor) -> Ended:
+        """Alternate from another start than the run's."""
+        try:
+            learned = self._alternate(start, monitor, None)
+        except OutOfTimeError:
+            return Ended(None, Status.TIME_LIMIT, monitor.stop_message)
+        return Ended(learned.projection, learned.status, learned.message, self._row(learned).columns["uses_degrees"])
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Evaluate the last projection that the referee passed, if there is one: its objective and its clusters.
@@ -113,26 +129,44 @@ class ClusteringRun:
         projection = read_projection(files, self.fold.train_features.shape[1], self.n_components)
         if projection is None:
             return Scores(Metric.NMI)
-        began = time.process_time()
-        objective = self.objective(uses_degrees=_used_degrees(files))
-        embedding, cost = objective.embedding(projection), -objective.value(projection)
-        stationarity = relative_stationarity(projection, objective.gradient(projection))
-        evaluation_s = time.process_time() - began
-        clusters = cluster_rows(embedding)
+        uses_degrees = _used_degrees(files)
+        scores = self.scores_of(projection, uses_degrees=uses_degrees)
+        clusters = self._clusters(projection, uses_degrees)
         save_array(files.array("labels"), clusters)
         if self.given is not None:
             save_array(files.array("given"), self.given)
-        sought = self._sought()
+        return replace(
+            scores,
+            quality=self._quality(clusters),
+            nmi_given=None if self.given is None else normalised_mutual_information(self.given, clusters),
+            evaluation_s=(scores.evaluation_s or 0.0) * sum(1 for _ in trace_lines(files.trace)),
+        )
+
+    def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> Scores:
+        """Return what the exact objective says of an orthonormal projection; ``evaluation_s`` is for one evaluation."""
+        began = time.process_time()
+        objective = self.objective(uses_degrees=uses_degrees)
+        cost = -objective.value(projection)
+        stationarity = relative_stationarity(projection, objective.gradient(projection))
         return Scores(
             Metric.NMI,
-            quality=None if sought is None else self.fold.examined(clusters_quality, clusters, sought),
             cost=cost,
             feasibility=feasibility_error(projection),
             stationarity=stationarity,
             optimality="" if is_control(self.solver) else optimality_of(stationarity, None),
-            nmi_given=None if self.given is None else normalised_mutual_information(self.given, clusters),
-            evaluation_s=evaluation_s * sum(1 for _ in trace_lines(files.trace)),
+            evaluation_s=time.process_time() - began,
         )
+
+    def quality_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> tuple[float | None, None]:
+        """Return the NMI of the clusters with what is sought, if anything is; nothing is trained on them."""
+        return self._quality(self._clusters(projection, uses_degrees)), None
+
+    def _clusters(self, projection: FloatArray, uses_degrees: bool) -> NDArray[Any]:
+        return cluster_rows(self.objective(uses_degrees=uses_degrees).embedding(projection))
+
+    def _quality(self, clusters: NDArray[Any]) -> float | None:
+        sought = self._sought()
+        return None if sought is None else self.fold.examined(clusters_quality, clusters, sought)
 
     def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:
         """Return the objective by which the referee evaluates: exact, however the solver evaluates."""
@@ -146,12 +180,12 @@ class ClusteringRun:
             uses_degrees=uses_degrees,
         )
 
-    def _alternate(self, monitor: TimedMonitor, objective: ReducedObjective | None) -> Learned:
+    def _alternate(self, make_start: MakeStart, monitor: TimedMonitor, objective: ReducedObjective | None) -> Learned:
         """Cluster with one clock over all rounds; ``objective`` notes how they end, while it is paused."""
         task = self._task()
         monitor.begin()
         try:
-            start = starts_of(self.cell, self.number, self.n_components)(task.first_problem(self.kernel))
+            start = make_start(task.first_problem(self.kernel))
             rounds = Rounds(monitor, objective.round_ended if objective else None)
             rounds.ended(start)
             return task.learn(self.kernel, self.solver, start, rounds)
@@ -168,16 +202,6 @@ class ClusteringRun:
         if not isinstance(task, ClusteringTask):
             raise InputError(f"paradigm {cell.paradigm!r} is no clustering; this run clusters")
         return task
-
-
-def alternation_of(rounds: str | None, method: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the definition of a solver decides of the alternation around it: how it ends.
-
-    With ``rounds`` converged it goes on until it is stationary to the solver's own tolerance.
-    """
-    if rounds != "converged":
-        return {}
-    return {"rule": "joint", "tolerance": getattr(build_solver(method), "tolerance", None), "max_rounds": None}
 
 
 def make_clustering_run(

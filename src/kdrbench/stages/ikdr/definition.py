@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
@@ -39,6 +41,9 @@ _BASELINE, _RIVAL = 1.0, 1000.0
 _ROUNDS, _JOINT_ROUNDS = 5.0, 50.0
 _OPERATIONS_PER_S = 1e10
 _FACTORED = ("linear", "squared")
+# What a definition says of how a problem is solved, and how often its folds are drawn; the rest says which problem.
+_OF_SOLUTION = ("kind", "method", "start", "starts", "evaluation", "partitions")
+_OF_PARAMETERS = ("rule", "tolerance", "max_rounds", LABELS)
 
 
 class Kind(StrEnum):
@@ -111,6 +116,17 @@ def _examined(kept: Kept[Dataset], cell: CellDefinition, number: int, work: Call
 def _whole(kept: Kept[Dataset], cell: CellDefinition, number: int) -> Fold:
     # Methods of a job share their folds.
     return kept.once((cell.sampling, cell.seed, cell.shown, number), lambda: cell.fold(kept.value, number))
+
+
+def problem_sha256(definition: Mapping[str, Any], dataset: str, data_sha256: str, number: int, seed: int) -> str:
+    """Return the hash of the problem of run ``number``: data, samples, paradigm, kernel and number of components.
+
+    It is the same for all solvers and starts, so that their costs can be compared, also between experiments.
+    """
+    problem = {key: value for key, value in definition.items() if key not in _OF_SOLUTION}
+    problem["parameters"] = {key: value for key, value in problem["parameters"].items() if key not in _OF_PARAMETERS}
+    text = json.dumps([problem, dataset, data_sha256, number, seed], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def estimated_seconds(definition: Mapping[str, Any], entry: DatasetEntry) -> float:

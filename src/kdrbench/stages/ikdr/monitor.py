@@ -6,6 +6,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -27,6 +28,19 @@ REFEREE_SHARE = 0.1
 # Solver seconds between checkpoints: what an interruption loses at most.
 CHECKPOINT_EVERY_S = 60.0
 PROJECTION = "projection"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Where a solver, or an alternation around it, ended from one start; ``None`` where time was up before any end.
+
+    ``uses_degrees`` is that of a clustering; the objective of any other problem does not depend on it.
+    """
+
+    projection: FloatArray | None
+    status: Status
+    message: str
+    uses_degrees: bool = True
 
 
 class TimedMonitor:

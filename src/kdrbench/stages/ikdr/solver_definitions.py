@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 from kdrbench.bench.stage import Config
+from kdrbench.solvers.registry import build_solver
 
 
 class Settings(StrEnum):
@@ -29,3 +31,13 @@ def settings_of(config: Config) -> dict[str, Settings]:
     """Return by name the settings that each solver declares; what declares none has others."""
     solvers = config.get("solvers", {})
     return {name: Settings(definition.get("settings", Settings.OTHER)) for name, definition in solvers.items()}
+
+
+def alternation_of(rounds: str | None, method: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the definition of a solver decides of the alternation around it: how it ends.
+
+    With ``rounds`` converged it goes on until it is stationary to the solver's own tolerance.
+    """
+    if rounds != "converged":
+        return {}
+    return {"rule": "joint", "tolerance": getattr(build_solver(method), "tolerance", None), "max_rounds": None}

@@ -29,7 +29,7 @@ from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 from kdrbench.stages.ikdr.definition import EIGENGAP, INTEGERS, LABELS, CellDefinition
 from kdrbench.stages.ikdr.fold import Fold
-from kdrbench.stages.ikdr.monitor import PROJECTION, ProjectionMonitor, TimedMonitor
+from kdrbench.stages.ikdr.monitor import PROJECTION, Ended, ProjectionMonitor, TimedMonitor
 from kdrbench.stages.ikdr.scores import Scores, classification_metric, optimality_of, projected_quality, read_projection
 
 _COUNTED = ("value", "gradient", "value_gradient", "hessian_vector", "hessian", "surrogate")
@@ -81,6 +81,11 @@ class SolverRun:
             pass
         return monitor.clock.seconds
 
+    def ended(self, start: MakeStart, monitor: TimedMonitor) -> Ended:
+        """Solve from one start, whatever the starts of the run are."""
+        result = solve(self.solver, self.problem, partial(start, self.problem), monitor)
+        return Ended(result.projection, result.status, result.message)
+
     def _solved(self, problem: Problem, monitor: TimedMonitor) -> Iterator[SolverResult]:
         """Yield the result from each start, until time is up; they count calls and iterations on."""
         make = self.starts()
@@ -113,27 +118,38 @@ class SolverRun:
         return {**self.fold.columns, **columns, **asdict(self._scores(files))}
 
     def _scores(self, files: RunFiles) -> Scores:
-        problem = self.exact.fresh()
-        projection = read_projection(files, problem.n_features, self.n_components)
+        projection = read_projection(files, self.exact.n_features, self.n_components)
         if projection is None:
             return Scores(classification_metric(self.fold))
+        scores = self.scores_of(projection)
+        quality, train_accuracy = self.quality_of(projection)
+        evaluation_s = (scores.evaluation_s or 0.0) * sum(1 for _ in trace_lines(files.trace))
+        return replace(scores, quality=quality, train_accuracy=train_accuracy, evaluation_s=evaluation_s)
+
+    def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> Scores:
+        """Return what the exact problem says of an orthonormal projection; ``evaluation_s`` is that of one evaluation.
+
+        ``uses_degrees`` means nothing here: see :class:`.Ended`.
+        """
+        problem = self.exact.fresh()
         began = time.process_time()
         stationarity = relative_stationarity(projection, problem.gradient(projection))
         cost = -problem.value(projection)
         evaluation_s = time.process_time() - began
         second_order = _second_order(problem, projection)
-        quality, train_accuracy = self.fold.examined(projected_quality, projection)
         return Scores(
             classification_metric(self.fold),
-            quality=quality,
-            train_accuracy=train_accuracy,
             cost=cost,
             feasibility=feasibility_error(projection),
             stationarity=stationarity,
             optimality="" if is_control(self.solver) else optimality_of(stationarity, second_order.get("curvature")),
-            evaluation_s=evaluation_s * sum(1 for _ in trace_lines(files.trace)),
+            evaluation_s=evaluation_s,
             **second_order,
         )
+
+    def quality_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> tuple[float, float | None]:
+        """Return the quality of an SVM on the projected samples, and its training accuracy beside a test part."""
+        return self.fold.examined(projected_quality, projection)
 
 
 def _second_order(problem: Problem, projection: FloatArray) -> dict[str, float]:

@@ -23,7 +23,7 @@ from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.kernels.registry import own_modules
 from kdrbench.solvers import build_solver
 from kdrbench.stages.ikdr.baseline_run import make_baseline_run
-from kdrbench.stages.ikdr.clustering_run import alternation_of, make_clustering_run
+from kdrbench.stages.ikdr.clustering_run import make_clustering_run
 from kdrbench.stages.ikdr.config import (
     check_experiment,
     check_sections,
@@ -33,7 +33,7 @@ from kdrbench.stages.ikdr.config import (
 from kdrbench.stages.ikdr.definition import NO_KERNEL, SUPERVISED, CellDefinition, Kind, estimated_seconds, fold_of
 from kdrbench.stages.ikdr.sampling import sampling_of
 from kdrbench.stages.ikdr.scores import Metric, classification_metric
-from kdrbench.stages.ikdr.solver_definitions import method_of
+from kdrbench.stages.ikdr.solver_definitions import alternation_of, method_of
 from kdrbench.stages.ikdr.solver_run import make_solver_run
 
 # The modules that make the run of a solver, by paradigm, and of a baseline.
@@ -148,10 +148,10 @@ class IKDRStage(Stage):
         """Yield data sets, kernels and solvers crossed, the baselines after the solvers of their data set."""
         experiment, registry = config["experiments"][name], registry_of(config)
         for dataset in experiment["datasets"]:
-            shared = _shared_definition(experiment, registry[dataset])
+            shared = shared_definition(experiment, registry[dataset])
             for kernel in experiment["kernels"]:
                 for solver in experiment["solvers"]:
-                    part, roots = _solver_part(experiment, config, kernel, solver, shared["parameters"])
+                    part, roots = solver_part(experiment, config, kernel, solver, shared["parameters"])
                     yield _cell(registry[dataset], (kernel, solver), {**shared, **part}, roots)
             for baseline in experiment.get("baselines", []):
                 part, roots = _baseline_part(config, baseline)
@@ -188,7 +188,8 @@ class IKDRStage(Stage):
         return {"paradigm": batch.definition["paradigm"], "split": batch.definition["split"]}
 
 
-def _shared_definition(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:
+def shared_definition(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:
+    """Return what the definitions of all cells of a data set share."""
     return {
         "paradigm": experiment["paradigm"],
         "parameters": parameters_of(experiment, entry),
@@ -199,7 +200,7 @@ def _shared_definition(experiment: Config, entry: DatasetEntry) -> dict[str, Any
     }
 
 
-def _solver_part(
+def solver_part(
     experiment: Config, config: Config, kernel: str, solver: str, parameters: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return what the configuration says of a solver with a kernel, and the modules that decide its results."""

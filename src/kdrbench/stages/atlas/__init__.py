@@ -1,0 +1,1 @@
+"""The atlas of optima, as a system of the benchmark."""
