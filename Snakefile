@@ -3,6 +3,7 @@
 import shutil
 import sys
 from functools import cache, partial
+from glob import glob
 from pathlib import Path
 
 from snakemake.utils import min_version
@@ -16,6 +17,7 @@ if not HOME.is_dir():
 sys.path.insert(0, str(HOME / "src"))
 
 from kdrbench.reports import captions, outputs
+from kdrbench.reports.targets import targets
 from kdrbench.stages.plugin_checks import plugin_checks
 from kdrbench.stages.workflow import (
     be_found_by_jobs,
@@ -48,7 +50,10 @@ TABLES, FIGURES = outputs.tables_of(GRID.config), outputs.figures_of(GRID.config
 TYPESET = shutil.which("pdflatex") is not None
 # The plug-ins of the user's own that are run, by the file of their findings.
 CHECKS = plugin_checks(GRID.config)
-TARGETS = outputs.targets(GRID.config, typeset=TYPESET)
+TARGETS = targets(GRID.config, typeset=TYPESET)
+# Atlases of optima, and what earlier ones have stored of best known solutions.
+ATLASES = GRID.systems.get("atlas", [])
+STORED = sorted(glob("results/optima/*.npz"))
 # Asked for by the first job that makes a report: a job on a cluster starts Snakemake again, and makes none.
 REPORT_SOURCES = cache(partial(report_sources, workflow, HOME))
 command = commands_of(workflow)
@@ -60,6 +65,7 @@ wildcard_constraints:
     dataset="[A-Za-z0-9_-]+",
     plugin="|".join(CHECKS) or "none",
     merged="|".join(MERGED),
+    atlas="|".join(ATLASES) or "none",
     table="|".join(TABLES) or "none",
     figure="|".join(FIGURES) or "none",
 

@@ -3,7 +3,9 @@ rule figure:
     input:
         config=f"{R}/config.json",
         runs=lambda wildcards: outputs.merged_tables(GRID.config, FIGURES[wildcards.figure]),
-        drawn=lambda wildcards: outputs.figure_sources(GRID.config, FIGURES[wildcards.figure], GRID.experiment_paths),
+        drawn=lambda wildcards: outputs.figure_sources(
+            GRID.config, FIGURES[wildcards.figure], GRID.experiment_paths, STORED
+        ),
     output:
         multiext(f"{REPORTS}/figures/{{figure}}", ".pdf", ".json"),
         report(f"{REPORTS}/figures/{{figure}}.png", **captions.figure_caption(FIGURES)),

@@ -58,6 +58,27 @@ rule merge:
         command("merge {input.config:q} {params.experiments:q} --out {output:q} > {log:q} 2>&1")
 
 
+# The best known solution of each problem of an atlas, for all configurations: with it figures compare costs.
+rule store_optima:
+    input:
+        runs=f"{R}/merged/{{atlas}}.csv",
+        findings=lambda wildcards: GRID.experiment_paths(wildcards.atlas, "findings"),
+    output:
+        "results/optima/{atlas}.npz",
+    log:
+        "results/logs/optima/{atlas}.log",
+    localrule: True
+    conda:
+        "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
+    params:
+        sources=REPORT_SOURCES,
+    shell:
+        command(f"store-optima {{wildcards.atlas:q}} --results {R} --out {{output:q}} > {{log:q}} 2>&1")
+
+
 rule freeze_config:
     output:
         f"{R}/config.json",

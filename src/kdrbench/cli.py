@@ -34,6 +34,7 @@ _COMMANDS = {
     "run": "kdrbench.commands.run",
     "show": "kdrbench.commands.show",
     "status": "kdrbench.commands.workflow",
+    "store-optima": "kdrbench.commands.reports",
     "table": "kdrbench.commands.reports",
     "typeset": "kdrbench.commands.reports",
     "verify": "kdrbench.commands.verify",

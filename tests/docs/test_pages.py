@@ -19,7 +19,8 @@ from kdrbench.cli import main
 from kdrbench.commands.options import read_configs
 from kdrbench.errors import ConfigError
 from kdrbench.lowrank import squared_distances
-from kdrbench.reports.outputs import COMPLEXITY, LOW_RANK_TEXT, PAIRED_TESTS, outputs, report_folder, targets
+from kdrbench.reports.outputs import COMPLEXITY, LOW_RANK_TEXT, PAIRED_TESTS, outputs, report_folder
+from kdrbench.reports.targets import targets
 from kdrbench.stages.config import checked, load_grid
 from kdrbench.stages.registry import STAGES, build_stage
 from support.configs import whole_config

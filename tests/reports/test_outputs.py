@@ -109,7 +109,7 @@ def test_all_outputs_are_different_and_the_dashboard_shows_their_data():
 
 
 def test_targets_are_experiments_and_the_papers_tables_and_figures():
-    targets = outputs.targets(CONFIG)
+    targets = targets_of(CONFIG)
     assert set(EXPERIMENTS) <= set(targets)
     assert {"reports/small.html", "reports/again.html"} <= set(targets["neurips2019_table4"])
     assert "reports/figures/segments_segmentation.png" in targets["neurips2019_figure1a"]

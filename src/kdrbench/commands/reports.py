@@ -81,8 +81,9 @@ def read_systems(config: Config, results: Path) -> dict[str, pd.DataFrame]:
 @click.argument("figures", type=FILE, nargs=-1)
 @config_file
 @merged_folder
+@store_folder
 @click.option("--out", type=FILE, required=True, help="Folder to write to.")
-def table(name: str, figures: tuple[Path, ...], config: Config, results: Path, out: Path) -> None:
+def table(name: str, figures: tuple[Path, ...], config: Config, results: Path, store: Path, out: Path) -> None:
     """Write the table NAME as .tex, .html, .csv and .json, its page with the PNG FIGURES.
 
     NAME is an experiment, whatever its system, or one of several tables: kpca_table1, paired_tests, complexity,
@@ -91,7 +92,7 @@ def table(name: str, figures: tuple[Path, ...], config: Config, results: Path, o
     from kdrbench.reports.tables.making import make_table, reports_named, write_table
 
     for report in reports_named(name, config):
-        contents, sections = make_table(report, config, results)
+        contents, sections = make_table(report, config, results, store)
         write_table(contents, out / report.name, [*map(_picture, figures), *sections])
         click.echo(f"{contents.title} {contents.notes[-1] if contents.notes else ''}".rstrip())
 
@@ -145,6 +146,21 @@ def picture(name: str, mirror: str, out: Path) -> None:
     from kdrbench.files import write_bytes
 
     write_bytes(out, picture_bytes(name, mirror=mirror or None))
+
+
+@click.command("store-optima")
+@click.argument("name")
+@merged_folder
+@store_folder
+@click.option("--out", type=FILE, required=True, help="The .npz file to write.")
+def store_optima(name: str, results: Path, store: Path, out: Path) -> None:
+    """Store the best solution of each problem of the atlas NAME, with which figures then compare costs."""
+    from kdrbench.reports.optima import best_solutions, write_solutions
+    from kdrbench.reports.records import read_runs
+
+    solutions = best_solutions(read_runs(results / "merged" / f"{name}.csv"), store / "findings")
+    write_solutions(out, solutions)
+    click.echo(f"{counted(len(solutions), 'problem')} -> {out}")
 
 
 @click.command("published-vs-ours")

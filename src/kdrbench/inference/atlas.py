@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binomtest
+from scipy.stats import binomtest, kendalltau
 from sklearn.base import clone
 
 from kdrbench.errors import InputError
@@ -167,3 +167,19 @@ def place_of(projection: FloatArray, known: Iterable[FloatArray], angle_deg: flo
     """Return the place of the first known projection within the angle, or -1."""
     near = (principal_angles_deg(one, projection)[-1] <= angle_deg for one in known)
     return next((place for place, is_near in enumerate(near) if is_near), -1)
+
+
+def rank_correlation(
+    costs: ArrayLike, scores: ArrayLike, rng: np.random.Generator, n_resamples: int = 500
+) -> tuple[float, float, float] | None:
+    """Return Kendall's tau-b of costs and scores of optima, and its 95 % percentile interval from resampled optima.
+
+    ``None`` for fewer than four optima, or where all costs or all scores are equal: there is nothing to rank.
+    """
+    pairs = np.array([costs, scores], dtype=float)
+    pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
+    if pairs.shape[1] < 4 or not np.ptp(pairs, axis=1).all():
+        return None
+    draws = rng.integers(0, pairs.shape[1], (n_resamples, pairs.shape[1]))
+    low, high = np.nanpercentile([kendalltau(*pairs[:, draw]).statistic for draw in draws], [2.5, 97.5])
+    return float(kendalltau(*pairs).statistic), float(low), float(high)

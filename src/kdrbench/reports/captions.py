@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from kdrbench.reports.outputs import COMPLEXITY, KPCA_FIGURE, LOW_RANK_TEXT, PAIRED_TESTS, PROFILE, SCALING, Report
-from kdrbench.reports.records import IKDR, KPCA_TRICK, LEAGUE, LOW_RANK
+from kdrbench.reports.records import ATLAS, IKDR, KPCA_TRICK, LEAGUE, LOW_RANK
 
 _TABLES, _FIGURES, _BESIDE = "Tables", "Figures", "Published and ours"
 # Labels and captions of tables by kind: what it shows, and how it is to be read.
@@ -33,6 +33,11 @@ _OF_TABLES = {
         "Methods that reduce dimensions at an equal number of components: mean ranks by each judge, what a fit takes, "
         "how often a kernel projection beats its rivals, and what to use when.",
     ),
+    ATLAS: (
+        "atlas of optima",
+        "Distinct certified optima of each cell from many random starts, the best cost known, how often one start "
+        "finds it, how far the printed cost is above it, and whether lower cost means better accuracy.",
+    ),
     LOW_RANK_TEXT: (
         "low-rank kernels",
         "Accuracies and sweeps that the text of the paper on low-rank kernels names, each beside ours.",
@@ -51,13 +56,13 @@ _OF_TABLES = {
 _OF_FIGURES = {
     "cost_against_time": (
         "cost against time",
-        "How far each solver is above the lowest cost that any of them saw in the run, as its time passes. Thin lines "
+        "How far each solver is above the best cost known of its problem, as its time passes. Thin lines "
         "are runs, the thick line is their median, dashed for converged variants; a dot ends a run that came to its "
         "own end, a cross one that was stopped.",
     ),
     "cost_against_calls": (
         "cost against oracle calls",
-        "How far each solver is above the lowest cost that any of them saw in the run, as it calls its oracles: "
+        "How far each solver is above the best cost known of its problem, as it calls its oracles: "
         "values, gradients, surrogates, Hessians and products with them, one each. Thin lines are runs, thick ones "
         "their median, bands their quartiles; a cross ends a run that was stopped.",
     ),
@@ -79,7 +84,7 @@ _OF_FIGURES = {
     PROFILE: (
         "performance profile",
         "Share of the problems that a solver solves within a factor of the fastest (Dolan and More 2002); solved is a "
-        "cost within the stated share of the lowest that any solver saw.",
+        "cost within the stated share of the best known.",
     ),
     SCALING: (
         "time against size",
@@ -91,6 +96,11 @@ _OF_FIGURES = {
         "mean ranks, time and stability",
         "Mean ranks of methods that reduce dimensions, with lines below those between which Nemenyi's test finds no "
         "difference; accuracy against time; and principal angles between the projections of different folds.",
+    ),
+    ATLAS: (
+        "atlas of optima",
+        "How often one random start finds the best cost known, how far above it starts end, and what each distinct "
+        "optimum is worth.",
     ),
     LOW_RANK: (
         "accuracy, agreement or sweeps",

@@ -12,6 +12,7 @@ from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.records import (
     ALTERNATIVE,
+    ATLAS,
     IKDR,
     KPCA_FIGURES,
     KPCA_TRICK,
@@ -29,13 +30,13 @@ from kdrbench.reports.records import (
     systems_of,
     table_of,
 )
-from kdrbench.reports.tables.kpca_cells import TABLES, table_names
+from kdrbench.reports.tables.kpca_cells import table_names
 
 TABLE_KINDS = ("tex", "html", "csv", "json")
 FIGURE_KINDS = ("pdf", "png", "json")
 PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT = "paired_tests", "complexity", "low_rank_text"
 SCALING, PROFILE, KPCA_FIGURE = "scaling", "performance_profile", "kpca_figure"
-TRACES, FINDINGS, DATA = "traces", "findings", "data"
+TRACES, FINDINGS, DATA, OPTIMA = "traces", "findings", "data", "optima"
 # What each kind of figure is drawn from, beside the merged tables.
 _NEEDS: dict[str, tuple[str, ...]] = {
     "cost_against_time": (TRACES,),
@@ -45,12 +46,13 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     "segmentation": (FINDINGS, DATA),
     PROFILE: (TRACES,),
     LEAGUE: (FINDINGS,),
+    ATLAS: (FINDINGS,),
     **dict.fromkeys((SCALING, LOW_RANK, KPCA_FIGURE), ()),
 }
 # Figures that the page of their experiment's table shows.
-_ON_PAGES = ("cost_against_time", LOW_RANK, LEAGUE)
-# Papers whose targets have other names than their published numbers.
-_PAPERS = {"lowrank2006": "lowrank", "kpca_trick": "kpca"}
+_ON_PAGES = ("cost_against_time", LOW_RANK, LEAGUE, ATLAS)
+# Figures of costs above the best known, which an atlas of optima may have stored.
+_ABOVE_BEST = ("cost_against_time", "cost_against_calls", PROFILE)
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def experiment_figures(config: Config, name: str) -> list[Report]:
     system = system_of(experiment)
     if system == KPCA_FIGURES:
         return [Report(name, KPCA_FIGURE, (name,))]
-    if system == LEAGUE or (system == LOW_RANK and len(experiment["constraints"]) > 1):
+    if system in (LEAGUE, ATLAS) or (system == LOW_RANK and len(experiment["constraints"]) > 1):
         return [Report(name, system, (name,))]
     if system != IKDR or is_redrawn(experiment):
         return []
@@ -164,20 +166,35 @@ def system_tables(config: Config) -> list[str]:
     return [f"{result_folder(config)}/{table_of(system)}.csv" for system in systems_of(config)]
 
 
-def figure_sources(config: Config, report: Report, paths: Callable[[str, str], list[str]]) -> list[str]:
+def table_sources(report: Report, paths: Callable[[str, str], list[str]]) -> list[str]:
+    """Return what a table is made of beside the merged tables; ``paths`` as in :func:`figure_sources`."""
+    return [path for name in report.experiments if report.kind == ATLAS for path in paths(name, FINDINGS)]
+
+
+def _optima(config: Config, stored: Iterable[str]) -> list[str]:
+    """Return the files of best known solutions: those of the atlases that are run, and those ``stored`` before."""
+    made = [f"results/{OPTIMA}/{name}.npz" for name in experiments_of(config, ATLAS)]
+    return list(dict.fromkeys([*made, *stored]))
+
+
+def figure_sources(
+    config: Config, report: Report, paths: Callable[[str, str], list[str]], stored: Iterable[str] = ()
+) -> list[str]:
     """Return what a figure is drawn from beside the merged tables.
 
-    ``paths(experiment, kind)`` are the files of traces or findings of an experiment. Of the KPCA trick's figures only
-    the second and the third show arrays, and the third the names of classes.
+    ``paths(experiment, kind)`` are the files of traces or findings of an experiment; ``stored`` are those of best known
+    solutions that earlier workflows have left. Of the KPCA trick's figures only the second and the third show arrays,
+    and the third the names of classes.
     """
     kinds = _NEEDS[report.kind]
     if report.kind == KPCA_FIGURE:
         kinds = {2: (FINDINGS,), 3: (FINDINGS, DATA)}.get(config["experiments"][report.name]["figure"], ())
-    stored = [path for kind in kinds if kind != DATA for name in report.experiments for path in paths(name, kind)]
+    drawn = [path for kind in kinds if kind != DATA for name in report.experiments for path in paths(name, kind)]
     shown = [config["experiments"][name] for name in report.experiments if DATA in kinds]
-    stored += [f"results/data/{dataset}.npz" for experiment in shown for dataset in experiment["datasets"]]
+    drawn += _optima(config, stored) if report.kind in _ABOVE_BEST else []
+    drawn += [f"results/data/{dataset}.npz" for experiment in shown for dataset in experiment["datasets"]]
     pictures = shown if report.kind == "segmentation" else []
-    return stored + [f"results/data/{dataset}.png" for experiment in pictures for dataset in pictures_of(experiment)]
+    return drawn + [f"results/data/{dataset}.png" for experiment in pictures for dataset in pictures_of(experiment)]
 
 
 def table_files(config: Config, names: Iterable[str], *, typeset: bool = False) -> list[str]:
@@ -214,37 +231,3 @@ def outputs(config: Config, *, typeset: bool = False) -> list[str]:
 def dashboard_parts(config: Config) -> list[str]:
     """Return the tables, figures and claims that the dashboard shows, as the files that hold their data."""
     return [path for path in outputs(config) if path.endswith(".json")]
-
-
-def targets(config: Config, *, typeset: bool = False) -> dict[str, list[str]]:
-    """Return what can be asked for by name: the experiments that are run, and the papers' tables and figures."""
-    named = {name: experiment_outputs(config, name, typeset=typeset) for name in config["run"]}
-    for name in config["run"]:
-        for target in _paper_targets(name, config["experiments"][name]):
-            if target not in config["run"]:
-                named.setdefault(target, []).extend(experiment_outputs(config, name, typeset=typeset))
-    tables, figures = tables_of(config), figures_of(config)
-    for number in TABLES.values():
-        of_kpca = [name for name, report in tables.items() if report.kind == KPCA_TRICK]
-        if chosen := [name for name in of_kpca if name.endswith(f"table{number}")]:
-            named[f"kpca_table{number}"] = table_files(config, chosen)
-    if COMPLEXITY in tables:
-        named["ismplus_table4"] = table_files(config, [COMPLEXITY])
-        named.setdefault("neurips2019_figure1b", []).extend(figure_files(config, [SCALING]))
-    if LOW_RANK_TEXT in tables:
-        named["lowrank_text"] = table_files(config, [LOW_RANK_TEXT])
-    if PROFILE in figures:
-        named[PROFILE] = figure_files(config, [PROFILE])
-    return {name: list(dict.fromkeys(files)) for name, files in named.items()}
-
-
-def _paper_targets(name: str, experiment: Config) -> list[str]:
-    """Return the tables and figures of papers that an experiment makes, as targets are named."""
-    published, system = experiment.get("published", {}), system_of(experiment)
-    paper = _PAPERS.get(published.get("paper", ""), published.get("paper", ""))
-    names = [f"{paper}_{part}{published[part]}" for part in ("table", "figure") if part in published]
-    if system == KPCA_FIGURES:
-        names.append(f"kpca_figure{experiment['figure']}")
-    if system == IKDR and is_scaling(name):
-        names.append("neurips2019_figure1b")
-    return list(dict.fromkeys(names))

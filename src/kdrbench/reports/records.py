@@ -26,6 +26,7 @@ from kdrbench.stages.ikdr.folds import Split
 from kdrbench.stages.ikdr.sampling import is_redrawn, runs_of, sampling_of, split_of
 from kdrbench.stages.ikdr.scores import OWN_RULE, Metric, ending_of
 from kdrbench.stages.ikdr.solver_definitions import Settings, settings_of
+from kdrbench.stages.ikdr.stage import problem_of
 from kdrbench.status import Status
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALTERNATIVE",
+    "ATLAS",
     "EIGENGAP",
     "IKDR",
     "KPCA_FIGURES",
@@ -55,6 +57,7 @@ __all__ = [
     "losing_cells",
     "n_runs",
     "of_papers",
+    "problem_of",
     "random_ones",
     "read_arrays",
     "read_findings",
@@ -71,7 +74,7 @@ __all__ = [
     "table_of",
 ]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
-LEAGUE = "league"
+LEAGUE, ATLAS = "league", "atlas"
 # The papers whose numbers and claims the experiments of a system can reproduce.
 _PAPERS = {
     IKDR: ("neurips2019", "ismplus"),
@@ -80,7 +83,7 @@ _PAPERS = {
     LOW_RANK: ("lowrank2006",),
 }
 # Words that pandas must not read as numbers.
-_TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights", "chosen")
+_TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights", "chosen", "problem")
 
 
 def experiments_of(config: Config, system: str) -> list[str]:
@@ -183,8 +186,10 @@ def read_findings(runs: pd.DataFrame, folder: Path, kind: str) -> dict[int, NDAr
 def _places_and_runs(group: pd.DataFrame) -> Iterator[tuple[int, str, int]]:
     """Yield the place (the index), the cell and the number of each run.
 
-    A cell is named by traces and findings as the names below the experiment are, as far as the system has them.
+    A cell is named by traces and findings as the names below the experiment are, as far as the system has them. A run
+    of an atlas has all its methods.
     """
-    axes = [group[axis].tolist() for axis in ("dataset", "kernel", "method") if axis in group]
+    of_cell = ("dataset", "cells_of", "kernel") if "cells_of" in group else ("dataset", "kernel", "method")
+    axes = [group[axis].tolist() for axis in of_cell if axis in group]
     for place, run, *names in zip(group.index.tolist(), group["run"].tolist(), *axes, strict=True):
         yield place, "/".join(name for name in names if isinstance(name, str)), int(run)

@@ -17,11 +17,13 @@ from kdrbench.stages.registry import STAGES, build_stage, stage_of, system_of, t
 from kdrbench.stages.schema import check_schema, experiment_schema, general_schema, partial_schema, shown
 
 # Folders of results and reports, which no configuration may be called like.
-RESERVED_NAMES = frozenset({"checks", "data", "figures", "findings", "logs", "merged", "reference", "runs", "traces"})
+RESERVED_NAMES = frozenset(
+    {"checks", "data", "figures", "findings", "logs", "merged", "optima", "reference", "runs", "traces"}
+)
 # Rules of the workflow and files of reports, which no experiment may be called like.
 _RULES = (
     *("all", "check_plugin", "dashboard", "figure", "freeze_config", "merge", "prepare_data", "prepare_picture"),
-    *("everything", "run_batch", "table", "typeset_table", "unknown_target"),
+    *("everything", "run_batch", "store_optima", "table", "typeset_table", "unknown_target"),
 )
 _REPORTS = ("claims", "complexity", "low_rank_text", "paired_tests", "performance_profile", "published_vs_ours")
 _TARGETS = ("ismplus_table4", "kpca_table1", "kpca_table2", "kpca_table3", "kpca_tests", "kpca_times", "lowrank_text")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pandas as pd
 
 from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.figures.styles import Style, styles_of
+from kdrbench.reports.optima import NOTHING_KNOWN, BestKnown
 from kdrbench.reports.records import Config, read_traces
 from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.labels import SOLVER_TIME, TIMES_MEAN, by_method, dataset_label, kernel_label, method_label
@@ -21,10 +23,11 @@ if TYPE_CHECKING:
     from kdrbench.reports.figures.making import Source
 
 _CAPTION = (
-    "How far the lowest cost so far of each solver is above the lowest that any of them saw in the run, "
-    "(cost - best) / |best|, as {passes}. Thin lines are runs, the thick line their median at each place and the band "
-    "their quartiles, dashed for converged variants; a full mark ends a run that came to its own end, a cross one that "
-    "was stopped; failed runs are left out. {counted}"
+    "How far the lowest cost so far of each solver is above the best known of the run's problem, "
+    "(cost - best) / |best|, as {passes}. The best known is the lowest that any solver saw in the run or an atlas of "
+    "optima has stored. Thin lines are runs, the thick line their median at each place and the band their quartiles, "
+    "dashed for converged variants; a full mark ends a run that came to its own end, a cross one that was stopped; "
+    "failed runs are left out. {counted}"
 )
 
 
@@ -70,7 +73,7 @@ def chart_of(source: Source) -> Chart:
     """Return the figure of time or of calls, as the report's kind says."""
     abscissa = CALLS if source.report.kind.endswith("calls") else TIME
     of_one = source.name, source.experiment, abscissa, source.config["solvers"]
-    return cost_against_time(source.runs, source.traces, *of_one)
+    return cost_against_time(source.runs, source.traces, *of_one, source.known)
 
 
 def cost_against_time(
@@ -80,23 +83,25 @@ def cost_against_time(
     experiment: Config,
     abscissa: Abscissa = TIME,
     defined: Iterable[str] = (),
+    known: BestKnown = NOTHING_KNOWN,
 ) -> Chart:
     """Return one panel a data set and kernel: (cost - best) / |best| against ``abscissa``, both logarithmic.
 
-    ``best`` is the lowest cost that any solver saw in the run. Seconds are those of the first, traced solve. ``name``
-    is the experiment's, ``defined`` the solvers that the configuration defines, from which those of the user's own have
-    their styles.
+    ``best`` is the lowest cost that any solver saw in the run or that is ``known``. Seconds are those of the first,
+    traced solve. ``name`` is the experiment's, ``defined`` the solvers that the configuration defines, from which those
+    of the user's own have their styles.
     """
     styles, panels = styles_of([*defined, *experiment["solvers"]]), []
     for dataset in experiment["datasets"]:
         for kernel in experiment["kernels"]:
+            place = name, dataset, kernel
             chosen = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["status"] != Status.FAILED)]
             panels.append(
                 Panel(
                     f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel",
                     abscissa.axis,
                     Axis("cost above best, relative", Scale.LOG),
-                    _series(chosen, traces, experiment["solvers"], styles, abscissa),
+                    _series(chosen, traces, experiment["solvers"], styles, abscissa, partial(_best, known, place)),
                 )
             )
     return Chart(
@@ -108,15 +113,22 @@ def cost_against_time(
     )
 
 
+def _best(known: BestKnown, place: tuple[str, str, str], run: int, curves: Iterable[np.ndarray]) -> float:
+    return known.best((*place, run), (float(curve[:, 1].min()) for curve in curves))
+
+
 def _series(
-    runs: pd.DataFrame, traces: Path, solvers: list[str], styles: dict[str, Style], abscissa: Abscissa
+    runs: pd.DataFrame,
+    traces: Path,
+    solvers: list[str],
+    styles: dict[str, Style],
+    abscissa: Abscissa,
+    best_of: Callable[[int, Iterable[np.ndarray]], float],
 ) -> list[Series]:
     """Return the runs of each solver, their ends and their median."""
     curves = {solver: read_curves(runs[runs["method"] == solver], traces, abscissa) for solver in solvers}
-    best: dict[int, float] = {}
-    for by_run in curves.values():
-        for run, curve in by_run.items():
-            best[run] = min(best.get(run, np.inf), float(curve[:, 1].min()))
+    numbers = dict.fromkeys(run for by_run in curves.values() for run in by_run)
+    best = {run: best_of(run, (by_run[run] for by_run in curves.values() if run in by_run)) for run in numbers}
     series = []
     for solver in by_method(solvers):
         gaps = {

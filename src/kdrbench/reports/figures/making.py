@@ -10,8 +10,9 @@ import pandas as pd
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.reports.figures.chart import Chart
+from kdrbench.reports.optima import BestKnown
 from kdrbench.reports.outputs import DATA, FINDINGS, KPCA_FIGURE, PROFILE, SCALING, TRACES, Report, figures_of
-from kdrbench.reports.records import LEAGUE, LOW_RANK, Config, read_runs
+from kdrbench.reports.records import ATLAS, LEAGUE, LOW_RANK, Config, read_runs
 
 # The module of each kind of figure, whose ``chart_of`` makes its chart; of no other anything is loaded.
 _MODULES = {
@@ -25,6 +26,7 @@ _MODULES = {
     KPCA_FIGURE: "kpca_figures",
     LOW_RANK: "low_rank",
     LEAGUE: "league",
+    ATLAS: "atlas",
 }
 
 
@@ -52,6 +54,11 @@ class Source:
     def traces(self) -> Path:
         """The folder of traces."""
         return self.store / TRACES
+
+    @property
+    def known(self) -> BestKnown:
+        """The best solutions known of problems."""
+        return BestKnown.of(self.store, self.config)
 
     @property
     def stored(self) -> tuple[Path, Path]:

@@ -1,7 +1,8 @@
 """Performance profiles: on what share of all problems a solver is within a factor of the fastest.
 
 A problem is one run of one data set and kernel in one experiment. A solver has solved it when it has seen a cost
-within a relative accuracy of the lowest that any solver saw; t(p, s) is what had passed by then, and the profile
+within a relative accuracy of the best known: the lowest that any solver saw or an atlas of optima has stored. t(p, s)
+is what had passed by then, and the profile
 
     rho_s(tau) = share of the problems p with t(p, s) <= tau min_s t(p, s)
 
@@ -23,6 +24,7 @@ import pandas as pd
 from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series
 from kdrbench.reports.figures.cost_against_time import CALLS, TIME, Abscissa, read_curves
 from kdrbench.reports.figures.styles import Style, styles_of
+from kdrbench.reports.optima import NOTHING_KNOWN, BestKnown
 from kdrbench.reports.records import NO_KERNEL
 from kdrbench.reports.tables.labels import SOLVER_TIME, TIMES_MEAN, by_method, method_label
 from kdrbench.status import Status
@@ -35,8 +37,9 @@ ACCURACIES = (1e-2, 1e-4)
 _PROBLEM = ["experiment", "dataset", "kernel", "run"]
 _CAPTION = (
     "Share of the problems (a run of a data set and kernel each) that a solver solves within a factor of the fastest "
-    "(Dolan and More 2002); solved is a cost within the stated share of the lowest that any of the solvers saw. Lines "
-    "begin with the share on which the solver is the fastest and end with the share it solves at all within its "
+    "(Dolan and More 2002); solved is a cost within the stated share of the best known, the lowest that any of the "
+    "solvers saw or an atlas of optima has stored. Lines begin with the share on which the solver is the fastest and "
+    "end with the share it solves at all within its "
     "limits; failed runs solve nothing. Compared are {solvers} solvers on the {problems} problems that all of them "
     "ran; oracle calls, all alike and the start as one, are counted of supervised problems only. "
     f"{TIMES_MEAN}"
@@ -45,10 +48,12 @@ _CAPTION = (
 
 def chart_of(source: Source) -> Chart:
     """Return the figure of all experiments."""
-    return performance_profile(source.runs, source.traces, source.config["solvers"])
+    return performance_profile(source.runs, source.traces, source.config["solvers"], source.known)
 
 
-def performance_profile(runs: pd.DataFrame, traces: Path, defined: Iterable[str] = ()) -> Chart:
+def performance_profile(
+    runs: pd.DataFrame, traces: Path, defined: Iterable[str] = (), known: BestKnown = NOTHING_KNOWN
+) -> Chart:
     """Return the profiles of time and of oracle calls, at either accuracy.
 
     The solvers are those of the experiment that, with all problems on which all of them ran, makes for most runs.
@@ -58,7 +63,7 @@ def performance_profile(runs: pd.DataFrame, traces: Path, defined: Iterable[str]
     solvers = by_method(list(dict.fromkeys(compared["method"])))
     styles, panels = styles_of([*defined, *solvers]), []
     for abscissa in (TIME, CALLS):
-        needed = _needed(compared, traces, abscissa)
+        needed = _needed(compared, traces, abscissa, known)
         panels += [
             _panel(needed[accuracy].reindex(columns=solvers), abscissa, accuracy, styles) for accuracy in ACCURACIES
         ]
@@ -98,32 +103,35 @@ def _compared(runs: pd.DataFrame) -> pd.DataFrame:
     return best
 
 
-def _needed(runs: pd.DataFrame, traces: Path, abscissa: Abscissa) -> dict[float, pd.DataFrame]:
+def _needed(runs: pd.DataFrame, traces: Path, abscissa: Abscissa, known: BestKnown) -> dict[float, pd.DataFrame]:
     """Return what each solver (column) needed for each problem (row), by accuracy; infinite where it did not solve it.
 
     Problems in whose traces nothing of the kind is counted are left out.
     """
-    curves: dict[tuple[str, ...], dict[str, np.ndarray]] = {}
+    curves: dict[tuple[str, str, str, int], dict[str, np.ndarray]] = {}
     for axes, group in runs.groupby([*_PROBLEM[:-1], "method"], sort=False):
-        *problem, solver = map(str, axes)
+        experiment, dataset, kernel, solver = map(str, axes)
         counted = read_curves(group[group["status"] != Status.FAILED], traces, abscissa)
         for run, curve in counted.items():
-            curves.setdefault((*problem, str(run)), {})[solver] = curve
+            curves.setdefault((experiment, dataset, kernel, run), {})[solver] = curve
     solvers = list(dict.fromkeys(runs["method"]))
+    best = [known.best(one, (float(curve[:, 1].min()) for curve in curves[one].values())) for one in curves]
     needed = {}
     for accuracy in ACCURACIES:
-        rows = [[_until_solved(by_solver, solver, accuracy) for solver in solvers] for by_solver in curves.values()]
+        goals = [lowest + accuracy * abs(lowest) for lowest in best]
+        rows = [
+            [_until_solved(by_solver.get(solver), goal) for solver in solvers]
+            for by_solver, goal in zip(curves.values(), goals, strict=True)
+        ]
         needed[accuracy] = pd.DataFrame(rows, columns=solvers, dtype=float)
     return needed
 
 
-def _until_solved(curves: dict[str, np.ndarray], solver: str, accuracy: float) -> float:
-    """Return what had passed when the solver's curve came near the lowest of all; infinite where it never does."""
-    if solver not in curves:
+def _until_solved(curve: np.ndarray | None, goal: float) -> float:
+    """Return what had passed when the curve came down to the goal; infinite where it never does."""
+    if curve is None or not (solved := curve[:, 1] <= goal).any():
         return np.inf
-    lowest = min(float(curve[:, 1].min()) for curve in curves.values())
-    solved = curves[solver][:, 1] <= lowest + accuracy * abs(lowest)
-    return float(curves[solver][np.argmax(solved), 0]) if solved.any() else np.inf
+    return float(curve[np.argmax(solved), 0])
 
 
 def _panel(needed: pd.DataFrame, abscissa: Abscissa, accuracy: float, styles: dict[str, Style]) -> Panel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -10,8 +11,17 @@ import pandas as pd
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.files import write_text
 from kdrbench.reports.ledger.published_vs_ours import compare
-from kdrbench.reports.outputs import COMPLEXITY, LOW_RANK_TEXT, PAIRED_TESTS, Report, experiment_tables, tables_of
+from kdrbench.reports.outputs import (
+    COMPLEXITY,
+    FINDINGS,
+    LOW_RANK_TEXT,
+    PAIRED_TESTS,
+    Report,
+    experiment_tables,
+    tables_of,
+)
 from kdrbench.reports.records import (
+    ATLAS,
     IKDR,
     KPCA_TRICK,
     LEAGUE,
@@ -24,6 +34,7 @@ from kdrbench.reports.records import (
     stage_table,
     system_of,
 )
+from kdrbench.reports.tables.atlas import atlas_page
 from kdrbench.reports.tables.html import Section, render_html, sections_of_runs
 from kdrbench.reports.tables.ikdr import beside_published, ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
@@ -56,14 +67,18 @@ def reports_named(name: str, config: Config) -> list[Report]:
     raise InputError(unknown_name("table", name, sorted({*tables, *config["run"]})))
 
 
-def make_table(report: Report, config: Config, results: Path) -> Page:
-    """Return a table and the sections below it on its page; ``results`` is the folder of merged tables."""
+def make_table(report: Report, config: Config, results: Path, store: Path = Path("results")) -> Page:
+    """Return a table and the sections below it on its page.
+
+    ``results`` is the folder of merged tables, ``store`` that of findings.
+    """
     runs = pd.concat([read_runs(results / "merged" / f"{name}.csv") for name in report.experiments], ignore_index=True)
     makers: dict[str, Callable[[Report, pd.DataFrame, Config], Page]] = {
         IKDR: _ikdr,
         KPCA_TRICK: _kpca_trick,
         LOW_RANK: _low_rank,
         LEAGUE: _league,
+        ATLAS: partial(_atlas, store / FINDINGS),
         PAIRED_TESTS: lambda _, runs, config: (paired_table(paired_tests(runs, settings=settings_of(config))), []),
         COMPLEXITY: lambda _, runs, config: (complexity_table(size_series(runs, config)), []),
         LOW_RANK_TEXT: lambda report, runs, config: (
@@ -96,6 +111,11 @@ def _low_rank(report: Report, runs: pd.DataFrame, config: Config) -> Page:
 
 def _league(report: Report, runs: pd.DataFrame, config: Config) -> Page:
     table, sections = league_page(report.name, runs, config["experiments"][report.name])
+    return table, [*sections, *sections_of_runs(runs)]
+
+
+def _atlas(findings: Path, report: Report, runs: pd.DataFrame, config: Config) -> Page:
+    table, sections = atlas_page(report.name, runs, config, findings)
     return table, [*sections, *sections_of_runs(runs)]
 
 

@@ -30,7 +30,15 @@ from kdrbench.stages.ikdr.config import (
     labellings_of,
     parameters_of,
 )
-from kdrbench.stages.ikdr.definition import NO_KERNEL, SUPERVISED, CellDefinition, Kind, estimated_seconds, fold_of
+from kdrbench.stages.ikdr.definition import (
+    NO_KERNEL,
+    SUPERVISED,
+    CellDefinition,
+    Kind,
+    estimated_seconds,
+    fold_of,
+    problem_sha256,
+)
 from kdrbench.stages.ikdr.sampling import sampling_of
 from kdrbench.stages.ikdr.scores import Metric, classification_metric
 from kdrbench.stages.ikdr.solver_definitions import alternation_of, method_of
@@ -219,6 +227,14 @@ def solver_part(
         run = _CLUSTERING_RUN
         part["parameters"] = {**parameters, **alternation_of(definition.get("rounds"), method)}
     return part, (type(build_solver(method)).__module__, run, *own_modules(kernel_definition))
+
+
+def problem_of(config: Config, experiment: str, dataset: str, kernel: str, number: int) -> str:
+    """Return the hash of the problem of a run (:func:`.problem_sha256`), whatever its solver."""
+    entry = registry_of(config)[dataset]
+    definition = shared_definition(config["experiments"][experiment], entry)
+    definition["kernel"] = dict(config["kernels"][kernel])
+    return problem_sha256(definition, dataset, entry.content_sha256, number, config["seed"])
 
 
 def _baseline_part(config: Config, baseline: str) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -1,0 +1,123 @@
+"""The best solutions known of problems: stored by an atlas of optima, and what costs in figures are compared with.
+
+A file ``results/optima/<experiment>.npz`` holds the lowest cost of a certified optimum and its projection W for each
+problem, by its hash (:func:`.problem_sha256`). Where a solver saw a lower cost, that is the best known.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdrbench.bench.untrusted import UnreadableError, arrays_in
+from kdrbench.errors import DamagedError, InputError
+from kdrbench.files import replacing
+from kdrbench.kernels.family import FloatArray
+from kdrbench.reports.outputs import OPTIMA
+from kdrbench.reports.records import Config, problem_of, read_arrays
+from kdrbench.solvers.base import check_projection
+
+_COST, _PROJECTION = "cost", "projection"
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A certified optimum: its ``projection`` (d x q, orthonormal) and its ``cost``, -F."""
+
+    cost: float
+    projection: FloatArray
+
+
+@dataclass(frozen=True)
+class BestKnown:
+    """The best solutions known by the hash of their problem, for the experiments of a configuration."""
+
+    config: Config = field(default_factory=dict)
+    solutions: Mapping[str, Solution] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, store: Path, config: Config) -> BestKnown:
+        """Return what all files of solutions in ``store`` hold; of one problem the lower cost counts."""
+        found: dict[str, Solution] = {}
+        for path in sorted((store / OPTIMA).glob("*.npz")):
+            for problem, solution in read_solutions(path).items():
+                if problem not in found or solution.cost < found[problem].cost:
+                    found[problem] = solution
+        return cls(config, found)
+
+    def best(self, problem: tuple[str, str, str, int], seen: Iterable[float]) -> float:
+        """Return the lowest cost known of a problem: of those ``seen`` in its runs and the stored one.
+
+        ``problem`` is experiment, data set, kernel and the number of the run.
+        """
+        stored = self.solutions.get(problem_of(self.config, *problem)) if self.solutions else None
+        return min(math.inf if stored is None else stored.cost, *seen, math.inf)
+
+
+NOTHING_KNOWN = BestKnown()
+
+
+def best_solutions(runs: pd.DataFrame, findings: Path) -> dict[str, Solution]:
+    """Return the best optimum of each problem in the rows of an atlas; of several draws the lowest."""
+    found: dict[str, Solution] = {}
+    rows = one_row_a_run(runs)
+    numbers = dict(read_arrays(rows, findings, "optima_numbers"))
+    for place, optima in read_arrays(rows, findings, "optima"):
+        problem, cost = str(rows["problem"].iloc[place]), float(numbers[place][0, 0])
+        if problem not in found or cost < found[problem].cost:
+            found[problem] = Solution(cost, optima[0])
+    return found
+
+
+def one_row_a_run(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each run of an atlas, which has one for each solver: the optima are those of all of them."""
+    return runs.drop_duplicates(["experiment", "dataset", "cells_of", "kernel", "run"]).reset_index(drop=True)
+
+
+def write_solutions(path: Path, solutions: Mapping[str, Solution]) -> None:
+    """Write the solutions; the file appears whole."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for problem, solution in solutions.items():
+        arrays[f"{problem}/{_COST}"] = np.array(solution.cost)
+        arrays[f"{problem}/{_PROJECTION}"] = solution.projection
+    with replacing(path) as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+
+
+def read_solutions(path: Path) -> dict[str, Solution]:
+    """Read what :func:`write_solutions` wrote.
+
+    Raises ``DamagedError`` unless every problem has a finite cost and an orthonormal projection.
+    """
+    try:
+        arrays = arrays_in(path) or {}
+        problems = {name.partition("/")[0] for name in arrays}
+        if len(arrays) != 2 * len(problems):
+            raise InputError("a cost or a projection is missing")
+        return {problem: _solution(problem, arrays) for problem in sorted(problems)}
+    except (UnreadableError, InputError) as error:
+        raise DamagedError(
+            f"{path} is no file of solutions ({error}); delete it and start the workflow again, which makes it of the "
+            "atlas' runs"
+        ) from error
+
+
+def _solution(problem: str, arrays: Mapping[str, NDArray[Any]]) -> Solution:
+    cost, projection = arrays.get(f"{problem}/{_COST}"), arrays.get(f"{problem}/{_PROJECTION}")
+    if not _SHA256.fullmatch(problem) or cost is None or projection is None:
+        raise InputError(f"{problem[:80]!r} has no cost or no projection, or is no SHA-256")
+    if cost.dtype != float or cost.shape != () or not np.isfinite(cost):
+        raise InputError(f"the cost of {problem} is no finite number")
+    if projection.dtype != float or projection.ndim != 2:
+        raise InputError(f"the projection of {problem} has shape {projection.shape} and type {projection.dtype}")
+    check_projection(f"projection of {problem}", projection, len(projection))
+    return Solution(float(cost), projection)

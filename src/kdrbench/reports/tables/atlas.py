@@ -1,0 +1,136 @@
+"""The table of an atlas: the distinct optima of each cell, the best, and how often one start finds it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+from scipy.stats import binomtest
+
+from kdrbench.reports.records import Config
+from kdrbench.reports.tables.atlas_rows import AtlasCell, cells_of_atlas, sentences
+from kdrbench.reports.tables.html import Section
+from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
+from kdrbench.reports.tables.numbers import duration
+from kdrbench.reports.tables.table import Entry, Group, Table, entries
+
+_LABELS = ["Data", "Kernel", "Setting"]
+_NOTE = (
+    "Optima are the distinct certified ones of a problem (a fold, or all rows), by a largest principal angle of 1 "
+    "degree; supervised ones are stationary without negative curvature, clusterings stationary. Share of best: of the "
+    "certified ends of random starts. Costs are means over problems. Printed is ISM's cost in the paper. Near: within "
+    "0.1 % of the best cost known. Found again: optima with more than 2 % of a draw's starts that the next draw finds. "
+    "Tau: Kendall's correlation of cost and quality over the optima, with a 95 % interval; negative where lower cost "
+    "is better."
+)
+
+
+def atlas_page(name: str, runs: pd.DataFrame, config: Config, findings: Path) -> tuple[Table, list[Section]]:
+    """Return the table of an experiment, and the sections of its page."""
+    cells, experiment = cells_of_atlas(runs, findings), config["experiments"][name]
+    solvers = experiment["solvers"]
+    columns = ["Problems", "Optima", "Share of best", "Best cost", "Printed", "Printed above"]
+    groups = [Group("", len(columns)), Group("One start near the best", len(solvers)), Group("", 2)]
+    table = Table(
+        name,
+        experiment["title"],
+        [*_LABELS, *columns, *map(method_label, solvers), "Found again", "Tau"],
+        [[_row(cell, solvers, config) for cell in cells]],
+        [*sentences(cells, config), _NOTE],
+        n_labels=len(_LABELS),
+        groups=[groups],
+    )
+    return table, [Section("From one start", _starts(cells, solvers))]
+
+
+def _labels(cell: AtlasCell) -> list[Entry]:
+    return entries([dataset_label(cell.dataset), kernel_label(cell.kernel), cell.cells_of])
+
+
+def _row(cell: AtlasCell, solvers: list[str], config: Config) -> list[Entry]:
+    counts = [len(one.costs) for one in cell.charted]
+    best = float(cell.best_costs.mean()) if len(cell.best_costs) else math.nan
+    printed, gap = cell.printed(config), cell.printed_gap(config)
+    found, wanted = cell.found_again()
+    tau = cell.correlation()
+    return [
+        *_labels(cell),
+        Entry(str(cell.n_problems), float(cell.n_problems)),
+        Entry("none" if not counts else _range(counts), float(max(counts, default=0))),
+        _percent(cell.share_of_best()),
+        Entry("-" if math.isnan(best) else f"{best:.6g}", best),
+        Entry("-" if printed is None else printed.text, None if printed is None else printed.value),
+        Entry("-" if math.isnan(gap) else f"{100 * gap:+.2f} %", gap),
+        *(_percent(_pooled(cell, solver, "share_near_best")) for solver in solvers),
+        Entry(f"{found} of {wanted}" if wanted else "-", found / wanted if wanted else None),
+        Entry("-" if tau is None else f"{tau[0]:.2f} ({tau[1]:.2f} to {tau[2]:.2f})", None if tau is None else tau[0]),
+    ]
+
+
+def _starts(cells: list[AtlasCell], solvers: list[str]) -> Table:
+    """Return a row for each cell and solver: what its single starts end at."""
+    columns = [
+        "Starts",
+        "Lost",
+        "Certified",
+        "At the best",
+        "Near",
+        "Median above",
+        "Largest above",
+        "CPU time a start",
+    ]
+    columns += ["Papers' start above"]
+    rows = [[*_labels(cell), Entry(method_label(one)), *_of_solver(cell, one)] for cell in cells for one in solvers]
+    note = (
+        "Random starts of all problems and draws. Lost are those that failed, or that a limit left no time for. At the "
+        "best: within 1 degree of the best projection, with a 95 % interval as if starts were independent. Above: "
+        "(cost - best) / |best|; of the papers' start the largest over problems."
+    )
+    return Table("starts", "From one start", [*_LABELS, "Solver", *columns], [rows], [note], n_labels=4)
+
+
+def _of_solver(cell: AtlasCell, solver: str) -> list[Entry]:
+    rows = cell.of(solver)
+    n_ended, n_starts = int(rows["n_ended"].sum()), int(rows["n_starts"].sum())
+    if not n_ended:
+        return [Entry("0", 0.0), Entry(str(n_starts), float(n_starts)), *entries("-" * 7)]
+    at_best = _pooled(cell, solver, "share_at_best")
+    return [
+        Entry(str(n_ended), float(n_ended)),
+        Entry(str(n_starts - n_ended), float(n_starts - n_ended)),
+        _percent(float(rows["n_certified"].sum()) / n_ended),
+        Entry(_with_interval(at_best, n_ended), at_best),
+        _percent(_pooled(cell, solver, "share_near_best")),
+        _above(float(rows["median_gap"].median())),
+        _above(float(rows["largest_gap"].max())),
+        Entry(duration(float(rows["cpu_s"].sum()) / (n_ended + len(rows)))),
+        _above(float(rows["leading_gap"].max())),
+    ]
+
+
+def _pooled(cell: AtlasCell, solver: str, column: str) -> float:
+    """Return a share of all random starts of a solver that ended beside a known optimum; NaN without any."""
+    rows = cell.of(solver).dropna(subset=[column])
+    n_ended = float(rows["n_ended"].sum())
+    return float((rows[column] * rows["n_ended"]).sum()) / n_ended if n_ended else math.nan
+
+
+def _with_interval(share: float, count: int) -> str:
+    if math.isnan(share):
+        return "-"
+    found = binomtest(round(share * count), count).proportion_ci(0.95)
+    return f"{100 * share:.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f})"
+
+
+def _range(counts: list[int]) -> str:
+    return f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else str(counts[0])
+
+
+def _percent(share: float) -> Entry:
+    return Entry("-" if math.isnan(share) else f"{100 * share:.1f} %", share)
+
+
+def _above(gap: float) -> Entry:
+    """Return a gap in %, 0 where it is rounding of the cost."""
+    return Entry("-" if math.isnan(gap) else f"{100 * max(gap, 0.0):.2g} %" if gap > 1e-9 else "0", gap)

@@ -1,0 +1,192 @@
+"""The rows and optima of an atlas as its table and its figure read them, and the sentences on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.inference.atlas import place_of, rank_correlation
+from kdrbench.kernels.family import FloatArray
+from kdrbench.reports.optima import one_row_a_run
+from kdrbench.reports.records import Config, read_arrays
+from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, printed_table, published_name
+
+# Optima that at least this share of a draw's starts reach are sought in the next draw.
+_LEAST_SHARE = 0.02
+_ANGLE_DEG = 1.0
+# The method whose printed costs are compared with the best known.
+PAPERS_METHOD = "ism"
+CELL = ["dataset", "cells_of", "kernel"]
+
+
+@dataclass(frozen=True, eq=False)
+class Charted:
+    """The distinct optima of one run by rising cost, with the share of starts of each solver (k x solvers)."""
+
+    problem: str
+    draw: int
+    optima: FloatArray
+    costs: FloatArray
+    qualities: FloatArray
+    shares: FloatArray
+
+    @property
+    def gaps(self) -> FloatArray:
+        """How far each optimum is above the best, relative to it."""
+        gaps: FloatArray = (self.costs - self.costs[0]) / abs(self.costs[0])
+        return gaps
+
+    def found_again(self, other: Charted) -> tuple[int, int]:
+        """Return how many optima with more than 2 % of some solver's starts ``other`` has too, and of how many."""
+        wanted = self.optima[self.shares.max(axis=1) > _LEAST_SHARE]
+        return sum(place_of(one, other.optima, _ANGLE_DEG) >= 0 for one in wanted), len(wanted)
+
+
+@dataclass(frozen=True, eq=False)
+class AtlasCell:
+    """The rows of one cell: a data set and a kernel of the experiment ``cells_of``."""
+
+    dataset: str
+    cells_of: str
+    kernel: str
+    rows: pd.DataFrame
+    charted: list[Charted]
+
+    @cached_property
+    def n_problems(self) -> int:
+        """Number of problems: folds, or one on all rows."""
+        return int(self.rows["problem"].nunique())
+
+    @cached_property
+    def best_costs(self) -> pd.Series:
+        """The best cost known of each problem that has one, by its hash."""
+        return self.rows.groupby("problem", sort=False)["best_cost"].min().dropna()
+
+    def of(self, method: str) -> pd.DataFrame:
+        """Return the rows of a solver."""
+        return self.rows[self.rows["method"] == method]
+
+    def share_of_best(self) -> float:
+        """Return the share of certified ends of random starts that are the best of their run; NaN without any."""
+        at_best = sum(float(one.shares[0] @ self._n_ended(one)) for one in self.charted)
+        n_certified = float(self.rows["n_certified"].sum())
+        return at_best / n_certified if n_certified else float("nan")
+
+    def _n_ended(self, charted: Charted) -> FloatArray:
+        same = (self.rows["problem"] == charted.problem) & (self.rows["draw"] == charted.draw)
+        return self.rows.loc[same, "n_ended"].to_numpy(dtype=float)
+
+    def found_again(self) -> tuple[int, int]:
+        """Return how many optima of each draw are found in the next one too, and of how many."""
+        places = {(one.problem, one.draw): one for one in self.charted}
+        pairs = [(one, places.get((one.problem, one.draw + 1))) for one in self.charted]
+        counts = [one.found_again(other) for one, other in pairs if other is not None]
+        return sum(found for found, _ in counts), sum(wanted for _, wanted in counts)
+
+    def correlation(self) -> tuple[float, float, float] | None:
+        """Return Kendall's tau of cost and quality over the optima of a problem, with its interval.
+
+        Both are taken relative to their problem's: the gap to its best, the difference from its mean. Problems with one
+        optimum rank nothing.
+        """
+        several = [one for one in self.charted if one.draw == 0 and len(one.costs) > 1]
+        if not several:
+            return None
+        gaps = np.concatenate([one.gaps for one in several])
+        qualities = np.concatenate([one.qualities - one.qualities.mean() for one in several])
+        return rank_correlation(gaps, qualities, np.random.default_rng(0))
+
+    def printed(self, config: Config) -> PublishedNumber | None:
+        """Return the cost that the paper prints for ISM in this cell, if it prints a number."""
+        table = printed_table(config["experiments"][self.cells_of])
+        if table is None:
+            return None
+        names = {"dataset": self.dataset, "kernel": self.kernel, "method": PAPERS_METHOD}
+        axes = {axis: published_name(axis, name) for axis, name in names.items()}
+        found = find_published(**table, **axes, metric="cost")
+        return found if found is not None and found.value is not None else None
+
+    def printed_gap(self, config: Config) -> float:
+        """Return how far the printed cost is above the mean of the best ones known, relative to it; NaN without one."""
+        printed = self.printed(config)
+        if printed is None or printed.value is None or self.best_costs.empty:
+            return float("nan")
+        mean = float(self.best_costs.mean())
+        return (printed.value - mean) / abs(mean)
+
+
+def cells_of_atlas(runs: pd.DataFrame, findings: Path) -> list[AtlasCell]:
+    """Return the cells in the order of the rows."""
+    charted: dict[tuple[Any, ...], list[Charted]] = {}
+    for key, one in _charted(one_row_a_run(runs), findings):
+        charted.setdefault(key, []).append(one)
+    return [
+        AtlasCell(str(dataset), str(cells_of), str(kernel), rows, charted.get((dataset, cells_of, kernel), []))
+        for (dataset, cells_of, kernel), rows in runs.groupby(CELL, sort=False)
+    ]
+
+
+def _charted(rows: pd.DataFrame, findings: Path) -> Iterator[tuple[tuple[Any, ...], Charted]]:
+    numbers = dict(read_arrays(rows, findings, "optima_numbers"))
+    for place, optima in read_arrays(rows, findings, "optima"):
+        row, columns = rows.iloc[place], numbers[place]
+        key = tuple(row[name] for name in CELL)
+        costs, qualities, shares = columns[:, 0], columns[:, 1], columns[:, 2:]
+        yield key, Charted(str(row["problem"]), int(row["draw"]), optima, costs, qualities, shares)
+
+
+def sentences(cells: list[AtlasCell], config: Config) -> list[str]:
+    """Return the answers to the three questions of an atlas, whatever they say."""
+    return [_one_start(cells), _printed(cells, config), _accuracy(cells)]
+
+
+def _one_start(cells: list[AtlasCell]) -> str:
+    rows = pd.concat([cell.of(PAPERS_METHOD) for cell in cells])
+    ended = rows.dropna(subset=["share_near_best"])
+    n_starts = int(ended["n_ended"].sum())
+    if not n_starts:
+        return (
+            "How often does one start of ISM find the best? No start of ISM has come to an end beside a known optimum."
+        )
+    near, at = ((ended[name] * ended["n_ended"]).sum() / n_starts for name in ("share_near_best", "share_at_best"))
+    leading = ended.drop_duplicates("problem")["leading_gap"]
+    return (
+        f"How often does one start of ISM find the best? Of {n_starts} random starts {100 * near:.1f} % end within "
+        f"0.1 % of the best cost known and {100 * at:.1f} % within 1 degree of its projection; in the median a start "
+        f"ends {100 * ended['median_gap'].median():.2g} % above, at worst {100 * ended['largest_gap'].max():.2g} %. "
+        f"From the papers' start it ends within 0.1 % on {(leading <= 1e-3).sum()} of {len(leading)} problems."
+    )
+
+
+def _printed(cells: list[AtlasCell], config: Config) -> str:
+    gaps = np.array([gap for cell in cells if np.isfinite(gap := cell.printed_gap(config))])
+    if not gaps.size:
+        return "How far below is the published optimum? No cost is printed for these cells."
+    return (
+        f"How far from the best is the published optimum? In {len(gaps)} cells with a printed cost of ISM it is "
+        f"{100 * gaps.min():+.1f} % to {100 * gaps.max():+.1f} % above the best known, {100 * np.median(gaps):+.1f} % "
+        "in the median; where it is below, the paper's data or protocol are not those of the cell."
+    )
+
+
+def _accuracy(cells: list[AtlasCell]) -> str:
+    problems = {one.problem for cell in cells for one in cell.charted}
+    several = {one.problem for cell in cells for one in cell.charted if len(one.costs) > 1}
+    found = [cell.correlation() for cell in cells]
+    ranked = [one for one in found if one is not None]
+    answer = (
+        f"in {sum(high < 0 for *_, high in ranked)} of {len(ranked)} cells with optima enough to rank it does, in "
+        f"{sum(low > 0 for _, low, _ in ranked)} it means worse (95 % intervals of Kendall's tau)"
+        if ranked
+        else "no cell has optima enough to rank"
+    )
+    return (
+        f"Does lower cost mean better accuracy? {len(several)} of {len(problems)} problems have more than one "
+        f"certified optimum; {answer}."
+    )
