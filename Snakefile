@@ -53,7 +53,8 @@ CHECKS = plugin_checks(GRID.config)
 TARGETS = targets(GRID.config, typeset=TYPESET)
 # Atlases of optima, and what earlier ones have stored of best known solutions.
 ATLASES = GRID.systems.get("atlas", [])
-STORED = sorted(glob("results/optima/*.npz"))
+stored = sorted(glob("results/optima/*.npz"))
+drawn_from = partial(outputs.figure_sources, GRID.config, paths=GRID.experiment_paths, stored=stored)
 # Asked for by the first job that makes a report: a job on a cluster starts Snakemake again, and makes none.
 REPORT_SOURCES = cache(partial(report_sources, workflow, HOME))
 command = commands_of(workflow)

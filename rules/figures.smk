@@ -3,9 +3,7 @@ rule figure:
     input:
         config=f"{R}/config.json",
         runs=lambda wildcards: outputs.merged_tables(GRID.config, FIGURES[wildcards.figure]),
-        drawn=lambda wildcards: outputs.figure_sources(
-            GRID.config, FIGURES[wildcards.figure], GRID.experiment_paths, STORED
-        ),
+        drawn=lambda wildcards: drawn_from(FIGURES[wildcards.figure]),
     output:
         multiext(f"{REPORTS}/figures/{{figure}}", ".pdf", ".json"),
         report(f"{REPORTS}/figures/{{figure}}.png", **captions.figure_caption(FIGURES)),

@@ -74,7 +74,7 @@ rule store_optima:
     resources:
         runtime=10,
     params:
-        sources=REPORT_SOURCES,
+        sources=lambda wildcards: REPORT_SOURCES(),
     shell:
         command(f"store-optima {{wildcards.atlas:q}} --results {R} --out {{output:q}} > {{log:q}} 2>&1")
 

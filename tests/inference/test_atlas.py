@@ -5,6 +5,7 @@ from sklearn.decomposition import PCA
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.inference import atlas
+from kdrbench.inference.atlas import place_of, rank_correlation
 from kdrbench.paradigms.supervision import supervised_problem
 
 RNG = np.random.default_rng(0)
@@ -52,6 +53,38 @@ def test_safeguarded_ism_ends_at_some_of_the_maxima_and_at_the_best():
     assert found.optima[0].objective == pytest.approx(values.max(), rel=1e-5)
     assert len(found.optima) <= len(angles)
     assert (found.reached >= 0).all()
+
+
+def test_the_optima_turn_with_the_data_and_do_not_depend_on_the_order_of_samples():
+    climber = InterpretableKDR(1, kernel_params={"sigma": 1.5}, solver="riemannian_lbfgs")
+    turn = np.linalg.qr(RNG.standard_normal((2, 2)))[0]
+    order = np.random.default_rng(5).permutation(len(X))
+    found, turned, permuted = (
+        atlas(climber, *data, n_starts=30, random_state=0) for data in ((X, Y), (X @ turn, Y), (X[order], Y[order]))
+    )
+    assert len(found.optima) == len(turned.optima) == len(permuted.optima) == 3
+    for one, other, third in zip(found.optima, turned.optima, permuted.optima, strict=True):
+        assert other.objective == pytest.approx(one.objective, rel=1e-9)
+        assert third.objective == pytest.approx(one.objective, rel=1e-9)
+        assert place_of(turn.T @ one.projection, [other.projection], 0.01) == 0
+        assert place_of(one.projection, [third.projection], 0.01) == 0
+
+
+def test_ranks_are_correlated_with_an_interval_that_covers_what_was_planted():
+    rng = np.random.default_rng(0)
+    costs = rng.standard_normal(40)
+    tau, low, high = rank_correlation(costs, -costs, rng)
+    assert (tau, low, high) == pytest.approx((-1.0, -1.0, -1.0))
+    covered = 0
+    for _ in range(20):
+        scores = rng.standard_normal(40)
+        tau, low, high = rank_correlation(costs, scores, rng, 200)
+        assert low <= tau <= high
+        covered += low <= 0.0 <= high
+    # Of 20 intervals of 95 %, fewer than 16 cover with a probability of 3 in 1000.
+    assert covered >= 16
+    assert rank_correlation([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], rng) is None
+    assert rank_correlation([1.0, 2.0, 3.0, 4.0], [1.0, 1.0, 1.0, 1.0], rng) is None
 
 
 def test_what_has_no_certificate_is_no_optimum():

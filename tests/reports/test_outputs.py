@@ -3,6 +3,7 @@
 import pytest
 
 from kdrbench.reports import captions, outputs
+from kdrbench.reports.targets import targets as targets_of
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "folds": 2, "title": "T."}
 PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}

@@ -21,8 +21,7 @@ from kdrbench.bench.untrusted import UnreadableError, arrays_in
 from kdrbench.errors import DamagedError, InputError
 from kdrbench.files import replacing
 from kdrbench.kernels.family import FloatArray
-from kdrbench.reports.outputs import OPTIMA
-from kdrbench.reports.records import Config, problem_of, read_arrays
+from kdrbench.reports.records import NUMBERS, OPTIMA, Config, problem_of, read_arrays
 from kdrbench.solvers.base import check_projection
 
 _COST, _PROJECTION = "cost", "projection"
@@ -70,8 +69,8 @@ def best_solutions(runs: pd.DataFrame, findings: Path) -> dict[str, Solution]:
     """Return the best optimum of each problem in the rows of an atlas; of several draws the lowest."""
     found: dict[str, Solution] = {}
     rows = one_row_a_run(runs)
-    numbers = dict(read_arrays(rows, findings, "optima_numbers"))
-    for place, optima in read_arrays(rows, findings, "optima"):
+    numbers = dict(read_arrays(rows, findings, NUMBERS))
+    for place, optima in read_arrays(rows, findings, OPTIMA):
         problem, cost = str(rows["problem"].iloc[place]), float(numbers[place][0, 0])
         if problem not in found or cost < found[problem].cost:
             found[problem] = Solution(cost, optima[0])

@@ -18,6 +18,7 @@ from kdrbench.reports.records import (
     KPCA_TRICK,
     LEAGUE,
     LOW_RANK,
+    OPTIMA,
     Config,
     Split,
     experiments_of,
@@ -36,7 +37,7 @@ TABLE_KINDS = ("tex", "html", "csv", "json")
 FIGURE_KINDS = ("pdf", "png", "json")
 PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT = "paired_tests", "complexity", "low_rank_text"
 SCALING, PROFILE, KPCA_FIGURE = "scaling", "performance_profile", "kpca_figure"
-TRACES, FINDINGS, DATA, OPTIMA = "traces", "findings", "data", "optima"
+TRACES, FINDINGS, DATA = "traces", "findings", "data"
 # What each kind of figure is drawn from, beside the merged tables.
 _NEEDS: dict[str, tuple[str, ...]] = {
     "cost_against_time": (TRACES,),

@@ -18,6 +18,7 @@ from kdrbench.csv_files import restored
 from kdrbench.errors import DamagedError, InputError, in_words
 from kdrbench.solvers.geometry.stiefel import STATIONARY
 from kdrbench.stages import build_stage, system_of, table_of
+from kdrbench.stages.atlas.stage import ANGLE_DEG, NUMBERS, OPTIMA, problem_of
 from kdrbench.stages.ikdr.config import is_scaling
 from kdrbench.stages.ikdr.controls import controls_of, losing_cells, random_ones
 from kdrbench.stages.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
@@ -26,7 +27,6 @@ from kdrbench.stages.ikdr.folds import Split
 from kdrbench.stages.ikdr.sampling import is_redrawn, runs_of, sampling_of, split_of
 from kdrbench.stages.ikdr.scores import OWN_RULE, Metric, ending_of
 from kdrbench.stages.ikdr.solver_definitions import Settings, settings_of
-from kdrbench.stages.ikdr.stage import problem_of
 from kdrbench.status import Status
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALTERNATIVE",
+    "ANGLE_DEG",
     "ATLAS",
     "EIGENGAP",
     "IKDR",
@@ -42,6 +43,8 @@ __all__ = [
     "LEAGUE",
     "LOW_RANK",
     "NO_KERNEL",
+    "NUMBERS",
+    "OPTIMA",
     "OWN_RULE",
     "STATIONARY",
     "Config",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # Gaps below this are rounding of the cost, or the tolerance of a converged solver; a logarithmic axis has no zero.
 _SMALLEST = 1e-10
+_SYMBOLS = (Symbol.DOT, Symbol.SQUARE, Symbol.TRIANGLE, Symbol.DIAMOND)
 
 
 def chart_of(source: Source) -> Chart | None:
@@ -35,7 +36,7 @@ def chart_of(source: Source) -> Chart | None:
             _by_cell(
                 cells, solvers, "median_gap", "one start ends above", Axis("cost above best, relative", Scale.LOG)
             ),
-            _worth(cells),
+            _worth(cells, len(solvers)),
         ],
         columns=2,
     )
@@ -48,24 +49,28 @@ def _name(cell: AtlasCell) -> str:
 
 def _by_cell(cells: list[AtlasCell], solvers: list[str], column: str, title: str, axis: Axis) -> Panel:
     series = []
-    for colour, solver in enumerate(solvers):
+    # The first solver on top of the others, which often end where it does.
+    for colour, solver in reversed([*enumerate(solvers)]):
         found = [(_name(cell), value) for cell in cells for value in cell.of(solver)[column].dropna()]
         values = [max(value, _SMALLEST) if axis.scale is Scale.LOG else value for _, value in found]
         names = [name for name, _ in found]
-        symbol = (Symbol.DOT, Symbol.SQUARE, Symbol.TRIANGLE)[colour % 3]
+        symbol = _SYMBOLS[colour % len(_SYMBOLS)]
         series.append(Series(method_label(solver), names, values, Mark.POINTS, symbol, colour))
     return Panel(title, Axis("", Scale.NAMES), axis, series)
 
 
-def _worth(cells: list[AtlasCell]) -> Panel:
+def _worth(cells: list[AtlasCell], n_solvers: int) -> Panel:
+    """Return the optima of each data set, in colours that no solver has."""
+    points: dict[str, list[tuple[float, float, str]]] = {}
+    for cell in cells:
+        for one in (charted for charted in cell.charted if charted.draw == 0):
+            gaps, qualities = one.gaps.tolist(), one.qualities.tolist()
+            points.setdefault(f"optima of {dataset_label(cell.dataset)}", []).extend(
+                (max(gap, _SMALLEST), quality, _name(cell)) for gap, quality in zip(gaps, qualities, strict=True)
+            )
     series = []
-    for colour, cell in enumerate(cells):
-        optima = [
-            (max(gap, _SMALLEST), quality)
-            for one in cell.charted
-            if one.draw == 0
-            for gap, quality in zip(one.gaps.tolist(), one.qualities.tolist(), strict=True)
-        ]
-        gaps, qualities = [gap for gap, _ in optima], [quality for _, quality in optima]
-        series.append(Series(_name(cell), gaps, qualities, Mark.POINTS, Symbol.DOT, colour))
+    for place, (name, optima) in enumerate(points.items()):
+        gaps, qualities, words = (list(part) for part in zip(*optima, strict=True))
+        symbol = _SYMBOLS[place % len(_SYMBOLS)]
+        series.append(Series(name, gaps, qualities, Mark.POINTS, symbol, n_solvers + place, words=words))
     return Panel("what optima are worth", Axis("cost above best, relative", Scale.LOG), Axis("accuracy or NMI"), series)

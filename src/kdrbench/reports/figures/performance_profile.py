@@ -77,7 +77,8 @@ def profile(needed: pd.DataFrame) -> dict[str, tuple[list[float], list[float]]]:
 
     ``needed`` has a row for each problem, infinite where it was not solved. All profiles end at the same factor.
     """
-    fastest = needed.min(axis=1)
+    # A problem that no solver solved, where a better solution is known, has no fastest.
+    fastest = needed.min(axis=1).replace(np.inf, np.nan)
     ratios = needed.div(fastest, axis=0).where(np.isfinite(needed), np.inf)
     finite = ratios.to_numpy()[np.isfinite(ratios.to_numpy())]
     last = float(finite.max()) if finite.size else 1.0

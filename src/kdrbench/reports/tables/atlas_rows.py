@@ -14,12 +14,11 @@ import pandas as pd
 from kdrbench.inference.atlas import place_of, rank_correlation
 from kdrbench.kernels.family import FloatArray
 from kdrbench.reports.optima import one_row_a_run
-from kdrbench.reports.records import Config, read_arrays
+from kdrbench.reports.records import ANGLE_DEG, NUMBERS, OPTIMA, Config, read_arrays
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, printed_table, published_name
 
 # Optima that at least this share of a draw's starts reach are sought in the next draw.
 _LEAST_SHARE = 0.02
-_ANGLE_DEG = 1.0
 # The method whose printed costs are compared with the best known.
 PAPERS_METHOD = "ism"
 CELL = ["dataset", "cells_of", "kernel"]
@@ -45,7 +44,7 @@ class Charted:
     def found_again(self, other: Charted) -> tuple[int, int]:
         """Return how many optima with more than 2 % of some solver's starts ``other`` has too, and of how many."""
         wanted = self.optima[self.shares.max(axis=1) > _LEAST_SHARE]
-        return sum(place_of(one, other.optima, _ANGLE_DEG) >= 0 for one in wanted), len(wanted)
+        return sum(place_of(one, other.optima, ANGLE_DEG) >= 0 for one in wanted), len(wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +132,8 @@ def cells_of_atlas(runs: pd.DataFrame, findings: Path) -> list[AtlasCell]:
 
 
 def _charted(rows: pd.DataFrame, findings: Path) -> Iterator[tuple[tuple[Any, ...], Charted]]:
-    numbers = dict(read_arrays(rows, findings, "optima_numbers"))
-    for place, optima in read_arrays(rows, findings, "optima"):
+    numbers = dict(read_arrays(rows, findings, NUMBERS))
+    for place, optima in read_arrays(rows, findings, OPTIMA):
         row, columns = rows.iloc[place], numbers[place]
         key = tuple(row[name] for name in CELL)
         costs, qualities, shares = columns[:, 0], columns[:, 1], columns[:, 2:]

@@ -22,11 +22,15 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.stages.ikdr.config import check_experiment
-from kdrbench.stages.ikdr.definition import estimated_seconds
+from kdrbench.stages.ikdr.definition import estimated_seconds, problem_sha256
 from kdrbench.stages.ikdr.stage import shared_definition, solver_part
 from kdrbench.stages.registry import DEFAULT
 
 _RUN = "kdrbench.stages.atlas.starts_run"
+# Two ends within this largest principal angle are the same optimum.
+ANGLE_DEG = 1.0
+# What a run leaves: the optima (k x d x q), and a row for each with cost, quality and the shares of solvers' starts.
+OPTIMA, NUMBERS = "optima", "optima_numbers"
 _COUNT = {"type": "integer", "minimum": 1}
 SCHEMA: Config = {
     "required": ["datasets", "cells_of", "solvers", "starts", "draws"],
@@ -165,3 +169,11 @@ def _cell(experiment: Config, config: Config, entry: DatasetEntry, charted: str,
         run_s=sum((n_starts + 1) * estimated_seconds(one, entry) for one in solvers.values()),
         rows=tuple((solver,) for solver in solvers),
     )
+
+
+def problem_of(config: Config, experiment: str, dataset: str, kernel: str, number: int) -> str:
+    """Return the hash of the problem of a run (:func:`.problem_sha256`), whatever its solver."""
+    entry = registry_of(config)[dataset]
+    definition = shared_definition(config["experiments"][experiment], entry)
+    definition["kernel"] = dict(config["kernels"][kernel])
+    return problem_sha256(definition, dataset, entry.content_sha256, number, config["seed"])

@@ -26,36 +26,17 @@ from kdrbench.bench.seeds import rng_of
 from kdrbench.bench.untrusted import remove
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError, error_text
-from kdrbench.inference.atlas import distinct_optima, place_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.solvers import build_solver, make_start
 from kdrbench.solvers.base import check_projection
+from kdrbench.stages.atlas.chart import End, chart_ends
 from kdrbench.stages.ikdr.clustering_run import ClusteringRun, make_clustering_run
 from kdrbench.stages.ikdr.definition import SUPERVISED, CellDefinition, fold_of, problem_sha256
 from kdrbench.stages.ikdr.fold import Fold
 from kdrbench.stages.ikdr.monitor import TimedMonitor
-from kdrbench.stages.ikdr.scores import Optimality
 from kdrbench.stages.ikdr.solver_run import MakeStart, SolverRun, make_solver_run
 from kdrbench.status import BY_METHODS, Status
-
-# Two ends within this largest principal angle are the same optimum.
-ANGLE_DEG = 1.0
-# A cost is near the best if it is above it by at most this share.
-NEAR = 1e-3
-OPTIMA, NUMBERS = "optima", "optima_numbers"
-# Clusterings have no second derivative here: theirs are stationary, of first order.
-_CERTIFIED = (Optimality.SECOND_ORDER, Optimality.FIRST_ORDER)
-
-
-@dataclass(frozen=True)
-class _End:
-    """Where a solver ended, and what the exact problem says of it."""
-
-    solver: str
-    projection: FloatArray
-    cost: float
-    certified: bool
 
 
 @dataclass(frozen=True)
@@ -90,7 +71,7 @@ class AtlasRun:
             except (ImportError, MemoryError):
                 raise
             except Exception as error:
-                monitor.end()
+                # Its clock runs on until the next start begins, which does not count what is left open here.
                 return Status.FAILED, f"start {number}: {error_text(error)}"
             if ended.projection is None or ended.status is Status.TIME_LIMIT:
                 return Status.TIME_LIMIT, ended.message
@@ -106,14 +87,19 @@ class AtlasRun:
         for (name,), result in results.items():
             if result.status in BY_METHODS and len(ends[name]) != self.n_all:
                 raise InputError(f"{name} left {len(ends[name])} ends of {self.n_all} starts")
-        columns = self._charted(ends, files)
-        return {key: replace(result, columns=columns[key[0]]) for key, result in results.items()}
+        chart = chart_ends(ends, self._quality)
+        for kind, array in chart.arrays().items():
+            save_array(files.array(kind), array)
+        return {key: replace(result, columns=chart.columns[key[0]]) for key, result in results.items()}
+
+    def _quality(self, end: End) -> float | None:
+        return self.solvers[end.solver].quality_of(end.projection, uses_degrees=end.uses_degrees)[0]
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Return the problem and its sizes."""
         return self.columns
 
-    def _examined(self, name: str, files: RunFiles) -> list[_End]:
+    def _examined(self, name: str, files: RunFiles) -> list[End]:
         """Return the ends of a solver; ``InputError`` unless they are orthonormal: a run may leave anything."""
         ends, degrees = (_taken(files, kind(name)) for kind in (_ends, _degrees))
         if ends is None or degrees is None:
@@ -126,72 +112,8 @@ class AtlasRun:
         for projection, uses_degrees in zip(ends, degrees.astype(bool).tolist(), strict=True):
             check_projection(f"end of {name}", projection, n_features, problem.n_components)
             scores = problem.scores_of(projection, uses_degrees=uses_degrees)
-            # Without degrees the objective is another.
-            certified = scores.optimality in _CERTIFIED and uses_degrees
-            found.append(_End(name, projection, float(scores.cost or 0.0), certified))
+            found.append(End(name, projection, float(scores.cost or 0.0), scores.optimality, uses_degrees))
         return found
-
-    def _charted(self, ends: Mapping[str, list[_End]], files: RunFiles) -> dict[str, dict[str, Any]]:
-        """Return the columns of each solver; leave the distinct optima in ``files``."""
-        pool = [end for name in self.solvers for end in ends[name]]
-        first, reached = distinct_optima(
-            [end.projection for end in pool],
-            [-end.cost for end in pool],
-            [end.certified for end in pool],
-            ANGLE_DEG,
-        )
-        optima = [pool[number] for number in first]
-        places = _by_solver(self.solvers, ends, reached)
-        shares = {
-            name: np.bincount(one[one >= 0], minlength=len(first)) / max(1, len(one)) for name, one in places.items()
-        }
-        qualities = [self.solvers[one.solver].quality_of(one.projection)[0] for one in optima]
-        if optima:
-            rows = [
-                [one.cost, np.nan if quality is None else quality, *(shares[name][place] for name in self.solvers)]
-                for place, (one, quality) in enumerate(zip(optima, qualities, strict=True))
-            ]
-            save_array(files.array(OPTIMA), np.array([one.projection for one in optima]))
-            save_array(files.array(NUMBERS), np.array(rows, dtype=float))
-        return {
-            name: {
-                "n_ended": len(places[name]),
-                "n_certified": int((places[name] >= 0).sum()),
-                "n_optima": int((shares[name] > 0).sum()),
-                "n_known": len(optima),
-                **(_beside_best(optima[0], ends[name]) if optima else {}),
-                "best_quality": qualities[0] if optima else None,
-            }
-            for name in self.solvers
-        }
-
-
-def _by_solver(
-    solvers: Mapping[str, Any], ends: Mapping[str, list[_End]], reached: NDArray[np.intp]
-) -> dict[str, NDArray[np.intp]]:
-    """Return by solver what its random starts reached, without the papers' start, which is the first."""
-    found, at = {}, 0
-    for name in solvers:
-        found[name] = reached[at : at + len(ends[name])][1:]
-        at += len(ends[name])
-    return found
-
-
-def _beside_best(best: _End, ends: list[_End]) -> dict[str, Any]:
-    """Return how far above the best cost the ends are, and how many are the best optimum."""
-    gaps = [(end.cost - best.cost) / abs(best.cost) for end in ends]
-    at_best = [place_of(end.projection, [best.projection], ANGLE_DEG) == 0 for end in ends]
-    columns: dict[str, Any] = {"best_cost": best.cost}
-    if ends:
-        columns |= {"leading_gap": gaps[0], "leading_at_best": at_best[0]}
-    if len(ends) > 1:
-        columns |= {
-            "share_at_best": float(np.mean(at_best[1:])),
-            "share_near_best": float(np.mean(np.array(gaps[1:]) <= NEAR)),
-            "median_gap": float(np.median(gaps[1:])),
-            "largest_gap": max(gaps[1:]),
-        }
-    return columns
 
 
 def _ends(name: str) -> str:

@@ -37,7 +37,6 @@ from kdrbench.stages.ikdr.definition import (
     Kind,
     estimated_seconds,
     fold_of,
-    problem_sha256,
 )
 from kdrbench.stages.ikdr.sampling import sampling_of
 from kdrbench.stages.ikdr.scores import Metric, classification_metric
@@ -227,14 +226,6 @@ def solver_part(
         run = _CLUSTERING_RUN
         part["parameters"] = {**parameters, **alternation_of(definition.get("rounds"), method)}
     return part, (type(build_solver(method)).__module__, run, *own_modules(kernel_definition))
-
-
-def problem_of(config: Config, experiment: str, dataset: str, kernel: str, number: int) -> str:
-    """Return the hash of the problem of a run (:func:`.problem_sha256`), whatever its solver."""
-    entry = registry_of(config)[dataset]
-    definition = shared_definition(config["experiments"][experiment], entry)
-    definition["kernel"] = dict(config["kernels"][kernel])
-    return problem_sha256(definition, dataset, entry.content_sha256, number, config["seed"])
 
 
 def _baseline_part(config: Config, baseline: str) -> tuple[dict[str, Any], tuple[str, ...]]:
