@@ -80,7 +80,8 @@ def test_a_better_run_beats_the_stored_solution_and_other_problems_have_none():
 
 
 def traced(folder, cost):
-    lines = [trace_line("ism", 0, time_s=1.0 + step, calls=step + 1, cost=cost * (step + 1) / 2, stationarity=0.1) for step in (0, 1)]
+    points = [{"time_s": 1.0 + step, "calls": step + 1, "cost": cost * (step + 1) / 2} for step in (0, 1)]
+    lines = [trace_line("ism", 0, stationarity=0.1, **point) for point in points]
     (folder / "wine-ism.jsonl").write_text("".join(lines))
     return pd.DataFrame([run("wine", "ism", 0, experiment=PLACE[0])])
 
