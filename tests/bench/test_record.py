@@ -48,6 +48,7 @@ SCHEMAS = {
     "kpca_figures": (2, "5537f6dbb0d7b49a"),
     "low_rank": (4, "23b1a765f9de636c"),
     "league": (1, "59c73091302956eb"),
+    "atlas": (1, "7ad64911b577557a"),
 }
 
 
