@@ -56,7 +56,7 @@ class FitProgress:
 
     ``verbose`` is 1 for lines at intervals, and more for one an iteration. How long a solve will take is judged by how
     quickly its stationarity has fallen towards the ``tolerance``: a geometric rate, which ends often beat. Where there
-    are at most so many iterations (``most``), it is no longer than these take. ``unit`` is what they are called.
+    is a limit of iterations (``most``), it is no longer than these take. ``unit`` is what they are called.
     """
 
     def __init__(self, title: str, tolerance: float, verbose: int, most: float = inf, unit: str = "iteration") -> None:

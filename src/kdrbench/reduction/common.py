@@ -20,6 +20,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import centred_features
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.parameters import COUNT, Either, Interval, OneOf, check_parameters, check_value, optional, whole
+from kdrbench.progress import FitProgress
 
 COMPONENTS = optional(COUNT)
 SHRINKAGE = Either((OneOf(("auto",)), Interval(0.0, 1.0)), or_none=True)
@@ -95,7 +96,8 @@ class Reducer(LabelledTransformer):
             check_classification_targets(target)
         size = Samples(*features.shape)
         check_footprint(self, self._needed(size), size, self._way_out)
-        self._learn(features, target)
+        # Eigenproblems, which end at once: there is no progress to show.
+        self._learn(features, target, None)
         return self
 
     def _needed(self, samples: Samples) -> float:
@@ -103,7 +105,7 @@ class Reducer(LabelledTransformer):
         n_samples, n_features = samples
         return 8.0 * (4 * n_samples * n_features + 4 * n_features * min(samples))
 
-    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> None:
         self.__dict__.pop("classes_", None)
         response = response_of(labels)
         if response.classes is not None:
