@@ -169,13 +169,18 @@ def read_curves(runs: pd.DataFrame, traces: Path, abscissa: Abscissa) -> dict[in
     """Return (``abscissa``, lowest cost so far) of each run that has any, from the first positive abscissa on."""
     curves, numbers = {}, runs["run"].to_list()
     for place, points in read_traces(runs, traces):
-        pairs = [(point[abscissa.key], point["cost"]) for point in points if point.get(abscissa.key) is not None]
-        curve = np.array(pairs, dtype=float).reshape(-1, 2)
-        curve[:, 0] = np.maximum(curve[:, 0], abscissa.smallest)
-        curve[:, 1] = np.minimum.accumulate(curve[:, 1])
-        if (curve[:, 0] > 0).any():
-            curves[int(numbers[place])] = curve[curve[:, 0] > 0]
+        if len(curve := curve_of(points, abscissa)):
+            curves[int(numbers[place])] = curve
     return curves
+
+
+def curve_of(points: list[dict[str, Any]], abscissa: Abscissa) -> np.ndarray:
+    """Return (``abscissa``, lowest cost so far) of the points of a trace, from the first positive abscissa on."""
+    pairs = [(point[abscissa.key], point["cost"]) for point in points if point.get(abscissa.key) is not None]
+    curve = np.array(pairs, dtype=float).reshape(-1, 2)
+    curve[:, 0] = np.maximum(curve[:, 0], abscissa.smallest)
+    curve[:, 1] = np.minimum.accumulate(curve[:, 1])
+    return curve[curve[:, 0] > 0]
 
 
 def _gap(costs: np.ndarray, best: float) -> np.ndarray:

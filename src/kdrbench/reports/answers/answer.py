@@ -1,0 +1,101 @@
+"""From the records of a configuration to its answers: a question and sentences for each experiment, with a matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from kdrbench.reports.answers.learners import sentences_of
+from kdrbench.reports.answers.matrix import Matrix, matrix_of
+from kdrbench.reports.answers.nearness import nearness
+from kdrbench.reports.answers.solvers import largest_sentences, solver_sentences
+from kdrbench.reports.records import (
+    IKDR,
+    KPCA_FIGURES,
+    KPCA_TRICK,
+    LEAGUE,
+    LOW_RANK,
+    Config,
+    controls_of,
+    is_redrawn,
+    is_scaling,
+    settings_of,
+    system_of,
+)
+
+_OF_PARADIGMS = {
+    "supervised": "Which solver reaches the lowest cost, how soon, and how well do the projections classify?",
+    "unsupervised": "Which solver reaches the lowest cost, how soon, and how well do the projections cluster?",
+    "semi_supervised": "With few labels shown, how well are the hidden ones recovered?",
+    "alternative": "Given one clustering, is the other one found?",
+}
+_OF_FIGURES = {
+    2: "Do kernels of degree 2 help where plain learners fail?",
+    3: "Do the KPCA trick and the kernel trick find the same plane?",
+    4: "Is the KPCA trick as accurate as the kernel trick?",
+    5: "When do the KPCA trick and the kernel trick disagree?",
+}
+_OF_SYSTEMS = {
+    KPCA_TRICK: "Do metric learners gain from a kernel, and from which way of choosing it?",
+    LOW_RANK: "Does a kernel that is learned from pairs classify and cluster better?",
+    LEAGUE: "Which method of reducing dimensions should one use?",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an experiment asks, and what its records say; ``matrix`` is there where solvers are compared."""
+
+    experiment: str
+    title: str
+    question: str
+    sentences: tuple[str, ...]
+    matrix: Matrix | None = None
+
+    @property
+    def text(self) -> str:
+        """The sentences, or that there are none."""
+        return " ".join(self.sentences) or "The records hold no number that answers it."
+
+
+def answers_of(runs: pd.DataFrame, config: Config, traces: Path | None = None) -> list[Answer]:
+    """Return the answers of all experiments that have rows in ``runs``, in the order of the configuration.
+
+    ``runs`` are merged tables of one system or of several below each other; ``traces`` is the folder of their traces,
+    without which no time to a cost is known.
+    """
+    there = set(runs["experiment"].unique())
+    return [answer_of(name, runs, config, traces) for name in config["run"] if name in there]
+
+
+def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None = None) -> Answer:
+    """Return the answer of one experiment, whose rows are among ``runs``."""
+    experiment = config["experiments"][name]
+    chosen = runs[runs["experiment"] == name].reset_index(drop=True)
+    question, title = question_of(name, experiment), str(experiment["title"])
+    if system_of(experiment) != IKDR:
+        return Answer(name, title, question, tuple(sentences_of(chosen, experiment)))
+    near = nearness(chosen, traces)
+    controls = controls_of(name, config)
+    matrix = None if is_redrawn(experiment) else matrix_of(name, near, controls)
+    near, of_real = (rows[~rows["method"].isin(list(controls))] for rows in (near, chosen))
+    sentences = solver_sentences(of_real, near, matrix, experiment, settings_of(config))
+    if is_scaling(name):
+        sentences = largest_sentences(of_real) + sentences
+    return Answer(name, title, question, tuple(sentences), matrix)
+
+
+def question_of(name: str, experiment: Config) -> str:
+    """Return what an experiment asks, by its system and by what is varied in it."""
+    system = system_of(experiment)
+    if system == KPCA_FIGURES:
+        return _OF_FIGURES[int(experiment["figure"])]
+    if system != IKDR:
+        return _OF_SYSTEMS.get(system, "What do the records show?")
+    if is_redrawn(experiment):
+        return "How far do means vary when the folds are redrawn?"
+    if is_scaling(name):
+        return "Which solver stays quickest as the problem grows?"
+    return _OF_PARADIGMS[experiment["paradigm"]]

@@ -1,0 +1,116 @@
+"""The answers of metric learning, of low-rank kernels and of the league in sentences."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from kdrbench.errors import counted
+from kdrbench.reports.records import Config
+from kdrbench.reports.tables.kpca_cells import differences_of, kpca_cells
+from kdrbench.reports.tables.labels import dataset_label, learner_name, low_rank_label
+from kdrbench.reports.tables.numbers import agreement, percentage
+
+_DEGREE, _KERNEL_TRICKS = 2, ("exact", "ridge")
+
+
+def learner_sentences(runs: pd.DataFrame) -> list[str]:
+    """Return how learners with kernels do against the same learners without, and the highest accuracy of each set."""
+    differences = [one for learner in runs["learner"].unique() for one in differences_of(runs, learner).values()]
+    better = sum(one.significant > 0 for one in differences)
+    worse = sum(one.significant < 0 for one in differences)
+    cells = [cell for cell in kpca_cells(runs).values() if cell.ours.mean is not None and cell.ours.complete]
+    best = {
+        dataset: max((cell for cell in cells if cell.dataset == dataset), key=lambda cell: cell.ours.mean or 0.0)
+        for dataset in dict.fromkeys(cell.dataset for cell in cells)
+    }
+    highest = [
+        f"{learner_name(cell.learner, cell.variant).upper()} on {dataset_label(name)} ({_percent(cell.ours.mean)})"
+        for name, cell in best.items()
+    ]
+    sentences = [
+        f"With a kernel, learners are significantly better than without in {better} and worse in {worse} of "
+        f"{counted(len(differences), 'comparison')} over the same splits (p corrected by Holm)."
+    ]
+    return (sentences if differences else []) + ([f"Highest mean accuracy: {'; '.join(highest)}."] if highest else [])
+
+
+def figure_sentences(runs: pd.DataFrame, figure: int) -> list[str]:
+    """Return what a figure of the KPCA trick shows, in numbers."""
+    known = runs[runs["accuracy"].notna()]
+    if known.empty:
+        return []
+    return _degrees(known) if figure == _DEGREE else _tricks(known)
+
+
+def _degrees(runs: pd.DataFrame) -> list[str]:
+    wide = runs.pivot_table(index=["dataset", "method", "run"], columns="value", values="accuracy")
+    if not {1.0, 2.0} <= set(wide.columns):
+        return []
+    both = wide[[1.0, 2.0]].dropna()
+    higher = int((both[2.0] > both[1.0]).sum())
+    before, after = (_percent(float(both[degree].median())) for degree in (1.0, 2.0))
+    return [
+        f"A kernel of degree 2 has the higher accuracy along one direction in {higher} of "
+        f"{counted(len(both), 'pair')} of learner and data set; the median rises from {before} to {after}."
+    ]
+
+
+def _tricks(runs: pd.DataFrame) -> list[str]:
+    """Return how the accuracies of the two tricks compare over all settings and draws."""
+    axes = ["dataset", "varied", "value", "run"]
+    ours = runs[runs["method"] == "kpca"].set_index(axes)["accuracy"]
+    theirs = runs[runs["method"].isin(_KERNEL_TRICKS)].set_index(axes)["accuracy"]
+    both = pd.concat([ours, theirs], axis=1, keys=["kpca", "kernel"], join="inner")
+    if both.empty:
+        return []
+    gaps = (both["kpca"] - both["kernel"]).round(12)
+    counts = [int((gaps > 0).sum()), int((gaps == 0).sum()), int((gaps < 0).sum())]
+    return [
+        f"Over {counted(len(both), 'pair')} of setting and draw the KPCA trick is more accurate than the kernel trick "
+        f"in {counts[0]}, equally in {counts[1]} and less in {counts[2]}; the largest difference is "
+        f"{_percent(float(gaps.abs().max()))}."
+    ]
+
+
+def low_rank_sentences(runs: pd.DataFrame) -> list[str]:
+    """Return the highest accuracy and NMI with most constraints, and those without any."""
+    most, least = runs["n_constraints"].max(), runs["n_constraints"].min()
+    sentences = []
+    for metric, words, shown in (("accuracy", "5-NN accuracy", percentage), ("nmi_ten_starts", "NMI", agreement)):
+        means = runs.groupby(["n_constraints", "method"], sort=False)[metric].mean().dropna()
+        if most not in means.index.get_level_values(0):
+            continue
+        best = means[most].idxmax()
+        equal = sum(shown(float(mean), None) == shown(float(means[most][best]), None) for mean in means[most])
+        others = f", like {counted(equal - 1, 'other')}," if equal > 1 else ""
+        sentence = (
+            f"With {counted(int(most), 'constraint')}, {low_rank_label(str(best))}{others} has the highest {words}, "
+        )
+        sentence += shown(float(means[most][best]), None)
+        if least < most and (least, best) in means.index:
+            sentence += f", and {shown(float(means[least][best]), None)} with {int(least) or 'none'}"
+        sentences.append(f"{sentence}.")
+    return sentences
+
+
+def league_sentences(runs: pd.DataFrame) -> list[str]:
+    """Return the first three by mean rank, and whether the controls come last."""
+    from kdrbench.reports.tables.league_rows import League, controls_sentence
+
+    league = League(runs)
+    first = [f"{league.title(league.methods[place])} ({league.overall[place]:.3g})" for place in league.order[:3]]
+    place = f"Of {counted(len(league.methods), 'method')} by mean rank over all judges and data sets"
+    return [f"{place}, the first are {', '.join(first)}.", controls_sentence(league)]
+
+
+def sentences_of(runs: pd.DataFrame, experiment: Config) -> list[str]:
+    """Return the sentences on an experiment of one of these systems."""
+    by_system = {"kpca_trick": learner_sentences, "low_rank": low_rank_sentences, "league": league_sentences}
+    system = experiment["system"]
+    if system == "kpca_figures":
+        return figure_sentences(runs, int(experiment["figure"]))
+    return by_system[system](runs) if system in by_system else []
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else percentage(share, None)

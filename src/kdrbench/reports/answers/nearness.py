@@ -1,0 +1,97 @@
+"""How near each run came to the best known cost of its problem, and how soon.
+
+A problem is one run of one data set and kernel in one experiment: all solvers have the same rows and starts in it. Its
+best known cost F* is the lowest that any solver saw, failed runs left out. Of each run
+
+    gap    = (F - F*) / |F*|, of the cost F of its final projection
+    needed = least time t with F(t) <= F* + accuracy |F*|, F(t) the lowest cost seen by then; infinite if there is none
+
+Times are those of the first solve, by the points of the trace. ``clean`` says whether a run's time counts: its core
+was its own, did not drift and was not waited for, and nothing was worked off the clock. Problems all of whose runs are
+clean are compared by time; where there is none all are, which is an indication only and marked as such.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.kernels.family import FloatArray
+from kdrbench.reports.figures.cost_against_time import TIME, curve_of
+from kdrbench.reports.records import NO_KERNEL, read_traces
+from kdrbench.reports.tables.cells import clean_times
+from kdrbench.status import Status
+
+# Of the best known cost: what the papers' tests reach, and what only converged solvers reach.
+COARSE, FINE = 1e-2, 1e-6
+ACCURACIES = (COARSE, FINE)
+PLACE = ["experiment", "dataset", "kernel"]
+PROBLEM = [*PLACE, "run"]
+
+
+def until(curve: FloatArray, lowest: float, accuracy: float) -> float:
+    """Return where a curve (abscissa, lowest cost so far) comes within ``accuracy`` of ``lowest``, or infinity."""
+    solved = curve[:, 1] <= lowest + accuracy * abs(lowest)
+    return float(curve[np.argmax(solved), 0]) if solved.any() else np.inf
+
+
+def nearness(runs: pd.DataFrame, traces: Path | None) -> pd.DataFrame:
+    """Return the runs of solvers with ``gap``, ``reached_<accuracy>``, ``needed_<accuracy>`` and ``clean``.
+
+    Accuracies are written as :func:`column` writes them. Failed runs are kept: they have no gap and reached nothing.
+    Without ``traces`` the lowest costs seen are the final ones, and no time is known.
+    """
+    ran = runs[runs["kernel"] != NO_KERNEL].reset_index(drop=True)
+    sound = (ran["status"] != str(Status.FAILED)) & ran["cost"].notna()
+    curves = _curves(ran[sound], traces)
+    cost = ran["cost"].astype(float).where(sound)
+    seen = pd.Series({place: float(curve[-1, 1]) for place, curve in curves.items()}, dtype=float).reindex(ran.index)
+    lowest = pd.concat([seen, cost], axis=1).min(axis=1)
+    best = lowest.groupby([ran[name] for name in PROBLEM], sort=False).transform("min")
+    size = best.abs().clip(lower=np.finfo(float).tiny)
+    clean = ran.index.isin(clean_times(ran).index)
+    near = ran.assign(gap=((cost - best) / size).clip(lower=0.0), clean=clean)
+    for accuracy in ACCURACIES:
+        near[column("reached", accuracy)] = (lowest <= best + accuracy * size) & sound
+        near[column("needed", accuracy)] = [
+            until(curves[place], best[place], accuracy) if place in curves else np.nan for place in ran.index
+        ]
+    return near
+
+
+def ratios(near: pd.DataFrame) -> pd.DataFrame:
+    """Add ``ratio_<accuracy>``, the time needed over the least of any solver in the problem, and ``disturbed``.
+
+    Problems without a time of any solver have no ratio, nor have those that are not compared.
+    """
+    problem = [near[name] for name in PROBLEM]
+    timed = near["timed"].astype(str) != "False" if "timed" in near else pd.Series(True, near.index)
+    clean = near["clean"].groupby(problem, sort=False).transform("all")
+    compared = clean if (clean & timed).any() else timed
+    near = near.assign(disturbed=not (clean & timed).any())
+    for accuracy in ACCURACIES:
+        needed = near[column("needed", accuracy)].astype(float)
+        least = needed.groupby(problem, sort=False).transform("min")
+        ratio = (needed / least).where(np.isfinite(least) & compared & timed)
+        near = near.assign(**{column("ratio", accuracy): ratio})
+    return near
+
+
+def column(name: str, accuracy: float) -> str:
+    """Return the name of a column of :func:`nearness`, such as ``needed_1e-6``."""
+    return f"{name}_{accuracy_text(accuracy)}"
+
+
+def accuracy_text(accuracy: float) -> str:
+    """Return 1e-2 or 1e-6, as sentences have it."""
+    return f"{accuracy:.0e}".replace("e-0", "e-")
+
+
+def _curves(runs: pd.DataFrame, traces: Path | None) -> dict[int, FloatArray]:
+    """Return by index the curve of each run that has left a trace."""
+    if traces is None or runs.empty:
+        return {}
+    found = {runs.index[place]: curve_of(points, TIME) for place, points in read_traces(runs, traces)}
+    return {place: curve for place, curve in found.items() if len(curve)}

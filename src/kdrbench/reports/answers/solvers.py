@@ -1,0 +1,146 @@
+"""The answers of IKDR in sentences: who reaches the best known cost, how often, how much sooner, and where not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.errors import counted
+from kdrbench.reports.answers.matrix import Matrix
+from kdrbench.reports.answers.nearness import FINE, PROBLEM, accuracy_text, column, ratios
+from kdrbench.reports.records import NO_KERNEL, Config, Metric, Settings, is_redrawn
+from kdrbench.reports.tables.cells import COMPLETED, FORMATS, clean_times, summarise
+from kdrbench.reports.tables.labels import METRIC_TITLES, dataset_label, kernel_label, method_label
+from kdrbench.reports.tables.numbers import duration
+
+# More places than these are counted, not listed.
+_MOST_PLACES = 3
+
+
+def solver_sentences(
+    runs: pd.DataFrame, near: pd.DataFrame, matrix: Matrix | None, experiment: Config, settings: dict[str, Settings]
+) -> list[str]:
+    """Return what an experiment's records say, one thought each: of costs, of published settings, of quality.
+
+    ``runs`` are without those of controls, ``near`` the same rows as :func:`.nearness.nearness` returns them.
+    """
+    if is_redrawn(experiment):
+        return _spread_over_partitions(runs)
+    found = [] if matrix is None else [_race(matrix, near), _published(matrix, settings)]
+    return [sentence for sentence in (*found, _quality(runs)) if sentence]
+
+
+def _race(matrix: Matrix, near: pd.DataFrame) -> str:
+    leader = matrix.overall[0]
+    sentence = (
+        f"{method_label(leader.solver)} reaches the best known cost within {accuracy_text(FINE)} in {leader.fine} of "
+        f"{counted(leader.runs, 'run')}{_sooner(matrix, near)}"
+    )
+    return f"{sentence}; {missed}." if (missed := _missed(matrix)) else f"{sentence}."
+
+
+def _sooner(matrix: Matrix, near: pd.DataFrame) -> str:
+    """Return by what factor of time the leader is ahead of the next, or behind it, where both got there."""
+    leader, following = matrix.overall[:2]
+    next_one = f"{method_label(following.solver)} ({following.fine} of {following.runs})"
+    wide = ratios(near).pivot(index=PROBLEM, columns="method", values=column("ratio", FINE))
+    both = wide.loc[:, [leader.solver, following.solver]]
+    both = both.replace(np.inf, np.nan).dropna()
+    if both.empty:
+        return f"; the next is {next_one}"
+    ratio = float((both[following.solver] / both[leader.solver]).median())
+    word, times = ("sooner", ratio) if ratio >= 1 else ("later", 1 / ratio)
+    doubt = " (by disturbed times, an indication)" if matrix.disturbed else ""
+    return f", in the median {factor(times)} times {word}{doubt} than the next, {next_one}"
+
+
+def factor(ratio: float) -> str:
+    """Return a ratio in three significant digits, without a power of ten."""
+    return f"{ratio:.3g}" if ratio < 1000 else f"{ratio:.0f}"
+
+
+def _missed(matrix: Matrix) -> str:
+    """Return where the leader ends above the best known cost, by kernel where one kernel is all of it."""
+    cells = [cell for cell in matrix.cells if cell.solver == matrix.reference]
+    missed = [cell for cell in cells if cell.fine < cell.runs]
+    kernels = {cell.kernel for cell in cells}
+    if not missed:
+        return ""
+    if len(missed) > _MOST_PLACES or len({cell.kernel for cell in missed}) == 1 < len(kernels):
+        missing, runs = sum(cell.runs - cell.fine for cell in missed), sum(cell.runs for cell in missed)
+        where = " and ".join(kernel_label(name).lower() for name in dict.fromkeys(cell.kernel for cell in missed))
+        return f"it misses it in {missing} of {counted(runs, 'run')} with {where} kernels"
+    places = [
+        f"{cell.runs - cell.fine} of {counted(cell.runs, 'run')} on {dataset_label(cell.dataset)}, "
+        f"{kernel_label(cell.kernel).lower()} kernel"
+        for cell in missed
+    ]
+    return f"it misses it in {' and in '.join(places)}"
+
+
+def _published(matrix: Matrix, settings: dict[str, Settings]) -> str:
+    """Return the best of the solvers as published, where neither of the first two is one of them."""
+    published = [one for one in matrix.overall if settings.get(one.solver) is Settings.PUBLISHED]
+    if not published or published[0] in matrix.overall[:2]:
+        return ""
+    best = published[0]
+    return f"As published, none does so more often than {method_label(best.solver)}: {best.fine} of {best.runs}."
+
+
+def largest_sentences(runs: pd.DataFrame) -> list[str]:
+    """Return the quickest and the slowest solver on the largest problem, by clean times where there are any."""
+    largest = runs[runs["n_train"] == runs["n_train"].max()]
+    largest = largest[largest["status"].isin([*map(str, COMPLETED)])]
+    counted_times = clean_times(largest)
+    times = (largest if counted_times.empty else counted_times).groupby("method", sort=False)["time_s"].median()
+    times = times.dropna().sort_values()
+    if len(times) < 2:
+        return []
+    quickest, slowest = (f"{method_label(str(times.index[end]))} {duration(times.iloc[end])}" for end in (0, -1))
+    doubt = " (disturbed times, an indication)" if counted_times.empty else ""
+    name = dataset_label(str(largest["dataset"].iloc[0]))
+    return [f"On the largest problem, {name}, the first solve takes {quickest} at least, {slowest} at most{doubt}."]
+
+
+def _quality(runs: pd.DataFrame) -> str:
+    """Return the method of the highest mean quality on each data set, solvers and baselines alike."""
+    found, metric = [], str(runs["quality_metric"].iloc[0])
+    if metric == Metric.ERROR:
+        return ""
+    for dataset, of_set in runs.groupby("dataset", sort=False):
+        cells = {
+            (str(kernel), str(method)): summarise("quality", group, "quality", FORMATS[metric])
+            for (kernel, method), group in of_set.groupby(["kernel", "method"], sort=False)
+        }
+        means = {place: cell.mean for place, cell in cells.items() if cell.mean is not None and cell.complete}
+        if len(means) > 1:
+            best = max(means, key=lambda place: means[place])
+            found.append(f"{_named(*best)} on {dataset_label(str(dataset))} ({FORMATS[metric](means[best], None)})")
+    if not found:
+        return ""
+    more = f" and {len(found) - _MOST_PLACES} more" if len(found) > _MOST_PLACES else ""
+    return f"Highest mean {_lower(METRIC_TITLES[metric])}: {'; '.join(found[:_MOST_PLACES])}{more}."
+
+
+def _spread_over_partitions(runs: pd.DataFrame) -> list[str]:
+    """Return between what means over folds lie when the folds are redrawn."""
+    metric, sentences = str(runs["quality_metric"].iloc[0]), []
+    for (dataset, kernel, method), cell in runs.groupby(["dataset", "kernel", "method"], sort=False):
+        means = cell.groupby("partition")["quality"].mean().dropna()
+        if len(means) > 1:
+            low, high = (FORMATS[metric](float(one), None) for one in (means.min(), means.max()))
+            sentences.append(
+                f"{_named(str(kernel), str(method))} on {dataset_label(str(dataset))}: mean "
+                f"{_lower(METRIC_TITLES[metric])} from {low} to {high} over {len(means)} partitions."
+            )
+    return sentences
+
+
+def _named(kernel: str, method: str) -> str:
+    return (
+        method_label(method) if kernel == NO_KERNEL else f"{method_label(method)} with {kernel_label(kernel).lower()}"
+    )
+
+
+def _lower(title: str) -> str:
+    return title if title.isupper() else title.lower()
