@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from base64 import b64decode
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 
 from kdrbench.cli import main
 from kdrbench.errors import InputError
-from kdrbench.reports.dashboard.bars import claims_of, shares_of
+from kdrbench.reports.dashboard.bars import claims_of, shares_of, touched
 from kdrbench.reports.dashboard.overview import checks_of, counts_of, endings_of
 from kdrbench.reports.dashboard.page import Parts, pack, read_parts, render_dashboard, sort_key
 from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, run_data
@@ -249,13 +250,48 @@ def test_faults_of_plug_ins_are_counted_first_and_said_below(grid):
     (folder / "check.json").write_text(json.dumps(asked))
     parts = read_parts([folder / "check.json"])
     shown = render_dashboard(runs, config, folder, [], parts)
-    assert '<li><a href="#quality">Faults of plug-ins</a>: 1</li>' in shown
+    assert '<li><a href="#quality">Faults of plug-ins</a>: 1.' in shown
     assert "solver mine.py, determinism</td>" in shown
     assert "it &lt;b&gt;differs&lt;/b&gt;; seed it</td>" in shown
     assert "mine.py, API" not in shown
     shown = render_dashboard(runs, config, folder, [], Parts())
     assert "Faults of plug-ins</a>" not in shown
     assert re.search(r"Faults of plug-ins</th><td class=\"number\">none</td>", shown)
+
+
+def test_the_first_screen_asks_answers_and_compares(grid):
+    config, runs, folder = grid
+    shown = render_dashboard(runs, config, folder, [], Parts())
+    overview = shown.split('id="overview"')[1].split("</section>")[0]
+    assert overview.index("Which solver reaches the lowest cost") < overview.index("How the runs ended")
+    assert "reaches the best known cost within 1e-6 in" in overview
+    matrix = overview.split('<table class="matrix"')[1].split("</table>")[0]
+    assert matrix.count('<th scope="row">') == 8
+    assert matrix.count('<td class="tip"') == 8 * (1 + 4)
+    assert "wins/ties/losses against" in matrix
+
+
+def test_nothing_empty_is_shown(grid):
+    config, runs, folder = grid
+    empty = Parts([replace(bar_chart(), name="none", panels=[])], [replace(extra_table(), name="none", blocks=[])])
+    shown = render_dashboard(runs, config, folder, [], empty)
+    assert not re.findall('(?:table|figure)-none|href="#(?:tables|figures|published|claims)"', shown)
+    comparisons = compare({"ikdr": runs}, config)
+    assert touched(comparisons) == comparisons
+    assert touched([one for one in comparisons if not one.experiment]) == []
+    titles = [bar.title for bar in shares_of(comparisons)]
+    # Of its tables one was run, whose bar would say the same as the paper's but for what was not run.
+    assert titles == ["NeurIPS 2019", "NeurIPS 2019, Table 4, supervised"]
+
+
+def test_hostile_names_are_no_markup_on_the_first_screen(grid):
+    config, runs, folder = grid
+    hostile = "<img src=x onerror=alert(1)>"
+    config["experiments"]["first"] = config["experiments"]["first"] | {"title": hostile}
+    runs = runs.replace({"method": {"dg": hostile}})
+    shown = render_dashboard(runs, config, folder, [], Parts())
+    assert "<img" not in re.sub(r"<script.*?</script>", "", shown, flags=re.S).lower()
+    assert "&lt;IMG SRC=X" in shown
 
 
 def test_the_command_writes_the_page(grid):

@@ -72,8 +72,8 @@ def test_every_cell_is_there_in_order(cells):
         ("wine", "sm", "time_s"),
         ("wine", "ism", "warm_s"),
     ]
-    assert [metric for _, method, metric in cells][::3] == 2 * ["time_s", "warm_s", "cost", "accuracy"]
-    assert len(cells) == 2 * 3 * 4
+    assert [metric for _, method, metric in cells][::3] == 2 * ["time_s", "warm_s", "cost", "gap", "accuracy"]
+    assert len(cells) == 2 * 3 * 5
 
 
 def test_runs_that_did_not_end_are_named(cells):
@@ -93,14 +93,8 @@ def test_paper_ours_verdict(cells):
     assert cells["wdbc", "ism", "cost"].verdict is Verdict.NOT_PUBLISHED
 
 
-def test_the_best_are_marked_and_bounds_never_are(cells):
-    best = {key for key, row in cells.items() if row.best}
-    assert ("wine", "ism", "time_s") in best
-    assert ("wine", "dg", "time_s") not in best
-    # DG was stopped in one fold, so that its equal mean accuracy does not compete.
-    assert cells["wine", "ism", "accuracy"].ours.mean == cells["wine", "dg", "accuracy"].ours.mean
-    assert {key for key in best if key[1] == "dg"} == set()
-    assert ("wine", "ism", "accuracy") in best
+def test_of_two_folds_nothing_is_significantly_best(cells):
+    assert not any(row.best for row in cells.values())
 
 
 def test_means_over_fewer_runs_do_not_compete_and_failed_runs_do_not_count():
@@ -118,7 +112,6 @@ def test_means_over_fewer_runs_do_not_compete_and_failed_runs_do_not_count():
     failing = rows["dg", "cost"]
     assert (failing.ours.mean, failing.ours.counted, failing.ours.runs, failing.best) == (-9999.0, 1, 2, False)
     assert failing.verdict is Verdict.NOT_RUN
-    assert rows["ism", "cost"].best
     assert rows["sm", "cost"].ours.note == "1 of 2 folds: stalled; 1 of 2 folds: max iterations"
     assert rows["sm", "time_s"].ours.text == "20ms \u00b1 0ms"
 
@@ -128,11 +121,11 @@ def test_an_unknown_published_table_is_named():
         compared_cells(RUNS, EXPERIMENT | {"published": EXPERIMENT["published"] | {"paper": "neurips2020"}})
 
 
-def test_latex_has_every_cell_bold_best_and_daggers():
+def test_latex_has_every_cell_and_daggers():
     table = render_latex(laid_out(EXPERIMENT))
     assert r"A table of 100\% \& more\_or\_less." in table
-    assert r"Wine & First solve & \textbf{20ms $\pm$ 10ms} & $>$ 2s$^\dagger$ & failed$^\dagger$ \\" in table
-    assert r"& Cost & \textbf{$-$1310 $\pm$ 10} & $-$1205.0 $\pm$ 5.0$^\dagger$ &" in table
+    assert r"Wine & First solve & 20ms $\pm$ 10ms & $>$ 2s$^\dagger$ & failed$^\dagger$ \\" in table
+    assert r"& Cost & $-$1310 $\pm$ 10 & $-$1205.0 $\pm$ 5.0$^\dagger$ &" in table
     rows = r"(Wine|WDBC)? & (First solve|Warm median|Cost|Accuracy) &"
     assert len([line for line in table.splitlines() if re.match(rows, line)]) == 8
 
@@ -251,7 +244,7 @@ def test_the_page_shows_table_published_numbers_and_reasons_and_asks_no_other_ho
 def test_csv_holds_paper_ours_and_verdict():
     lines = laid_out(EXPERIMENT).to_csv().splitlines()
     assert lines[0] == "dataset,kernel,method,metric,paper,ours,verdict,why,mean,std,runs,counted,best"
-    assert "wine,gaussian,ism,cost,-1311\u00b126,-1310 \u00b1 10,close,,-1310.0,10.0,2,2,True" in lines
+    assert "wine,gaussian,ism,cost,-1311\u00b126,-1310 \u00b1 10,close,,-1310.0,10.0,2,2,False" in lines
 
 
 def write_traces(folder, runs=RUNS):

@@ -9,6 +9,7 @@ from kdrbench.reports.claims.claim import Decision
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.published_vs_ours import COUNTED, EFFECTS, judged, place_label
 from kdrbench.reports.tables.published_numbers import paper_label
+from kdrbench.reports.tables.verdicts import Verdict
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,17 @@ class Bar:
     shares: list[Share]
 
 
+def touched(comparisons: list[Comparison]) -> list[Comparison]:
+    """Return the lines of those papers of which an experiment that was run has a number."""
+    papers = {one.paper for one in comparisons if one.verdict is not Verdict.NOT_RUN and one.experiment}
+    return [one for one in comparisons if one.paper in papers]
+
+
 def shares_of(comparisons: list[Comparison]) -> list[Bar]:
-    """Return a paper's published numbers by verdict: all, then a table at a time. Times have no verdict."""
+    """Return a paper's published numbers by verdict: all, then a table at a time. Times have no verdict.
+
+    Tables of which nothing was run have no bar, and a paper's only table none beside the paper's.
+    """
     counted = judged(one for one in comparisons if one.first)
     verdicts = [str(verdict) for verdict in COUNTED]
     bars = []
@@ -39,8 +49,14 @@ def shares_of(comparisons: list[Comparison]) -> list[Bar]:
         groups = {name: [one for one in counted if one.paper == paper]}
         for one in groups[name]:
             groups.setdefault(f"{name}, {place_label(one.table)}, {one.setting}", []).append(one)
-        bars += [bar_of(title, [str(one.verdict) for one in group], verdicts) for title, group in groups.items()]
+        run = {title: group for title, group in groups.items() if any(_is_run(one) for one in group)}
+        shown = run if len(run) > 2 or len(groups) > 2 else {name: groups[name]} if run else {}
+        bars += [bar_of(title, [str(one.verdict) for one in group], verdicts) for title, group in shown.items()]
     return bars
+
+
+def _is_run(one: Comparison) -> bool:
+    return one.verdict is not Verdict.NOT_RUN
 
 
 def effects_of(comparisons: list[Comparison]) -> list[Bar]:

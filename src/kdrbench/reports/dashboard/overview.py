@@ -16,6 +16,7 @@ from kdrbench.errors import counted
 from kdrbench.reports.dashboard.bars import Bar, bar_of
 from kdrbench.reports.dashboard.runs import run_name
 from kdrbench.reports.figures.chart import Chart
+from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.records import (
     IKDR,
     NO_KERNEL,
@@ -31,6 +32,8 @@ from kdrbench.reports.records import (
 )
 from kdrbench.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
+from kdrbench.reports.tables.published_numbers import paper_label
+from kdrbench.reports.tables.verdicts import Verdict
 from kdrbench.status import Status
 
 _OTHERS = [str(status) for status in Status if status is not Status.CONVERGED]
@@ -180,6 +183,18 @@ def check_of_plugins(plugins: Iterable[Mapping[str, Any]]) -> Check:
         if one["fault"]
     ]
     return Check("plugins", "Faults of plug-ins", "What kdrbench check found of the plug-ins that were run.", findings)
+
+
+def not_run_of(runs: pd.DataFrame, config: Config, comparisons: list[Comparison]) -> list[str]:
+    """Return which experiments have no run, and how many printed numbers belong to no experiment that was run."""
+    absent = [name for name in config["run"] if name not in set(runs["experiment"])]
+    lines = [f"No run of {name}." for name in absent]
+    for paper in dict.fromkeys(one.paper for one in comparisons):
+        printed = [one for one in comparisons if one.paper == paper and one.first]
+        missing = sum(one.verdict is Verdict.NOT_RUN for one in printed)
+        if missing:
+            lines.append(f"{paper_label(paper)}: {missing} of {counted(len(printed), 'printed number')} not run.")
+    return lines
 
 
 def _of_runs(runs: pd.DataFrame, chosen: pd.Series, name: str, title: str, meaning: str) -> Check:

@@ -7,7 +7,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,29 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.errors import InputError
+from kdrbench.reports.answers.answer import Answer, answers_of
+from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS, gap_text, meaning, ratio_text, wins_text
 from kdrbench.reports.claims.claim import DECISION_RULES
-from kdrbench.reports.dashboard.bars import claims_of, effects_of, percent_label, shares_of
-from kdrbench.reports.dashboard.overview import check_of_plugins, checks_of, contents_of, counts_of, endings_of
+from kdrbench.reports.dashboard.bars import claims_of, effects_of, percent_label, shares_of, touched
+from kdrbench.reports.dashboard.overview import (
+    check_of_plugins,
+    checks_of,
+    contents_of,
+    counts_of,
+    endings_of,
+    not_run_of,
+)
 from kdrbench.reports.dashboard.runs import run_data
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.effects import EFFECT_RULES
 from kdrbench.reports.ledger.published_vs_ours import interval_text, labels_of, not_comparable, place_label
+from kdrbench.reports.outputs import PROFILE, Report, experiment_figures, experiment_tables
 from kdrbench.reports.records import Config
 from kdrbench.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.reports.tables.html import provenance
-from kdrbench.reports.tables.labels import METRIC_TITLES, TIMES_MEAN
+from kdrbench.reports.tables.labels import METRIC_TITLES, TIMES_MEAN, dataset_label, kernel_label, method_label
 from kdrbench.reports.tables.numbers import PLUS_MINUS
 from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.table import Entry, Table
@@ -99,9 +109,27 @@ def render_dashboard(
         interval=interval_text,
         labels_of=labels_of,
         place=place_label,
+        dataset=dataset_label,
+        kernel=kernel_label,
+        method=method_label,
+        ratio=ratio_text,
+        gap=gap_text,
+        wins=wins_text,
+        meaning=meaning,
     )
+    parts, comparisons = shown_parts(parts), touched(comparisons)
+    answers = answers_of(runs, config, traces)
+    shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
     return environment.get_template("page.html.j2").render(
-        chapters=[name for name in _CHAPTERS if name != _CLAIMS or parts.claims],
+        chapters=[name for name in _CHAPTERS if shown.get(name, True)],
+        tables_of=lambda answer: _named(parts.tables, experiment_tables(config, answer.experiment)),
+        charts_of=lambda answer: _named(parts.charts, experiment_figures(config, answer.experiment)),
+        not_run=not_run_of(runs, config, comparisons),
+        answers=answers,
+        leading=leading_of(answers),
+        profile=next((chart for chart in parts.charts if chart.name == PROFILE), None),
+        matrix_means=MATRIX_MEANS,
+        disturbed=DISTURBED,
         counts=counts_of(runs),
         endings=endings_of(runs),
         converged_means=CONVERGED_MEANS,
@@ -131,6 +159,24 @@ def render_dashboard(
             ),
         },
     )
+
+
+def leading_of(answers: Iterable[Answer]) -> Answer | None:
+    """Return the answer whose matrix is over the most runs, which the first screen shows; ``None`` without any."""
+    compared = [one for one in answers if one.matrix]
+    return max(compared, key=lambda one: sum(cell.runs for cell in one.matrix.cells) if one.matrix else 0, default=None)
+
+
+def shown_parts(parts: Parts) -> Parts:
+    """Return the parts without tables that have no row and figures that have nothing to show."""
+    charts = [chart for chart in parts.charts if any(not panel.is_empty for panel in chart.panels)]
+    return replace(parts, charts=charts, tables=[table for table in parts.tables if table.rows])
+
+
+def _named(parts: Iterable[Any], reports: Iterable[Report]) -> list[Any]:
+    """Return the tables or charts that are an experiment's reports."""
+    names = {report.name for report in reports}
+    return [part for part in parts if part.name in names]
 
 
 def slug(name: str) -> str:

@@ -24,8 +24,10 @@ COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
 _UNSTOPPED = [str(Status.CONVERGED), str(Status.STALLED)]
 # Which cells may be bold, printed below every table that marks the best.
 BOLD_MEANS = (
-    "best of each group in bold, among methods all of whose runs came to their own end: a run stopped at a limit of "
-    "time, memory or iterations is never the best."
+    "bold is what is significantly best: in its group the lowest or highest mean, and those that paired tests over the "
+    "same runs do not tell from it, where they tell some other method from it (Wilcoxon signed ranks, corrected by "
+    "Holm; six runs or more). A run stopped at a limit of time, memory or iterations, or of disturbed time, is never "
+    "the best."
 )
 # Of a table's rows. The first solve of each run, and the median of its repeats where it was short enough to have any.
 METRICS = ("time_s", "warm_s", "cost", "quality")
@@ -45,7 +47,9 @@ _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
 NMI_GIVEN = "nmi_given"
 # Of experiments where q follows a rule.
 COMPONENTS = "n_components"
-_ALL = (*METRICS, NMI_GIVEN, COMPONENTS)
+# Of final costs, above the lowest final cost of any solver in the run: (cost - best) / |best|.
+GAP = "gap"
+_ALL = (*METRICS, NMI_GIVEN, COMPONENTS, GAP)
 # Quality is printed by what it is.
 FORMATS: dict[str, Format] = {
     **dict.fromkeys(TIMES, numbers.duration),
@@ -55,6 +59,7 @@ FORMATS: dict[str, Format] = {
     Metric.NMI: numbers.agreement,
     NMI_GIVEN: numbers.agreement,
     COMPONENTS: numbers.count,
+    GAP: numbers.gap,
 }
 
 

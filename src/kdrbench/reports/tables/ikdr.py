@@ -13,10 +13,11 @@ from typing import Any
 
 from kdrbench.errors import counted
 from kdrbench.reports.records import NO_KERNEL, Config, Settings, Split, split_of
-from kdrbench.reports.tables.cells import BOLD_MEANS, CONVERGED_MEANS, UNTIMED, Cell
+from kdrbench.reports.tables.cells import BOLD_MEANS, CONVERGED_MEANS, GAP, TIMES, UNTIMED, Cell
 from kdrbench.reports.tables.html import Section
 from kdrbench.reports.tables.ikdr_cells import IkdrCell
 from kdrbench.reports.tables.labels import (
+    DEFINITIONS,
     METRIC_TITLES,
     NO_CELL,
     TIMES_MEAN,
@@ -25,6 +26,7 @@ from kdrbench.reports.tables.labels import (
     method_alone,
     method_label,
 )
+from kdrbench.reports.tables.significance import interval_of, interval_words
 from kdrbench.reports.tables.table import FLAGGED, UNCONVERGED, WARNED, Entry, Group, Table, blocks_by, entries
 from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict
 
@@ -67,7 +69,7 @@ def ikdr_table(name: str, cells: list[IkdrCell], experiment: Config) -> Table:
         _OF_CONTROLS if any(cell.control for cell in cells) else ""
     )
     times = [cell for cell in cells if cell.metric == "time_s"]
-    remarks = [f"{_place(cell)}: {said}" for cell in times if (said := _said(cell.ours))]
+    remarks = [f"{_place(cell)}: {said}" for cell in times if (said := _remark(cell.ours))]
     marks = [_OF_MARKS] if any(cell.ours.note for cell in times) else []
     departing = dict.fromkeys(cell.departure for cell in cells if cell.verdict is Verdict.NOT_COMPARABLE)
     marks += [f"Published numbers are not comparable: {'; '.join(departing)}."] if departing else []
@@ -107,13 +109,27 @@ def _entry(cell: IkdrCell | None) -> Entry:
         return Entry(NO_CELL)
     ours = cell.ours
     mark = (UNCONVERGED if ours.note else "") + (WARNED if ours.warning else "") + (FLAGGED if ours.flag else "")
-    numbers = {"value": ours.mean, "spread": ours.std}
-    return Entry(
-        ours.text, **numbers, bold=cell.best, mark=mark, detail=_said(ours), paper=cell.paper, verdict=cell.verdict
-    )
+    axes = (cell.metric, cell.dataset, cell.kernel, cell.method)
+    paper, verdict = cell.paper, str(cell.verdict)
+    return Entry(ours.text, ours.mean, ours.std, cell.best, mark, _meaning(cell), paper, verdict, axes)
+
+
+def _meaning(cell: IkdrCell) -> str:
+    """Return what the number is, of how many runs, with its interval and what is to be known of these."""
+    ours, words = cell.ours, DEFINITIONS.get(cell.metric, "")
+    low, high = interval_of(cell.metric, ours)
+    over = f"{ours.counted} of {counted(ours.runs, 'run')}" if ours.runs else "no run"
+    interval = "" if low is None or high is None else f"95 % interval {interval_words(cell.metric, low, high)}"
+    title = METRIC_TITLES.get(cell.metric, cell.metric)
+    return "; ".join(filter(None, (f"{title}: {words}" if words else title, f"over {over}", interval, _said(ours))))
 
 
 def _said(ours: Cell) -> str:
+    """Return all that is to be known of a cell's runs."""
+    return "; ".join(filter(None, (_remark(ours), ours.warning if ours.metric in TIMES else "")))
+
+
+def _remark(ours: Cell) -> str:
     return "; ".join(filter(None, (ours.note, ours.flag)))
 
 
@@ -142,7 +158,7 @@ def _listed(cell: IkdrCell) -> dict[str, Any]:
 
 def beside_published(cells: list[IkdrCell]) -> Section:
     """Return the section of a page that shows each cell beside its published number."""
-    printed = [cell for cell in cells if cell.metric != "warm_s"]
+    printed = [cell for cell in cells if cell.metric not in ("warm_s", GAP)]
     rows = [[*entries(_words(cell)), Entry(cell.verdict, verdict=cell.verdict), Entry(cell.why)] for cell in printed]
     columns = ["Data", "Kernel", "Method", "Metric", "Paper", "Ours", "Verdict", "Why"]
     table = Table("beside_published", "", columns, [rows], n_labels=len(columns))

@@ -6,15 +6,20 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
+from kdrbench.paired import holm, signed_rank_p
 from kdrbench.reports.protocol import departure
 from kdrbench.reports.records import ALTERNATIVE, EIGENGAP, NO_KERNEL, Config, Metric, Settings, Split, split_of
-from kdrbench.reports.tables.cells import COMPONENTS, METRICS, NMI_GIVEN, Cell, ikdr_cells
+from kdrbench.reports.tables.cells import COMPONENTS, GAP, METRICS, NMI_GIVEN, Cell, ikdr_cells
 from kdrbench.reports.tables.labels import NO_CELL
+from kdrbench.reports.tables.paired_tests import FEWEST_PAIRS, without_ties
 from kdrbench.reports.tables.partitions import Partitions
 from kdrbench.reports.tables.published_numbers import check_published, find_published, printed_table, published_name
+from kdrbench.reports.tables.significance import SIGNIFICANT
 from kdrbench.reports.tables.verdicts import Compared
+from kdrbench.status import Status
 
 # Of these the highest is the best, of all else the lowest.
 _HIGHEST = (Metric.ACCURACY, Metric.NMI)
@@ -57,6 +62,7 @@ def compared_cells(
     """
     if table := printed_table(experiment):
         check_published(**table)
+    runs = with_gaps(runs)
     cells, of_solvers = ikdr_cells(runs, settings), _metrics_of(experiment)
     names = {metric: _metric_name(metric, runs, experiment) for metric in of_solvers}
     groups: list[tuple[str, list[str], tuple[str, ...]]]
@@ -68,8 +74,10 @@ def compared_cells(
             for metric in metrics:
                 ours = {name: cells.get((dataset, kernel, name), {}).get(metric, _absent(metric)) for name in methods}
                 competing = {name: cell for name, cell in ours.items() if name not in controls}
-                # Of numbers of components none is the best.
-                best = set() if metric == COMPONENTS else _best(competing, lowest=names[metric] not in _HIGHEST)
+                # Of numbers of components none is the best, and gaps are costs once more.
+                competing = {} if metric in (COMPONENTS, GAP) else competing
+                values = _by_run(runs, dataset, kernel, metric)
+                best = _best(competing, values, metric, lowest=names[metric] not in _HIGHEST)
                 for name, cell in ours.items():
                     axes = {"dataset": dataset, "kernel": kernel, "method": name}
                     departs = departure(experiment, config or {}, dataset, kernel, name) if table else ""
@@ -111,31 +119,44 @@ def _metrics_of(experiment: Config) -> tuple[str, ...]:
     """Return the metrics of solvers."""
     by_rule = EIGENGAP in experiment.get("components", {}).values()
     differs = experiment.get("paradigm") == ALTERNATIVE
-    return ((COMPONENTS,) if by_rule else ()) + METRICS + ((NMI_GIVEN,) if differs else ())
+    rivals = len(experiment["solvers"]) > 1
+    costs = [metric for one in METRICS for metric in ((one, GAP) if one == "cost" and rivals else (one,))]
+    return ((COMPONENTS,) if by_rule else ()) + tuple(costs) + ((NMI_GIVEN,) if differs else ())
 
 
-def _best(cells: dict[str, Cell], *, lowest: bool) -> set[str]:
-    """Return the methods whose cell reads the same as the best one's.
+def _by_run(runs: pd.DataFrame, dataset: str, kernel: str, metric: str) -> pd.DataFrame:
+    """Return a metric of one data set and kernel, runs x methods."""
+    here = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel)]
+    return here.pivot(index="run", columns="method", values=metric)
 
-    Cells compete as :class:`Cell` says, and those of controls not at all.
+
+def _best(cells: dict[str, Cell], values: pd.DataFrame, metric: str, *, lowest: bool) -> set[str]:
+    """Return the methods that are significantly best, as :data:`.cells.BOLD_MEANS` says.
+
+    Cells compete as :class:`Cell` says, and those of controls not at all. ``values`` are the metric's, runs x methods.
     """
     competing = {name: cell for name, cell in cells.items() if cell.competes and cell.mean is not None}
-    if not competing:
+    if len(competing) < 2:
         return set()
     sign = 1.0 if lowest else -1.0
-    winner = min(competing.values(), key=lambda cell: sign * (cell.mean or 0.0))
-    return {name for name, cell in competing.items() if _reads_as(cell, winner)}
+    winner = min(competing, key=lambda name: sign * (competing[name].mean or 0.0))
+    others = [name for name in competing if name != winner]
+    pairs = [values[[winner, name]].dropna().to_numpy(dtype=float) for name in others]
+    if any(len(pair) < FEWEST_PAIRS for pair in pairs):
+        return set()
+    differ = without_ties if metric == "cost" else np.subtract
+    corrected = holm([signed_rank_p(np.round(differ(pair[:, 0], pair[:, 1]), 12)) for pair in pairs])
+    behind = {name for name, p in zip(others, corrected, strict=True) if p <= SIGNIFICANT}
+    return set(competing) - behind if behind else set()
 
 
-def _reads_as(cell: Cell, winner: Cell) -> bool:
-    """Return whether the means read the same; costs also if they are the same, for their digits follow the spread."""
-    same = f"{cell.mean:.6g}" == f"{winner.mean:.6g}"
-    return _mean_text(cell) == _mean_text(winner) or (cell.metric == "cost" and same)
-
-
-def _mean_text(cell: Cell) -> tuple[str, str]:
-    """Return the mean as printed, and the power of ten behind the spread."""
-    return cell.text.split(" ")[0], cell.text.rpartition(")")[2] if ")" in cell.text else ""
+def with_gaps(runs: pd.DataFrame) -> pd.DataFrame:
+    """Add how far each final cost is above the lowest final one of its run, relatively; nothing for failed runs."""
+    cost = runs["cost"].astype(float).where(runs["status"] != str(Status.FAILED))
+    best = cost.groupby([runs[name] for name in ("experiment", "dataset", "kernel", "run")], sort=False).transform(
+        "min"
+    )
+    return runs.assign(**{GAP: (cost - best) / best.abs().clip(lower=np.finfo(float).tiny)})
 
 
 def _absent(metric: str) -> Cell:

@@ -40,6 +40,12 @@ def count(mean: float, std: float | None = None) -> str:
     return f"{mean:.0f}" if not std else f"{mean:.1f} {PLUS_MINUS} {std:.1f}"
 
 
+def gap(mean: float, std: float | None = None) -> str:
+    """Return a relative distance in two digits, ``2.3e-4``; what is below 1e-12 is rounding and counts as 0."""
+    del std
+    return "0" if mean < 1e-12 else f"{mean:.1e}".replace("e-0", "e-").replace("e+00", "")
+
+
 def whole(mean: float, std: float | None = None) -> str:
     """Return a large count without decimals: ``354 \u00b1 12``."""
     return f"{mean:.0f}" if std is None else f"{mean:.0f} {PLUS_MINUS} {std:.0f}"

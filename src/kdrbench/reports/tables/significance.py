@@ -26,7 +26,8 @@ from scipy.special import ndtri
 
 from kdrbench.paired import half_width
 from kdrbench.reports.records import Metric
-from kdrbench.reports.tables.cells import Cell
+from kdrbench.reports.tables.cells import FORMATS, Cell
+from kdrbench.reports.tables.numbers import quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +47,16 @@ def interval_of(metric: str, cell: Cell) -> Interval:
     half = half_width(cell.counted - 1) * cell.std / math.sqrt(cell.counted - 1)
     low, high = cell.mean - half, cell.mean + half
     return (max(0.0, low), min(1.0, high)) if metric in _SHARES else (low, high)
+
+
+def interval_words(metric: str, low: float, high: float) -> str:
+    """Return "95.1% to 99.4%": the ends of an interval in the unit of the number and in three significant digits."""
+    shown = FORMATS.get(metric, _three_digits)
+    return f"{shown(low, None)} to {shown(high, None)}"
+
+
+def _three_digits(value: float, _: float | None = None) -> str:
+    return f"{value:.3g}" if abs(value) < 1e6 else quantity(value)
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:

@@ -22,7 +22,8 @@ class Entry:
 
     ``mark`` is set behind the text and refers to a note; ``detail`` is what a page shows on pointing at the cell.
     ``paper`` is the published number and ``verdict`` how ours relates to it. A page colours a text that is itself a
-    verdict by ``verdict``.
+    verdict by ``verdict``. ``axes`` are metric, data set, kernel and method of a cell of runs, by which a page finds
+    them.
     """
 
     text: str
@@ -33,6 +34,7 @@ class Entry:
     detail: str = ""
     paper: str = ""
     verdict: str = ""
+    axes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Table:
     def from_json(cls, text: str) -> Table:
         """Return the table that :meth:`to_json` has written."""
         content: dict[str, Any] = json.loads(text)
-        blocks = [[[Entry(**entry) for entry in row] for row in block] for block in content["blocks"]]
+        blocks = [[list(map(_entry_of, row)) for row in block] for block in content["blocks"]]
         groups = [[Group(**group) for group in line] for line in content["groups"]]
         return cls(**{**content, "blocks": blocks, "groups": groups})
 
@@ -99,6 +101,10 @@ class Table:
         if self.listed:
             return csv_text(list(self.listed[0]), (row.values() for row in self.listed))
         return csv_text(self.columns, ([entry.text for entry in row] for row in self.rows))
+
+
+def _entry_of(fields: dict[str, Any]) -> Entry:
+    return Entry(**{**fields, "axes": tuple(fields.get("axes", ()))})
 
 
 def entries(texts: Iterable[object]) -> list[Entry]:

@@ -86,7 +86,8 @@ function prepareFigures(charts) {
   for (const figure of all("figure.chart")) {
     const places = all(".plot", figure);
     places.forEach((place, count) => {
-      panels.set(place, charts[figure.dataset.chart][count]);
+      // A chart may be shown twice, and Plotly writes into what it draws.
+      panels.set(place, structuredClone(charts[figure.dataset.chart][count]));
       place.addEventListener("keydown", moveByKey);
       seen.observe(place);
     });
