@@ -79,7 +79,7 @@ def test_tables_are_sorted_by_numbers_and_filtered(opened):
     assert eventually(lambda: set(column(first.locator("table"), 2)) == {"Accuracy"})
     tab.locator(".dtcc-list").get_by_role("button", name="Accuracy").click()
     tab.keyboard.press("Escape")
-    assert eventually(lambda: len(column(first.locator("table"), 2)) == 8)
+    assert eventually(lambda: len(column(first.locator("table"), 2)) == 10)
 
 
 def test_published_numbers_stand_below_ours_with_their_verdict(opened):
@@ -199,7 +199,7 @@ def test_the_keyboard_reaches_and_shows_all_controls(opened):
         }""")
         )
     assert all(outline != "none" for _, outline, _ in reached)
-    assert reached[0][0] == "INPUT "
+    assert [reached[0][2], reached[1][0]] == ["Colours: system", "INPUT "]
     sorting = tab.locator("#table-runs th", has_text="Iterations").get_by_role("button").first
     for key, order in (("Enter", "ascending"), ("Space", "descending")):
         sorting.focus()
@@ -234,15 +234,14 @@ def test_a_phone_scrolls_down_only(phone_tab, chapter):
     assert not phone_tab.faults
 
 
-def test_paper_shows_all_tables_and_figures_and_no_controls(opened):
+def test_paper_shows_answers_tables_and_figures_and_no_lists_or_controls(opened):
     tab = opened("overview")
-    tables = tab.locator("main table").count()
-    lines = tab.evaluate("document.querySelectorAll('main tbody tr').length")
+    shown = tab.locator("#overview .bars, #overview .leading .matrix, #tables table, #claims table").count()
     tab.emulate_media(media="print")
     plots = tab.locator("figure .plot")
     assert eventually(lambda: all(plot.locator(".main-svg").count() for plot in plots.all()))
-    assert tab.evaluate(VISIBLE.format("main table")) == tables > 5
-    assert tab.evaluate(VISIBLE.format("main tbody tr")) == lines > 100
+    assert tab.evaluate(VISIBLE.format("main table")) == shown > 5
+    assert tab.evaluate(VISIBLE.format("#runs, #published, #quality, .take, .choices")) == 0
     assert tab.evaluate(VISIBLE.format("header, input, button.details, .dtcc, .modebar-container, .all, .none")) == 0
     tab.emulate_media(media="screen")
     assert eventually(lambda: tab.locator("#tables").is_hidden())
@@ -251,6 +250,147 @@ def test_paper_shows_all_tables_and_figures_and_no_controls(opened):
     figures = opened("figures")
     assert figures.locator("figure .plot").count() > 3
     assert eventually(lambda: figures.evaluate(UNFILLED) == 0)
+
+
+def test_the_toggles_change_figures_and_stay_in_the_address(opened):
+    tab = opened("figure-first_cost_against_time")
+    plot = tab.locator("#figure-first_cost_against_time .plot").first
+    plot.locator(".main-svg").first.wait_for()
+    lines = plot.evaluate("(one) => one.data.length")
+    relative = plot.evaluate("(one) => Math.max(...one.data[0].y)")
+    for choice, value in (("cost", "absolute"), ("scale", "linear"), ("runs", "median")):
+        tab.locator(f"[data-choice={choice}] button[value={value}]").click()
+        assert f"{choice}={value}" in tab.url
+    assert plot.evaluate("(one) => one.layout.yaxis.type") == "linear"
+    assert "absolute" in plot.evaluate("(one) => one.layout.yaxis.title.text")
+    assert plot.evaluate("(one) => Math.max(...one.data[0].y)") > 100 * relative
+    assert 0 < plot.evaluate("(one) => one.data.length") < lines
+    # A link elsewhere keeps them, and the page opens with them.
+    tab.locator("header nav a", has_text="Runs").click()
+    assert eventually(lambda: "cost=absolute" in tab.url)
+    for choice, value in (("cost", "relative"), ("scale", "log"), ("runs", "all")):
+        tab.evaluate(
+            "([c, v]) => document.querySelector(`[data-choice=${c}] button[value=${v}]`).click()", [choice, value]
+        )
+    assert "absolute" not in tab.url
+    assert plot.evaluate("(one) => one.data.length") == lines
+
+
+def test_colours_are_those_of_the_system_or_as_chosen(browser, address):
+    tab = browser.new_page(color_scheme="dark")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    tab.goto(address)
+    tab.wait_for_selector("html[data-ready]")
+    assert tab.evaluate(ground) == "rgb(19, 20, 22)"
+    button = tab.locator("#theme")
+    button.click()
+    button.click()
+    assert button.inner_text() == "Colours: light"
+    assert "theme=light" in tab.url
+    assert tab.evaluate(ground) == "rgb(255, 255, 255)"
+    tab.goto(f"{address}#overview?theme=dark")
+    tab.reload()
+    tab.wait_for_selector("html[data-ready]")
+    assert tab.evaluate(ground) == "rgb(19, 20, 22)"
+    plot = tab.locator("#figure-first_cost_against_time .plot").first
+    tab.evaluate("location.hash = 'figure-first_cost_against_time'")
+    plot.locator(".main-svg").first.wait_for()
+    assert plot.evaluate("(one) => one.layout.plot_bgcolor") == "#131416"
+    # Paper is light.
+    tab.emulate_media(media="print")
+    assert eventually(lambda: tab.evaluate(ground) == "rgb(255, 255, 255)")
+    tab.close()
+
+
+def test_a_number_says_what_it_is_to_pointer_and_keyboard_and_leads_to_its_runs(opened):
+    tab = opened("tables")
+    cell = tab.locator("#table-first tbody tr", has_text="Accuracy").first.locator("td.number").first
+    cell.hover()
+    tip = tab.locator("#tip")
+    assert eventually(tip.is_visible)
+    assert tip.inner_text().startswith("Accuracy: share of the test samples that an SVM labels rightly; over 3 of 3")
+    cell.focus()
+    tab.keyboard.press("ArrowRight")
+    assert tab.evaluate("document.activeElement.dataset.method") == "DG"
+    assert (
+        tab.evaluate("[...document.querySelectorAll('#table-first td')].filter((td) => td.tabIndex === 0).length") == 1
+    )
+    tab.keyboard.press("Enter")
+    dialog = tab.locator("dialog#cell")
+    assert dialog.locator("h2").inner_text() == "DG, Wine, Gaussian"
+    assert "snakemake --cores all first" in dialog.inner_text()
+    dialog.locator("#cell-runs").click()
+    assert eventually(lambda: tab.locator("#table-runs").is_visible())
+    lines = tab.locator("#table-runs tbody tr")
+    assert eventually(lambda: lines.count() == 3)
+    assert {row.split("\t")[4].strip() for row in lines.all_inner_texts()} == {"DG"}
+    tab.evaluate("location.hash = 'runs?q=failed&sort=5-desc'")
+    assert eventually(lambda: lines.count() == 4)
+    tab.evaluate("location.hash = 'runs'")
+
+
+def saved(tab, act):
+    with tab.expect_download() as found:
+        act()
+    return found.value.suggested_filename, found.value.path().read_text(encoding="utf-8")
+
+
+def test_tables_figures_and_records_can_be_taken_away(opened):
+    tab = opened("tables")
+    extra = tab.locator("#table-extra")
+    extra.get_by_label("Filter:").fill("")
+    extra.get_by_role("button", name="Name").first.click()
+    assert eventually(lambda: column(extra.locator("table"), 1) == ["alpha", "beta", "gamma"])
+    forms = {
+        form: saved(tab, extra.get_by_role("button", name=f"An extra table as {form}").click)
+        for form in ("CSV", "LaTeX", "Markdown")
+    }
+    assert {form: name for form, (name, _) in forms.items()} == {
+        "CSV": "an-extra-table.csv",
+        "LaTeX": "an-extra-table.tex",
+        "Markdown": "an-extra-table.md",
+    }
+    assert "Name,Time\nalpha,10ms\n" in forms["CSV"][1]
+    assert "alpha & 10ms \\\\" in forms["LaTeX"][1]
+    assert "| alpha | 10ms |" in forms["Markdown"][1]
+    tab = opened("figure-sizes")
+    sizes = tab.locator("#figure-sizes")
+    name, picture = saved(tab, sizes.get_by_role("button", name="Sizes as Data").click)
+    assert (name, picture.splitlines()[0]) == ("sizes.csv", "panel,series,x,y,absolute")
+    tab = opened("overview")
+    name, records = saved(tab, tab.locator("[data-file=records]").click)
+    assert name == "records.csv"
+    assert "<b>division</b> by zero" in records
+    assert '"solvers"' in saved(tab, tab.locator("[data-file=config]").click)[1]
+    assert '"git_commit"' in saved(tab, tab.locator("[data-file=environment]").click)[1]
+
+
+def test_a_figure_is_saved_as_svg(opened):
+    tab = opened("figure-first_cost_against_time")
+    figure = tab.locator("#figure-first_cost_against_time")
+    name, picture = saved(tab, figure.get_by_role("button", name="as SVG").click)
+    assert name.startswith("first_cost_against_time-")
+    assert picture.startswith("<svg")
+
+
+def test_the_profile_and_the_matrix_are_on_the_first_screen(opened):
+    tab = opened("overview")
+    matrix = tab.locator(".leading .matrix")
+    assert matrix.bounding_box()["y"] < DESK["height"]
+    assert tab.locator(".leading h3").first.bounding_box()["y"] < DESK["height"] / 3
+    matrix.locator("td").nth(1).focus()
+    assert "of the best known cost in" in tab.locator("#tip").inner_text()
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_why_a_number_differs_can_be_read_at_any_width(browser, address, size):
+    tab = Tab(browser, address, size)
+    shown = tab.show("published")
+    why = shown.locator("#table-published td[data-label=Why]:not(:empty)").first
+    box = why.bounding_box()
+    assert box["width"] > 200
+    assert size is DESK or box["x"] + box["width"] <= PHONE["width"]
+    shown.close()
 
 
 def test_without_scripts_the_tables_are_there(browser, address):

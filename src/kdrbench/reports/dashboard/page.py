@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from kdrbench import __version__
 from kdrbench.errors import InputError
 from kdrbench.reports.answers.answer import Answer, answers_of
 from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS, gap_text, meaning, ratio_text, wins_text
@@ -27,7 +28,7 @@ from kdrbench.reports.dashboard.overview import (
     endings_of,
     not_run_of,
 )
-from kdrbench.reports.dashboard.runs import run_data
+from kdrbench.reports.dashboard.runs import command_of, environment_of, run_data
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.reports.ledger.comparison import Comparison
@@ -130,6 +131,8 @@ def render_dashboard(
         profile=next((chart for chart in parts.charts if chart.name == PROFILE), None),
         matrix_means=MATRIX_MEANS,
         disturbed=DISTURBED,
+        command_of=lambda name, axes: command_of(name, axes, config),
+        citation=citation_of(comparisons),
         counts=counts_of(runs),
         endings=endings_of(runs),
         converged_means=CONVERGED_MEANS,
@@ -153,7 +156,9 @@ def render_dashboard(
             "tables": pack(tables_script()),
             "data": pack_data(
                 {
-                    "charts": {chart.name: plotly_panels(chart) for chart in parts.charts},
+                    "charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts},
+                    "config": config,
+                    "environment": environment_of(runs),
                     "runs": run_data(runs.assign(status=endings_found(runs)), traces),
                 }
             ),
@@ -171,6 +176,14 @@ def shown_parts(parts: Parts) -> Parts:
     """Return the parts without tables that have no row and figures that have nothing to show."""
     charts = [chart for chart in parts.charts if any(not panel.is_empty for panel in chart.panels)]
     return replace(parts, charts=charts, tables=[table for table in parts.tables if table.rows])
+
+
+def citation_of(comparisons: list[Comparison]) -> str:
+    """Return how to cite the software, and which papers beside it."""
+    papers = dict.fromkeys(paper_label(one.paper) for one in comparisons)
+    beside = f"\n\nCite beside it the papers whose methods you use: {', '.join(papers)}." if papers else ""
+    title = "kdrbench: solvers and a benchmark for learning projections and kernels"
+    return f"@software{{kdrbench,\n  title = {{{title}}},\n  version = {{{__version__}}}\n}}{beside}"
 
 
 def _named(parts: Iterable[Any], reports: Iterable[Report]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdrbench.reports.records import IKDR, KPCA_TRICK, NO_KERNEL, read_traces
+from kdrbench.reports.outputs import result_folder
+from kdrbench.reports.records import IKDR, KPCA_TRICK, NO_KERNEL, Config, read_traces
 from kdrbench.reports.tables.labels import (
     METRIC_TITLES,
     dataset_label,
@@ -83,6 +85,10 @@ _GROUPS = {
     ),
 }
 _PROVENANCE = "Provenance"
+# A column of more values is no property of the environment.
+_FEW = 20
+# Paradigms of which kdrbench run makes a cell alone.
+_ALONE = ("supervised", "unsupervised")
 # What the details show apart, in their heading.
 _RESULTS = {"cost", "quality", "time_s"}
 _HEADING = {"system", "experiment", "dataset", "kernel", "method", "run", "status", "message", "quality_metric"}
@@ -114,6 +120,29 @@ def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
         "metrics": METRIC_TITLES,
         "traces": _thin_traces(runs, traces),
     }
+
+
+def environment_of(runs: pd.DataFrame) -> dict[str, list[str]]:
+    """Return where and with what runs were made: by column of their provenance the values that occur."""
+    named = {name for group in _GROUPS.values() for name in group} | _HEADING | {"trace_file", "started_at", "drift"}
+    columns = [str(name) for name in runs.columns if name not in named]
+    return {name: sorted(set(map(str, runs[name].dropna()))) for name in columns if runs[name].nunique() <= _FEW}
+
+
+def command_of(name: str, axes: tuple[str, ...], config: Config) -> str:
+    """Return the command that makes the runs of a cell again: it alone, or its experiment where it has no own one.
+
+    ``axes`` are metric, data set, kernel and method.
+    """
+    experiment, (_, dataset, kernel, method) = config["experiments"].get(name, {}), axes
+    components = experiment.get("components", {}).get(dataset)
+    alone = experiment.get("paradigm") in _ALONE and not {"evaluation", "partitions", "rows"} & set(experiment)
+    if kernel == NO_KERNEL or not alone or not isinstance(components, int):
+        return shlex.join(["snakemake", "--cores", "all", name])
+    words = ["kdrbench", "run", dataset, kernel, method, "--config", f"{result_folder(config)}/config.json"]
+    words += ["--components", str(components)]
+    words += ["--folds", str(experiment["folds"])] if experiment.get("split", "folds") == "folds" else []
+    return shlex.join(words + (["--unsupervised"] if experiment["paradigm"] == "unsupervised" else []))
 
 
 def run_name(row: Mapping[Hashable, Any]) -> str:

@@ -74,7 +74,7 @@ class Series:
 
     ``colour`` counts through :data:`COLOURS`; series of one ``group`` are switched on and off together and have one
     entry in the legend. Faint series are thin and pale, such as single runs behind their median. ``words`` say more of
-    each point to a reader who points at it.
+    each point to a reader who points at it; ``absolute`` are the y of a relative axis in the unit of what is compared.
     """
 
     label: str
@@ -89,9 +89,11 @@ class Series:
     lower: list[float] | None = None
     upper: list[float] | None = None
     words: list[str] | None = None
+    absolute: list[float] | None = None
 
     def __post_init__(self) -> None:
-        lengths = {len(part) for part in (self.x, self.y, self.lower, self.upper, self.words) if part is not None}
+        parts = (self.x, self.y, self.lower, self.upper, self.words, self.absolute)
+        lengths = {len(part) for part in parts if part is not None}
         if len(lengths) != 1:
             raise InputError(f"series {self.label!r} has parts of {sorted(lengths)} points; they must be equally long")
 
@@ -184,8 +186,8 @@ def _panel(fields: dict[str, Any]) -> Panel:
 def _series(fields: dict[str, Any]) -> Series:
     points = {
         name: [float("nan") if value is None else value for value in fields[name]]
-        for name in ("x", "y", "lower", "upper")
-        if fields[name] is not None
+        for name in ("x", "y", "lower", "upper", "absolute")
+        if fields.get(name) is not None
     }
     named = {"mark": Mark(fields["mark"]), "symbol": Symbol(fields["symbol"]), "line": Line(fields["line"])}
     return Series(**{**fields, **points, **named})

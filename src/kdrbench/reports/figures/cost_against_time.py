@@ -132,7 +132,8 @@ def _series(
     series = []
     for solver in by_method(solvers):
         gaps = {
-            run: np.column_stack([curve[:, 0], _gap(curve[:, 1], best[run])]) for run, curve in curves[solver].items()
+            run: np.column_stack([curve[:, 0], _gap(curve[:, 1], best[run]), curve[:, 1] - best[run]])
+            for run, curve in curves[solver].items()
         }
         endings = runs[runs["method"] == solver].set_index("run")["status"]
         series += _of_one_solver(gaps, endings, method_label(solver), styles[solver])
@@ -150,11 +151,13 @@ def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, name: str, s
         if chosen:
             last = np.array([gaps[run][-1] for run in chosen])
             details = [f"run {run}: {str(endings[run]).replace('_', ' ')}" for run in chosen]
-            x, y = last[:, 0].tolist(), last[:, 1].tolist()
-            series.append(Series(title, x, y, Mark.POINTS, symbol, faint=True, words=details, **common))
+            x, y, absolute = last.T.tolist()
+            marks = {"faint": True, "words": details, "absolute": absolute}
+            series.append(Series(title, x, y, Mark.POINTS, symbol, **marks, **common))
     if gaps:
         places, quartiles = _quartiles(list(gaps.values()))
-        middle = _steps("median", np.column_stack([places, quartiles[1]]), common | {"line": style.line})
+        absolute = _quartiles([curve[:, [0, 2]] for curve in gaps.values()])[1][1]
+        middle = _steps("median", np.column_stack([places, quartiles[1], absolute]), common | {"line": style.line})
         if len(gaps) > 1:
             middle = replace(middle, lower=quartiles[0].tolist(), upper=quartiles[2].tolist())
         series.append(middle)
@@ -162,7 +165,8 @@ def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, name: str, s
 
 
 def _steps(label: str, curve: np.ndarray, common: dict[str, Any], *, faint: bool = False) -> Series:
-    return Series(label, curve[:, 0].tolist(), curve[:, 1].tolist(), Mark.STEPS, faint=faint, **common)
+    x, y, absolute = curve.T.tolist()
+    return Series(label, x, y, Mark.STEPS, faint=faint, absolute=absolute, **common)
 
 
 def read_curves(runs: pd.DataFrame, traces: Path, abscissa: Abscissa) -> dict[int, np.ndarray]:

@@ -116,6 +116,8 @@ def _common(series: Series, panel: Panel) -> dict[str, Any]:
         "y": _rounded(series.y),
         "hovertemplate": shown + ("<br>%{text}" if series.words else "") + "<extra></extra>",
     }
+    common |= {"faint": True} if series.faint else {}
+    common |= {"absolute": _rounded(series.absolute)} if series.absolute is not None else {}
     return common | ({"text": [_plain(word) for word in series.words]} if series.words else {})
 
 
@@ -139,6 +141,7 @@ def _band(series: Series, line: dict[str, Any]) -> list[dict[str, Any]]:
         "legendgroup": series.key,
         "x": _rounded(series.x),
         "hoverinfo": "skip",
+        "band": True,
     }
     fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.18)"}
     return [{**edge, "y": _rounded(series.lower)}, {**edge, **fill, "y": _rounded(series.upper)}]

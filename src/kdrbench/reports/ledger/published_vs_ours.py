@@ -16,13 +16,12 @@ from kdrbench.reports.ledger.effects import EFFECT_RULES, Effect
 from kdrbench.reports.ledger.ikdr_lines import ikdr_lines
 from kdrbench.reports.ledger.kernel_lines import kpca_lines, low_rank_lines
 from kdrbench.reports.ledger.text_lines import text_lines
-from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, experiments_of, of_papers
+from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, Metric, experiments_of, of_papers
 from kdrbench.reports.tables import low_rank
-from kdrbench.reports.tables.cells import FORMATS
 from kdrbench.reports.tables.html import render
 from kdrbench.reports.tables.labels import METRIC_TITLES, dataset_label, kernel_label, low_rank_label, method_label
-from kdrbench.reports.tables.numbers import quantity
 from kdrbench.reports.tables.published_numbers import paper_label
+from kdrbench.reports.tables.significance import interval_words
 from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict
 
 # What shares are counted of, in the order in which they are printed.
@@ -173,5 +172,6 @@ def interval_text(one: Comparison) -> str:
     """Return the confidence interval in the unit in which the number is printed, or nothing where there is none."""
     if one.low is None or one.high is None:
         return ""
-    shown = FORMATS.get(one.metric, quantity)
-    return f"{shown(one.low, None)} to {shown(one.high, None)}"
+    # The KPCA trick prints shares, others per cent.
+    share = one.metric == Metric.ACCURACY and "%" not in one.ours
+    return interval_words("share" if share else one.metric, one.low, one.high)

@@ -30,7 +30,7 @@ function make(tag, text = "", name = "") {
 
 // Chapters: the address after # names one, or an entry of one. On paper all of them are shown.
 function showChapter(moved) {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1))) || one("#overview");
+  const target = document.getElementById(readAddress().place) || one("#overview");
   const chapter = target.closest(".chapter") || one("#overview");
   for (const section of all(".chapter")) section.hidden = section !== chapter;
   for (const link of all("header nav a")) {
@@ -41,6 +41,7 @@ function showChapter(moved) {
     } else link.removeAttribute("aria-current");
   }
   all(".plot[data-drawn]", chapter).forEach(fit);
+  hintAtWidth();
   if (!moved) return;
   if (target === chapter) window.scrollTo(0, 0);
   else target.scrollIntoView();
@@ -55,13 +56,41 @@ const PLOT = {
   toImageButtonOptions: { format: "svg" },
 };
 
-const MODEBAR = { bgcolor: "rgba(255,255,255,0.85)", color: "#68747e", activecolor: "#005a8c" };
-
 function draw(place, panel, size = {}) {
   place.dataset.drawn = "yes";
   // A finger that drags scrolls the page; a mouse zooms.
   const dragmode = window.matchMedia("(pointer: coarse)").matches ? false : "zoom";
-  return Plotly.newPlot(place, panel.data, { ...panel.layout, modebar: MODEBAR, dragmode, ...size }, PLOT);
+  const { data, layout } = themed(chosen(panel));
+  return Plotly.react(place, data, { ...layout, dragmode, ...size }, PLOT);
+}
+
+// Black lines are white ones in the dark; the other colours are seen on both.
+function themed({ data, layout }) {
+  const [ink, ground, grid] = isDark() ? ["#d6dbe0", "#131416", "#33383d"] : ["#333", "#fff", "#e6e6e6"];
+  const colour = (value) => (isDark() && /^#0{6}$/.test(value) ? "#e8e8e8" : value);
+  const recoloured = (part) => part && { ...part, color: colour(part.color) };
+  const axes = Object.fromEntries(["xaxis", "yaxis"].map((name) => [name, { ...layout[name], gridcolor: grid, linecolor: "#8a939b" }]));
+  const modebar = { bgcolor: "rgba(0,0,0,0)", color: "#7a868f", activecolor: isDark() ? "#7ec3ee" : "#005a8c" };
+  return {
+    data: data.map((trace) => ({ ...trace, ...(trace.line && { line: recoloured(trace.line) }), ...(trace.marker && { marker: recoloured(trace.marker) }) })),
+    layout: { ...layout, ...axes, modebar, font: { ...layout.font, color: ink }, plot_bgcolor: ground, hoverlabel: { bgcolor: ground, font: { color: ink } } },
+  };
+}
+
+// The toggles above the figures: relative or absolute costs, axes, single runs. A panel without a choice stays as it is.
+function chosen({ data, layout }) {
+  const { state } = readAddress();
+  const absolute = state.get("cost") === "absolute" && data.some((trace) => trace.absolute);
+  const shown = data
+    .filter((trace) => !(absolute && trace.band))
+    .filter((trace) => !(state.get("runs") === "median" && trace.faint && data.some((other) => !other.faint)))
+    .map((trace) => (absolute && trace.absolute ? { ...trace, y: trace.absolute } : trace));
+  const axis = (name, choice) => (layout[name]?.type === "log" && state.get(choice) === "linear" ? { ...layout[name], type: "linear", tickvals: undefined, ticktext: undefined, dtick: undefined } : { ...layout[name] });
+  const [xaxis, yaxis] = [axis("xaxis", "time"), axis("yaxis", "scale")];
+  if (absolute && yaxis.title) yaxis.title = { ...yaxis.title, text: "cost above best, absolute" };
+  // A zoom is kept while the axes stay what they are.
+  const uirevision = ["cost", "scale", "time"].map((name) => state.get(name)).join();
+  return { data: shown, layout: { ...layout, xaxis, yaxis, uirevision } };
 }
 
 // Let a plot that had the size of paper fill its place again; one that is not shown does so when its chapter is opened.
@@ -87,14 +116,66 @@ function prepareFigures(charts) {
     const places = all(".plot", figure);
     places.forEach((place, count) => {
       // A chart may be shown twice, and Plotly writes into what it draws.
-      panels.set(place, structuredClone(charts[figure.dataset.chart][count]));
+      panels.set(place, structuredClone(charts[figure.dataset.chart].panels[count]));
       place.addEventListener("keydown", moveByKey);
       seen.observe(place);
     });
     prepareLegend(figure, places, panels);
+    prepareFigureForms(figure, places, panels, drawOnce);
   }
+  const redraw = () => [...panels].filter(([place]) => place.dataset.drawn).forEach(([place, panel]) => draw(place, panel));
+  prepareChoices(redraw);
+  prepareTheme(redraw);
   return (size) => [...panels.keys()].forEach((place) => drawOnce(place, size));
 }
+
+function prepareChoices(redraw) {
+  for (const group of all("[data-choice]")) {
+    const name = group.dataset.choice;
+    const buttons = all("button", group);
+    const show = () => buttons.forEach((button) => button.setAttribute("aria-pressed", String(button.value === (readAddress().state.get(name) || buttons[0].value))));
+    for (const button of buttons) {
+      button.addEventListener("click", () => {
+        keep(name, button === buttons[0] ? "" : button.value);
+        show();
+        redraw();
+      });
+    }
+    show();
+  }
+}
+
+// A figure as SVG, on paper or PDF by the browser's own printing, and its numbers.
+function prepareFigureForms(figure, places, panels, drawOnce) {
+  const name = slug(figure.dataset.chart);
+  const forms = {
+    SVG: () => places.forEach(async (place, count) => {
+      drawOnce(place);
+      const image = await Plotly.toImage(place, { format: "svg", width: place.clientWidth || 640, height: place.clientHeight || 320 });
+      save(`${name}${places.length > 1 ? "-" + (count + 1) : ""}.svg`, decodeURIComponent(image.slice(image.indexOf(",") + 1)), "image/svg+xml");
+    }),
+    PDF: () => {
+      figure.dataset.alone = "yes";
+      document.documentElement.dataset.alone = "yes";
+      window.print();
+      delete figure.dataset.alone;
+      delete document.documentElement.dataset.alone;
+    },
+    Data: () => save(`${name}.csv`, csv([["panel", "series", "x", "y", "absolute"], ...places.flatMap((place) => numbersOf(place, panels.get(place)))]), "text/csv"),
+  };
+  const bar = make("p", "", "take small");
+  bar.append("Take it away: ");
+  for (const [title, act] of Object.entries(forms)) {
+    const button = make("button", title, "details");
+    button.type = "button";
+    button.setAttribute("aria-label", `${one("h2, h3", figure).textContent} as ${title}`);
+    button.addEventListener("click", act);
+    bar.append(button, " ");
+  }
+  figure.append(bar);
+}
+
+const numbersOf = (place, { data }) => data.filter((trace) => trace.x).flatMap((trace) => trace.x.map((x, count) => [place.getAttribute("aria-label"), trace.name, x, trace.y[count], trace.absolute?.[count]]));
 
 // A panel that is not drawn yet remembers what is switched off.
 function prepareLegend(figure, places, panels) {
@@ -105,7 +186,7 @@ function prepareLegend(figure, places, panels) {
     for (const place of places) {
       const { data } = panels.get(place);
       data.forEach((trace) => (trace.visible = !off.has(trace.legendgroup)));
-      if (place.dataset.drawn) Plotly.restyle(place, { visible: data.map((trace) => trace.visible) });
+      if (place.dataset.drawn) draw(place, panels.get(place));
     }
   };
   const pressed = (button) => button.getAttribute("aria-pressed") === "true";
@@ -186,4 +267,6 @@ function makeTables(DataTable) {
     const title = table.closest("article")?.querySelector("h2")?.textContent;
     new DataTable(table, tableOptions(table, title || nameOf(table)));
   }
+  all("main table.data, main table.matrix, main table.bars").forEach(addTableForms);
 }
+

@@ -33,11 +33,45 @@ function makeRuns(DataTable, runs) {
   options.columns[6].createdCell = (cell, shown) => cell.replaceChildren(make("span", shown, "badge " + slug(shown)));
   options.data = runs.rows.map((_, index) => columns.map((shown) => shown(index)));
   options.createdRow = (line, row) => (line.dataset.run = row[0]);
-  new DataTable(table, options);
+  const made = new DataTable(table, options);
+  addTableForms(table);
+  followAddress(made);
   document.addEventListener("click", (event) => {
     const clicked = event.target.closest("[data-run]");
     if (clicked) showRun(runs, value, Number(clicked.dataset.run));
   });
+}
+
+// The address names the runs that are shown, by the columns' words, and what is typed into the field above them.
+function followAddress(table) {
+  const columns = { experiment: 1, data: 2, kernel: 3, method: 4 };
+  const follow = () => {
+    const { place, state } = readAddress();
+    if (place !== "runs") return;
+    Object.entries(columns).forEach(([name, column]) => table.column(column).search(state.get(name) || "", { exact: state.has(name) }));
+    table.search(state.get("q") || "");
+    const [column, direction] = (state.get("sort") || "").split("-");
+    if (/^\d+$/.test(column) && Number(column) < 12) table.order([Number(column), direction === "desc" ? "desc" : "asc"]);
+    table.draw();
+  };
+  follow();
+  window.addEventListener("hashchange", follow);
+  table.on("search.dt order.dt", () => {
+    if (readAddress().place !== "runs") return;
+    keep("q", table.search());
+    const [[column, direction] = []] = table.order();
+    keep("sort", direction ? `${column}-${direction}` : "");
+  });
+}
+
+// The records, the configuration and the environment of the page, as files.
+function prepareRecords({ runs, config, environment }) {
+  const files = {
+    records: () => save("records.csv", csv([runs.columns, ...runs.rows]), "text/csv"),
+    config: () => save("config.json", JSON.stringify(config, null, 2) + "\n", "application/json"),
+    environment: () => save("environment.json", JSON.stringify(environment, null, 2) + "\n", "application/json"),
+  };
+  all("[data-file]").forEach((button) => button.addEventListener("click", files[button.dataset.file]));
 }
 
 function duration(seconds) {
@@ -88,11 +122,11 @@ function drawTrace(trace, time) {
   const plots = shown.filter(([, values]) => values.some((one) => one !== null)).map(([name, y, type]) => {
     const place = make("div", "", "plot");
     Object.entries({ role: "img", "aria-label": `${name} against ${time}` }).forEach((pair) => place.setAttribute(...pair));
-    const axis = { gridcolor: "#e6e6e6", linecolor: "#999", showline: true, zeroline: false, automargin: true };
+    const axis = { showline: true, zeroline: false, automargin: true };
     const panel = {
       data: [{ x: trace[0], y, mode: "lines+markers", line: { color: "#0072B2", shape: "hv" }, marker: { size: 4 }, hovertemplate: `${time} %{x:.3~s}s: %{y:.6~g}<extra></extra>` }],
       layout: {
-        font: { family: "system-ui, sans-serif", size: 12, color: "#333" },
+        font: { family: "system-ui, sans-serif", size: 12 },
         margin: { l: 60, r: 12, t: 8, b: 44 },
         paper_bgcolor: "rgba(0,0,0,0)",
         xaxis: { ...axis, title: { text: time }, exponentformat: "SI", ticksuffix: "s" },
@@ -106,18 +140,19 @@ function drawTrace(trace, time) {
   plots.forEach(({ place, panel }) => draw(place, panel));
 }
 
-// On paper every chapter is shown, every note open and every figure drawn, as wide as half a page.
+// On paper answers, tables, figures and claims are shown, every figure drawn, three of them side by side.
 function preparePrinting(drawAll) {
-  const PRINTED = { width: 480, height: 280 };
+  const PRINTED = { width: 320, height: 200 };
   const change = () => {
     const drawn = () => all("figure .plot[data-drawn]");
+    applyTheme();
     if (printing.matches) {
+      if ("alone" in document.documentElement.dataset) return;
       // Each plot measures the page, which is quick while the long tables are not on it.
       document.documentElement.dataset.drawing = "yes";
       drawn().forEach((place) => Plotly.relayout(place, PRINTED));
       drawAll(PRINTED);
       delete document.documentElement.dataset.drawing;
-      all("details").forEach((notes) => (notes.open = true));
     } else {
       drawn().forEach(fit);
     }
@@ -127,12 +162,20 @@ function preparePrinting(drawAll) {
 }
 
 async function start() {
+  applyTheme();
   showChapter(false);
-  window.addEventListener("hashchange", () => showChapter(true));
+  window.addEventListener("hashchange", () => {
+    carryOver(kept);
+    showChapter(true);
+  });
+  window.addEventListener("resize", hintAtWidth);
+  prepareTips();
   const [, { default: DataTable }, data] = await Promise.all([unpackScript("plotly"), unpackScript("tables"), unpack("data")]);
-  const { charts, runs } = JSON.parse(data);
+  const { charts, runs, ...records } = JSON.parse(data);
   makeTables(DataTable);
   makeRuns(DataTable, runs);
+  prepareRecords({ runs, ...records });
+  hintAtWidth();
   preparePrinting(prepareFigures(charts));
   document.documentElement.dataset.ready = "yes";
 }

@@ -1,0 +1,182 @@
+// What is shown is kept in the address, "#chapter?name=value", so that it can be sent to somebody else.
+const KEPT = ["theme", "cost", "scale", "time", "runs"];
+
+function readAddress() {
+  const [place, query = ""] = location.hash.slice(1).split("?");
+  try {
+    return { place: decodeURIComponent(place), state: new URLSearchParams(query) };
+  } catch {
+    return { place: "", state: new URLSearchParams(query) };
+  }
+}
+
+let kept = readAddress().state;
+
+function writeAddress(change) {
+  const { place, state } = readAddress();
+  change(state);
+  const query = String(state);
+  history.replaceState(null, "", "#" + (place || "overview") + (query ? "?" + query : ""));
+  kept = state;
+}
+
+const keep = (name, value) => writeAddress((state) => (value ? state.set(name, value) : state.delete(name)));
+
+// A link names its place alone: what was chosen for the whole page stays.
+const carryOver = (before) =>
+  writeAddress((state) => KEPT.filter((name) => before.has(name) && !state.has(name)).forEach((name) => state.set(name, before.get(name))));
+
+// Light, dark, or as the system has it. Paper is light.
+const systemDark = window.matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => "dark" in document.documentElement.dataset;
+
+function applyTheme() {
+  const theme = readAddress().state.get("theme");
+  const dark = !printing.matches && (theme === "dark" || (theme !== "light" && systemDark.matches));
+  document.documentElement.toggleAttribute("data-dark", dark);
+  document.documentElement.classList.toggle("dark", dark);
+  one("#theme").textContent = `Colours: ${["dark", "light"].includes(theme) ? theme : "system"}`;
+}
+
+function prepareTheme(redraw) {
+  const order = ["", "dark", "light"];
+  const change = () => {
+    applyTheme();
+    redraw();
+  };
+  one("#theme").addEventListener("click", () => {
+    keep("theme", order[(order.indexOf(readAddress().state.get("theme") || "") + 1) % order.length]);
+    change();
+  });
+  systemDark.addEventListener("change", change);
+}
+
+// Files are made here and saved by the browser; nothing is sent.
+function save(name, text, type = "text/plain") {
+  const link = make("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// A cell that begins like a formula is made words: spreadsheets would run it.
+const csvCell = (value) => {
+  const text = String(value ?? "");
+  const safe = /^[=+@\t\r]|^-(?![\d.])/.test(text) ? "'" + text : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+};
+const csv = (lines) => lines.map((line) => line.map(csvCell).join(",")).join("\n") + "\n";
+const markdown = ([head, ...body]) => [head, head.map(() => "---"), ...body].map((line) => `| ${line.map((cell) => cell.replace(/[\\|<>*_`]/g, "\\$&")).join(" | ")} |`).join("\n") + "\n";
+const TEX = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "\u00b1": "$\\pm$", "\u00d7": "$\\times$", "<": "$<$", ">": "$>$", "\u2013": "--", "\u2020": "$^\\dagger$", "\u2021": "$^\\ddagger$" };
+const texCell = (text) => text.replace(/[\\~^\u00b1\u00d7<>\u2013\u2020\u2021&%$#_{}]/g, (sign) => TEX[sign] || "\\" + sign);
+const latex = ([head, ...body]) =>
+  [`\\begin{tabular}{${"l".repeat(head.length)}}`, "\\toprule", head.map(texCell).join(" & ") + " \\\\", "\\midrule", ...body.map((line) => line.map(texCell).join(" & ") + " \\\\"), "\\bottomrule", "\\end{tabular}", ""].join("\n");
+
+// The lines of a table as they are filtered and sorted; headings above groups of columns come before their columns'.
+function linesOf(table) {
+  const words = (cell) => [...(one(".dt-column-title", cell) || cell).childNodes].map((node) => node.textContent).join(" ").replace(/\s+/g, " ").trim();
+  const rows = [...table.tHead.rows];
+  const groups = rows.slice(0, -1).map((row) => [...row.cells].flatMap((cell) => Array(cell.colSpan).fill(words(cell))));
+  const titles = [...rows.at(-1).cells].map((cell, place) => [...groups.map((line) => line[place]), words(cell)].filter(Boolean).join(", "));
+  return [titles, ...[...table.tBodies].flatMap((body) => [...body.rows]).map((row) => [...row.cells].map(words))];
+}
+
+const FORMS = { CSV: ["csv", csv], LaTeX: ["tex", latex], Markdown: ["md", markdown] };
+
+function addTableForms(table) {
+  const place = table.closest(".dt-container") || table.closest(".scrolled") || table;
+  const bar = make("p", "", "take small");
+  bar.append("Take it away: ");
+  for (const [title, [ending, form]] of Object.entries(FORMS)) {
+    const button = make("button", title, "details");
+    button.type = "button";
+    button.setAttribute("aria-label", `${nameOf(table)} as ${title}`);
+    button.addEventListener("click", () => save(`${slug(nameOf(table)) || "table"}.${ending}`, form(linesOf(table))));
+    bar.append(button, " ");
+  }
+  place.after(bar);
+}
+
+// A table that is wider than its place says so.
+function hintAtWidth() {
+  for (const frame of all(".scrolled")) {
+    const wider = frame.scrollWidth > frame.clientWidth + 1;
+    frame.classList.toggle("wider", wider);
+    const place = frame.closest(".dt-container") || frame;
+    let hint = place.nextElementSibling;
+    if (!hint?.classList.contains("hint")) {
+      hint = make("p", "Wider than the page: scroll it sideways.", "hint small");
+      place.after(hint);
+    }
+    hint.hidden = !wider;
+  }
+}
+
+// What a number means: under the pointer, and for the keyboard, whose arrows go from cell to cell.
+function prepareTips() {
+  const tip = one("#tip");
+  const show = (cell) => {
+    tip.textContent = cell.dataset.tip;
+    tip.hidden = false;
+    const box = cell.getBoundingClientRect();
+    const below = box.bottom + tip.offsetHeight + 8 < innerHeight;
+    tip.style.top = `${below ? box.bottom + 4 : Math.max(4, box.top - tip.offsetHeight - 4)}px`;
+    tip.style.left = `${Math.max(4, Math.min(box.left, innerWidth - tip.offsetWidth - 8))}px`;
+  };
+  const hide = () => (tip.hidden = true);
+  const cellOf = (event) => event.target.closest?.("[data-tip]");
+  for (const table of all("table:has([data-tip])")) {
+    all("[data-tip]", table).forEach((cell, place) => {
+      cell.tabIndex = place ? -1 : 0;
+      cell.setAttribute("aria-describedby", "tip");
+    });
+  }
+  document.addEventListener("pointerover", (event) => (cellOf(event) ? show(cellOf(event)) : hide()));
+  document.addEventListener("focusin", (event) => (cellOf(event) ? show(cellOf(event)) : hide()));
+  document.addEventListener("scroll", hide, true);
+  document.addEventListener("keydown", (event) => {
+    const cell = event.target.matches?.("[data-tip]") ? event.target : null;
+    if (event.key === "Escape") hide();
+    if (!cell) return;
+    if (event.key === "Enter" && cell.dataset.data) {
+      event.preventDefault();
+      showCell(cell);
+    }
+    const next = neighbour(cell, event.key);
+    if (next) {
+      event.preventDefault();
+      next.focus();
+    }
+  });
+  document.addEventListener("click", (event) => {
+    const cell = event.target.closest("[data-tip][data-data]");
+    if (cell) showCell(cell);
+    if (event.target.closest("#cell a")) one("#cell").close();
+  });
+}
+
+function neighbour(cell, key) {
+  const rows = all("tbody tr", cell.closest("table"));
+  const [down, right] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[key] || [0, 0];
+  if (!down && !right) return null;
+  let [line, column] = [rows.indexOf(cell.parentElement) + down, cell.cellIndex + right];
+  while (rows[line]?.cells[column] && !rows[line].cells[column].dataset.tip) [line, column] = [line + down, column + right];
+  return rows[line]?.cells[column] || null;
+}
+
+// A cell's runs, its figure, and the command that makes it again.
+function showCell(cell) {
+  const { tip, command, ...axes } = cell.dataset;
+  const { experiment, data, kernel, method } = axes;
+  one("#cell-title").textContent = [method, data, kernel].filter(Boolean).join(", ");
+  one("#cell-meaning").textContent = tip;
+  one("#cell-command").textContent = command;
+  const wanted = new URLSearchParams(Object.entries({ experiment, data, kernel, method }).filter(([, value]) => value));
+  one("#cell-runs").href = `#runs?${wanted}`;
+  const figure = document.getElementById(`figure-${slug(experiment)}_cost_against_time`);
+  one("#cell-trace").hidden = !figure;
+  if (figure) one("#cell-trace").href = "#" + figure.id;
+  one("#tip").hidden = true;
+  one("#cell").showModal();
+}
