@@ -16,7 +16,10 @@ from kdrbench.errors import InputError
 from kdrbench.reports.dashboard.bars import claims_of, shares_of, touched
 from kdrbench.reports.dashboard.overview import checks_of, counts_of, endings_of
 from kdrbench.reports.dashboard.page import Parts, pack, read_parts, render_dashboard, sort_key
-from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, run_data
+from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, command_of, environment_of, run_data
+from kdrbench.reports.figures.chart import Chart
+from kdrbench.reports.figures.cost_against_time import cost_against_time
+from kdrbench.reports.figures.draw_plotly import plotly_panels
 from kdrbench.reports.ledger.published_vs_ours import compare, comparison_csv, comparisons_from_csv
 from kdrbench.reports.ledger.published_vs_ours import interval_text as interval
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page
@@ -292,6 +295,41 @@ def test_hostile_names_are_no_markup_on_the_first_screen(grid):
     shown = render_dashboard(runs, config, folder, [], Parts())
     assert "<img" not in re.sub(r"<script.*?</script>", "", shown, flags=re.S).lower()
     assert "&lt;IMG SRC=X" in shown
+
+
+def test_a_cell_names_the_command_that_makes_it_again(grid):
+    config, *_ = grid
+    axes = ("cost", "wine", "gaussian", "ism")
+    # Without a number of components the cell alone would be another one.
+    assert command_of("first", axes, config) == "snakemake --cores all first"
+    config["experiments"]["first"] = config["experiments"]["first"] | {"components": {"wine": 4}}
+    assert command_of("first", axes, {**config, "name": "demo"}) == (
+        "kdrbench run wine gaussian ism --config results/demo/config.json --components 4 --folds 3"
+    )
+    assert command_of("first", ("cost", "wine", "none", "svm"), config) == "snakemake --cores all first"
+    assert command_of("a b; rm", axes, config) == "snakemake --cores all 'a b; rm'"
+
+
+def test_the_page_holds_its_configuration_and_environment(grid):
+    config, runs, folder = grid
+    data = json.loads(unpacked(render_dashboard(runs, config, folder, [], Parts()), "data"))
+    assert data["config"] == config
+    assert data["environment"]["git_commit"] == ["c" * 40]
+    assert data["environment"] == environment_of(runs)
+    assert not {"cost", "time_s", "experiment"} & set(data["environment"])
+
+
+def test_absolute_gaps_are_the_relative_ones_times_the_best_cost(grid):
+    config, runs, folder = grid
+    chart = cost_against_time(runs, folder, "first", config["experiments"]["first"])
+    again = Chart.from_json(chart.to_json())
+    assert again == chart
+    single = next(series for series in again.panels[0].series if series.label == "run 0")
+    ratios = [one / other for one, other in zip(single.absolute, single.y, strict=True) if other > 1e-9]
+    assert ratios == pytest.approx([ratios[0]] * len(ratios))
+    assert ratios[0] > 1000
+    trace = next(trace for trace in plotly_panels(chart)[0]["data"] if trace.get("faint"))
+    assert trace["absolute"] == pytest.approx(single.absolute, rel=1e-5)
 
 
 def test_the_command_writes_the_page(grid):

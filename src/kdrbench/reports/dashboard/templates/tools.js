@@ -35,7 +35,8 @@ function applyTheme() {
   const dark = !printing.matches && (theme === "dark" || (theme !== "light" && systemDark.matches));
   document.documentElement.toggleAttribute("data-dark", dark);
   document.documentElement.classList.toggle("dark", dark);
-  one("#theme").textContent = `Colours: ${["dark", "light"].includes(theme) ? theme : "system"}`;
+  const button = one("#theme");
+  if (button) button.textContent = `Colours: ${["dark", "light"].includes(theme) ? theme : "system"}`;
 }
 
 function prepareTheme(redraw) {
@@ -44,7 +45,7 @@ function prepareTheme(redraw) {
     applyTheme();
     redraw();
   };
-  one("#theme").addEventListener("click", () => {
+  one("#theme")?.addEventListener("click", () => {
     keep("theme", order[(order.indexOf(readAddress().state.get("theme") || "") + 1) % order.length]);
     change();
   });
@@ -116,6 +117,7 @@ function hintAtWidth() {
 // What a number means: under the pointer, and for the keyboard, whose arrows go from cell to cell.
 function prepareTips() {
   const tip = one("#tip");
+  if (!tip) return;
   const show = (cell) => {
     tip.textContent = cell.dataset.tip;
     tip.hidden = false;
@@ -139,7 +141,7 @@ function prepareTips() {
     const cell = event.target.matches?.("[data-tip]") ? event.target : null;
     if (event.key === "Escape") hide();
     if (!cell) return;
-    if (event.key === "Enter" && cell.dataset.data) {
+    if (event.key === "Enter" && cell.dataset.command) {
       event.preventDefault();
       showCell(cell);
     }
@@ -150,7 +152,7 @@ function prepareTips() {
     }
   });
   document.addEventListener("click", (event) => {
-    const cell = event.target.closest("[data-tip][data-data]");
+    const cell = event.target.closest("[data-tip][data-command]");
     if (cell) showCell(cell);
     if (event.target.closest("#cell a")) one("#cell").close();
   });
