@@ -50,7 +50,7 @@ def shares_of(comparisons: list[Comparison]) -> list[Bar]:
         for one in groups[name]:
             groups.setdefault(f"{name}, {place_label(one.table)}, {one.setting}", []).append(one)
         run = {title: group for title, group in groups.items() if any(_is_run(one) for one in group)}
-        shown = run if len(run) > 2 or len(groups) > 2 else {name: groups[name]} if run else {}
+        shown = {name: groups[name]} | (run if len(groups) > 2 else {})
         bars += [bar_of(title, [str(one.verdict) for one in group], verdicts) for title, group in shown.items()]
     return bars
 
