@@ -26,6 +26,7 @@ _COMMANDS = {
     "freeze-config": "kdrbench.commands.workflow",
     "list": "kdrbench.commands.listing",
     "merge": "kdrbench.commands.workflow",
+    "merge-results": "kdrbench.commands.records",
     "new": "kdrbench.commands.plugin",
     "picture": "kdrbench.commands.reports",
     "plan": "kdrbench.commands.plan",
@@ -33,6 +34,7 @@ _COMMANDS = {
     "published-vs-ours": "kdrbench.commands.reports",
     "run": "kdrbench.commands.run",
     "show": "kdrbench.commands.show",
+    "site": "kdrbench.commands.records",
     "status": "kdrbench.commands.workflow",
     "store-optima": "kdrbench.commands.reports",
     "table": "kdrbench.commands.reports",
@@ -82,8 +84,8 @@ class _Group(click.Group):
 def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
-    For people: run, plan, list, data, compare, show, status, forget, where, verify, doctor, new, check. The other
-    commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
+    For people: run, plan, list, data, compare, show, status, forget, where, verify, merge-results, site, doctor, new,
+    check. The other commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
     """

@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from kdrbench.errors import InputError
+
 
 @contextmanager
 def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
@@ -42,6 +44,38 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
         raise
     if durable:
         flush(path.parent)
+
+
+@contextmanager
+def replacing_folder(path: Path, mark: str) -> Iterator[Path]:
+    """Give an empty folder that becomes ``path`` when the block ends, and is removed when it raises.
+
+    The folder gets an empty file called ``mark``: by it a later writer knows that the folder may be replaced.
+
+    Raises ``InputError``, before anything is written, where ``path`` is there, and neither empty nor marked so.
+    """
+    if os.path.lexists(path) and not _may_be_replaced(path, mark):
+        raise InputError(
+            f"{path} is there and was not made by this command (it lacks {mark}); name another folder, or remove it"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.", ignore_cleanup_errors=True) as place:
+        made, replaced = Path(place, "made"), Path(place, "replaced")
+        made.mkdir()
+        yield made
+        (made / mark).touch()
+        if path.exists():
+            path.replace(replaced)
+        try:
+            made.replace(path)
+        except OSError:
+            if replaced.exists():
+                replaced.replace(path)
+            raise
+
+
+def _may_be_replaced(path: Path, mark: str) -> bool:
+    return path.is_dir() and not path.is_symlink() and ((path / mark).is_file() or not any(path.iterdir()))
 
 
 def flush(path: Path) -> None:

@@ -83,14 +83,23 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
         raise RecordError(f"a damaged line ({error}): {line[:80]!r}") from error
     if not isinstance(values, dict):
         raise RecordError(f"a record must be a JSON object, got {line[:80]!r}")
+    return record_of(values, kind)
+
+
+def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
+    """Return the record with these columns, flattened.
+
+    Raises ``RecordError`` when a column is missing, unknown or of the wrong type.
+    """
     if not _is_of(values.get("schema_version"), int) or values["schema_version"] != kind.SCHEMA_VERSION:
         raise RecordError(
             f"a {kind.__name__} must have schema version {kind.SCHEMA_VERSION}, got "
             f"{values.get('schema_version')!r}; delete the results folder it lies in and run again"
         )
     _check_columns(values, column_types(kind))  # type: ignore[arg-type]
-    provenance = {name: values.pop(name) for name in _types_of(Provenance)}
-    return kind(**values, provenance=Provenance(**provenance))
+    provenance = {name: values[name] for name in _types_of(Provenance)}
+    own = {name: value for name, value in values.items() if name not in provenance}
+    return kind(**own, provenance=Provenance(**provenance))
 
 
 @cache

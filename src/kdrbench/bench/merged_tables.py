@@ -1,0 +1,101 @@
+"""Merged tables read as records again: every cell is checked, since a table may come from anywhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args
+
+from kdrbench.bench.provenance import Drift, drift_columns
+from kdrbench.bench.publish import write_table
+from kdrbench.bench.record import AnyRecord, Record, RecordError, column_types, flat, record_of
+from kdrbench.csv_files import restored
+from kdrbench.errors import in_words, visible
+
+# What a table has beside the columns of its records.
+_DRIFT = frozenset(field.name for field in fields(Drift))
+_TRUTHS = {"True": True, "False": False}
+
+
+def read_merged(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
+    """Return the records of a merged table of one system; how their cores drifted is left out.
+
+    Raises ``RecordError`` naming the file, the line and the column for a table that is cut, has other columns than the
+    record class, or holds a value that the column may not hold; and for two rows with the same axes.
+    """
+    try:
+        names, rows = _lines(path)
+        types = column_types(kind)  # type: ignore[arg-type]
+        if differing := sorted({*names} ^ {*types, *_DRIFT}):
+            raise RecordError(f"its columns differ from those of {kind.__name__} in {_shown(differing)}")
+        records = [_record(number, dict(zip(names, row, strict=True)), kind) for number, row in rows]
+        _refuse_double(records)
+    except (RecordError, ValueError, csv.Error) as error:
+        fault = str(error) if isinstance(error, RecordError) else in_words(error)
+        raise RecordError(
+            f"{path} is no merged table that can be read: {fault}; merge it again where its runs are, with the same "
+            "version of kdrbench, or leave it out"
+        ) from error
+    return records
+
+
+def write_merged(path: Path, records: Sequence[Record]) -> None:
+    """Write the records of one system as :func:`.merge_records` does: with how their cores drifted."""
+    drifts = drift_columns([record.provenance for record in records])
+    write_table(path, [flat(record) | drift for record, drift in zip(records, drifts, strict=True)])
+
+
+def _lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the names of the columns, and each row with the number of its line."""
+    content = path.read_bytes()
+    if not content.endswith(b"\n"):
+        raise RecordError("its last line is cut" if content else "it is empty")
+    reader = csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True)
+    names, *rows = [(reader.line_num, row) for row in reader]
+    for number, row in rows:
+        if len(row) != len(names[1]):
+            raise RecordError(f"line {number} has {len(row)} cells in place of {len(names[1])}")
+    if len(set(names[1])) < len(names[1]):
+        raise RecordError("two of its columns have the same name")
+    return names[1], rows
+
+
+def _record(number: int, words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
+    types = column_types(kind)  # type: ignore[arg-type]
+    try:
+        return record_of({name: _value(name, words[name], types[name]) for name in types}, kind)
+    except RecordError as error:
+        raise RecordError(f"line {number}: {error}") from error
+
+
+def _value(name: str, word: str, allowed: Any) -> Any:
+    """Return a cell as a value of its column's type; a text stays one, for the check of the record to refuse."""
+    kinds = get_args(allowed) or (allowed,)
+    if not word and NoneType in kinds:
+        return None
+    if bool in kinds and word in _TRUTHS:
+        return _TRUTHS[word]
+    for number in (int, float):
+        if number in kinds:
+            try:
+                return number(word)
+            except ValueError:
+                continue
+    return restored(word)
+
+
+def _refuse_double(records: Iterable[Record]) -> None:
+    seen: set[tuple[Any, ...]] = set()
+    for record in records:
+        if record.axes in seen:
+            raise RecordError(f"the row {record.axes} occurs twice")
+        seen.add(record.axes)
+
+
+def _shown(names: Sequence[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return visible(", ".join(name[:60] for name in names[:most])) + more

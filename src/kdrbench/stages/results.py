@@ -1,0 +1,166 @@
+"""What a folder of results holds: its frozen configuration and its rows, read as from anywhere.
+
+A record may come from another machine, another version or another user. Nothing that it names is loaded: neither
+systems nor solvers nor data sets of somebody's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kdrbench.bench.merged_tables import read_merged, write_merged
+from kdrbench.bench.record import Record, RecordError
+from kdrbench.bench.stage import Config
+from kdrbench.errors import ConfigError, InputError, in_words, visible
+from kdrbench.files import write_text
+from kdrbench.solvers.registry import CONTROLS, SOLVERS
+from kdrbench.stages.ikdr.definition import NO_KERNEL
+from kdrbench.stages.registry import STAGES, build_stage, system_of, table_of
+from kdrbench.stages.schema import check_schema, experiment_schema, general_schema
+
+CONFIG, MERGED = "config.json", "merged"
+# A configuration of the papers' size has some 100 kB.
+_LARGEST_CONFIG = 2**24
+# Columns of a cell whose words an experiment lists.
+_LISTED = ("kernel", "method", "learner", "variant")
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of a results folder by experiment, with the configuration that they were made for.
+
+    ``config`` runs the experiments that have rows. ``left_out`` are those of systems of somebody's own: what their
+    columns mean only their code says.
+    """
+
+    place: Path
+    config: Config
+    records: dict[str, list[Record]]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def systems(self) -> dict[str, list[Record]]:
+        """The rows by system."""
+        by_system: dict[str, list[Record]] = {}
+        for name, records in self.records.items():
+            by_system.setdefault(system_of(self.config["experiments"][name]), []).extend(records)
+        return by_system
+
+
+def read_results(place: Path) -> Results:
+    """Return what a folder of merged tables holds, or one table of such a folder: EXPERIMENT.csv or SYSTEM.csv.
+
+    Raises ``InputError`` where there is none, ``ConfigError`` for a configuration and ``RecordError`` for a table with
+    a fault.
+    """
+    folder = place if place.is_dir() else _folder_of(place)
+    config = read_frozen(folder / CONFIG)
+    experiments = {name: config["experiments"][name] for name in config["run"]}
+    own = tuple(name for name, one in experiments.items() if system_of(one) not in STAGES)
+    known = {name: one for name, one in experiments.items() if name not in own}
+    records: dict[str, list[Record]] = {}
+    for table, system in _tables(place, folder, known):
+        for record in read_merged(table, build_stage(system).record):
+            _check_place(table, record, system, known)
+            records.setdefault(record.experiment, []).append(record)
+    if not any(records.values()):
+        raise InputError(f"{place} holds no rows; run the workflow first, or name the folder of its merged tables")
+    # In the order of the configuration.
+    there = {name: records[name] for name in known if name in records}
+    return Results(place, {**config, "run": list(there)}, there, own)
+
+
+def read_frozen(path: Path) -> Config:
+    """Return a frozen configuration, checked by what does not load anything that it names.
+
+    Raises ``InputError`` where there is none, and ``ConfigError`` for its first fault.
+    """
+    if not path.is_file():
+        raise InputError(
+            f"{path} is not there: a record is a folder with {CONFIG} and merged tables, such as results/ or "
+            "results/NAME after a run of the workflow"
+        )
+    try:
+        if path.stat().st_size > _LARGEST_CONFIG:
+            raise ValueError(f"it has more than {_LARGEST_CONFIG} bytes")
+        config = json.loads(path.read_text(encoding="utf-8"))
+        _check_config(config)
+    except (ValueError, RecursionError, ConfigError) as error:
+        fault = str(error) if isinstance(error, ConfigError) else in_words(error)
+        raise ConfigError(f"{path} is no frozen configuration ({fault}); take it from where it was written") from error
+    return dict(config)
+
+
+def without_code(config: Config) -> Config:
+    """Return the configuration with ISM in place of each solver that is not registered.
+
+    Reports ask a solver's class whether it is a control, and a class of somebody's own would be loaded for that. It is
+    then none.
+    """
+    known, solvers = {**SOLVERS, **CONTROLS}, config.get("solvers", {})
+    plain = {name: one if one.get("method") in known else {**one, "method": "ism"} for name, one in solvers.items()}
+    return {**config, "solvers": plain}
+
+
+def write_results(folder: Path, results: Results) -> None:
+    """Write the configuration, a table of each experiment and one of each system, as the workflow does."""
+    write_text(folder / CONFIG, json.dumps(results.config, indent=2) + "\n")
+    for name, records in results.records.items():
+        write_merged(folder / MERGED / f"{name}.csv", records)
+    for system, records in results.systems.items():
+        write_merged(folder / f"{table_of(system)}.csv", records)
+
+
+def _check_config(config: Any) -> None:
+    check_schema(config, general_schema())
+    for name in config["run"]:
+        if name not in config["experiments"]:
+            raise ConfigError(f"it runs {name!r}, which is none of its experiments")
+        experiment = config["experiments"][name]
+        if (system := system_of(experiment)) in STAGES:
+            check_schema(experiment, experiment_schema(build_stage(system)))
+    for section in ("solvers", "kernels", "baselines", "low_rank_methods"):
+        named = config.get(section, {})
+        if not isinstance(named, dict) or not all(isinstance(one, dict) for one in named.values()):
+            raise ConfigError(f"its {section} must be definitions by name")
+
+
+def _folder_of(table: Path) -> Path:
+    if table.suffix != ".csv" or not table.is_file():
+        raise InputError(f"{table} is neither a folder of merged tables nor one of them (.csv)")
+    return table.parent.parent if table.parent.name == MERGED else table.parent
+
+
+def _tables(place: Path, folder: Path, experiments: Mapping[str, Config]) -> Iterable[tuple[Path, str]]:
+    """Return each table to read with its system: of a folder those of the experiments, or of the system without any."""
+    systems = {table_of(system): system for system in map(system_of, experiments.values())}
+    if place != folder:
+        system = systems.get(place.stem) or (system_of(experiments[place.stem]) if place.stem in experiments else None)
+        if system is None:
+            raise InputError(f"{place} is called like no experiment that {folder / CONFIG} runs, and like no system")
+        return [(place, system)]
+    merged = {name: folder / MERGED / f"{name}.csv" for name in experiments}
+    alone = [(path, system_of(experiments[name])) for name, path in merged.items() if path.is_file()]
+    covered = {system for _, system in alone}
+    whole = [(folder / f"{table}.csv", system) for table, system in systems.items() if system not in covered]
+    return [*alone, *(pair for pair in whole if pair[0].is_file())]
+
+
+def _check_place(table: Path, record: Record, system: str, experiments: Mapping[str, Config]) -> None:
+    """Refuse a row that the configuration does not ask for: reports would look for its names there."""
+    experiment = experiments.get(record.experiment)
+    if experiment is None or system_of(experiment) != system or record.dataset not in experiment["datasets"]:
+        fault = f"experiment {record.experiment!r} with data set {record.dataset!r}"
+    else:
+        words = {NO_KERNEL, *(word for one in experiment.values() if isinstance(one, list) for word in one)}
+        cell = [getattr(record, name) for name in _LISTED if name in record.CELL]
+        fault = "/".join(map(str, cell)) if not set(cell) <= words else ""
+    if fault:
+        raise RecordError(
+            f"{table} has a row of {visible(fault[:200])}, which its configuration does not have; merge it again where "
+            "its runs are, or leave it out"
+        )
