@@ -36,6 +36,55 @@ def merge_results(results: tuple[Path, ...], out: Path) -> None:
     click.echo(f"{counted(n_rows, 'row')} of {counted(len(merged.records), 'experiment')} -> {out}")
 
 
+@click.command()
+@click.argument("results", nargs=-1, required=True, metavar="[NAME=]RESULTS...")
+@click.option("--out", type=FILE, required=True, help="The folder to write; one that this command made is replaced.")
+def site(results: tuple[str, ...], out: Path) -> None:
+    """Write a static site of the records RESULTS, folders of merged tables or single tables of them.
+
+    A record is called NAME where one is given, and otherwise like its configuration or its folder. The site has an
+    overview, the claims, a page for each paper, method, data set and record, and what changed between any two records.
+    It needs no server and asks for nothing: open index.html.
+    """
+    from kdrbench.files import replacing_folder
+    from kdrbench.reports.dashboard.page import slug
+    from kdrbench.reports.records import read_results
+    from kdrbench.reports.site.pages import write_site
+    from kdrbench.reports.site.record import site_record
+
+    named = [_named(word) for word in results]
+    read = [(name, read_results(place)) for name, place in named]
+    names = _apart([name or one.config.get("name") or one.place.absolute().stem for name, one in read])
+    with replacing_folder(out, _SITE) as folder:
+        records = [
+            site_record(name, one, folder / "records" / slug(name)) for name, (_, one) in zip(names, read, strict=True)
+        ]
+        pages = write_site(folder, records)
+    click.echo(f"{counted(len(pages), 'page')} of {counted(len(records), 'record')} -> {out / 'index.html'}")
+
+
+def _named(word: str) -> tuple[str, Path]:
+    """Return the name that is given to a record, if there is one, and its place."""
+    name, equals, place = word.partition("=")
+    return (name, Path(place)) if equals and not Path(word).exists() else ("", Path(word))
+
+
+def _apart(names: list[str]) -> list[str]:
+    """Return the names with numbers behind those that come again, also as parts of an address."""
+    from kdrbench.reports.dashboard.page import slug
+
+    taken: set[str] = set()
+    found = []
+    for name in names:
+        number, one = 1, name
+        while slug(one) in taken or not slug(one):
+            number += 1
+            one = f"{name} {number}"
+        taken.add(slug(one))
+        found.append(one)
+    return found
+
+
 def _name_of(folder: Path) -> str:
     """Return the name of a configuration that a folder of results gives it."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", folder.absolute().name)[:100]

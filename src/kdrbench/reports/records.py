@@ -27,6 +27,8 @@ from kdrbench.stages.ikdr.folds import Split
 from kdrbench.stages.ikdr.sampling import is_redrawn, runs_of, sampling_of, split_of
 from kdrbench.stages.ikdr.scores import OWN_RULE, Metric, ending_of
 from kdrbench.stages.ikdr.solver_definitions import Settings, settings_of
+from kdrbench.stages.merging import differences, same_definition
+from kdrbench.stages.results import Results, read_results, without_code, write_results
 from kdrbench.status import Status
 
 if TYPE_CHECKING:
@@ -50,9 +52,11 @@ __all__ = [
     "Config",
     "Fold",
     "Metric",
+    "Results",
     "Settings",
     "Split",
     "controls_of",
+    "differences",
     "ending_of",
     "experiments_of",
     "is_redrawn",
@@ -65,9 +69,11 @@ __all__ = [
     "read_arrays",
     "read_findings",
     "read_points",
+    "read_results",
     "read_runs",
     "read_traces",
     "runs_of",
+    "same_definition",
     "sampling_of",
     "settings_of",
     "split_of",
@@ -75,6 +81,8 @@ __all__ = [
     "system_of",
     "systems_of",
     "table_of",
+    "without_code",
+    "write_results",
 ]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS = "league", "atlas"

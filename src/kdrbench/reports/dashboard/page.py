@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -43,6 +43,9 @@ from kdrbench.reports.tables.numbers import PLUS_MINUS
 from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.table import Entry, Table
 from kdrbench.reports.tables.verdicts import VERDICT_RULES
+
+if TYPE_CHECKING:
+    import jinja2
 
 _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
@@ -93,16 +96,70 @@ def render_dashboard(
     runs: pd.DataFrame, config: Config, traces: Path, comparisons: list[Comparison], parts: Parts
 ) -> str:
     """Return the page, with all its scripts, styles and data inside."""
+    parts, comparisons = shown_parts(parts), touched(comparisons)
+    answers = answers_of(runs, config, traces)
+    shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
+    return (
+        environment("kdrbench.reports.dashboard")
+        .get_template("page.html.j2")
+        .render(
+            chapters=[name for name in _CHAPTERS if shown.get(name, True)],
+            tables_of=lambda answer: _named(parts.tables, experiment_tables(config, answer.experiment)),
+            charts_of=lambda answer: _named(parts.charts, experiment_figures(config, answer.experiment)),
+            not_run=not_run_of(runs, config, comparisons),
+            answers=answers,
+            leading=leading_of(answers),
+            profile=next((chart for chart in parts.charts if chart.name == PROFILE), None),
+            matrix_means=MATRIX_MEANS,
+            disturbed=DISTURBED,
+            command_of=lambda name, axes: command_of(name, axes, config),
+            citation=citation_of(comparisons),
+            counts=counts_of(runs),
+            endings=endings_of(runs),
+            converged_means=CONVERGED_MEANS,
+            shares=shares_of(comparisons),
+            not_comparable=not_comparable(comparisons),
+            effects=effects_of(comparisons),
+            claims=claims_of(parts.claims),
+            provenance=provenance(runs),
+            comparisons=comparisons,
+            parts=parts,
+            contents=contents_of(parts.charts),
+            legends={chart.name: legend_of(chart) for chart in parts.charts},
+            checks=[*checks_of(runs, config), check_of_plugins(parts.plugins)],
+            metric_titles=METRIC_TITLES,
+            times_mean=TIMES_MEAN,
+            decision_rules=DECISION_RULES,
+            verdict_rules=f"{VERDICT_RULES} {EFFECT_RULES}",
+            tables_style=tables_style(),
+            packs={
+                "plotly": pack(plotly_script()),
+                "tables": pack(tables_script()),
+                "data": pack_data(
+                    {
+                        "charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts},
+                        "config": config,
+                        "environment": environment_of(runs),
+                        "runs": run_data(runs.assign(status=endings_found(runs)), traces),
+                    }
+                ),
+            },
+        )
+    )
+
+
+def environment(*packages: str) -> jinja2.Environment:
+    """Return what fills in the templates of these packages, earlier ones first; words that are given are no markup."""
     import jinja2
 
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("kdrbench.reports.dashboard"),
+    made = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in packages]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
+    made.filters.update(
         paper=paper_label,
         percent=percent_label,
         sort_key=order_of,
@@ -118,52 +175,7 @@ def render_dashboard(
         wins=wins_text,
         meaning=meaning,
     )
-    parts, comparisons = shown_parts(parts), touched(comparisons)
-    answers = answers_of(runs, config, traces)
-    shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
-    return environment.get_template("page.html.j2").render(
-        chapters=[name for name in _CHAPTERS if shown.get(name, True)],
-        tables_of=lambda answer: _named(parts.tables, experiment_tables(config, answer.experiment)),
-        charts_of=lambda answer: _named(parts.charts, experiment_figures(config, answer.experiment)),
-        not_run=not_run_of(runs, config, comparisons),
-        answers=answers,
-        leading=leading_of(answers),
-        profile=next((chart for chart in parts.charts if chart.name == PROFILE), None),
-        matrix_means=MATRIX_MEANS,
-        disturbed=DISTURBED,
-        command_of=lambda name, axes: command_of(name, axes, config),
-        citation=citation_of(comparisons),
-        counts=counts_of(runs),
-        endings=endings_of(runs),
-        converged_means=CONVERGED_MEANS,
-        shares=shares_of(comparisons),
-        not_comparable=not_comparable(comparisons),
-        effects=effects_of(comparisons),
-        claims=claims_of(parts.claims),
-        provenance=provenance(runs),
-        comparisons=comparisons,
-        parts=parts,
-        contents=contents_of(parts.charts),
-        legends={chart.name: legend_of(chart) for chart in parts.charts},
-        checks=[*checks_of(runs, config), check_of_plugins(parts.plugins)],
-        metric_titles=METRIC_TITLES,
-        times_mean=TIMES_MEAN,
-        decision_rules=DECISION_RULES,
-        verdict_rules=f"{VERDICT_RULES} {EFFECT_RULES}",
-        tables_style=tables_style(),
-        packs={
-            "plotly": pack(plotly_script()),
-            "tables": pack(tables_script()),
-            "data": pack_data(
-                {
-                    "charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts},
-                    "config": config,
-                    "environment": environment_of(runs),
-                    "runs": run_data(runs.assign(status=endings_found(runs)), traces),
-                }
-            ),
-        },
-    )
+    return made
 
 
 def leading_of(answers: Iterable[Answer]) -> Answer | None:

@@ -37,6 +37,12 @@ _LINES: dict[Line, Any] = {
 _PANEL_SIZE = (4.6, 3.4)
 _PICTURE_SIZE = (2.6, 2.6)
 _DPI = 110
+# What would differ on every run.
+_METADATA: dict[str, dict[str, Any]] = {
+    "pdf": {"CreationDate": None},
+    "png": {"Software": None},
+    "svg": {"Date": None},
+}
 # Names of more letters do not fit side by side below a panel.
 _LETTERS_IN_A_ROW = 40
 
@@ -81,10 +87,10 @@ def laid_out(figure: Figure) -> Figure:
 
 
 def render(figure: Figure, kind: str) -> bytes:
-    """Return the figure as ``pdf`` or ``png`` bytes that are the same on every run."""
+    """Return the figure as ``pdf``, ``png`` or ``svg`` bytes that are the same on every run."""
     buffer = io.BytesIO()
-    metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
-    with mpl.rc_context({"pdf.fonttype": 42}):
+    metadata = _METADATA[kind]
+    with mpl.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "kdrbench"}):
         figure.savefig(buffer, format=kind, metadata=metadata)
     return buffer.getvalue()
 

@@ -1,0 +1,1 @@
+"""A static site of several records: machines, versions, users' submissions side by side."""

@@ -1,0 +1,165 @@
+"""One record as the site shows it: its tables, its figures, what it says of the papers, and its answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from kdrbench.errors import DamagedError, InputError, in_words
+from kdrbench.reports.answers.answer import Answer, answers_of
+from kdrbench.reports.claims.claim import Records
+from kdrbench.reports.claims.page import claims_json, decided_of_papers
+from kdrbench.reports.dashboard.runs import all_runs
+from kdrbench.reports.figures.chart import Chart
+from kdrbench.reports.ledger.comparison import Comparison
+from kdrbench.reports.ledger.published_vs_ours import compare
+from kdrbench.reports.outputs import Report, figures_of, tables_of
+from kdrbench.reports.records import Config, Results, read_runs, table_of, without_code, write_results
+from kdrbench.reports.tables.making import make_table
+from kdrbench.reports.tables.table import Table
+
+
+@dataclass(frozen=True)
+class SiteRecord:
+    """A record under the ``name`` that the site gives it; ``folder`` holds its merged tables, as the site offers them.
+
+    ``tables`` and ``charts`` are by name, ``papers`` says which paper each experiment reproduces. ``claims`` are as
+    the dashboard reads them. ``remarks`` say what of the record is not shown, and why.
+    """
+
+    name: str
+    folder: Path
+    results: Results
+    config: Config
+    runs: pd.DataFrame
+    tables: dict[str, Table]
+    charts: dict[str, Chart]
+    comparisons: list[Comparison]
+    claims: list[dict[str, str]]
+    answers: list[Answer]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def papers(self) -> dict[str, str]:
+        """The paper of each experiment that names one."""
+        experiments = self.config["experiments"]
+        named = {name: experiments[name].get("published", {}).get("paper", "") for name in self.config["run"]}
+        return {name: paper for name, paper in named.items() if paper}
+
+    def shown(self, reports: Mapping[str, Report], paper: str) -> list[str]:
+        """Return the names of those reports whose experiments reproduce a paper; "" for all that reproduce none."""
+        papers = self.papers
+        return [
+            name
+            for name, report in reports.items()
+            if (paper in found if (found := {papers.get(one, "") for one in report.experiments} - {""}) else not paper)
+        ]
+
+    def tables_of(self, paper: str) -> list[Table]:
+        """Return the tables of a paper, or of none."""
+        return [self.tables[name] for name in self.shown(tables_of(self.config), paper) if name in self.tables]
+
+    def charts_of(self, paper: str) -> dict[str, Chart]:
+        """Return the figures of a paper, or of none, by name."""
+        names = self.shown(figures_of(self.config), paper)
+        return {name: self.charts[name] for name in names if name in self.charts}
+
+
+def site_record(name: str, results: Results, folder: Path) -> SiteRecord:
+    """Return a record whose merged tables are written into ``folder``, from which all reports are made.
+
+    Figures are those that the workflow has drawn beside the results; traces are read where they are.
+    """
+    write_results(folder, results)
+    config = without_code(results.config)
+    systems = {system: read_runs(folder / f"{table_of(system)}.csv") for system in results.systems}
+    runs = all_runs(systems)
+    charts, remarks = _charts(results, config)
+    if results.left_out:
+        remarks.append(f"Left out, being of systems of its own: {', '.join(results.left_out)}.")
+    decided = decided_of_papers(Records.of(systems, config)) if _of_papers(config) else []
+    return SiteRecord(
+        name=name,
+        folder=folder,
+        results=results,
+        config=config,
+        runs=runs,
+        tables={table.name: table for table in _tables(config, folder)},
+        charts=charts,
+        comparisons=compare(systems, config),
+        claims=json.loads(claims_json(decided)),
+        answers=_answers(systems, config, _traces(results)),
+        remarks=tuple(remarks),
+    )
+
+
+def _of_papers(config: Config) -> bool:
+    return any("published" in config["experiments"][name] for name in config["run"])
+
+
+def _tables(config: Config, folder: Path) -> Iterable[Table]:
+    for report in tables_of(config).values():
+        yield make_table(report, config, folder)[0]
+
+
+def _answers(systems: Mapping[str, pd.DataFrame], config: Config, traces: Path | None) -> list[Answer]:
+    answers = {one.experiment: one for runs in systems.values() for one in _answers_of(runs, config, traces)}
+    return [answers[name] for name in config["run"]]
+
+
+def _answers_of(runs: pd.DataFrame, config: Config, traces: Path | None) -> list[Answer]:
+    if traces is None or not _has_all(runs, traces):
+        return answers_of(runs, config)
+    try:
+        return answers_of(runs, config, traces)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DamagedError(
+            f"the traces in {traces} are not as they were written ({in_words(error)}); move them away, and only final "
+            "costs are compared"
+        ) from error
+
+
+def _has_all(runs: pd.DataFrame, traces: Path) -> bool:
+    """Return whether the trace of each run is a file in the folder: a row may name any path."""
+    root = traces.resolve()
+    paths = [(traces / str(name)).resolve() for name in runs["trace_file"].unique()]
+    return all(root in path.parents and path.is_file() for path in paths)
+
+
+def _traces(results: Results) -> Path | None:
+    """Return the folder of traces beside a folder of results, whether or not that has a name."""
+    places = (results.place, results.place.parent) if results.place.is_dir() else ()
+    return next((place / "traces" for place in places if (place / "traces").is_dir()), None)
+
+
+def _charts(results: Results, config: Config) -> tuple[dict[str, Chart], list[str]]:
+    """Return the figures that are beside the results, by name, and what is to be said of those that are not."""
+    folder = _reports(results) / "figures"
+    wanted = list(figures_of(config))
+    found = {name: folder / f"{name}.json" for name in wanted}
+    charts = {name: _chart(path) for name, path in found.items() if path.is_file()}
+    missing = len(wanted) - len(charts)
+    if not missing:
+        return charts, []
+    some = f"{missing} of {len(wanted)} figures are not shown: they were not drawn."
+    return charts, [some if charts else "No figures are shown: there are none beside these tables."]
+
+
+def _reports(results: Results) -> Path:
+    """Return the folder of reports that the workflow has for a folder of results."""
+    place = results.place.absolute()
+    beside = place.parent.parent / "reports" / place.name
+    return beside if results.config.get("name") and beside.is_dir() else place.parent / "reports"
+
+
+def _chart(path: Path) -> Chart:
+    try:
+        return Chart.from_json(path.read_text(encoding="utf-8"))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InputError) as error:
+        raise DamagedError(
+            f"{path} is no figure of kdrbench ({in_words(error)}); draw it again where its runs are, or remove it"
+        ) from error

@@ -1,0 +1,13 @@
+{% include "page.js" %}
+
+// The pack of tables lies in a script beside the page; page.js takes packs from elements.
+async function startSite() {
+  const packed = make("script", PACKED_TABLES);
+  packed.type = "text/plain";
+  packed.id = "pack-tables";
+  document.body.append(packed);
+  const { default: DataTable } = await unpackScript("tables");
+  makeTables(DataTable);
+}
+
+startSite().finally(() => (document.documentElement.dataset.ready = "yes"));
