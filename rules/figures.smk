@@ -5,7 +5,7 @@ rule figure:
         runs=lambda wildcards: outputs.merged_tables(GRID.config, FIGURES[wildcards.figure]),
         drawn=lambda wildcards: drawn_from(FIGURES[wildcards.figure]),
     output:
-        multiext(f"{REPORTS}/figures/{{figure}}", ".pdf", ".json"),
+        multiext(f"{REPORTS}/figures/{{figure}}", ".pdf", ".json", ".txt"),
         report(f"{REPORTS}/figures/{{figure}}.png", **captions.figure_caption(FIGURES)),
     log:
         f"results/logs/{REPORTS}/figures/{{figure}}.log",

@@ -34,9 +34,11 @@ from kdrbench.reports.records import (
 from kdrbench.reports.tables.kpca_cells import table_names
 
 TABLE_KINDS = ("tex", "html", "csv", "json")
-FIGURE_KINDS = ("pdf", "png", "json")
+FIGURE_KINDS = ("pdf", "png", "json", "txt")
 PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT = "paired_tests", "complexity", "low_rank_text"
 SCALING, PROFILE, KPCA_FIGURE = "scaling", "performance_profile", "kpca_figure"
+# The panel of the scaling figure that a paper prints, as a figure of its own.
+FIGURE_1B = "figure1b"
 TRACES, FINDINGS, DATA = "traces", "findings", "data"
 # What each kind of figure is drawn from, beside the merged tables.
 _NEEDS: dict[str, tuple[str, ...]] = {
@@ -48,7 +50,7 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     PROFILE: (TRACES,),
     LEAGUE: (FINDINGS,),
     ATLAS: (FINDINGS,),
-    **dict.fromkeys((SCALING, LOW_RANK, KPCA_FIGURE), ()),
+    **dict.fromkeys((SCALING, FIGURE_1B, LOW_RANK, KPCA_FIGURE), ()),
 }
 # Figures that the page of their experiment's table shows.
 _ON_PAGES = ("cost_against_time", LOW_RANK, LEAGUE, ATLAS)
@@ -117,7 +119,7 @@ def figures_of(config: Config) -> dict[str, Report]:
     if ikdr := _compared(config):
         reports.append(Report(PROFILE, PROFILE, ikdr))
     if scaling := _scaling(config):
-        reports.append(Report(SCALING, SCALING, scaling))
+        reports += [Report(name, name, scaling) for name in (SCALING, FIGURE_1B)]
     return {report.name: report for report in reports}
 
 

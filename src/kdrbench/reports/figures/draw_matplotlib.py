@@ -1,8 +1,12 @@
-"""Charts drawn with matplotlib, as vector PDF and as PNG, with their data as JSON beside them."""
+"""Charts drawn with matplotlib for paper, as vector PDF and as PNG, with their data and their caption beside them.
+
+A figure is as wide as a column of a two-column paper where it has one column of panels, and as wide as the page else.
+"""
 
 from __future__ import annotations
 
 import io
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +38,14 @@ _LINES: dict[Line, Any] = {
     Line.LONG_DASHED: (0, (9, 3)),
     Line.LONG_DASH_DOT: (0, (9, 2, 1, 2)),
 }
-_PANEL_SIZE = (4.6, 3.4)
-_PICTURE_SIZE = (2.6, 2.6)
-_DPI = 110
+# Inches, as two-column papers have them, and the height of a panel as a share of its width.
+COLUMN_WIDTH, PAGE_WIDTH = 3.5, 7.0
+_SHAPE, _PICTURE_SHAPE = 0.8, 1.0
+# Of the legend and of each heading, in inches.
+_LINE_HEIGHT = 0.18
+_DPI = 220
+# Letters that can be read in print at that size.
+_STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
 # What would differ on every run.
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None},
@@ -44,23 +53,33 @@ _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
 }
 # Names of more letters do not fit side by side below a panel.
-_LETTERS_IN_A_ROW = 40
+_LETTERS_IN_A_ROW = 32
 
 
 def write_chart(chart: Chart, stem: Path) -> None:
-    """Write ``stem`` as .pdf, .png and .json; each appears whole, with the same bytes on every run."""
+    """Write ``stem`` as .pdf, .png, .json and .txt, the caption; each appears whole, the same on every run."""
     figure = laid_out(draw(chart))
     for kind in ("pdf", "png"):
         write_bytes(stem.parent / f"{stem.name}.{kind}", render(figure, kind))
     write_text(stem.parent / f"{stem.name}.json", chart.to_json())
+    write_text(stem.parent / f"{stem.name}.txt", caption_of(chart))
+
+
+def caption_of(chart: Chart) -> str:
+    """Return the title and the caption as lines of text, for the paper that the figure goes into."""
+    return "\n".join(textwrap.wrap(f"{chart.title.rstrip('.')}. {chart.caption}".removeprefix(". "), 100)) + "\n"
 
 
 def draw(chart: Chart) -> Figure:
     """Return the chart as a figure with one legend for all panels."""
+    with mpl.rc_context(_STYLE):
+        return _drawn(chart)
+
+
+def _drawn(chart: Chart) -> Figure:
     rows = chart.rows or [[]]
     columns = max(1, *map(len, rows))
-    width, height = _PICTURE_SIZE if any(panel.picture for panel in chart.panels) else _PANEL_SIZE
-    figure = Figure(figsize=(width * columns, height * len(rows)), dpi=_DPI, layout="constrained")
+    figure = Figure(dpi=_DPI, layout="constrained")
     handles: dict[str, Artist] = {}
     for places, panels in zip(_places(figure, rows, columns), rows, strict=True):
         for axes, panel in zip(places, panels, strict=False):
@@ -70,19 +89,30 @@ def draw(chart: Chart) -> Figure:
             axes.set_axis_off()
         if not panels:
             places[0].set_title(chart.caption, fontsize="small", wrap=True)
-    if len(handles) > 1:
-        # A tenth of an inch a letter, and half an inch for the handle: a legend must not be wider than the figure.
-        fitting = int(figure.get_figwidth() / (0.1 * max(map(len, handles)) + 0.5))
-        ncols = max(1, min(len(handles), 4, fitting))
-        figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=ncols, frameon=False)
+    width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
+    lines = _add_legend(figure, handles, width) + sum(bool(row and row[0].heading) for row in rows)
+    shape = _PICTURE_SHAPE if any(panel.picture for panel in chart.panels) else _SHAPE
+    figure.set_size_inches(width, width / columns * shape * len(rows) + _LINE_HEIGHT * lines)
     return figure
+
+
+def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> int:
+    """Add a legend that is no wider than the figure, and return its lines."""
+    if len(handles) < 2:
+        return 0
+    # Inches of a letter and of a handle.
+    fitting = int(width / (0.062 * max(map(len, handles)) + 0.45))
+    ncols = max(1, min(len(handles), 6, fitting))
+    figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=ncols, frameon=False)
+    return -(-len(handles) // ncols)
 
 
 def laid_out(figure: Figure) -> Figure:
     """Return the figure with its parts in their places, which are else sought again for each file, and take longest."""
-    if engine := figure.get_layout_engine():
-        engine.execute(figure)
-        figure.set_layout_engine("none")
+    with mpl.rc_context(_STYLE):
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+            figure.set_layout_engine("none")
     return figure
 
 
@@ -90,7 +120,7 @@ def render(figure: Figure, kind: str) -> bytes:
     """Return the figure as ``pdf``, ``png`` or ``svg`` bytes that are the same on every run."""
     buffer = io.BytesIO()
     metadata = _METADATA[kind]
-    with mpl.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "kdrbench"}):
+    with mpl.rc_context({**_STYLE, "pdf.fonttype": 42, "svg.hashsalt": "kdrbench"}):
         figure.savefig(buffer, format=kind, metadata=metadata)
     return buffer.getvalue()
 
@@ -146,9 +176,9 @@ def _draw_points(axes: Axes, series: Series) -> Artist:
         series.y,
         linestyle=line,
         marker=_SYMBOLS[symbol],
-        markersize=4,
+        markersize=3,
         color=series.hue,
-        linewidth=0.6 if series.faint else 1.8,
+        linewidth=0.4 if series.faint else 1.2,
         alpha=0.3 if series.faint else 1.0,
         drawstyle="steps-post" if series.mark is Mark.STEPS else "default",
         label=series.key,
@@ -175,7 +205,7 @@ def _draw_bars(axes: Axes, series: Series, place: int, count: int) -> Artist:
         below = [y - lower for y, lower in zip(series.y, series.lower, strict=True)]
         above = [upper - y for y, upper in zip(series.y, series.upper, strict=True)]
         errors = [below, above]
-    drawn = axes.bar(middles, series.y, width, yerr=errors, color=series.hue, label=series.key, capsize=2)
+    drawn = axes.bar(middles, series.y, width, yerr=errors, color=series.hue, label=series.key, capsize=1.5)
     names = [str(name) for name in series.x]
     slanted: dict[str, Any] = {"rotation": 55, "ha": "right", "rotation_mode": "anchor", "fontsize": "small"}
     axes.set_xticks(range(len(names)), names, **(slanted if sum(map(len, names)) > _LETTERS_IN_A_ROW else {}))

@@ -11,7 +11,17 @@ import pandas as pd
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.optima import BestKnown
-from kdrbench.reports.outputs import DATA, FINDINGS, KPCA_FIGURE, PROFILE, SCALING, TRACES, Report, figures_of
+from kdrbench.reports.outputs import (
+    DATA,
+    FIGURE_1B,
+    FINDINGS,
+    KPCA_FIGURE,
+    PROFILE,
+    SCALING,
+    TRACES,
+    Report,
+    figures_of,
+)
 from kdrbench.reports.records import ATLAS, LEAGUE, LOW_RANK, Config, read_runs
 
 # The module of each kind of figure, whose ``chart_of`` makes its chart; of no other anything is loaded.
@@ -23,6 +33,7 @@ _MODULES = {
     "segmentation": "segmentation",
     PROFILE: "performance_profile",
     SCALING: "scaling",
+    FIGURE_1B: "scaling",
     KPCA_FIGURE: "kpca_figures",
     LOW_RANK: "low_rank",
     LEAGUE: "league",

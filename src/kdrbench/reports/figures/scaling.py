@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.reports.figures.styles import Style, styles_of
+from kdrbench.reports.outputs import FIGURE_1B
 from kdrbench.reports.tables.labels import SOLVER_TIME, TIMES_MEAN, by_method, kernel_label, method_label
 from kdrbench.reports.tables.size_series import (
+    ALL_PAIRS,
     AXES,
     LETTERS,
     MANY_SAMPLES,
@@ -23,8 +26,13 @@ if TYPE_CHECKING:
 
 
 def chart_of(source: Source) -> Chart:
-    """Return the figure of all experiments on size."""
-    return scaling_chart(size_series(source.runs, source.config), source.config["solvers"])
+    """Return the figure of all experiments on size, or the panel of it that the paper prints."""
+    series = size_series(source.runs, source.config)
+    if source.report.kind != FIGURE_1B:
+        return scaling_chart(series, source.config["solvers"])
+    printed = [one for one in series if one.axis == "n_train" and one.evaluation == ALL_PAIRS]
+    title = "Run time against the number of samples (NeurIPS 2019, Figure 1b)"
+    return replace(scaling_chart(printed, source.config["solvers"]), name=FIGURE_1B, title=title)
 
 
 def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Chart:

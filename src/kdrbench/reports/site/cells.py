@@ -51,7 +51,8 @@ class Line:
 
 def lines_of(record: SiteRecord) -> list[Line]:
     """Return a line for each cell of a record."""
-    return [line for system, runs in record.runs.groupby("system", sort=False) for line in _lines(record, system, runs)]
+    systems = record.runs.groupby("system", sort=False)
+    return [line for system, runs in systems for line in _lines(record, str(system), runs)]
 
 
 def table_of_method(name: str, lines: Iterable[Line]) -> Table:
@@ -96,7 +97,7 @@ def _is_result(system: str, axis: str) -> bool:
 def _gaps(runs: pd.DataFrame) -> pd.Series:
     """Return the relative distance of each final cost from the best known one; baselines have none."""
     solved = runs[runs["kernel"] != NO_KERNEL]
-    gaps = nearness(solved, None)["gap"].to_numpy() if len(solved) else []
+    gaps = nearness(solved, None)["gap"].tolist() if len(solved) else []
     return pd.Series(gaps, solved.index, dtype=float).reindex(runs.index)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -126,8 +127,8 @@ def _time(pairs: list[tuple[Any, Any]]) -> Entry:
 
 
 def _endings(pairs: list[tuple[Any, Any]]) -> str:
-    changed = pd.Series([f"{one.status} -> {other.status}" for one, other in pairs if one.status != other.status])
-    return "; ".join(f"{count} {words.replace('_', ' ')}" for words, count in changed.value_counts().items()) or "-"
+    changed = Counter(f"{one.status} to {other.status}" for one, other in pairs if one.status != other.status)
+    return "; ".join(f"{count} {words.replace('_', ' ')}" for words, count in changed.most_common()) or "-"
 
 
 def _made_with(first: SiteRecord, second: SiteRecord) -> Iterator[tuple[str, str, str]]:
