@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from importlib import import_module
 from typing import Any
 
@@ -88,4 +89,7 @@ def main() -> None:
     check. The other commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
+    Colours are for terminals; NO_COLOR turns them off.
     """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        click.get_current_context().color = False

@@ -1,4 +1,4 @@
-"""`kdrbench compare`: two methods run by run."""
+"""`kdrbench compare`: two methods run by run, or all of them."""
 
 from __future__ import annotations
 
@@ -10,37 +10,80 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kdrbench.commands.answers import BAD, GOOD, aligned, echo_answers, merged_answers, tinted
 from kdrbench.commands.completion import RunName
 from kdrbench.commands.options import as_json, configuration_name, frozen_configuration, results_folder
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError, counted, unknown_name
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from kdrbench.reports.tables.side_by_side import Pair
 
 _TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
 
 
 @click.command()
-@click.argument("first", metavar="A", type=RunName("method"))
-@click.argument("second", metavar="B", type=RunName("method"))
+@click.argument("methods", metavar="[A B]", nargs=-1, type=RunName("method"))
 @click.option("--experiment", default=None, help="Of this experiment only.")
 @results_folder
 @configuration_name
 @as_json
-def compare(first: str, second: str, experiment: str | None, results: Path, name: str, as_json: bool) -> None:
+def compare(methods: tuple[str, ...], experiment: str | None, results: Path, name: str, as_json: bool) -> None:
     """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have: of system ikdr alone.
 
     Wins and losses are A's. The ratio is the median over runs of A / B (of costs that of F = -cost); p is that of
     Wilcoxon's signed rank test, then Holm's correction of it over the cells of a metric. Runs that failed are left out
     and counted; exit code 1 if nothing is left.
+
+    Without A and B: what each experiment asks and its records answer, and all solvers over its data sets, best first,
+    as the dashboard says it. `best in` counts the runs that came within 1e-6 of the best known cost; times are ratios
+    to the quickest; wins, ties and losses are of final costs against the first. `differ in` counts the data sets and
+    kernels in which these differ significantly.
     """
-    from kdrbench.reports.records import read_runs
+    if not methods:
+        _all_solvers(results, name, experiment, as_json=as_json)
+    elif len(methods) == 2:
+        folder = results / name
+        if not name and not (folder / "ikdr.csv").is_file() and any(results.glob("*/config.json")):
+            folder = frozen_configuration(results).parent
+        _two_solvers(*methods, experiment, folder, as_json=as_json)
+    else:
+        raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")
+
+
+def _all_solvers(results: Path, name: str, experiment: str | None, *, as_json: bool) -> None:
+    answers = merged_answers(results, frozen_configuration(results, name), experiment)
+    if as_json:
+        click.echo(json.dumps([asdict(answer) for answer in answers]))
+    else:
+        echo_answers(answers, matrices=True)
+    sys.exit(0 if answers else 1)
+
+
+def _two_solvers(first: str, second: str, experiment: str | None, folder: Path, *, as_json: bool) -> None:
     from kdrbench.reports.tables.side_by_side import compare_solvers, without_result
     from kdrbench.solvers.registry import known_as
 
-    folder = results / name
-    if not name and not (folder / "ikdr.csv").is_file() and any(results.glob("*/config.json")):
-        folder = frozen_configuration(results).parent
+    runs = _runs(folder, experiment)
+    methods = list(map(str, runs["method"].unique()))
+    first, second = known_as(first, methods), known_as(second, methods)
+    pairs, without = compare_solvers(runs, first, second), without_result(runs, (first, second))
+    if as_json or pairs:
+        click.echo(json.dumps([asdict(pair) for pair in pairs]) if as_json else _table(pairs))
+    if without:
+        left = "left out" if pairs else "nothing can be compared"
+        click.echo(f"kdrbench: {left}: {'; '.join(without)}; `kdrbench show` says why, run by run", err=True)
+    sys.exit(0 if pairs else 1)
+
+
+def _runs(folder: Path, experiment: str | None) -> pd.DataFrame:
+    """Return the merged rows of ikdr, or those of an experiment.
+
+    Raises ``InputError`` where there are none.
+    """
+    from kdrbench.reports.records import read_runs
+
     table = folder / "ikdr.csv"
     # After a single target there is the table of its experiment alone.
     if experiment is not None and (merged := folder / "merged" / f"{experiment}.csv").is_file():
@@ -60,27 +103,23 @@ def compare(first: str, second: str, experiment: str | None, results: Path, name
         if experiment not in set(runs["experiment"]):
             raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))
         runs = runs[runs["experiment"] == experiment]
-    methods = list(map(str, runs["method"].unique()))
-    first, second = known_as(first, methods), known_as(second, methods)
-    pairs, without = compare_solvers(runs, first, second), without_result(runs, (first, second))
-    if as_json or pairs:
-        click.echo(json.dumps([asdict(pair) for pair in pairs]) if as_json else _table(pairs))
-    if without:
-        left = "left out" if pairs else "nothing can be compared"
-        click.echo(f"kdrbench: {left}: {'; '.join(without)}; `kdrbench show` says why, run by run", err=True)
-    sys.exit(0 if pairs else 1)
+    return runs
 
 
 def _table(pairs: list[Pair]) -> str:
     rows = [_TITLES, *(_row(pair) for pair in pairs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(_line(row, widths) for row in rows)
+    lines = [tinted(aligned(row, widths, 2), _colour(pair)) for row, pair in zip(rows[1:], pairs, strict=True)]
+    return "\n".join([aligned(rows[0], widths, 2), *lines])
 
 
-def _line(row: tuple[str, ...], widths: list[int]) -> str:
-    """Return words to the left, numbers to the right."""
-    labels = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
-    return "  ".join([*labels, *(cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True))])
+def _colour(pair: Pair) -> str | None:
+    """Return the colour of what A significantly wins or loses."""
+    from kdrbench.reports.tables.significance import SIGNIFICANT
+
+    if pair.holm is None or pair.holm > SIGNIFICANT or pair.wins == pair.losses:
+        return None
+    return GOOD if pair.wins > pair.losses else BAD
 
 
 def _row(pair: Pair) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kdrbench.commands.answers import echo_answers, merged_answers
 from kdrbench.commands.options import FILE, Number, configuration_name, frozen_configuration, read_word
 from kdrbench.errors import counted
 
@@ -161,7 +162,10 @@ def forget(place: str, results: Path, reports: Path | None) -> None:
 @configuration_name
 @click.option("--watch", type=Number(least=0.1), help="Repeat after this many seconds, until all has ended.")
 def status(results: Path, name: str, watch: float | None) -> None:
-    """Say how far the workflow has come: runs that ended, how, those under way; what loses to random; the claims."""
+    """Say how far the workflow has come: runs that ended, how, those under way; what loses to random; the claims.
+
+    Then what the experiments whose tables are merged have answered, as the dashboard says it; with --watch at the end.
+    """
     import time
 
     from kdrbench.bench.progress import progress_of
@@ -178,6 +182,7 @@ def status(results: Path, name: str, watch: float | None) -> None:
         losing = losing_cells(_rows_of_ikdr(progress), grid.config)
         click.echo("\n".join([*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]))
         if not watch or not any(one.left for one in progress):
+            echo_answers(merged_answers(results, frozen), matrices=False)
             return
         time.sleep(watch)
 

@@ -6,6 +6,7 @@ from kdrbench.reports.outputs import (
     COMPLEXITY,
     LOW_RANK_TEXT,
     PROFILE,
+    FIGURE_1B,
     SCALING,
     experiment_outputs,
     figure_files,
@@ -34,7 +35,7 @@ def targets(config: Config, *, typeset: bool = False) -> dict[str, list[str]]:
             named[f"kpca_table{number}"] = table_files(config, chosen)
     if COMPLEXITY in tables:
         named["ismplus_table4"] = table_files(config, [COMPLEXITY])
-        named.setdefault("neurips2019_figure1b", []).extend(figure_files(config, [SCALING]))
+        named.setdefault("neurips2019_figure1b", []).extend(figure_files(config, [SCALING, FIGURE_1B]))
     if LOW_RANK_TEXT in tables:
         named["lowrank_text"] = table_files(config, [LOW_RANK_TEXT])
     if PROFILE in figures:

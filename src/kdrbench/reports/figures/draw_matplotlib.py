@@ -41,8 +41,8 @@ _LINES: dict[Line, Any] = {
 # Inches, as two-column papers have them, and the height of a panel as a share of its width.
 COLUMN_WIDTH, PAGE_WIDTH = 3.5, 7.0
 _SHAPE, _PICTURE_SHAPE = 0.8, 1.0
-# Of the legend and of each heading, in inches.
-_LINE_HEIGHT = 0.18
+# Of the legend and of each heading, and of a letter, in inches.
+_LINE_HEIGHT, _LETTER_WIDTH = 0.18, 0.066
 _DPI = 220
 # Letters that can be read in print at that size.
 _STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
@@ -79,17 +79,18 @@ def draw(chart: Chart) -> Figure:
 def _drawn(chart: Chart) -> Figure:
     rows = chart.rows or [[]]
     columns = max(1, *map(len, rows))
+    width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
     figure = Figure(dpi=_DPI, layout="constrained")
     handles: dict[str, Artist] = {}
     for places, panels in zip(_places(figure, rows, columns), rows, strict=True):
         for axes, panel in zip(places, panels, strict=False):
             # Of the first panel that has it: in another a method may have but the mark of a run that was stopped.
-            handles |= {key: handle for key, handle in _draw_panel(axes, panel).items() if key not in handles}
+            found = _draw_panel(axes, panel, width / columns)
+            handles |= {key: handle for key, handle in found.items() if key not in handles}
         for axes in places[len(panels) :]:
             axes.set_axis_off()
         if not panels:
             places[0].set_title(chart.caption, fontsize="small", wrap=True)
-    width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
     lines = _add_legend(figure, handles, width) + sum(bool(row and row[0].heading) for row in rows)
     shape = _PICTURE_SHAPE if any(panel.picture for panel in chart.panels) else _SHAPE
     figure.set_size_inches(width, width / columns * shape * len(rows) + _LINE_HEIGHT * lines)
@@ -100,8 +101,8 @@ def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> int
     """Add a legend that is no wider than the figure, and return its lines."""
     if len(handles) < 2:
         return 0
-    # Inches of a letter and of a handle.
-    fitting = int(width / (0.062 * max(map(len, handles)) + 0.45))
+    # A handle takes half an inch.
+    fitting = int(width / (_LETTER_WIDTH * max(map(len, handles)) + 0.45))
     ncols = max(1, min(len(handles), 6, fitting))
     figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=ncols, frameon=False)
     return -(-len(handles) // ncols)
@@ -142,8 +143,11 @@ def _draw_picture(axes: Axes, panel: Panel) -> None:
     axes.set_axis_off()
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> dict[str, Artist]:
-    """Draw the series and return the legend's handles: of each key the first series that is not faint."""
+def _draw_panel(axes: Axes, panel: Panel, width: float) -> dict[str, Artist]:
+    """Draw the series and return the legend's handles: of each key the first series that is not faint.
+
+    ``width`` is that of the panel in inches; longer titles of axes are broken.
+    """
     if panel.picture:
         _draw_picture(axes, panel)
         return {}
@@ -154,15 +158,16 @@ def _draw_panel(axes: Axes, panel: Panel) -> dict[str, Artist]:
         handle = _draw_bars(axes, series, place, len(bars)) if series.mark is Mark.BARS else _draw_points(axes, series)
         if not series.faint:
             handles.setdefault(series.key, handle)
-    axes.set_title(panel.title, fontsize="medium")
+    axes.set_title(textwrap.fill(panel.title, int(width / _LETTER_WIDTH)), fontsize="medium" if width > 2 else "small")
     if panel.is_empty:
         axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center", color="0.4")
         axes.set_xticks([])
         axes.set_yticks([])
         return {}
-    _set_axis(axes, "x", panel.x)
-    _set_axis(axes, "y", panel.y)
-    if panel.x.scale is Scale.NAMES and not bars:
+    for name, axis in (("x", panel.x), ("y", panel.y)):
+        _set_axis(axes, name, axis, int(0.75 * width / _LETTER_WIDTH))
+    names = dict.fromkeys(str(name) for series in panel.series for name in series.x)
+    if panel.x.scale is Scale.NAMES and not bars and sum(map(len, names)) * _LETTER_WIDTH > width / 2:
         axes.tick_params(axis="x", labelrotation=90, labelsize="small")
     axes.grid(alpha=0.25)
     return handles
@@ -212,7 +217,7 @@ def _draw_bars(axes: Axes, series: Series, place: int, count: int) -> Artist:
     return drawn.patches[0]
 
 
-def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
+def _set_axis(axes: Axes, name: str, axis: Axis, letters: int) -> None:
     ticks = axes.xaxis if name == "x" else axes.yaxis
     if axis.scale in (Scale.LOG, Scale.LOG2):
         set_scale = axes.set_xscale if name == "x" else axes.set_yscale
@@ -231,4 +236,4 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
         ticks.set_minor_formatter(NullFormatter())
     elif axis.unit:
         axis = Axis(f"{axis.title} [{axis.unit}]", axis.scale)
-    (axes.set_xlabel if name == "x" else axes.set_ylabel)(axis.title)
+    (axes.set_xlabel if name == "x" else axes.set_ylabel)(textwrap.fill(axis.title, max(8, letters)))

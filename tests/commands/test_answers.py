@@ -1,0 +1,115 @@
+"""What the records answer, on a terminal and in a pipe."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.cli import main
+from kdrbench.reports.answers.answer import answers_of
+from kdrbench.reports.records import read_runs
+from support.record_folders import folder_of
+from support.report_rows import trace_line
+
+COLOUR = "\x1b["
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A folder of results in which ISM always ends lower than DG, with the traces of all runs."""
+    folder = folder_of(tmp_path_factory.mktemp("results"), folds=8)
+    table = folder / "merged/first.csv"
+    names, *lines = table.read_text().splitlines(keepends=True)
+    table.write_text(
+        "".join([names, *(line.replace("-1311.", "-1200.") if ",dg," in line else line for line in lines)])
+    )
+    for method in ("ism", "dg", "svm"):
+        lines = [
+            trace_line(method, fold, kernel=kernel, time_s=0.1, cost=-1000.0, stationarity=1.0, calls=1)
+            for kernel in ("gaussian", "polynomial")
+            for fold in range(8)
+        ]
+        (folder / "traces").mkdir(exist_ok=True)
+        (folder / f"traces/wine-{method}.jsonl").write_text("".join(lines))
+    return folder
+
+
+def said(results, *words, colour=False, env=None):
+    done = CliRunner().invoke(main, [*words, "--results", str(results)], color=colour, env=env)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_compare_without_names_says_what_the_dashboard_says(results):
+    (answer,) = answers_of(
+        read_runs(results / "merged/first.csv"),
+        json.loads((results / "config.json").read_text()),
+        results / "traces",
+    )
+    text = said(results, "compare")
+    assert answer.question in text
+    assert answer.text in text
+    header, ism, dg = [line.split() for line in text.splitlines()[3:6]]
+    assert header[:3] == ["solver", "best", "in"]
+    # Each of 8 folds of 2 kernels, within which final costs are compared with those of ISM.
+    assert ism[:4] == ["ISM", "16", "of", "16"]
+    assert dg[:4] == ["DG", "0", "of", "16"]
+    assert dg[-6:] == ["0", "0", "16", "2", "of", "2"]
+
+
+def test_a_pipe_gets_plain_text_and_so_does_who_asks_for_no_colour(results):
+    coloured = said(results, "compare", colour=True)
+    assert f"{COLOUR}32m" in coloured
+    assert f"{COLOUR}31m" in coloured
+    assert COLOUR not in said(results, "compare")
+    assert COLOUR not in said(results, "compare", colour=None, env={"NO_COLOR": "1"})
+
+
+@pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_colours_are_turned_off_for_every_command(variable, value, monkeypatch):
+    import click
+
+    @main.command("seen", hidden=True)
+    def seen():
+        click.echo(str(click.get_current_context().color))
+
+    try:
+        assert CliRunner().invoke(main, ["seen"], env={variable: None, "TERM": "xterm"}).output == "None\n"
+        assert CliRunner().invoke(main, ["seen"], env={variable: value}).output == "False\n"
+    finally:
+        del main.commands["seen"]
+
+
+def test_two_solvers_are_coloured_by_what_is_significant(results):
+    (results / "ikdr.csv").write_text((results / "merged/first.csv").read_text())
+    lines = said(results, "compare", "ism", "dg", colour=True).splitlines()
+    # Costs differ in every fold of both kernels, qualities in none.
+    assert [f"{COLOUR}32m" in line for line in lines if "cost " in line] == [True, True]
+    of_quality = [line for line in lines if "quality " in line]
+    assert len(of_quality) == 2
+    assert not any(COLOUR in line for line in of_quality)
+
+
+def test_control_characters_of_a_record_do_not_reach_the_terminal(tmp_path):
+    folder = folder_of(tmp_path, methods=["ism", "dg"])
+    for path in (folder / "config.json", folder / "merged/first.csv"):
+        path.write_text(
+            path.read_text().replace("A table of made-up runs", "\\u001b]0;owned").replace('"dg"', '"d\\u001bg"')
+        )
+    (folder / "merged/first.csv").write_text((folder / "merged/first.csv").read_text().replace(",dg,", ",d\x1bg,"))
+    (folder / "traces").mkdir()
+    (folder / "traces/wine-ism.jsonl").write_text("")
+    (folder / "traces/wine-dg.jsonl").write_text("")
+    (folder / "traces/wine-svm.jsonl").write_text("")
+    assert "\x1b" not in said(folder, "compare")
+
+
+def test_what_cannot_be_compared_is_refused(results):
+    for words, sentence in (
+        (["compare", "ism"], "1 solver given; name two to compare, or none for all"),
+        (["compare", "--experiment", "firts"], "Did you mean 'first'?"),
+        (["compare", "--name", "gone"], "config.json is not there"),
+    ):
+        done = CliRunner().invoke(main, [*words, "--results", str(results)])
+        assert done.exit_code == 2
+        assert sentence in done.stderr
