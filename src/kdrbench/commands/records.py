@@ -64,9 +64,9 @@ def site(results: tuple[str, ...], out: Path) -> None:
 
 
 def _named(word: str) -> tuple[str, Path]:
-    """Return the name that is given to a record, if there is one, and its place."""
-    name, equals, place = word.partition("=")
-    return (name, Path(place)) if equals and not Path(word).exists() else ("", Path(word))
+    """Return the name that is given to a record, if there is one, and its place; either may hold equals signs."""
+    cuts = [place for place, letter in enumerate(word) if letter == "=" and Path(word[place + 1 :]).exists()]
+    return (word[: cuts[0]], Path(word[cuts[0] + 1 :])) if cuts and not Path(word).exists() else ("", Path(word))
 
 
 def _apart(names: list[str]) -> list[str]:

@@ -36,9 +36,7 @@ from kdrbench.reports.tables.kpca_cells import table_names
 TABLE_KINDS = ("tex", "html", "csv", "json")
 FIGURE_KINDS = ("pdf", "png", "json", "txt")
 PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT = "paired_tests", "complexity", "low_rank_text"
-SCALING, PROFILE, KPCA_FIGURE = "scaling", "performance_profile", "kpca_figure"
-# The panel of the scaling figure that a paper prints, as a figure of its own.
-FIGURE_1B = "figure1b"
+SCALING, PROFILE, KPCA_FIGURE, FIGURE_1B = "scaling", "performance_profile", "kpca_figure", "figure1b"
 TRACES, FINDINGS, DATA = "traces", "findings", "data"
 # What each kind of figure is drawn from, beside the merged tables.
 _NEEDS: dict[str, tuple[str, ...]] = {
