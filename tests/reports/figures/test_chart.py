@@ -3,13 +3,14 @@
 import itertools
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from matplotlib.colors import to_hex
 
 from kdrbench.errors import InputError
 from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.figures.draw_matplotlib import draw, write_chart
+from kdrbench.reports.figures.draw_matplotlib import draw, laid_out, render, write_chart
 
 
 def chart():
@@ -47,7 +48,35 @@ def test_pictures_have_the_same_bytes_on_every_run(tmp_path):
         write_chart(chart(), tmp_path / name)
     for kind in ("pdf", "png"):
         assert (tmp_path / f"one.{kind}").read_bytes() == (tmp_path / f"two.{kind}").read_bytes()
+    drawings = [render(laid_out(draw(chart())), "svg") for _ in range(2)]
+    assert drawings[0] == drawings[1]
     assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(("columns", "inches"), [(1, 3.5), (2, 7.0), (3, 7.0)])
+def test_a_figure_is_as_wide_as_a_column_or_as_the_page(columns, inches):
+    shown = replace(chart(), columns=columns)
+    assert draw(shown).get_figwidth() == inches
+    # Panels keep their shape, and what is above them adds to the height.
+    rows = len(shown.rows)
+    assert rows * 0.8 * inches / columns < draw(shown).get_figheight() < rows * 0.8 * inches / columns + 0.5
+
+
+def test_titles_of_axes_and_panels_do_not_leave_the_figure():
+    axes = Axis("leading coordinate, linear"), Axis("leading coordinate, degree 2")
+    panels = [Panel("LMNN 80%, KLMNN 100%", *axes, [Series("one", [0.0, 1.0], [-2.5, 2.5])]) for _ in range(8)]
+    figure = laid_out(draw(Chart("a", "A", "B", panels, columns=4)))
+    figure.canvas.draw()
+    width, height = figure.get_size_inches() * figure.dpi
+    boxes = [text.get_window_extent() for one in figure.axes for text in (one.xaxis.label, one.yaxis.label, one.title)]
+    assert len(boxes) == 24
+    assert all(box.x0 >= 0 and box.x1 <= width and box.y0 >= 0 and box.y1 <= height for box in boxes)
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+
+
+def test_the_caption_is_beside_the_picture(tmp_path):
+    write_chart(chart(), tmp_path / "cost")
+    assert (tmp_path / "cost.txt").read_text() == "Cost against time. Median over folds.\n"
 
 
 def test_the_drawing_shows_the_points_the_scales_and_each_name_once():

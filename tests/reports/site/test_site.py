@@ -56,9 +56,9 @@ def test_every_link_leads_to_a_file_of_the_site(site):
     for page in site.glob("*.html"):
         for link in re.findall(r'(?:href|src)="([^"]*)"', page.read_text()):
             target, _, place = link.partition("#")
-            assert (site / target).is_file(), f"{page.name} leads to {link}"
-            if place:
-                assert f'id="{place}"' in ((site / target) if target else page).read_text(), link
+            led_to = site / target if target else page
+            assert led_to.is_file(), f"{page.name} leads to {link}"
+            assert not place or f'id="{place}"' in led_to.read_text(), link
 
 
 def test_nothing_asks_for_another_address(site):
