@@ -47,7 +47,7 @@ def site(results: tuple[str, ...], out: Path) -> None:
     It needs no server and asks for nothing: open index.html.
     """
     from kdrbench.files import replacing_folder
-    from kdrbench.reports.dashboard.page import slug
+    from kdrbench.reports.dashboard.rendering import slug
     from kdrbench.reports.records import read_results
     from kdrbench.reports.site.pages import write_site
     from kdrbench.reports.site.record import site_record
@@ -71,7 +71,7 @@ def _named(word: str) -> tuple[str, Path]:
 
 def _apart(names: list[str]) -> list[str]:
     """Return the names with numbers behind those that come again, also as parts of an address."""
-    from kdrbench.reports.dashboard.page import slug
+    from kdrbench.reports.dashboard.rendering import slug
 
     taken: set[str] = set()
     found = []

@@ -5,21 +5,20 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from kdrbench import __version__
 from kdrbench.errors import InputError
 from kdrbench.reports.answers.answer import Answer, answers_of
-from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS, gap_text, meaning, ratio_text, wins_text
+from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES
-from kdrbench.reports.dashboard.bars import claims_of, effects_of, percent_label, shares_of, touched
+from kdrbench.reports.dashboard.bars import claims_of, effects_of, shares_of, touched
 from kdrbench.reports.dashboard.overview import (
     check_of_plugins,
     checks_of,
@@ -28,31 +27,25 @@ from kdrbench.reports.dashboard.overview import (
     endings_of,
     not_run_of,
 )
+from kdrbench.reports.dashboard.rendering import environment
 from kdrbench.reports.dashboard.runs import command_of, environment_of, run_data
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.effects import EFFECT_RULES
-from kdrbench.reports.ledger.published_vs_ours import interval_text, labels_of, not_comparable, place_label
+from kdrbench.reports.ledger.published_vs_ours import not_comparable
 from kdrbench.reports.outputs import PROFILE, Report, experiment_figures, experiment_tables
 from kdrbench.reports.records import Config
 from kdrbench.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.reports.tables.html import provenance
-from kdrbench.reports.tables.labels import METRIC_TITLES, TIMES_MEAN, dataset_label, kernel_label, method_label
-from kdrbench.reports.tables.numbers import PLUS_MINUS
+from kdrbench.reports.tables.labels import METRIC_TITLES, TIMES_MEAN
 from kdrbench.reports.tables.published_numbers import paper_label
-from kdrbench.reports.tables.table import Entry, Table
+from kdrbench.reports.tables.table import Table
 from kdrbench.reports.tables.verdicts import VERDICT_RULES
-
-if TYPE_CHECKING:
-    import jinja2
 
 _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
 _CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
-# Numbers of cells without one: they sort behind all others.
-_LAST = 1e300
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 @dataclass(frozen=True)
@@ -148,36 +141,6 @@ def render_dashboard(
     )
 
 
-def environment(*packages: str) -> jinja2.Environment:
-    """Return what fills in the templates of these packages, earlier ones first; words that are given are no markup."""
-    import jinja2
-
-    made = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in packages]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters.update(
-        paper=paper_label,
-        percent=percent_label,
-        sort_key=order_of,
-        slug=slug,
-        interval=interval_text,
-        labels_of=labels_of,
-        place=place_label,
-        dataset=dataset_label,
-        kernel=kernel_label,
-        method=method_label,
-        ratio=ratio_text,
-        gap=gap_text,
-        wins=wins_text,
-        meaning=meaning,
-    )
-    return made
-
-
 def leading_of(answers: Iterable[Answer]) -> Answer | None:
     """Return the answer whose matrix is over the most runs, which the first screen shows; ``None`` without any."""
     compared = [one for one in answers if one.matrix]
@@ -202,29 +165,6 @@ def _named(parts: Iterable[Any], reports: Iterable[Report]) -> list[Any]:
     """Return the tables or charts that are an experiment's reports."""
     names = {report.name for report in reports}
     return [part for part in parts if part.name in names]
-
-
-def slug(name: str) -> str:
-    """Return ``name`` as part of an address within the page, or of a class."""
-    return re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")
-
-
-def order_of(entry: Entry) -> float:
-    """Return the number by which a cell is sorted: that behind it, else the one its text begins with."""
-    return sort_key(entry.text) if entry.value is None else entry.value
-
-
-def sort_key(text: str) -> float:
-    """Return the number by which a cell's words are sorted: that printed first, durations in seconds.
-
-    ``(-1.9 +- 0.1)e6`` counts its power; words without a number come last.
-    """
-    number = re.search(r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(us|ms|[smhd])?(?![a-z])", text)
-    if number is None:
-        return _LAST
-    power = re.search(r"\)e(-?\d+)", text) if PLUS_MINUS in text else None
-    value = float(number[1]) * (10.0 ** int(power[1]) if power else 1.0)
-    return value * _SECONDS.get(number[2] or "s", 1.0)
 
 
 def pack(text: str) -> str:

@@ -15,7 +15,8 @@ from kdrbench.files import write_bytes, write_text
 from kdrbench.reports.claims.claim import DECISION_RULES, Decision
 from kdrbench.reports.dashboard.bars import bar_of, claims_of, effects_of, shares_of
 from kdrbench.reports.dashboard.overview import checks_of, counts_of
-from kdrbench.reports.dashboard.page import environment, pack, slug, tables_script, tables_style
+from kdrbench.reports.dashboard.page import pack, tables_script, tables_style
+from kdrbench.reports.dashboard.rendering import environment, slug
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_matplotlib import draw, laid_out, render
 from kdrbench.reports.ledger.effects import EFFECT_RULES

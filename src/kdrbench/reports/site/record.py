@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -20,7 +20,7 @@ from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.outputs import Report, figures_of, tables_of
 from kdrbench.reports.records import Config, Results, read_runs, table_of, without_code, write_results
 from kdrbench.reports.tables.making import make_table
-from kdrbench.reports.tables.table import Table
+from kdrbench.reports.tables.table import Entry, Table
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,10 @@ def _of_papers(config: Config) -> bool:
 
 def _tables(config: Config, folder: Path) -> Iterable[Table]:
     for report in tables_of(config).values():
-        yield make_table(report, config, folder)[0]
+        table = make_table(report, config, folder)[0]
+        # Cells are links to their runs where the page holds these, which is the dashboard.
+        blocks = [[[replace(entry, axes=Entry("").axes) for entry in row] for row in block] for block in table.blocks]
+        yield replace(table, blocks=blocks)
 
 
 def _answers(systems: Mapping[str, pd.DataFrame], config: Config, traces: Path | None) -> list[Answer]:

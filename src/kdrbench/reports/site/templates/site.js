@@ -1,4 +1,5 @@
 {% include "page.js" %}
+{% include "tools.js" %}
 
 // The pack of tables lies in a script beside the page; page.js takes packs from elements.
 async function startSite() {
@@ -6,8 +7,13 @@ async function startSite() {
   packed.type = "text/plain";
   packed.id = "pack-tables";
   document.body.append(packed);
+  applyTheme();
+  prepareTheme(() => {});
+  prepareTips();
+  window.addEventListener("resize", hintAtWidth);
   const { default: DataTable } = await unpackScript("tables");
   makeTables(DataTable);
+  hintAtWidth();
 }
 
 startSite().finally(() => (document.documentElement.dataset.ready = "yes"));
