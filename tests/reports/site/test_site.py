@@ -40,7 +40,7 @@ def site(tmp_path_factory):
 
 def _draw(folder):
     """Write a figure beside a record that its configuration asks for."""
-    write_chart(bar_chart(), folder.parents[1] / "reports/figures/first_cost_against_time")
+    write_chart(bar_chart(), folder.parent / "reports/figures/first_cost_against_time")
 
 
 def test_there_is_a_page_for_each_paper_method_data_set_record_and_pair(site):
