@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kdrbench.errors import ConfigError, InputError, unknown_name
+from kdrbench.errors import InputError, unknown_name
 
 FILE = click.Path(path_type=Path)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kdrbench.reports.outputs import (
     COMPLEXITY,
+    FIGURE_1B,
     LOW_RANK_TEXT,
     PROFILE,
-    FIGURE_1B,
     SCALING,
     experiment_outputs,
     figure_files,
