@@ -9,6 +9,7 @@ from kdrbench.datasets.parsers.delimited import labelled_kernel, table, table_an
 from kdrbench.datasets.parsers.parsed import Parsed
 from kdrbench.datasets.parsers.without_files import (
     bundled_iris,
+    bundled_optdigits,
     bundled_wdbc,
     bundled_wine,
     cone,
@@ -22,6 +23,7 @@ from kdrbench.datasets.parsers.without_files import (
 __all__ = [
     "Parsed",
     "bundled_iris",
+    "bundled_optdigits",
     "bundled_wdbc",
     "bundled_wine",
     "cmu_faces",

@@ -77,3 +77,11 @@ def bundled_iris() -> Parsed:
 
     bunch = load_iris()
     return Parsed(bunch.data, [str(bunch.target_names[code]) for code in bunch.target], bunch.feature_names)
+
+
+def bundled_optdigits() -> Parsed:
+    """Read scikit-learn's copy of the optical digits: the 1,797 test rows of UCI, 8 x 8 pixels of 0 to 16."""
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    return Parsed(bunch.data, [str(code) for code in bunch.target], bunch.feature_names)
