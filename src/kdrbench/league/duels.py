@@ -55,10 +55,15 @@ def duel_of(first: FloatArray, second: FloatArray, test_share: float) -> Duel:
     """
     lost = int(np.isnan(second).any()) - int(np.isnan(first).any())
     differences = np.nan_to_num(first, nan=0.0) - np.nan_to_num(second, nan=0.0)
+    mean, p = float(differences.mean()), corrected_t_p(differences, test_share)
+    interval = corrected_t_interval(differences, test_share)
+    return Duel(mean, *interval, effect_size(differences), 1.0 if p is None else p, lost)
+
+
+def effect_size(differences: FloatArray) -> float:
+    """Return the mean of paired differences over their standard deviation; infinite where all are equal and not 0."""
     mean, spread = float(differences.mean()), float(differences.std(ddof=1)) if len(differences) > 1 else 0.0
-    effect = mean / spread if spread > 0 else float(np.sign(mean) * np.inf) if mean else 0.0
-    p = corrected_t_p(differences, test_share)
-    return Duel(mean, *corrected_t_interval(differences, test_share), effect, 1.0 if p is None else p, lost)
+    return mean / spread if spread > 0 else float(np.sign(mean) * np.inf) if mean else 0.0
 
 
 def verdict_of(duels: Sequence[Duel]) -> Verdict:

@@ -50,6 +50,8 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     ATLAS: (FINDINGS,),
     **dict.fromkeys((SCALING, FIGURE_1B, LOW_RANK, KPCA_FIGURE), ()),
 }
+# The league's tables beside its standings.
+LEAGUE_TABLES = ("advice", "duels", "controls")
 # Figures that the page of their experiment's table shows.
 _ON_PAGES = ("cost_against_time", LOW_RANK, LEAGUE, ATLAS)
 # Figures of costs above the best known, which an atlas of optima may have stored.
@@ -92,7 +94,7 @@ def tables_of(config: Config) -> dict[str, Report]:
 
 
 def experiment_tables(config: Config, name: str) -> list[Report]:
-    """Return the tables of one experiment: several of the KPCA trick, none of its figures, one of any other."""
+    """Return the tables of one experiment: several of the KPCA trick, none of figures, more of the league, one of others."""
     experiment, of_one = config["experiments"][name], (name,)
     system = system_of(experiment)
     if system == KPCA_FIGURES:
@@ -100,7 +102,8 @@ def experiment_tables(config: Config, name: str) -> list[Report]:
     if system == KPCA_TRICK:
         return [Report(table, KPCA_TRICK, of_one) for table in table_names(name, experiment["learners"])]
     figures = tuple(figure.name for figure in experiment_figures(config, name) if figure.kind in _ON_PAGES)
-    return [Report(name, system, of_one + (_redrawn(config, name) if system == IKDR else ()), figures)]
+    first = Report(name, system, of_one + (_redrawn(config, name) if system == IKDR else ()), figures)
+    return [first, *(Report(f"{name}_{part}", system, of_one) for part in LEAGUE_TABLES if system == LEAGUE)]
 
 
 def _redrawn(config: Config, name: str) -> tuple[str, ...]:
@@ -169,7 +172,7 @@ def system_tables(config: Config) -> list[str]:
 
 def table_sources(report: Report, paths: Callable[[str, str], list[str]]) -> list[str]:
     """Return what a table is made of beside the merged tables; ``paths`` as in :func:`figure_sources`."""
-    return [path for name in report.experiments if report.kind == ATLAS for path in paths(name, FINDINGS)]
+    return [path for name in report.experiments if report.kind in (ATLAS, LEAGUE) for path in paths(name, FINDINGS)]
 
 
 def _optima(config: Config, stored: Iterable[str]) -> list[str]:

@@ -110,11 +110,15 @@ class Series:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis shows, with its unit, and how it is divided."""
+    """What an axis shows, with its unit, and how it is divided.
+
+    ``ticks`` are the only places that are labelled, by their labels; where none are given, who draws chooses them.
+    """
 
     title: str
     scale: Scale = Scale.LINEAR
     unit: str = ""
+    ticks: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ _LINES: dict[Line, Any] = {
 # Inches, as two-column papers have them, and the height of a panel as a share of its width.
 COLUMN_WIDTH, PAGE_WIDTH = 3.5, 7.0
 _SHAPE, _PICTURE_SHAPE = 0.8, 1.0
-# Of the legend and of each heading, and of a letter, in inches.
-_LINE_HEIGHT, _LETTER_WIDTH = 0.18, 0.066
+# Of the legend and of each heading, of a letter, and of a row that has a name, in inches.
+_LINE_HEIGHT, _LETTER_WIDTH, _ROW_HEIGHT = 0.18, 0.066, 0.15
 _DPI = 220
 # Letters that can be read in print at that size.
 _STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
@@ -93,7 +93,9 @@ def _drawn(chart: Chart) -> Figure:
             places[0].set_title(chart.caption, fontsize="small", wrap=True)
     lines = _add_legend(figure, handles, width) + sum(bool(row and row[0].heading) for row in rows)
     shape = _PICTURE_SHAPE if any(panel.picture for panel in chart.panels) else _SHAPE
-    figure.set_size_inches(width, width / columns * shape * len(rows) + _LINE_HEIGHT * lines)
+    named = max((len(panel.y.ticks) for panel in chart.panels), default=0)
+    height = max(width / columns * shape, _ROW_HEIGHT * named)
+    figure.set_size_inches(width, height * len(rows) + _LINE_HEIGHT * lines)
     return figure
 
 
@@ -236,4 +238,6 @@ def _set_axis(axes: Axes, name: str, axis: Axis, letters: int) -> None:
         ticks.set_minor_formatter(NullFormatter())
     elif axis.unit:
         axis = Axis(f"{axis.title} [{axis.unit}]", axis.scale)
+    if axis.ticks:
+        ticks.set_ticks(list(axis.ticks.values()), labels=list(axis.ticks))
     (axes.set_xlabel if name == "x" else axes.set_ylabel)(textwrap.fill(axis.title, max(8, letters)))

@@ -25,6 +25,8 @@ _SYMBOLS = {
     Symbol.STAR: "star",
 }
 _FONT = {"family": "system-ui, sans-serif", "size": 12, "color": "#333"}
+# Pixels of the letters of named rows, of which there may be two dozen.
+_NAMED = 10
 _SURROUNDINGS = {
     "font": _FONT,
     "showlegend": False,
@@ -108,7 +110,7 @@ def _traces(series: Series, panel: Panel) -> list[dict[str, Any]]:
 
 def _common(series: Series, panel: Panel) -> dict[str, Any]:
     name = series.key if series.key == series.label else f"{series.key}, {series.label}"
-    shown = f"<b>{_plain(name)}</b><br>{_hover(panel.x, 'x')}<br>{_hover(panel.y, 'y')}"
+    shown = "<br>".join(filter(None, (f"<b>{_plain(name)}</b>", _hover(panel.x, "x"), _hover(panel.y, "y"))))
     common: dict[str, Any] = {
         "name": series.key,
         "legendgroup": series.key,
@@ -184,6 +186,9 @@ def _axis(axis: Axis, values: list[Any]) -> dict[str, Any]:
     seconds = axis.unit == "s"
     unit = f" [{axis.unit}]" if axis.unit and (not seconds or axis.scale is Scale.LOG2) else ""
     shown: dict[str, Any] = {**_AXIS, "title": {"text": _plain(axis.title) + unit, "standoff": 8}}
+    if axis.ticks:
+        names = {"tickvals": list(axis.ticks.values()), "ticktext": [_plain(name) for name in axis.ticks]}
+        return {**shown, **names, "automargin": True, "tickfont": {"size": _NAMED}}
     if axis.scale is Scale.NAMES:
         return {**shown, "type": "category", "showgrid": False}
     if axis.scale is Scale.LOG2:
@@ -213,6 +218,8 @@ def _powers_of_two(values: list[Any]) -> dict[str, Any]:
 
 
 def _hover(axis: Axis, name: str) -> str:
+    if axis.ticks:
+        return ""
     if axis.scale is Scale.NAMES:
         return f"%{{{name}}}"
     shown = f"%{{{name}:.3~s}}s" if axis.unit == "s" else f"%{{{name}:.4~g}} {axis.unit}"

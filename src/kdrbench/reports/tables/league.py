@@ -1,4 +1,4 @@
-"""The league's page: who is ahead by each judge, how often a kernel projection wins, and what to use when.
+"""The league's tables: who is ahead by each judge, how often a kernel projection wins, and whether controls lose.
 
 Effects come before p values. A cell is a data set with a number of components; a cell in which a method lacks a run is
 lost for it.
@@ -6,59 +6,69 @@ lost for it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.kernels.family import FloatArray
-from kdrbench.league.duels import SIGNIFICANT, Verdict
-from kdrbench.league.ranks import bootstrap_mean_ranks, friedman, ranks_of, wilcoxon_holm
+from kdrbench.league.duels import SIGNIFICANT, Verdict, effect_size
+from kdrbench.league.ranks import bootstrap_mean_ranks, friedman, wilcoxon_holm
 from kdrbench.league.rules import JUDGES
-from kdrbench.league.scores import Scores
+from kdrbench.reports.outputs import league_table_names
 from kdrbench.reports.records import Config
-from kdrbench.reports.tables.html import Section
-from kdrbench.reports.tables.league_rows import ACCURACIES, KERNEL_PROJECTIONS, League, controls_sentence, headlines
+from kdrbench.reports.tables.league_advice import advice_table
+from kdrbench.reports.tables.league_rows import (
+    ACCURACIES,
+    KERNEL_PROJECTIONS,
+    WITH_LABELS,
+    League,
+    controls_sentence,
+    headlines,
+)
 from kdrbench.reports.tables.numbers import duration
 from kdrbench.reports.tables.table import Entry, Group, Table, entries
 
-# CPU seconds of a fit, tuning included.
-_BUDGETS = (np.inf, 1.0, 0.1, 0.01)
-# Groups of cells by a column of their rows: at most so much.
-_SIZES = {"n_rows": (300, 1000), "n_features": (10, 50), "n_classes": (2, 9)}
-_WORDS = {"n_rows": "n", "n_features": "d", "n_classes": "classes"}
 
+def league_tables(name: str, runs: pd.DataFrame, experiment: Config, findings: Path | None = None) -> list[Table]:
+    """Return the standings of an experiment, what to use when, the duels of kernel projections, and the controls.
 
-def league_page(name: str, runs: pd.DataFrame, experiment: Config) -> tuple[Table, list[Section]]:
-    """Return the table of an experiment of the league, and the sections of its page."""
-    league = League(runs)
-    sections = [Section("In one sentence", paragraphs=headlines(league))]
-    sections.append(Section("What to use when", _advice(league), paragraphs=[_ADVICE]))
-    if league.rivals and (duels := _duels(league)).rows:
-        sections.append(Section("Kernel projections against their rivals", duels))
-    return _standings(name, league, experiment), sections
+    ``findings`` is the folder of what runs found, from which the angles between folds come.
+    """
+    league = League(runs, findings)
+    standings, advice, duels, controls = league_table_names(name)
+    return [
+        _standings(standings, league, experiment),
+        advice_table(advice, league),
+        _duels(duels, league),
+        _controls(controls, league),
+    ]
 
 
 def _standings(name: str, league: League, experiment: Config) -> Table:
     """Return a row a method, the best first, controls below."""
     rng = np.random.default_rng(0)
     intervals = {judge: bootstrap_mean_ranks(league.ranks(judge), rng) for judge in JUDGES}
+    letters = {judge: league.letters(judge) for judge in JUDGES}
     blocks: list[list[list[Entry]]] = [[], []]
     for place in league.order:
-        blocks[int(league.controls[place])].append(_standing(league, place, intervals))
-    shared = ("rank", "95 %", "mean")
+        blocks[int(league.controls[place])].append(_standing(league, place, intervals, letters))
+    shared = ("rank", "95 %", "alike", "mean")
+    last = ("Angle", "CPU time", "Lost cells")
     return Table(
         name,
         experiment["title"],
-        ["Method", *(part for _ in JUDGES for part in shared), "CPU time", "Lost cells"],
+        ["Method", *(part for _ in JUDGES for part in shared), *last],
         [block for block in blocks if block],
-        [_tests(league, judge) for judge in JUDGES] + [controls_sentence(league), _STANDINGS],
-        groups=[[*(Group(words, len(shared)) for words in JUDGES.values()), Group("", 2)]],
+        [*headlines(league), *(_tests(league, judge) for judge in JUDGES), controls_sentence(league), _STANDINGS],
+        groups=[[*(Group(words, len(shared)) for words in JUDGES.values()), Group("", len(last))]],
     )
 
 
-def _standing(league: League, place: int, intervals: dict[str, FloatArray]) -> list[Entry]:
+def _standing(
+    league: League, place: int, intervals: dict[str, FloatArray], letters: dict[str, list[str]]
+) -> list[Entry]:
     method = league.methods[place]
     row = [Entry(league.title(method))]
     for judge in JUDGES:
@@ -68,8 +78,10 @@ def _standing(league: League, place: int, intervals: dict[str, FloatArray]) -> l
         mean = float(np.nan_to_num(means[:, place], nan=0.0).mean())
         best = ranks[place] == ranks.min()
         row += [Entry(f"{ranks[place]:.2f}", float(ranks[place]), bold=bool(best)), Entry(f"{low:.1f} to {high:.1f}")]
-        row.append(Entry(f"{mean:.3f}", mean))
-    seconds, lost = league.median_s(method), league.scores["knn_accuracy"].n_lost(method)
+        row += [Entry(letters[judge][place]), Entry(f"{mean:.3f}", mean)]
+    angle, seconds = league.median_angle(method), league.median_s(method)
+    row.append(Entry("-" if np.isnan(angle) else f"{angle:.0f}", angle))
+    lost = league.scores["knn_accuracy"].n_lost(method)
     return [*row, Entry("-" if np.isnan(seconds) else duration(seconds), seconds), Entry(str(lost), float(lost))]
 
 
@@ -82,16 +94,17 @@ def _tests(league: League, judge: str) -> str:
     f = f", F {test.f:.2f} (p = {test.p_f:.2g})" if np.isfinite(test.f) else ""
     return (
         f"By {JUDGES[judge]} over {counted(len(ranks), 'data set')}: Friedman's chi-squared {test.chi_squared:.1f} "
-        f"(p = {test.p:.2g}){f}."
+        f"(p = {test.p:.2g}){f}. Two mean ranks differ where they are more than {league.difference(judge):.2f} apart."
     )
 
 
-def _duels(league: League) -> Table:
+def _duels(name: str, league: League) -> Table:
     """Return a row for each kernel projection, rival and accuracy: effects first, then tests."""
     rows = []
+    playing = [one for one in KERNEL_PROJECTIONS if one in league.methods]
     for judge in ACCURACIES:
         scores = league.scores[judge]
-        for method in (one for one in KERNEL_PROJECTIONS if one in league.methods):
+        for method in playing if league.rivals else []:
             pairs = [(league.methods.index(method), league.methods.index(rival)) for rival in league.rivals]
             corrected = wilcoxon_holm(scores.by_dataset(), pairs)
             for rival, pair in zip(league.rivals, pairs, strict=True):
@@ -107,71 +120,50 @@ def _duels(league: League) -> Table:
                     + [Entry(f"{corrected[pair]:.2g}", bold=corrected[pair] <= SIGNIFICANT)]
                 )
     columns = ["Method", "Rival", "Judge", "Cells", "Mean difference", "Median effect", "Wins", "Losses", "p (Holm)"]
-    return Table("duels", "Kernel projections against their rivals", columns, [rows], [_DUELS], n_labels=3)
+    return Table(name, "Kernel projections against their rivals", columns, [rows], [_DUELS], n_labels=3)
 
 
-def _advice(league: League) -> Table:
-    """Return the methods with the best mean rank by kind of data and seconds of a fit, controls left out."""
-    cells = _cells(league.runs)
-    columns = ["Where", "Cells", *("any time" if np.isinf(s) else f"at most {s:g} s" for s in _BUDGETS)]
-    rows = []
-    for words, chosen in _groups(cells):
-        count = int(chosen.sum())
-        rows.append([Entry(words), Entry(str(count)), *(Entry(_best(league, cells[chosen], s)) for s in _BUDGETS)])
-    return Table("advice", "What to use when", columns, [rows])
+def _controls(name: str, league: League) -> Table:
+    """Return a row for each control and judge: how all methods, and its own with labels, do against it."""
+    rows = [_control(league, judge, control) for control in league.places(controls=True) for judge in JUDGES]
+    columns = ["Control", "Judge", "Ahead", "Behind", "Median difference", "Median effect", "Better", "Worse"]
+    columns += ["With labels", "Effect", "p (Holm)"]
+    return Table(name, "Methods against controls", columns, [rows], [controls_sentence(league), _CONTROLS], n_labels=2)
 
 
-def _cells(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the sizes of each cell, in the order of its scores."""
-    rows = runs.assign(n_rows=runs["n_train"] + runs["n_test"])
-    return rows.groupby(["dataset", "n_components"], sort=False)[list(_SIZES)].first().reset_index()
-
-
-def _groups(cells: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:
-    """Yield kinds of cells in words, with where they are; empty ones are left out."""
-    kinds: list[tuple[str, pd.Series]] = [("all", cells["n_rows"] > 0)]
-    for column, (few, some) in _SIZES.items():
-        of, word = cells[column], _WORDS[column]
-        kinds += [(f"{word} <= {few}", of <= few), (f"{few} < {word} <= {some}", (of > few) & (of <= some))]
-        kinds.append((f"{word} > {some}", of > some))
-    kinds += [(f"q = {count}", cells["n_components"] == count) for count in sorted(set(cells["n_components"]))]
-    return ((words, chosen) for words, chosen in kinds if chosen.any())
-
-
-def _best(league: League, cells: pd.DataFrame, budget_s: float) -> str:
-    """Return the two methods with the best mean rank by both accuracies whose median fit takes at most so long."""
-    here = league.runs.merge(cells[["dataset", "n_components"]])
-    seconds = here.groupby("method")["cpu_s"].median()
-    eligible = [
-        place
-        for place, name in enumerate(league.methods)
-        if not league.controls[place] and seconds.get(name, np.inf) <= budget_s
-    ]
-    if not eligible:
-        return "none"
-    wanted = set(zip(cells["dataset"], cells["n_components"], strict=True))
-    ranks = np.mean([_mean_ranks(league.scores[judge], wanted, eligible) for judge in ACCURACIES], axis=0)
-    first = np.argsort(ranks, kind="stable")[:2]
-    return ", ".join(f"{league.title(league.methods[eligible[place]])} ({ranks[place]:.1f})" for place in first)
-
-
-def _mean_ranks(scores: Scores, wanted: Container[tuple[str, int]], eligible: Sequence[int]) -> FloatArray:
-    places = [place for place, cell in enumerate(scores.cells) if cell in wanted]
-    ranks: FloatArray = ranks_of(scores.means[np.ix_(places, list(eligible))]).mean(axis=0)
-    return ranks
+def _control(league: League, judge: str, control: int) -> list[Entry]:
+    methods = league.places(controls=False)
+    scores, ranks = league.scores[judge].by_dataset(), league.ranks(judge).mean(axis=0)
+    corrected = wilcoxon_holm(scores, [(method, one) for one in league.places(controls=True) for method in methods])
+    gains = np.nan_to_num(scores[:, methods], nan=0.0) - np.nan_to_num(scores[:, [control]], nan=0.0)
+    effects = {method: effect_size(column) for method, column in zip(methods, gains.T, strict=True)}
+    differ = [effects[method] for method in methods if corrected[method, control] <= SIGNIFICANT]
+    ahead = sum(ranks[method] < ranks[control] for method in methods)
+    row = entries([league.title(league.methods[control]), JUDGES[judge], ahead, len(methods) - ahead])
+    row += entries([f"{np.median(gains.mean(axis=0)):+.3f}", f"{np.median(list(effects.values())):+.2f}"])
+    row += entries([sum(effect > 0 for effect in differ), sum(effect < 0 for effect in differ)])
+    own = WITH_LABELS.get(league.methods[control], "")
+    if own not in league.methods:
+        return row + entries("---")
+    place = league.methods.index(own)
+    p, gain = corrected[place, control], gains[:, methods.index(place)].mean()
+    return [*row, *entries([f"{gain:+.3f}", f"{effects[place]:+.2f}"]), Entry(f"{p:.2g}", bold=p <= SIGNIFICANT)]
 
 
 _STANDINGS = (
     "Mean ranks over data sets of the mean ranks over numbers of components, 1 is best; 95 % intervals by bootstrap "
-    "over data sets. Means count a lost cell as 0. CPU time is the median of tuning and fit."
+    "over data sets. Alike: methods that share a letter, or whose ranges of letters overlap, do not differ by "
+    "Nemenyi's test. Means count a lost cell as 0. Angle: the largest principal angle between the projections of two "
+    "folds of a linear method in degrees, median over pairs of folds and cells. CPU time: median of tuning and fit."
 )
 _DUELS = (
     "Difference: first minus rival, a lost run counting as 0. Effect: mean over standard deviation of the differences "
     "of a cell's runs, median over cells. Wins and losses: cells in which a t test that allows for overlapping folds "
     "says so (p <= 0.05). p: signed ranks over data sets, Holm's correction over the rivals."
 )
-_ADVICE = (
-    "The two methods with the best mean rank by k-NN and linear accuracy among those whose median CPU time, "
-    "tuning included, is no longer; in parentheses their mean rank among these. Groups overlap, and small ones say "
-    "little."
+_CONTROLS = (
+    "Ahead and behind: methods by mean rank. Differences are those of mean scores over data sets, method less control; "
+    "effects are their means over their standard deviations; both are medians over the methods. Better and worse: "
+    "methods that differ by Wilcoxon's signed ranks over data sets (p <= 0.05, Holm's correction over all methods and "
+    "controls). With labels: the same for the method that the control is with its labels shuffled."
 )

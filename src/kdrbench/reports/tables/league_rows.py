@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -12,21 +16,25 @@ from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.league.duels import headline
-from kdrbench.league.ranks import controls_ahead
+from kdrbench.league.ranks import controls_ahead, critical_difference, not_different
 from kdrbench.league.rules import JUDGES
 from kdrbench.league.scores import Scores
+from kdrbench.reports.records import read_arrays
 
 # Whose wins the headline counts, and against whom.
 KERNEL_PROJECTIONS = ("kdr_gaussian", "kdr_polynomial", "kdr_combination")
 RIVALS = ("pls_da", "lda", "gradient_kdr")
 ACCURACIES = ("knn_accuracy", "linear_accuracy")
+# Controls that are a method on shuffled labels, with that method.
+WITH_LABELS = {"shuffled_lda": "lda", "shuffled_kdr": "kdr_gaussian"}
 
 
 @dataclass(frozen=True, eq=False)
 class League:
-    """The rows of an experiment as its page and its figure need them."""
+    """The rows of an experiment as its tables and its figure need them, and the folder of what its runs found."""
 
     runs: pd.DataFrame
+    findings: Path | None = None
 
     @cached_property
     def scores(self) -> dict[str, Scores]:
@@ -45,6 +53,10 @@ class League:
         from kdrbench.reduction.methods import METHODS
 
         return np.array([name in METHODS and METHODS[name].control for name in self.methods])
+
+    def places(self, *, controls: bool) -> list[int]:
+        """Return the places of the controls, or of all others."""
+        return [int(place) for place in np.flatnonzero(self.controls == controls)]
 
     def title(self, method: str) -> str:
         """Return a method's name as the page prints it."""
@@ -70,6 +82,46 @@ class League:
     def median_s(self, method: str) -> float:
         """Return the median CPU seconds of tuning and fit, which other work on the machine does not change."""
         return float(self.runs.loc[self.runs["method"] == method, "cpu_s"].median())
+
+    def difference(self, judge: str) -> float:
+        """Return by how much two mean ranks must differ by Nemenyi's test."""
+        n_sets, n_methods = self.ranks(judge).shape
+        return critical_difference(n_methods, n_sets)
+
+    def letters(self, judge: str) -> list[str]:
+        """Return the letters of each method: two share one where Nemenyi's test finds no difference between them.
+
+        Letters follow the mean ranks, so a method's are consecutive; more than two are written as a range.
+        """
+        means = self.ranks(judge).mean(axis=0)
+        groups = not_different(means, self.difference(judge))
+        grouped = {place for first, last in groups for place in range(first, last + 1)}
+        groups = sorted([*groups, *((place, place) for place in range(len(means)) if place not in grouped)])
+        letters = [""] * len(means)
+        for place, method in enumerate(np.argsort(means, kind="stable")):
+            own = [ascii_letters[number] for number, (first, last) in enumerate(groups) if first <= place <= last]
+            letters[method] = "".join(own) if len(own) < 3 else f"{own[0]}-{own[-1]}"
+        return letters
+
+    @cached_property
+    def angles(self) -> dict[tuple[str, int], list[float]]:
+        """By linear method and number of components: the median angle between two folds' projections, a data set each.
+
+        The angle is the largest principal angle, in degrees. Where there is no folder of findings, there is none.
+        """
+        if self.findings is None:
+            return {}
+        counts = sorted(set(self.runs["n_components"]))
+        return {
+            (method, count): values
+            for count in counts
+            for method, values in _angles(self.runs[self.runs["n_components"] == count], self.findings, count).items()
+        }
+
+    def median_angle(self, method: str) -> float:
+        """Return the median over cells of the angle between two folds; NaN of a method that is not linear."""
+        values = [angle for (name, _), angles in self.angles.items() if name == method for angle in angles]
+        return float(np.median(values)) if values else float("nan")
 
     @property
     def rivals(self) -> list[str]:
@@ -106,3 +158,19 @@ def controls_sentence(league: League) -> str:
     return (
         f"The controls do not come last: {', and '.join(found)}." if found else "The controls come last by each judge."
     )
+
+
+def _angles(runs: pd.DataFrame, findings: Path, count: int) -> dict[str, list[float]]:
+    from kdrbench.league.judges import largest_angle
+
+    runs = runs.reset_index(drop=True)
+    found: dict[tuple[str, str], list[FloatArray]] = defaultdict(list)
+    for place, projection in read_arrays(runs, findings, f"projection_{count}"):
+        row = runs.iloc[place]
+        found[str(row["method"]), str(row["dataset"])].append(projection)
+    angles: dict[str, list[float]] = defaultdict(list)
+    for (method, _), projections in found.items():
+        pairs = [largest_angle(one, two) for one, two in combinations(projections, 2) if one.shape == two.shape]
+        if pairs:
+            angles[method].append(float(np.median(pairs)))
+    return angles

@@ -40,7 +40,7 @@ from kdrbench.reports.tables.ikdr import beside_published, ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.tables.league import league_page
+from kdrbench.reports.tables.league import league_tables
 from kdrbench.reports.tables.low_rank import low_rank_table, measured_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
 from kdrbench.reports.tables.partitions import Partitions, spread_table
@@ -77,7 +77,7 @@ def make_table(report: Report, config: Config, results: Path, store: Path = Path
         IKDR: _ikdr,
         KPCA_TRICK: _kpca_trick,
         LOW_RANK: _low_rank,
-        LEAGUE: _league,
+        LEAGUE: partial(_league, store / FINDINGS),
         ATLAS: partial(_atlas, store / FINDINGS),
         PAIRED_TESTS: lambda _, runs, config: (paired_table(paired_tests(runs, settings=settings_of(config))), []),
         COMPLEXITY: lambda _, runs, config: (complexity_table(size_series(runs, config)), []),
@@ -109,9 +109,10 @@ def _low_rank(report: Report, runs: pd.DataFrame, config: Config) -> Page:
     return measured_table(report.name, runs, config["experiments"][report.name]), sections_of_runs(runs)
 
 
-def _league(report: Report, runs: pd.DataFrame, config: Config) -> Page:
-    table, sections = league_page(report.name, runs, config["experiments"][report.name])
-    return table, [*sections, *sections_of_runs(runs)]
+def _league(findings: Path, report: Report, runs: pd.DataFrame, config: Config) -> Page:
+    name = report.experiments[0]
+    tables = {table.name: table for table in league_tables(name, runs, config["experiments"][name], findings)}
+    return tables[report.name], sections_of_runs(runs)
 
 
 def _atlas(findings: Path, report: Report, runs: pd.DataFrame, config: Config) -> Page:
