@@ -49,6 +49,7 @@ SCHEMAS = {
     "low_rank": (4, "23b1a765f9de636c"),
     "league": (1, "59c73091302956eb"),
     "atlas": (1, "7ad64911b577557a"),
+    "noise": (1, "ed805c6f546979f8"),
 }
 
 

@@ -27,8 +27,8 @@ def test_a_page_with_a_line_for_each_experiment(plan):
     lines = done.output.splitlines()
     assert " ".join(lines[0].split()) == "experiment runs to make core-hours at most cut disk, MB"
     assert lines[1].split()[:3] == ["demo_supervised", "190", "190"]
-    assert next(line for line in lines if line.startswith("all ")).split()[1:3] == ["387", "387"]
-    assert "Costs of 0 of 387 runs are measured in their cells, the others estimated." in lines
+    assert next(line for line in lines if line.startswith("all ")).split()[1:3] == ["389", "389"]
+    assert "Costs of 0 of 389 runs are measured in their cells, the others estimated." in lines
     assert not [line for line in lines if "budget" in line]
     assert len(lines) < 25
     assert max(map(len, lines)) < 100
@@ -39,6 +39,14 @@ def test_chosen_experiments_as_json(plan):
     (one,) = json.loads(done.output)["experiments"]
     assert (one["experiment"], one["runs"], one["to_make"]) == ("demo_scaling", 12, 12)
     assert 0 < one["core_s"] < one["most_core_s"]
+
+
+def test_experiments_that_are_not_run_by_themselves_are_planned_by_name(plan):
+    done = plan("league_small", "noise", "--json")
+    assert done.exit_code == 0, done.output
+    runs = {one["experiment"]: one["runs"] for one in json.loads(done.output)["experiments"]}
+    # 18 data sets, 22 methods, ten folds; four methods, 20 draws.
+    assert runs == {"league_small": 18 * 22 * 10, "noise": 4 * 20}
 
 
 def test_a_budget_is_spoken_of(plan, tmp_path_factory):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,6 +31,8 @@ _HOUR_S, _MB = 3600.0, 1e6
 def plan(experiments: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_json: bool) -> None:
     """Say what EXPERIMENTS, or all in `run`, will take: runs, core-hours, disk, and what the limits cut.
 
+    EXPERIMENTS are defined by the configuration; they need not be in `run`.
+
     Nothing is run or written. Costs are those of the rows in RESULTS, or estimated where there are none.
     """
     from kdrbench.bench.forecast import data_bytes, forecast
@@ -38,7 +40,7 @@ def plan(experiments: tuple[str, ...], configs: tuple[Path, ...], results: Path,
     from kdrbench.stages.config import load_grid
 
     below = (_BASE,) if _BASE.is_file() or not configs else ()
-    config = read_configs((*below, *configs))
+    config = _with_named(read_configs((*below, *configs)), experiments)
     try_apart(lambda: load_grid(config, hashed=False), places_in(config))
     grid = load_grid(config)
     forecasts = forecast(grid, results, experiments)
@@ -47,6 +49,14 @@ def plan(experiments: tuple[str, ...], configs: tuple[Path, ...], results: Path,
         click.echo(json.dumps({"experiments": [asdict(one) for one in forecasts], "data_bytes": of_data}))
         return
     click.echo("\n".join([*_table(forecasts), "", *_notes(forecasts, of_data, grid.budget_s)]))
+
+
+def _with_named(config: dict[str, Any], experiments: Sequence[str]) -> dict[str, Any]:
+    """Return the configuration with named experiments in ``run`` too; faults of either are left to its checks."""
+    run, defined = config.get("run"), config.get("experiments")
+    if not isinstance(run, list) or not isinstance(defined, dict):
+        return config
+    return {**config, "run": [*run, *(name for name in experiments if name in defined and name not in run)]}
 
 
 def _table(forecasts: Sequence[Forecast]) -> Iterator[str]:

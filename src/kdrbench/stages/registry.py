@@ -17,6 +17,7 @@ STAGES: dict[str, str] = {
     "low_rank": "kdrbench.stages.low_rank.stage:LowRankStage",
     "league": "kdrbench.stages.league.stage:LeagueStage",
     "atlas": "kdrbench.stages.atlas.stage:AtlasStage",
+    "noise": "kdrbench.stages.noise.stage:NoiseStage",
 }
 DEFAULT = "ikdr"
 _CONTRACT = ("record", "expand", "run")

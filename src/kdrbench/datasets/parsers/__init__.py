@@ -17,6 +17,7 @@ from kdrbench.datasets.parsers.without_files import (
     four_gaussians,
     gyrb_standin,
     moons,
+    noise,
     scaling,
 )
 
@@ -35,6 +36,7 @@ __all__ = [
     "labelled_kernel",
     "matlab_arrays",
     "moons",
+    "noise",
     "scaling",
     "table",
     "table_and_labels",

@@ -28,6 +28,12 @@ def four_gaussians(*, n: int, seed: int) -> Parsed:
     return Parsed(features.round(_DECIMALS), labels[:, 0].tolist(), ["long side", "short side", "noise"], further)
 
 
+def noise(*, n: int, seed: int, n_features: int) -> Parsed:
+    """Make features that say nothing of the labels, see :func:`kdrbench.datasets.synthetic.noise`."""
+    features, labels = synthetic.noise(n, n_features, 2, np.random.default_rng(seed))
+    return Parsed(features.round(_DECIMALS), labels.tolist(), [f"x{number}" for number in range(1, n_features + 1)])
+
+
 def scaling(*, n: int, seed: int, n_features: int = 20) -> Parsed:
     """Take the first n samples of one endless set, see :func:`kdrbench.datasets.synthetic.growing`."""
     features, labels = synthetic.growing(n, np.random.default_rng(seed), n_features=n_features)

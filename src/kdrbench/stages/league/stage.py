@@ -119,7 +119,7 @@ class LeagueStage(Stage):
                     names=(method,),
                     definition={"method": method, **shared},
                     n_runs=experiment["folds"] * experiment["repeats"],
-                    roots=partial(_roots_of, method),
+                    roots=partial(roots_of, _RUN, method),
                     run_s=len(counts) * _seconds_of_a_fit(method, entry, experiment),
                     rows=tuple((count,) for count in counts),
                 )
@@ -167,8 +167,8 @@ def _check_dataset(place: str, entry: DatasetEntry, experiment: Config) -> None:
         )
 
 
-def _roots_of(method: str) -> tuple[str, ...]:
-    """Return the modules of this project that decide a method's numbers: of its class, and of what it names."""
+def roots_of(run: str, method: str) -> tuple[str, ...]:
+    """Return the modules of this project that decide a method's numbers: of its ``run``, its class, what it names."""
     from kdrbench.reduction.methods import build_reducer
 
     model = build_reducer(method, 1)
@@ -179,7 +179,7 @@ def _roots_of(method: str) -> tuple[str, ...]:
     if isinstance(options.get("learner"), str):
         parts.append(build_learner(options["learner"]))
     modules = {type(part).__module__ for part in parts}
-    return _RUN, *sorted(module for module in modules if module.partition(".")[0] == "kdrbench")
+    return run, *sorted(module for module in modules if module.partition(".")[0] == "kdrbench")
 
 
 def _seconds_of_a_fit(method: str, entry: DatasetEntry, experiment: Config) -> float:

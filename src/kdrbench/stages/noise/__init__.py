@@ -1,0 +1,1 @@
+"""What learners make of labels that mean nothing, and what the permutation test says of it."""

@@ -1,0 +1,59 @@
+"""Noise as a system: what a run finds, that it uses no label as it is, and faults of the configuration."""
+
+import numpy as np
+import pytest
+
+from kdrbench.datasets import load_dataset
+from kdrbench.errors import ConfigError
+from kdrbench.stages.noise import stage
+from support.stage_cases import grid_of, job_of, results_of
+
+NOISE, WINE = load_dataset("noise"), load_dataset("wine")
+SMALL = {"methods": ["lda"], "permutations": 19, "draws": 2}
+
+
+def batch_of(**changes):
+    (batch,) = grid_of("noise", **SMALL | changes).batches()
+    return batch
+
+
+def test_a_learner_separates_noise_and_the_test_says_that_it_is_noise(tmp_path):
+    batch = batch_of()
+    records = job_of(batch, NOISE, tmp_path)
+    assert [record.axes for record in records] == [("noise", "noise", "lda", run) for run in range(2)]
+    for record in records:
+        assert record.status == "converged"
+        # 48 samples in 60 features: any labels are separated.
+        assert record.train_accuracy > 0.9
+        # 60 labels by coin: five standard deviations.
+        assert abs(record.test_accuracy - 0.5) < 5 * np.sqrt(0.25 / 60)
+        assert record.p_value * 20 == pytest.approx(round(record.p_value * 20)) or record.p_value == 1.0
+        assert record.rejected == (record.p_value <= 0.05)
+    # Draws have labels of their own.
+    assert records[0].train_accuracy != records[1].train_accuracy
+
+
+def test_labels_are_permuted_whatever_they_are():
+    # Wine's classes are separated without a fault by LDA, unless they are shuffled.
+    result = results_of(batch_of(datasets=["wine"]), WINE)[()]
+    assert result.columns["test_accuracy"] < 0.6
+
+
+def test_what_means_something_is_told_from_noise():
+    found = stage.found_in(WINE.features, WINE.labels, "lda", 2, 19, 0)
+    assert (found["p_value"], found["rejected"]) == (0.05, 1)
+    assert min(found["train_accuracy"], found["test_accuracy"]) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"methods": ["lad"]}, "noise.methods: unknown method 'lad'"),
+        ({"datasets": ["flower"]}, "data set 'flower' has no labels"),
+        ({"datasets": ["gyrb-standin"]}, "data set 'gyrb-standin' has no features"),
+        ({"draws": 0}, "noise.draws"),
+    ],
+)
+def test_faults_of_the_configuration_are_named(changes, message):
+    with pytest.raises(ConfigError, match=message):
+        grid_of("noise", **SMALL | changes)
