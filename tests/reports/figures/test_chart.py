@@ -105,6 +105,15 @@ def test_a_chart_without_panels_says_why():
     assert axes.get_title() == "No run has left what this figure shows."
 
 
+def test_named_rows_are_labelled_where_they_are_and_have_room():
+    rows = {f"method {number}": -float(number) for number in range(25)}
+    figure = draw(Chart("n", "T", "C", [Panel("P", Axis("rank"), Axis("", ticks=rows), [Series("a", [1.0], [0.0])])]))
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(rows)
+    assert list(axes.get_yticks()) == list(rows.values())
+    assert figure.get_figheight() == pytest.approx(0.2 * 25)
+
+
 def test_long_names_of_bars_are_slanted_and_short_ones_are_not():
     for names, rotation in ((["a", "b"], 0), (["alcohol", "malic acid", "alcalinity of ash", "magnesium"], 55)):
         bars = Series("one", names, [1.0] * len(names), Mark.BARS)

@@ -31,6 +31,15 @@ def test_lines_steps_points_and_what_is_not_a_number():
     json.dumps(panel, allow_nan=False)
 
 
+def test_named_rows_are_labelled_where_they_are_and_not_read_as_numbers():
+    rows = Axis("", ticks={"a < b": 0.0, "c": -1.0})
+    (panel,) = plotly_panels(chart(Series("a", [1.0], [0.0], Mark.POINTS, words=["rank 1"]), x=Axis("rank"), y=rows))
+    axis = panel["layout"]["yaxis"]
+    assert (axis["tickvals"], axis["ticktext"]) == ([0.0, -1.0], ["a &lt; b", "c"])
+    assert "%{y" not in panel["data"][0]["hovertemplate"]
+    assert "%{x" in panel["data"][0]["hovertemplate"]
+
+
 def test_bands_are_filled_between_their_edges_and_switched_with_their_line():
     (panel,) = plotly_panels(chart(Series("a", [1.0, 2.0], [2.0, 2.0], lower=[1.0, 1.0], upper=[3.0, 4.0])))
     lower, upper, line = panel["data"]

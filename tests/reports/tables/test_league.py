@@ -4,12 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kdrbench.league.ranks import critical_difference
+from kdrbench.league.rules import JUDGES
+from kdrbench.reduction.methods import METHODS
 from kdrbench.reports.figures import league as figure
+from kdrbench.reports.figures.chart import BLACK, Mark
 from kdrbench.reports.figures.making import Source
 from kdrbench.reports.outputs import experiment_figures, experiment_tables
+from kdrbench.reports.tables import league_rows
 from kdrbench.reports.tables.html import render_html
 from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.tables.league import league_page
+from kdrbench.reports.tables.league import league_tables
 from kdrbench.reports.tables.league_rows import League, controls_sentence, headlines
 from support.configs import whole_config
 
@@ -52,31 +57,81 @@ def test_the_headline_is_what_the_rows_say():
 
 
 def test_every_method_is_named_on_the_page_and_in_print():
-    table, sections = league_page("league", made_up(), EXPERIMENT)
-    html, tex = render_html(table, sections), render_latex(table)
-    body = html.partition("<tbody>")[2].partition("</tbody>")[0]
-    for title in ("InterpretableKDR, Gaussian", "PLS-DA", "LDA"):
-        assert f"<td>{title}</td>" in body
-        assert f"\n{title} & " in tex
+    for table in league_tables("league", made_up(), EXPERIMENT)[:1]:
+        html, tex = render_html(table), render_latex(table)
+        body = html.partition("<tbody>")[2].partition("</tbody>")[0]
+        for title in ("InterpretableKDR, Gaussian", "PLS-DA", "LDA"):
+            assert f"<td>{title}</td>" in body
+            assert f"\n{title} & " in tex
+
+
+def test_an_experiment_has_its_tables_and_each_can_be_written():
+    (first, *_) = reports = experiment_tables({"experiments": {"league": EXPERIMENT}, "run": ["league"]}, "league")
+    names = ["league", "league_advice", "league_duels", "league_controls"]
+    tables = league_tables("league", made_up(), EXPERIMENT)
+    assert [report.name for report in reports] == [table.name for table in tables] == names
+    assert (first.figures, {report.kind for report in reports}) == (("league",), {"league"})
+    # Nothing to compare: no rival plays, and no control.
+    for table in league_tables("league", made_up()[lambda runs: runs["method"] == "lda"], EXPERIMENT):
+        assert table.title in render_html(table)
+        assert render_latex(table)
 
 
 def test_standings_rank_by_set_and_count_what_is_lost():
-    table, sections = league_page("league", made_up(lda=("satellite", 2, 0)), EXPERIMENT)
+    table = league_tables("league", made_up(lda=("satellite", 2, 0)), EXPERIMENT)[0]
     by_name = {row[0]: row for row in texts(table)}
     # Ranks 1, 1, 3, 2 (LDA lost a cell), of sets 1 and 2.5.
     assert by_name["InterpretableKDR, Gaussian"][1] == "1.75"
-    assert by_name["LDA"][-2:] == ["150ms", "1"]
-    assert float(by_name["LDA"][3]) == pytest.approx((0.85 + 0.85 + 0.9 + 0.0) / 4, abs=0.005)
-    assert [section.title for section in sections][:2] == ["In one sentence", "What to use when"]
+    assert by_name["LDA"][-3:] == ["-", "150ms", "1"]
+    assert float(by_name["LDA"][4]) == pytest.approx((0.85 + 0.85 + 0.9 + 0.0) / 4, abs=0.005)
+    assert table.notes[0].startswith("By k-NN accuracy, InterpretableKDR, Gaussian is significantly better")
+
+
+def test_letters_join_what_nemenyi_does_not_tell_apart(monkeypatch):
+    league = League(made_up())
+    # Mean ranks 2, 2.5 and 1.5.
+    for difference, letters in ((0.4, ["b", "c", "a"]), (0.5, ["ab", "b", "a"]), (1.0, ["a", "a", "a"])):
+        monkeypatch.setattr(league_rows, "critical_difference", lambda k, n, found=difference: found)
+        assert league.letters("knn_accuracy") == letters
+    # Five methods in a row: the middle one is in three groups.
+    monkeypatch.setattr(League, "ranks", lambda league, judge: np.arange(5.0)[None])
+    monkeypatch.setattr(league_rows, "critical_difference", lambda k, n: 2.0)
+    assert League(made_up()).letters("knn_accuracy") == ["a", "ab", "a-c", "bc", "c"]
+
+
+def test_effects_against_controls_come_with_their_tests(monkeypatch):
+    league = League(many_sets())
+    monkeypatch.setattr(League, "controls", np.array([False, True, False]))
+    monkeypatch.setattr("kdrbench.reports.tables.league.WITH_LABELS", {"pls_da": "lda"})
+    table = league_tables("league", league.runs, EXPERIMENT)[3]
+    row = dict(zip(table.columns, texts(table)[0], strict=True))
+    assert (row["Control"], row["Judge"], row["Ahead"], row["Behind"]) == ("PLS-DA", "k-NN accuracy", "1", "1")
+    # Of eight sets, LDA is better in all, the kernel projection is worse in all: exact p of 2 / 2^8, twice by Holm.
+    assert (row["Better"], row["Worse"], row["p (Holm)"]) == ("1", "1", f"{4 / 2**8:.2g}")
+    assert row["With labels"] == "+0.100"
+    assert float(row["Effect"]) > 10
+    # Of +.1 and -.2.
+    assert row["Median difference"] == "-0.050"
+
+
+def many_sets():
+    """Eight data sets on which LDA is .1 ahead of PLS-DA, about so, and the kernel projection .2 behind."""
+    runs = made_up()[lambda rows: rows["dataset"] == "wine"]
+    scores = {"kdr_gaussian": 0.6, "pls_da": 0.8, "lda": 0.9}
+    parts = []
+    for number in range(8):
+        score = runs["method"].map(scores) + 0.001 * (number - 3.5) * (runs["method"] == "lda")
+        parts.append(runs.assign(dataset=f"set {number}", **dict.fromkeys(JUDGES, score)))
+    return pd.concat(parts, ignore_index=True)
 
 
 def test_advice_keeps_to_kinds_of_data_and_budgets():
-    advice = league_page("league", made_up(), EXPERIMENT)[1][1].table
+    advice = league_tables("league", made_up(), EXPERIMENT)[1]
     rows = {row[0]: row[1:] for row in texts(advice)}
-    assert rows["n <= 300"][:2] == ["2", "InterpretableKDR, Gaussian (1.0), LDA (2.0)"]
-    assert rows["n > 1000"][1].startswith("LDA (1.0), PLS-DA")
+    assert rows["n <= 300"][:2] == ["2", "InterpretableKDR, Gaussian (1.0); LDA (2.0)"]
+    assert rows["n > 1000"][1].startswith("LDA (1.0); PLS-DA")
     # PLS-DA takes .1 s, LDA .15 s.
-    assert rows["n > 1000"][3] == "PLS-DA (1.0), InterpretableKDR, Gaussian (2.0)"
+    assert rows["n > 1000"][3] == "PLS-DA (1.0); InterpretableKDR, Gaussian (2.0)"
     assert rows["n > 1000"][4] == "none"
     assert "300 < n <= 1000" not in rows
 
@@ -92,29 +147,65 @@ def test_controls_that_do_not_come_last_are_named(monkeypatch):
     assert "by k-NN accuracy, InterpretableKDR, Gaussian behind LDA; PLS-DA behind LDA" in controls_sentence(league)
 
 
-def test_the_figure_shows_ranks_with_groups_cost_and_stability(tmp_path, monkeypatch):
-    (report,) = experiment_figures({"experiments": {"league": EXPERIMENT}, "run": ["league"]}, "league")
-    config = {"experiments": {"league": EXPERIMENT}, "run": ["league"]}
-    assert experiment_tables(config, "league")[0].figures == ("league",)
+def arrays_of_lda(rows, folder, kind):
+    """Lines in the plane at 0, 10 and 30 degrees, which LDA has found with one component on the first data set."""
+    found = [place for place in range(len(rows)) if rows["method"][place] == "lda"][:3] if kind[-1] == "1" else []
     angles = np.deg2rad([0.0, 10.0, 30.0])
-    runs = made_up()
+    return ((place, np.array([[np.cos(a)], [np.sin(a)]])) for place, a in zip(found, angles, strict=False))
 
-    def arrays(rows, folder, kind):
-        found = (
-            [place for place in range(len(rows)) if rows["method"][place] == "lda"][:3]
-            if kind == "projection_1"
-            else []
-        )
-        return ((place, np.array([[np.cos(a)], [np.sin(a)]])) for place, a in zip(found, angles, strict=False))
 
-    monkeypatch.setattr(figure, "read_arrays", arrays)
-    chart = figure.chart_of(Source(report, runs, config, tmp_path))
-    ranks, stability = chart.panels[0], chart.panels[-1]
-    assert ranks.series[0].x == ["lda", "kdr_gaussian", "pls_da"]
-    assert ranks.series[0].y == [1.5, 2.0, 2.5]
-    # Two data sets tell nothing apart.
-    assert [series.x for series in ranks.series[1:]] == [["lda", "kdr_gaussian", "pls_da"]]
-    assert {series.label: series.x for series in chart.panels[3].series}["lda"] == [pytest.approx(0.15)]
+def test_stability_is_the_median_angle_between_folds(tmp_path, monkeypatch):
+    monkeypatch.setattr(league_rows, "read_arrays", arrays_of_lda)
+    by_name = {row[0]: row for row in texts(league_tables("league", made_up(), EXPERIMENT, tmp_path)[0])}
     # Angles of 10, 30 and 20 degrees.
-    assert [(one.label, one.x, one.y) for one in stability.series] == [("q = 1", ["lda"], [pytest.approx(20.0)])]
-    assert figure.chart_of(Source(report, runs.assign(status="failed"), config, tmp_path)) is None
+    assert (by_name["LDA"][-3], by_name["PLS-DA"][-3]) == ("20", "-")
+
+
+def chart_of(runs, folder):
+    config = {"experiments": {"league": EXPERIMENT}, "run": ["league"]}
+    (report,) = experiment_figures(config, "league")
+    return figure.chart_of(Source(report, runs, config, folder))
+
+
+def test_the_figure_shows_ranks_with_groups_cost_and_stability(tmp_path, monkeypatch):
+    monkeypatch.setattr(league_rows, "read_arrays", arrays_of_lda)
+    chart = chart_of(made_up(), tmp_path)
+    ranks, cost, stability = chart.panels[0], chart.panels[3], chart.panels[6]
+    points = {one.label: one for one in ranks.series if one.mark is Mark.POINTS}
+    assert {title: one.x for title, one in points.items()} == {
+        "InterpretableKDR, Gaussian": [2.0],
+        "PLS-DA": [2.5],
+        "LDA": [1.5],
+    }
+    # The best is at the top, by the table's name, and the difference above it.
+    assert [title for title, row in sorted(ranks.y.ticks.items(), key=lambda one: -one[1])][1:] == [
+        "LDA",
+        "InterpretableKDR, Gaussian",
+        "PLS-DA",
+    ]
+    assert all(one.y == [ranks.y.ticks[title]] for title, one in points.items())
+    ruler, *groups = (one for one in ranks.series if one.group == "no difference by Nemenyi's test")
+    assert ruler.x[1] - ruler.x[0] == pytest.approx(critical_difference(3, 2))
+    # Two data sets tell nothing apart: one line joins all rows.
+    assert [one.y for one in groups] == [[0.0, -2.0]]
+    assert {one.label: one.x for one in cost.series}["LDA"] == [pytest.approx(0.15)]
+    assert [(one.label, one.x) for one in stability.series] == [
+        ("LDA", [pytest.approx(20.0)]),
+        ("interval", [pytest.approx(20.0)] * 2),
+    ]
+    assert chart_of(made_up().assign(status="failed"), tmp_path) is None
+
+
+def test_each_method_looks_like_itself_alone_in_every_panel(tmp_path, monkeypatch):
+    monkeypatch.setattr(league_rows, "read_arrays", arrays_of_lda)
+    assert set(figure.STYLES) == set(METHODS)
+    assert len(set(figure.STYLES.values())) == len(METHODS)
+    # Black is for controls.
+    assert {name for name, (colour, _) in figure.STYLES.items() if colour == BLACK} == {
+        name for name, entry in METHODS.items() if entry.control
+    }
+    looks = {}
+    for panel in chart_of(made_up(), tmp_path).panels:
+        for one in (series for series in panel.series if series.mark is Mark.POINTS):
+            assert looks.setdefault(one.key, (one.colour, one.symbol)) == (one.colour, one.symbol)
+    assert len(looks) == len(SCORES)
