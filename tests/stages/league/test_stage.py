@@ -1,12 +1,14 @@
 """The league as a system: its rows, what a run is given and may say, and faults of the configuration."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kdrbench.bench.run import RunResult
 from kdrbench.datasets import load_dataset
+from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
 from kdrbench.league.judges import judge
 from kdrbench.league.protocol import learn
@@ -105,6 +107,14 @@ def test_sets_are_cut_alike_for_all_methods():
     run, other = (make_fold_run(batch_of(methods=[name], most_rows=60), WINE, 1) for name in ("lda", "pca"))
     assert len(run.fold.train) + len(run.fold.test) == 60
     np.testing.assert_array_equal(run.fold.train, other.fold.train)
+
+
+def test_every_measured_set_with_labels_plays_or_is_left_out_for_a_reason():
+    playing = {batch.dataset for batch in grid_of("league_fixed").batches()}
+    assert {"iris-bundled", "wine", "wdbc", "optdigits"} <= playing
+    page = (Path(__file__).parents[3] / "docs" / "league.md").read_text()
+    measured = {name for name, entry in load_registry().items() if not entry.lacks and not entry.generated}
+    assert [name for name in sorted(measured - playing) if f"`{name}`" not in page] == []
 
 
 def test_components_below_the_number_of_features_are_played():
