@@ -16,7 +16,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.league.duels import SIGNIFICANT, Verdict, effect_size
 from kdrbench.league.ranks import bootstrap_mean_ranks, friedman, wilcoxon_holm
 from kdrbench.league.rules import JUDGES
-from kdrbench.reports.outputs import league_table_names
+from kdrbench.reports.outputs import LEAGUE_TABLES
 from kdrbench.reports.records import Config
 from kdrbench.reports.tables.league_advice import advice_table
 from kdrbench.reports.tables.league_rows import (
@@ -37,9 +37,9 @@ def league_tables(name: str, runs: pd.DataFrame, experiment: Config, findings: P
     ``findings`` is the folder of what runs found, from which the angles between folds come.
     """
     league = League(runs, findings)
-    standings, advice, duels, controls = league_table_names(name)
+    advice, duels, controls = (f"{name}_{part}" for part in LEAGUE_TABLES)
     return [
-        _standings(standings, league, experiment),
+        _standings(name, league, experiment),
         advice_table(advice, league),
         _duels(duels, league),
         _controls(controls, league),
