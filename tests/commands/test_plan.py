@@ -27,8 +27,8 @@ def test_a_page_with_a_line_for_each_experiment(plan):
     lines = done.output.splitlines()
     assert " ".join(lines[0].split()) == "experiment runs to make core-hours at most cut disk, MB"
     assert lines[1].split()[:3] == ["demo_supervised", "190", "190"]
-    assert next(line for line in lines if line.startswith("all ")).split()[1:3] == ["389", "389"]
-    assert "Costs of 0 of 389 runs are measured in their cells, the others estimated." in lines
+    assert next(line for line in lines if line.startswith("all ")).split()[1:3] == ["409", "409"]
+    assert "Costs of 0 of 409 runs are measured in their cells, the others estimated." in lines
     assert not [line for line in lines if "budget" in line]
     assert len(lines) < 25
     assert max(map(len, lines)) < 100

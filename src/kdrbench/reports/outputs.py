@@ -94,7 +94,7 @@ def tables_of(config: Config) -> dict[str, Report]:
 
 
 def experiment_tables(config: Config, name: str) -> list[Report]:
-    """Return the tables of one experiment: several of the KPCA trick, none of figures, more of the league, one of others."""
+    """Return the tables of one experiment: several of the KPCA trick and the league, none of figures, one of others."""
     experiment, of_one = config["experiments"][name], (name,)
     system = system_of(experiment)
     if system == KPCA_FIGURES:
