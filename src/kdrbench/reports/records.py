@@ -44,6 +44,7 @@ __all__ = [
     "KPCA_TRICK",
     "LEAGUE",
     "LOW_RANK",
+    "NOISE",
     "NO_KERNEL",
     "NUMBERS",
     "OPTIMA",
@@ -85,7 +86,7 @@ __all__ = [
     "write_results",
 ]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
-LEAGUE, ATLAS = "league", "atlas"
+LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
 # The papers whose numbers and claims the experiments of a system can reproduce.
 _PAPERS = {
     IKDR: ("neurips2019", "ismplus"),

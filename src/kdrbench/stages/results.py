@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kdrbench.bench.merged_tables import read_merged, write_merged
 from kdrbench.bench.record import Record, RecordError
 from kdrbench.bench.stage import Config
 from kdrbench.errors import ConfigError, InputError, in_words, visible
 from kdrbench.files import write_text
 from kdrbench.solvers.registry import CONTROLS, SOLVERS
 from kdrbench.stages.ikdr.definition import NO_KERNEL
+from kdrbench.stages.merged_tables import read_merged, write_merged
 from kdrbench.stages.registry import STAGES, build_stage, system_of, table_of
 from kdrbench.stages.schema import check_schema, experiment_schema, general_schema
 

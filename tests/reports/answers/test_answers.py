@@ -9,6 +9,9 @@ import pytest
 from kdrbench.reports.answers.answer import answer_of, answers_of, question_of
 from kdrbench.reports.answers.matrix import matrix_of
 from kdrbench.reports.answers.nearness import FINE, column, nearness, ratios
+from kdrbench.reports.optima import BestKnown, Solution
+from kdrbench.reports.records import problem_of
+from support.configs import table_4_config
 from support.dashboard_grid import grid_config
 from support.report_rows import kpca_run, run, trace_line
 
@@ -51,6 +54,36 @@ def answer(runs, folder, **experiment):
     config = grid_config(["e"], solvers=["ism", "gm", "dg"], datasets=["wine"])
     config["experiments"]["e"] |= experiment
     return answer_of("e", runs, config, folder)
+
+
+def test_a_stored_optimum_below_all_runs_is_the_best_known(race):
+    config = table_4_config()
+    config["experiments"]["e"] = config["experiments"]["table4_supervised"]
+    stored = Solution(-125.0, np.eye(13, 4))
+    known = BestKnown(config, {problem_of(config, "e", "wine", "gaussian", 0): stored})
+    near = nearness(*race, known).set_index(["method", "run"])
+    assert near.loc[("ism", 0), "gap"] == pytest.approx(0.2)
+    assert not near.loc[("ism", 0), "reached_1e-2"]
+    # Of the other folds nothing is stored.
+    assert near.loc[("ism", 1), "gap"] == 0.0
+
+
+def test_what_methods_make_of_noise_is_counted():
+    rows = pd.DataFrame(
+        {
+            "experiment": "n",
+            "method": ["nca", "nca", "pca"],
+            "train_accuracy": [0.9, 1.0, 0.6],
+            "test_accuracy": [0.4, 0.6, 0.5],
+            "p_value": [0.04, 0.5, np.nan],
+            "rejected": [1, 0, np.nan],
+        }
+    )
+    config = {"experiments": {"n": {"system": "noise", "title": "Noise."}}}
+    (sentence,) = answer_of("n", rows, config).sentences
+    assert sentence == (
+        "NCA separates 95.0% of the samples it learned from and 50.0% of others; the test calls 1 draw of 2 real."
+    )
 
 
 def test_gaps_and_times_are_those_of_the_traces(race):

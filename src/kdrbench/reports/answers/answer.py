@@ -7,16 +7,20 @@ from pathlib import Path
 
 import pandas as pd
 
-from kdrbench.reports.answers.learners import sentences_of
+from kdrbench.reports.answers.learners import atlas_sentences, sentences_of
 from kdrbench.reports.answers.matrix import Matrix, matrix_of
 from kdrbench.reports.answers.nearness import nearness
 from kdrbench.reports.answers.solvers import largest_sentences, solver_sentences
+from kdrbench.reports.optima import NOTHING_KNOWN, BestKnown
+from kdrbench.reports.outputs import FINDINGS
 from kdrbench.reports.records import (
+    ATLAS,
     IKDR,
     KPCA_FIGURES,
     KPCA_TRICK,
     LEAGUE,
     LOW_RANK,
+    NOISE,
     Config,
     controls_of,
     is_redrawn,
@@ -41,6 +45,8 @@ _OF_SYSTEMS = {
     KPCA_TRICK: "Do metric learners gain from a kernel, and from which way of choosing it?",
     LOW_RANK: "Does a kernel that is learned from pairs classify and cluster better?",
     LEAGUE: "Which method of reducing dimensions should one use?",
+    ATLAS: "How often is the best optimum found, how far is the published one, and does lower cost mean better?",
+    NOISE: "What do methods make of labels that mean nothing, and does the test see it?",
 }
 
 
@@ -64,7 +70,7 @@ def answers_of(runs: pd.DataFrame, config: Config, traces: Path | None = None) -
     """Return the answers of all experiments that have rows in ``runs``, in the order of the configuration.
 
     ``runs`` are merged tables of one system or of several below each other; ``traces`` is the folder of their traces,
-    without which no time to a cost is known.
+    without which no time to a cost is known. Beside it are the optima that an atlas has found and stored.
     """
     there = set(runs["experiment"].unique())
     return [answer_of(name, runs, config, traces) for name in config["run"] if name in there]
@@ -75,9 +81,11 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
     experiment = config["experiments"][name]
     chosen = runs[runs["experiment"] == name].reset_index(drop=True)
     question, title = question_of(name, experiment), str(experiment["title"])
+    if system_of(experiment) == ATLAS and traces is not None:
+        return Answer(name, title, question, tuple(atlas_sentences(chosen, config, traces.parent / FINDINGS)))
     if system_of(experiment) != IKDR:
         return Answer(name, title, question, tuple(sentences_of(chosen, experiment)))
-    near = nearness(chosen, traces)
+    near = nearness(chosen, traces, NOTHING_KNOWN if traces is None else BestKnown.of(traces.parent, config))
     controls = controls_of(name, config)
     matrix = None if is_redrawn(experiment) else matrix_of(name, near, controls)
     near, of_real = (rows[~rows["method"].isin(list(controls))] for rows in (near, chosen))

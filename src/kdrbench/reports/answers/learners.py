@@ -1,11 +1,13 @@
-"""The answers of metric learning, of low-rank kernels and of the league in sentences."""
+"""The answers of metric learning, of low-rank kernels, the league, the atlas and noise in sentences."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.reports.records import Config
+from kdrbench.reports.records import NOISE, Config
 from kdrbench.reports.tables.kpca_cells import differences_of, kpca_cells
 from kdrbench.reports.tables.labels import dataset_label, learner_name, low_rank_label
 from kdrbench.reports.tables.numbers import agreement, percentage
@@ -94,18 +96,44 @@ def low_rank_sentences(runs: pd.DataFrame) -> list[str]:
 
 
 def league_sentences(runs: pd.DataFrame) -> list[str]:
-    """Return the first three by mean rank, and whether the controls come last."""
-    from kdrbench.reports.tables.league_rows import League, controls_sentence
+    """Return how often kernel projections win and lose, the first three by mean rank, and if controls come last."""
+    from kdrbench.reports.tables.league_rows import League, controls_sentence, headlines
 
     league = League(runs)
     first = [f"{league.title(league.methods[place])} ({league.overall[place]:.3g})" for place in league.order[:3]]
     place = f"Of {counted(len(league.methods), 'method')} by mean rank over all judges and data sets"
-    return [f"{place}, the first are {', '.join(first)}.", controls_sentence(league)]
+    return [*headlines(league)[:1], f"{place}, the first are {', '.join(first)}.", controls_sentence(league)]
+
+
+def atlas_sentences(runs: pd.DataFrame, config: Config, findings: Path) -> list[str]:
+    """Return the answers to the three questions of an atlas, whose optima are in ``findings``."""
+    from kdrbench.reports.tables.atlas_rows import cells_of_atlas, sentences
+
+    return sentences(cells_of_atlas(runs, findings), config)
+
+
+def noise_sentences(runs: pd.DataFrame) -> list[str]:
+    """Return what each method makes of labels that mean nothing, and how often the test calls that real."""
+    from kdrbench.reduction.methods import METHODS
+
+    sentences = []
+    for method, rows in runs.dropna(subset=["p_value"]).groupby("method", sort=False):
+        own, other = (_percent(float(rows[name].mean())) for name in ("train_accuracy", "test_accuracy"))
+        sentences.append(
+            f"{METHODS[str(method)].title} separates {own} of the samples it learned from and {other} of others; the "
+            f"test calls {counted(int(rows['rejected'].sum()), 'draw')} of {len(rows)} real."
+        )
+    return sentences
 
 
 def sentences_of(runs: pd.DataFrame, experiment: Config) -> list[str]:
     """Return the sentences on an experiment of one of these systems."""
-    by_system = {"kpca_trick": learner_sentences, "low_rank": low_rank_sentences, "league": league_sentences}
+    by_system = {
+        "kpca_trick": learner_sentences,
+        "low_rank": low_rank_sentences,
+        "league": league_sentences,
+        NOISE: noise_sentences,
+    }
     system = experiment["system"]
     if system == "kpca_figures":
         return figure_sentences(runs, int(experiment["figure"]))

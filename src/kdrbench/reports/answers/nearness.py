@@ -1,7 +1,8 @@
 """How near each run came to the best known cost of its problem, and how soon.
 
 A problem is one run of one data set and kernel in one experiment: all solvers have the same rows and starts in it. Its
-best known cost F* is the lowest that any solver saw, failed runs left out. Of each run
+best known cost F* is the lowest that any solver saw, failed runs left out, or that an atlas of optima has stored. Of
+each run
 
     gap    = (F - F*) / |F*|, of the cost F of its final projection
     needed = least time t with F(t) <= F* + accuracy |F*|, F(t) the lowest cost seen by then; infinite if there is none
@@ -20,6 +21,7 @@ import pandas as pd
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.reports.figures.cost_against_time import TIME, curve_of
+from kdrbench.reports.optima import NOTHING_KNOWN, BestKnown
 from kdrbench.reports.records import NO_KERNEL, read_traces
 from kdrbench.reports.tables.cells import clean_times
 from kdrbench.status import Status
@@ -37,7 +39,7 @@ def until(curve: FloatArray, lowest: float, accuracy: float) -> float:
     return float(curve[np.argmax(solved), 0]) if solved.any() else np.inf
 
 
-def nearness(runs: pd.DataFrame, traces: Path | None) -> pd.DataFrame:
+def nearness(runs: pd.DataFrame, traces: Path | None, known: BestKnown = NOTHING_KNOWN) -> pd.DataFrame:
     """Return the runs of solvers with ``gap``, ``reached_<accuracy>``, ``needed_<accuracy>`` and ``clean``.
 
     Accuracies are written as :func:`column` writes them. Failed runs are kept: they have no gap and reached nothing.
@@ -49,7 +51,10 @@ def nearness(runs: pd.DataFrame, traces: Path | None) -> pd.DataFrame:
     cost = ran["cost"].astype(float).where(sound)
     seen = pd.Series({place: float(curve[-1, 1]) for place, curve in curves.items()}, dtype=float).reindex(ran.index)
     lowest = pd.concat([seen, cost], axis=1).min(axis=1)
-    best = lowest.groupby([ran[name] for name in PROBLEM], sort=False).transform("min")
+    best = lowest.copy()
+    for place in ran.groupby(PROBLEM, sort=False).indices.values():
+        experiment, dataset, kernel, number = ran[PROBLEM].iloc[place[0]]
+        best.iloc[place] = known.best((experiment, dataset, kernel, int(number)), lowest.iloc[place].dropna())
     size = best.abs().clip(lower=np.finfo(float).tiny)
     clean = ran.index.isin(clean_times(ran).index)
     near = ran.assign(gap=((cost - best) / size).clip(lower=0.0), clean=clean)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kdrbench.reports.answers.nearness import until
 from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series
 from kdrbench.reports.figures.cost_against_time import CALLS, TIME, Abscissa, read_curves
 from kdrbench.reports.figures.styles import Style, styles_of
@@ -119,20 +120,12 @@ def _needed(runs: pd.DataFrame, traces: Path, abscissa: Abscissa, known: BestKno
     best = [known.best(one, (float(curve[:, 1].min()) for curve in curves[one].values())) for one in curves]
     needed = {}
     for accuracy in ACCURACIES:
-        goals = [lowest + accuracy * abs(lowest) for lowest in best]
         rows = [
-            [_until_solved(by_solver.get(solver), goal) for solver in solvers]
-            for by_solver, goal in zip(curves.values(), goals, strict=True)
+            [until(by_solver[solver], lowest, accuracy) if solver in by_solver else np.inf for solver in solvers]
+            for by_solver, lowest in zip(curves.values(), best, strict=True)
         ]
         needed[accuracy] = pd.DataFrame(rows, columns=solvers, dtype=float)
     return needed
-
-
-def _until_solved(curve: np.ndarray | None, goal: float) -> float:
-    """Return what had passed when the curve came down to the goal; infinite where it never does."""
-    if curve is None or not (solved := curve[:, 1] <= goal).any():
-        return np.inf
-    return float(curve[np.argmax(solved), 0])
 
 
 def _panel(needed: pd.DataFrame, abscissa: Abscissa, accuracy: float, styles: dict[str, Style]) -> Panel:
