@@ -79,7 +79,9 @@ def draw(chart: Chart) -> Figure:
 def _drawn(chart: Chart) -> Figure:
     rows = chart.rows or [[]]
     columns = max(1, *map(len, rows))
-    width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
+    named = max((len(panel.y.ticks) for panel in chart.panels), default=0)
+    # Names beside the rows of a panel take half a column.
+    width = COLUMN_WIDTH * columns if named or columns == 1 else PAGE_WIDTH
     figure = Figure(dpi=_DPI, layout="constrained")
     handles: dict[str, Artist] = {}
     for places, panels in zip(_places(figure, rows, columns), rows, strict=True):
@@ -93,7 +95,6 @@ def _drawn(chart: Chart) -> Figure:
             places[0].set_title(chart.caption, fontsize="small", wrap=True)
     lines = _add_legend(figure, handles, width) + sum(bool(row and row[0].heading) for row in rows)
     shape = _PICTURE_SHAPE if any(panel.picture for panel in chart.panels) else _SHAPE
-    named = max((len(panel.y.ticks) for panel in chart.panels), default=0)
     height = max(width / columns * shape, _ROW_HEIGHT * named)
     figure.set_size_inches(width, height * len(rows) + _LINE_HEIGHT * lines)
     return figure
