@@ -182,7 +182,7 @@ def test_a_configuration_names_the_system():
         ({}, "config: the key 'answers' is missing in experiments.e"),
         ({"answers": {}}, "config: experiments.e.answers holds no method"),
         ({"answers": {"a": 1}, "folds": 2}, "config: unknown key in experiments.e: 'folds'; allowed: answers, "),
-        ({"system": "tiny"}, "config: experiments.e.system: unknown system 'tiny'; allowed: ikdr"),
+        ({"system": "tiny"}, "config: experiments.e.system: unknown system 'tiny'; allowed: atlas, ikdr"),
         ({"system": "support.tiny_stage:TinyRecord"}, "config: experiments.e.system: .*TinyRecord"),
     ],
 )

@@ -207,7 +207,7 @@ def test_faces_are_sorted_by_their_own_names_whatever_folder_they_are_in(tmp_pat
 
 def test_the_registry_is_sound():
     registry = load_registry()
-    assert len(registry) == 56
+    assert len(registry) == 58
     for name, entry in registry.items():
         assert name == entry.name
         assert entry.parser in parsers.__all__

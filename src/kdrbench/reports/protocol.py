@@ -12,13 +12,14 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from kdrbench.reports.records import LOW_RANK, NO_KERNEL, Config, system_of
 from kdrbench.reports.tables.labels import dataset_label
 from kdrbench.status import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The columns that name a cell of a merged table, as far as a departure may depend on them.
 _AXES = ("dataset", "kernel", "method")
@@ -56,6 +57,8 @@ def comparable(runs: pd.DataFrame, config: Config) -> tuple[pd.DataFrame, list[t
     A cell of which a run was stopped at a lower limit than the paper's is left out, too: given its time, the method may
     have ended elsewhere.
     """
+    import pandas as pd
+
     if runs.empty:
         return runs, []
     axes = ["experiment", *(axis for axis in _AXES if axis in runs)]

@@ -104,12 +104,13 @@ class AtlasRun:
         ends, degrees = (_taken(files, kind(name)) for kind in (_ends, _degrees))
         if ends is None or degrees is None:
             return []
-        if ends.ndim != 3 or ends.dtype != float or degrees.shape != ends.shape[:1] or len(ends) > self.n_all:
+        if ends.ndim != 3 or ends.dtype != float or degrees.ndim != 1 or len(ends) > self.n_all:
             raise InputError(f"the ends of {name} have shape {ends.shape} and type {ends.dtype}")
         problem = self.solvers[name]
         n_features = problem.fold.train_features.shape[1]
         found = []
-        for projection, uses_degrees in zip(ends, degrees.astype(bool).tolist(), strict=True):
+        # A run that was killed between writing the two has left one end more than it says the form of.
+        for projection, uses_degrees in zip(ends, degrees.astype(bool).tolist(), strict=False):
             check_projection(f"end of {name}", projection, n_features, problem.n_components)
             scores = problem.scores_of(projection, uses_degrees=uses_degrees)
             found.append(End(name, projection, float(scores.cost or 0.0), scores.optimality, uses_degrees))
