@@ -118,6 +118,20 @@ def test_the_sentence_has_the_numbers_of_the_records(race):
     assert said.question.startswith("Which solver reaches the lowest cost")
 
 
+def test_a_quicker_solver_that_misses_some_is_said(tmp_path):
+    traces = {
+        "ism": [[(4.0, -100.0)]] * RUNS,
+        "dg": [[(1.0, -100.0)]] * (RUNS - 1) + [[(1.0, -99.0)]],
+        "gm": [[(9.0, -100.0)]] * RUNS,
+    }
+    said = answer(pd.DataFrame(rows_of(tmp_path, traces)), tmp_path)
+    assert "in the median 2.25 times sooner than the next, GM (7 of 7)" in said.sentences[0]
+    assert said.sentences[1] == (
+        "DG, which reaches it in 6 of 7 runs, is quicker: in the median 1 times the least time of any solver, where "
+        "ISM takes 4 times that."
+    )
+
+
 def test_what_the_first_does_not_reach_is_said(race):
     runs, folder = race
     others = rows_of(folder, {"ism": [[(1.0, -90.0)]], "gm": [[(1.0, -90.0)]], "dg": [[(1.0, -95.0)]]}, "polynomial")
