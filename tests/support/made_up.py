@@ -4,6 +4,7 @@ from typing import get_type_hints
 
 from kdrbench.bench.provenance import Provenance
 from kdrbench.bench.record import column_types
+from kdrbench.stages.atlas.stage import AtlasRecord
 from kdrbench.stages.ikdr.stage import IKDRRecord
 
 _BLANK = {float: 0.0, int: 0, str: "", bool: False}
@@ -11,13 +12,22 @@ _BLANK = {float: 0.0, int: 0, str: "", bool: False}
 
 def record(dataset, method, number, **columns):
     """A row of IKDR; columns of its provenance may be named as well."""
-    values = {name: _BLANK.get(kind) for name, kind in column_types(IKDRRecord).items()}
-    values |= {"schema_version": IKDRRecord.SCHEMA_VERSION, "experiment": "e", "dataset": dataset, "run": number}
-    values |= {"kernel": "gaussian", "method": method, "paradigm": "supervised", "split": "folds"}
-    values |= {"status": "converged", "time_s": 0.02, "cost": -1311.0, "quality": 0.95, "quality_metric": "accuracy"}
+    values = {"cost": -1311.0, "quality": 0.95, "quality_metric": "accuracy", "split": "folds"}
+    return _row(IKDRRecord, dataset, method, number, values | columns)
+
+
+def atlas_record(dataset, method, number, **columns):
+    """A row of an atlas, which charts the experiment ``cells_of``."""
+    return _row(AtlasRecord, dataset, method, number, columns)
+
+
+def _row(kind, dataset, method, number, columns):
+    values = {name: _BLANK.get(blank) for name, blank in column_types(kind).items()}
+    values |= {"schema_version": kind.SCHEMA_VERSION, "experiment": "e", "dataset": dataset, "run": number}
+    values |= {"kernel": "gaussian", "method": method, "paradigm": "supervised", "status": "converged", "time_s": 0.02}
     values |= {"time_limit_s": 2.0, "timed": True, "trace_file": f"{dataset}-{method}.jsonl"} | columns
     made = provenance(**{name: values.pop(name) for name in get_type_hints(Provenance)})
-    return IKDRRecord(**values, provenance=made)
+    return kind(**values, provenance=made)
 
 
 def provenance(**columns):

@@ -14,7 +14,7 @@ from typing import Any
 from kdrbench.bench.record import Record
 from kdrbench.bench.stage import Config
 from kdrbench.errors import InputError
-from kdrbench.stages.results import Results
+from kdrbench.stages.results import Results, charted_by
 
 # What rows of one experiment have in common, whichever record they are of.
 ALIKE = (
@@ -64,9 +64,11 @@ def _merged_config(first: Results, second: Results) -> Config:
 
 
 def _alone(config: Config) -> Config:
-    """Return the configuration with the experiments that it runs alone, each with its limits."""
+    """Return the configuration with the experiments that it runs, and those they chart, alone, each with its limits."""
     general = {key: config["limits"][key] for key in ("time_s", "memory_mib")}
     experiments = {name: config["experiments"][name] for name in config["run"]}
+    for one in tuple(experiments.values()):
+        experiments |= charted_by(one, config["experiments"])
     limited = {name: {**one, "limits": {**general, **one.get("limits", {})}} for name, one in experiments.items()}
     return {**{key: value for key, value in config.items() if key not in _FREE}, "experiments": limited}
 

@@ -25,8 +25,8 @@ from kdrbench.stages.schema import check_schema, experiment_schema, general_sche
 CONFIG, MERGED = "config.json", "merged"
 # A configuration of the papers' size has some 100 kB.
 _LARGEST_CONFIG = 2**24
-# Columns of a cell whose words an experiment lists.
-_LISTED = ("kernel", "method", "learner", "variant")
+# Columns whose words an experiment lists.
+_LISTED = ("cells_of", "kernel", "method", "learner", "variant")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def read_results(place: Path) -> Results:
     records: dict[str, list[Record]] = {}
     for table, system in _tables(place, folder, known):
         for record in read_merged(table, build_stage(system).record):
-            _check_place(table, record, system, known)
+            _check_place(table, record, system, known, config["experiments"])
             records.setdefault(record.experiment, []).append(record)
     if not any(records.values()):
         raise InputError(f"{place} holds no rows; run the workflow first, or name the folder of its merged tables")
@@ -93,6 +93,11 @@ def read_frozen(path: Path) -> Config:
         fault = str(error) if isinstance(error, ConfigError) else in_words(error)
         raise ConfigError(f"{path} is no frozen configuration ({fault}); take it from where it was written") from error
     return dict(config)
+
+
+def charted_by(experiment: Config, defined: Mapping[str, Config]) -> dict[str, Config]:
+    """Return the experiments that an atlas charts, of those ``defined``: its kernels are theirs. Others chart none."""
+    return {name: defined[name] for name in experiment.get("cells_of", []) if name in defined}
 
 
 def without_code(config: Config) -> Config:
@@ -150,14 +155,21 @@ def _tables(place: Path, folder: Path, experiments: Mapping[str, Config]) -> Ite
     return [*alone, *(pair for pair in whole if pair[0].is_file())]
 
 
-def _check_place(table: Path, record: Record, system: str, experiments: Mapping[str, Config]) -> None:
-    """Refuse a row that the configuration does not ask for: reports would look for its names there."""
+def _check_place(
+    table: Path, record: Record, system: str, experiments: Mapping[str, Config], defined: Mapping[str, Config]
+) -> None:
+    """Refuse a row that the configuration does not ask for: reports would look for its names there.
+
+    What is charted is ``defined``, and need not be run.
+    """
     experiment = experiments.get(record.experiment)
     if experiment is None or system_of(experiment) != system or record.dataset not in experiment["datasets"]:
         fault = f"experiment {record.experiment!r} with data set {record.dataset!r}"
     else:
-        words = {NO_KERNEL, *(word for one in experiment.values() if isinstance(one, list) for word in one)}
-        cell = [getattr(record, name) for name in _LISTED if name in record.CELL]
+        parts = (experiment, *charted_by(experiment, defined).values())
+        lists = [one for part in parts for one in part.values() if isinstance(one, list)]
+        words = {NO_KERNEL, *(word for one in lists for word in one)}
+        cell = [getattr(record, name) for name in _LISTED if name in (*record.CELL, *record.KEYS)]
         fault = "/".join(map(str, cell)) if not set(cell) <= words else ""
     if fault:
         raise RecordError(
