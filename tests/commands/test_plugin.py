@@ -188,6 +188,15 @@ def test_a_new_experiment_runs_ones_own_files_and_nothing_else(tmp_path, monkeyp
     assert "config.mine.yaml is there already" in again.output
 
 
+def test_a_new_experiment_has_fewer_components_than_features(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # Three classes of three features: with q = 3 all solvers would tie.
+    (tmp_path / "woods.csv").write_text("a,b,c,kind\n" + "".join(f"{n},{n * n},{-n},{n % 3}\n" for n in range(30)))
+    assert kdrbench("new", "experiment", "mine", "woods.csv:kind").exit_code == 0
+    grid = grid_of(tmp_path, "mine", monkeypatch)
+    assert grid.config["experiments"]["mine"]["components"] == {"woods": 2}
+
+
 def test_a_new_experiment_without_parts_works_too(tmp_path, monkeypatch):
     assert kdrbench("new", "experiment", "first", "--into", tmp_path).exit_code == 0
     assert {batch.dataset for batch in grid_of(tmp_path, "first", monkeypatch).batches()} == {"wine"}

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kdrbench.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from kdrbench.datasets import DatasetEntry
 
 EXPERIMENT = "run"
 # Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
@@ -96,7 +99,15 @@ def _classes(name: str, definitions: Mapping[str, Any]) -> int:
     registry = registry_of({"datasets": definitions})
     if name not in registry:
         raise InputError(f"{unknown_name('data set', name, sorted(registry))} One of your own is named path/to/file.py")
-    return max(1, min(len(registry[name].class_counts), registry[name].n_features))
+    return usual_components(registry[name])
+
+
+def usual_components(entry: DatasetEntry) -> int:
+    """Return q where it is not given: the number of classes, but less than that of features.
+
+    With as many components as features W only rotates the samples: kernels do not see that, and all solvers tie.
+    """
+    return max(1, min(len(entry.class_counts), entry.n_features - 1))
 
 
 def by_options(

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from kdrbench.commands.cell import usual_components
 from kdrbench.conformance.subject import find_subject
 from kdrbench.conformance.trial import try_apart
 from kdrbench.datasets import registry_of
@@ -82,7 +83,6 @@ def _flow(value: object) -> str:
 
 
 def _components(datasets: Sequence[str], sections: Mapping[str, Any]) -> str:
-    """Return q of each data set: the number of classes, at most that of features."""
+    """Return q of each data set, as YAML."""
     registry = registry_of({"datasets": sections.get("datasets", {})})
-    entries = {name: registry[name] for name in datasets}
-    return _flow({name: max(1, min(len(one.class_counts), one.n_features)) for name, one in entries.items()})
+    return _flow({name: usual_components(registry[name]) for name in datasets})

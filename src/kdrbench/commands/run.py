@@ -36,7 +36,11 @@ _PLAIN_S = 1.0
 @click.argument("dataset", type=PluginName("dataset"))
 @click.argument("kernel", type=PluginName("kernel"))
 @click.argument("solver", type=PluginName("solver"))
-@click.option("--components", type=Number(least=1, whole=True), help="q; the number of classes if not said.")
+@click.option(
+    "--components",
+    type=Number(least=1, whole=True),
+    help="q; the number of classes, but less than that of features, if not said.",
+)
 @click.option("--time-limit", type=Number(above=0), help="In s; that of the configuration, else 60.")
 @click.option("--memory-limit", type=Number(least=1, whole=True), help="In MiB; that of the configuration, else 4096.")
 @click.option("--folds", type=Number(least=2, whole=True), help="Cross validation; all rows, once, if not said.")
