@@ -41,7 +41,7 @@ _COMMANDS = {
     "table": "kdrbench.commands.reports",
     "typeset": "kdrbench.commands.reports",
     "verify": "kdrbench.commands.verify",
-    "where": "kdrbench.commands.reports",
+    "where": "kdrbench.commands.records",
 }
 
 

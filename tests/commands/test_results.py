@@ -303,15 +303,34 @@ def test_in_the_usual_folder_no_options_are_needed(named, words, said):
     assert "kdrbench: of results/demo, the only configuration with results" in done.stderr
     if words[0] in ("claims", "published-vs-ours"):
         place = f"reports/demo/{words[0].replace('-', '_')}"
-        assert f"written to {place}.*" in done.stderr
+        assert f"writing {place}.*" in done.stderr
         assert (named.parents[1] / f"{place}.html").is_file()
+
+
+def test_where_counts_what_is_merged_so_far_and_names_its_reports(named):
+    (named / "ikdr.csv").rename(named / "merged/e.csv")
+    page = named.parents[1] / "reports/demo/e.html"
+    page.parent.mkdir(parents=True)
+    page.touch()
+    whole, one = kdrbench("where"), kdrbench("where", "results/demo/merged/e.csv")
+    assert "runs: " in whole.stdout
+    assert "table: reports/demo/e.html" in whole.stdout
+    assert one.stdout == whole.stdout
+
+
+def test_where_says_that_nothing_is_merged_or_what_a_table_is_called(named):
+    (named / "ikdr.csv").unlink()
+    for words, said in (([], "results/demo has no merged tables yet"), (["e"], "results/NAME/merged/EXPERIMENT.csv")):
+        done = kdrbench("where", *words)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert said in done.stderr
 
 
 def test_a_figure_goes_to_the_reports_of_its_configuration(named):
     done = kdrbench("figure", "none")
     # It is asked for among those of the configuration that was chosen.
     assert done.exit_code == 2
-    assert "written to reports/demo/figures/none.*" in done.stderr
+    assert "writing reports/demo/figures/none.*" in done.stderr
 
 
 def test_of_several_configurations_none_is_chosen(named):

@@ -1,17 +1,23 @@
-"""Commands on records of several machines, versions or users: one record of them, and a site that shows them."""
+"""Commands on records: how one ended and where its reports are, one record of several, and a site that shows them."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from kdrbench.commands.options import FILE
+from kdrbench.commands.options import FILE, frozen_configuration
 from kdrbench.errors import InputError, counted
 
 # By these files a folder is known as made by its command, which may then replace it.
 _MERGED, _SITE = ".kdrbench-merged", ".kdrbench-site"
+# Where the workflow writes records, and in each the tables of experiments.
+_RESULTS, _TABLES = Path("results"), "merged"
+# What the rows of one run have in common.
+_RUN = ("experiment", "batch_sha256", "trace_file", "run")
 
 
 @click.command("merge-results")
@@ -88,3 +94,57 @@ def _apart(names: list[str]) -> list[str]:
 def _name_of(folder: Path) -> str:
     """Return the name of a configuration that a folder of results gives it."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", folder.absolute().name)[:100]
+
+
+@click.command()
+@click.argument("tables", type=FILE, nargs=-1)
+@click.option("--reports", type=FILE, help="Folder of the reports; that of the tables' configuration if not said.")
+def where(tables: tuple[Path, ...], reports: Path | None) -> None:
+    """Say how the runs of the merged TABLES ended, and where tables and figures are.
+
+    Without TABLES: all of results/, or of the only configuration that has results.
+    """
+    from kdrbench.reports.progress import claim_lines
+
+    tables = tables or _merged_tables()
+    reports = reports or _reports_of(tables)
+    for line in (*_endings(tables), *claim_lines(reports / "claims.json")):
+        click.echo(line)
+    for kind, folder in (("table", reports), ("figure", reports / "figures")):
+        for path in sorted(folder.glob("*.*")):
+            click.echo(f"{kind}: {path}")
+
+
+def _merged_tables() -> tuple[Path, ...]:
+    """Return the tables of the experiments that are merged so far, or of the systems where these alone are there."""
+    folder = frozen_configuration(_RESULTS).parent
+    tables = sorted(folder.glob(f"{_TABLES}/*.csv")) or sorted(folder.glob("*.csv"))
+    if not tables:
+        raise InputError(f"{folder} has no merged tables yet: run the workflow first, or wait for its first table")
+    return tuple(tables)
+
+
+def _reports_of(tables: tuple[Path, ...]) -> Path:
+    """Return the folder of the reports that belong to the first table below results/."""
+    folders = [path.parents[1] if path.parent.name == _TABLES else path.parent for path in tables]
+    below = (folder.relative_to(_RESULTS) for folder in folders if folder.is_relative_to(_RESULTS))
+    return Path("reports") / next(below, Path())
+
+
+def _endings(tables: tuple[Path, ...]) -> Iterator[str]:
+    """Yield how many runs there are, how they ended, and how many ran on cores whose speed drifted."""
+    from kdrbench.csv_files import read_csv
+
+    if missing := [path for path in tables if not path.is_file()]:
+        raise InputError(
+            f"{missing[0]} is not there: name merged tables, such as {_RESULTS}/NAME/{_TABLES}/EXPERIMENT.csv, or none "
+            "for all of them; the workflow writes them"
+        )
+    rows = [row for path in tables for row in read_csv(path)]
+    endings = Counter(row["status"] for row in rows)
+    runs = len({tuple(row.get(name) for name in _RUN) for row in rows})
+    several = f" with {counted(endings.total(), 'row')}" if runs != endings.total() else ""
+    words = ", ".join(f"{count} {name}" for name, count in sorted(endings.items()))
+    yield f"{counted(runs, 'run')}{several}: {words}"
+    if drifted := sum(row["drifted"] == "True" for row in rows):
+        yield f"{drifted} of them on cores whose speed drifted by more than 10 %: their times are marked"

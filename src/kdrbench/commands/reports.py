@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 _RESULTS = Path("results")
-# What the rows of one run have in common.
-_RUN = ("experiment", "batch_sha256", "trace_file", "run")
 
 
 def _frozen(_: click.Context, __: click.Parameter, path: Path | None) -> Config:
@@ -43,7 +41,7 @@ def _stem(context: click.Context, _: click.Parameter, path: Path | None) -> Path
         name = context.params.get("name")
         place = f"figures/{name}" if name else str(context.command.name).replace("-", "_")
         path = Path(report_folder(context.params["config"])) / place
-        click.echo(f"kdrbench: written to {path}.*", err=True)
+        click.echo(f"kdrbench: writing {path}.*", err=True)
     return path
 
 
@@ -213,38 +211,3 @@ def dashboard(parts: tuple[Path, ...], config: Config, results: Path, store: Pat
     page = render_dashboard(runs, config, store / "traces", comparisons, read_parts(parts))
     write_text(out, page)
     click.echo(f"{len(page) / 1e6:.1f} MB -> {out}")
-
-
-@click.command()
-@click.argument("tables", type=FILE, nargs=-1)
-@click.option("--reports", type=FILE, help="Folder of the reports; that of the tables' configuration if not said.")
-def where(tables: tuple[Path, ...], reports: Path | None) -> None:
-    """Say how the runs of the merged TABLES ended, and where tables and figures are.
-
-    Without TABLES: all of results/, or of the only configuration that has results.
-    """
-    from collections import Counter
-
-    from kdrbench.csv_files import read_csv
-    from kdrbench.reports.progress import claim_lines
-
-    tables = tables or tuple(sorted(frozen_configuration(_RESULTS).parent.glob("*.csv")))
-    folder = next((path.parent.relative_to(_RESULTS) for path in tables if path.is_relative_to(_RESULTS)), Path())
-    reports = reports or Path("reports") / folder
-    rows = []
-    for path in tables:
-        if not path.is_file():
-            raise InputError(f"{path} is not there: run the workflow first; tables of experiments are in merged/")
-        rows += read_csv(path)
-    endings = Counter(row["status"] for row in rows)
-    words = ", ".join(f"{count} {name}" for name, count in sorted(endings.items()))
-    runs = len({tuple(row.get(name) for name in _RUN) for row in rows})
-    several = f" with {counted(endings.total(), 'row')}" if runs != endings.total() else ""
-    click.echo(f"{counted(runs, 'run')}{several}: {words}")
-    if drifted := sum(row["drifted"] == "True" for row in rows):
-        click.echo(f"{drifted} of them on cores whose speed drifted by more than 10 %: their times are marked")
-    for line in claim_lines(reports / "claims.json"):
-        click.echo(line)
-    for kind, folder in (("table", reports), ("figure", reports / "figures")):
-        for path in sorted(folder.glob("*.*")):
-            click.echo(f"{kind}: {path}")
