@@ -59,11 +59,15 @@ def refusal(error: OSError) -> str:
 
 
 def unknown_name(kind: str, name: object, allowed: list[str]) -> str:
-    """Say in one sentence that ``name`` is not one of the ``allowed`` names, with the nearest one if any."""
+    """Say in one sentence that ``name`` is not one of the ``allowed`` names, with the nearest one if any.
+
+    The nearest is found whatever the case of its letters.
+    """
     import difflib
 
-    near = difflib.get_close_matches(str(name), allowed, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    by_folded = {one.casefold(): one for one in allowed}
+    near = difflib.get_close_matches(str(name).casefold(), by_folded, n=1)
+    hint = f" Did you mean {by_folded[near[0]]!r}?" if near else ""
     return f"unknown {kind} {name!r}; allowed: {', '.join(allowed)}.{hint}"
 
 

@@ -214,8 +214,9 @@ def test_weights_are_repeated_samples_for_scikit_learn():
     [
         ({"paradigm": "unsupervised", "n_clusters": 2}, np.ones(178), "sample_weight is for supervised learning"),
         ({}, np.ones(5), r"sample_weight must be 178 numbers, one for each sample; got float64 of shape \(5,\)"),
-        ({}, -np.ones(178), "sample_weight must be finite and not negative"),
-        ({}, np.full(178, np.nan), "sample_weight must be finite and not negative"),
+        ({}, -np.ones(178), "sample_weight must be finite and not negative, .*; got -1 for sample 0"),
+        ({}, np.r_[np.ones(177), np.nan], "sample_weight must be finite and not negative, .*; got nan for sample 177"),
+        ({}, np.zeros(178), "not all of them zero; got zeros alone"),
         (
             {"kernel": "combination", "kernel_params": {"members": [{"family": "linear"}], "weights": "alignment"}},
             np.ones(178),

@@ -244,7 +244,7 @@ def test_what_is_known_must_be_given_and_fit(paradigm):
 
 
 def test_an_early_end_is_a_warning():
-    with pytest.warns(ConvergenceWarning, match="stiefel_cayley ended as max_iterations"):
+    with pytest.warns(ConvergenceWarning, match="stiefel_cayley ended as max_iterations: .*; raise max_iter, now 2"):
         InterpretableKDR(n_components=2, solver="stiefel_cayley", max_iter=2).fit(X, Y)
 
 
@@ -255,9 +255,10 @@ def test_an_early_end_is_a_warning():
         ({"n_components": 0}, "between 1 and n_features = 13, got 0"),
         ({"n_components": 2.5}, "got 2.5"),
         ({"kernel": "gausian"}, "unknown kernel family 'gausian'"),
+        ({"kernel": "RBF"}, r"unknown kernel 'RBF'; allowed: .*, rbf, .* Did you mean 'rbf'\?"),
         ({"kernel_params": {"sgima": 1}}, "unknown option of kernel family 'gaussian': 'sgima'"),
         ({"paradigm": "magic"}, "unknown paradigm 'magic'; allowed: alternative, semi_supervised"),
-        ({"paradigm": "unsupervised"}, "needs its number of clusters, n_clusters"),
+        ({"paradigm": "unsupervised"}, "needs its number of clusters: give n_clusters"),
         ({"paradigm_params": {"mu": 1}}, "unknown parameter of paradigm 'supervised': 'mu'; allowed: target_kernel"),
         ({"n_components": "gap"}, "unknown n_components 'gap'; allowed: n_classes, eigengap"),
         ({"kernel": Gaussian(1.0), "kernel_params": {"sigma": 2}}, "a kernel object has its own"),

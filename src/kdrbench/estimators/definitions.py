@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels import FAMILIES, Combination, Kernel, RelativeGaussian, check_definition, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, OPTIONS, POSITIVE, Declarations, Either, Instance, optional
@@ -112,6 +112,9 @@ def kernel_definition(estimator: Any) -> Any:
         return kernel
     if kernel in _ELSEWHERE:
         raise InputError(f"kernel {kernel!r} is not in this family: {_ELSEWHERE[kernel]}")
+    known = {*KERNEL_ALIASES, *FAMILIES}
+    if kernel not in known and kernel.casefold() in known:
+        raise InputError(unknown_name("kernel", kernel, sorted(known)))
     family = KERNEL_ALIASES.get(kernel, kernel)
     definition: dict[str, Any] = {"family": family, **(options or {})}
     if given and family not in FAMILIES:

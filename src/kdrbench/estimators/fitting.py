@@ -70,7 +70,9 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
             iterations = counted(learned.iterations, "iteration")
             progress.outcome = f"{learned.status} after {iterations}, objective {learned.objective:.8g}"
     if learned.status is not Status.CONVERGED:
-        warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}", ConvergenceWarning, 4)
+        remedy = f"; raise max_iter, now {estimator.max_iter}, or scale the features"
+        more = remedy if learned.status is Status.MAX_ITERATIONS else ""
+        warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}{more}", ConvergenceWarning, 4)
     for doubt in doubted:
         warnings.warn(doubt, UserWarning, 4)
     return Fitted(learned, kernel, known.dtype)

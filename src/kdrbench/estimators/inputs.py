@@ -117,8 +117,10 @@ def _weights(given: Any, n_samples: int, *, may_vanish: bool = False) -> FloatAr
             f"{weights.shape}"
         )
     weights = weights.astype(np.float64)
-    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise InputError("sample_weight must be finite and not negative, and not all of them zero")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if bad.size or not weights.any():
+        what = f"{weights[bad[0]]:g} for sample {bad[0]}" if bad.size else "zeros alone"
+        raise InputError(f"sample_weight must be finite and not negative, and not all of them zero; got {what}")
     if not may_vanish and not weights.all():
         raise InputError("samples that are streamed or on a device need weights > 0; leave out those of weight zero")
     return weights

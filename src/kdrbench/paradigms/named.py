@@ -88,7 +88,7 @@ def _alternative(features: FloatArray, known: Any, parameters: Parameters) -> Cl
 
 def _alternation(parameters: Parameters) -> Alternation:
     if "n_clusters" not in parameters:
-        raise InputError("this paradigm needs its number of clusters, n_clusters")
+        raise InputError("this paradigm needs its number of clusters: give n_clusters, an integer >= 2")
     return Alternation(**{name: value for name, value in parameters.items() if name != "mu"})
 
 
