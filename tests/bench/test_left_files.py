@@ -1,6 +1,8 @@
 """Files of a run are read as they were written, or refused with what is wrong."""
 
+import copy
 import json
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from kdrbench.bench.run_files import (
     save_array,
     write_checkpoint,
 )
-from kdrbench.bench.untrusted import UnreadableError, remove
+from kdrbench.bench.untrusted import UnreadableError, arrays_in, remove
 from kdrbench.status import Status
 from support.left_by_runs import Strikes, left_files, line_of, npy, run
 from support.tiny_stage import TinyRecord, TinyStage
@@ -79,6 +81,25 @@ def test_a_batch_ends_with_its_rows_whatever_is_damaged(tmp_path, attack_rng):
         assert [row.half for row in rows] == ["first", "second"]
         assert all(row.status == "converged" or row.message for row in rows)
         assert run(TinyStage(), results) == rows
+
+
+def sharing(path, n_members):
+    """Write an archive with ``n_members`` members that are the same 32 MiB of the file."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a0.npy", bytes(2**25))
+        (first,) = archive.infolist()
+        for number in range(1, n_members):
+            other = copy.copy(first)
+            other.filename = f"a{number}.npy"
+            other.orig_filename = "a0.npy"
+            archive.filelist.append(other)
+
+
+def test_members_that_share_their_bytes_are_counted_each(tmp_path):
+    sharing(tmp_path / "checkpoint.npz", 40)
+    assert (tmp_path / "checkpoint.npz").stat().st_size < 2**26
+    with pytest.raises(UnreadableError, match=r"unfolds to \d+ bytes; at most"):
+        arrays_in(tmp_path / "checkpoint.npz")
 
 
 def test_a_checkpoint_that_cannot_be_read_is_dropped(tmp_path):

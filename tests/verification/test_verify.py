@@ -1,7 +1,9 @@
 """A sound record verifies; thirty and more kinds of tampering do not."""
 
 import json
+import os
 import re
+import zipfile
 
 import numpy as np
 import pytest
@@ -209,6 +211,103 @@ TAMPERINGS = {
         "row",
     ),
 }
+
+
+def trace_of(record, place, content):
+    trace(record, place).write_bytes(content)
+
+
+def piped(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def bomb(record, place):
+    """Declare a projection of more than a gigabyte in an archive of a megabyte."""
+    path, _ = arrays(record, place)
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open(f"{key(place, 'projection')}.npy", "w", force_zip64=True) as stream,
+    ):
+        for _ in range(2**10 + 1):
+            stream.write(bytes(2**20))
+
+
+# What no run leaves, and in which column it is found.
+HOSTILE = {
+    **{
+        f"{column} = {word}": (lambda r, column=column, word=word: change(r, FOLD, **{column: word}), "row")
+        for column, word in {
+            "cost": "nan",
+            "quality": "inf",
+            "time_s": "NaN",
+            "iterations": "x",
+            "n_train": "",
+            "stationarity": "1e999",
+            "status": "solved",
+            "uses_degrees": "maybe",
+        }.items()
+    },
+    "a drift of nan": (lambda r: change(r, FOLD, drift="nan"), "drift"),
+    "calibrations of no time": (
+        lambda r: change(r, FOLD, calibration_before_s="0", calibration_after_s="0"),
+        "calibration_before_s",
+    ),
+    "a projection of NaN": (lambda r: change_array(r, CLUSTERS, "projection", lambda p, _: p * np.nan), "result"),
+    "a projection of zeros": (lambda r: change_array(r, FOLD, "projection", lambda p, _: p * 0), "result"),
+    "a huge projection": (lambda r: change_array(r, FOLD, "projection", lambda p, _: p * 1e300), "result"),
+    "no columns": (lambda r: change_array(r, FOLD, "projection", lambda p, _: p[:, :0]), "result"),
+    "labels of NaN": (lambda r: change_array(r, CLUSTERS, "labels", lambda labels, _: labels * np.nan), "result"),
+    "few labels": (lambda r: change_array(r, OTHERS, "labels", lambda labels, _: labels[:-1]), "result"),
+    "labels in records": (
+        lambda r: change_array(r, SVM, "labels", lambda labels, _: np.zeros(len(labels), [("a", "i4")])),
+        "result",
+    ),
+    "an archive that unfolds": (lambda r: bomb(r, FOLD), "result"),
+    "an archive that is a pipe": (lambda r: piped(arrays(r, FOLD)[0]), "result"),
+    "a trace that is a pipe": (lambda r: piped(trace(r, FOLD)), "trace"),
+    "a trace of brackets": (lambda r: trace_of(r, FOLD, b"[" * 200_000 + b"\n"), "trace"),
+    "a trace with a cost of no number": (lambda r: change_lines(r, FOLD, lambda p: {**p, "cost": None}), "trace"),
+    "a trace without times": (lambda r: change_lines(r, FOLD, lambda p: {**p, "time_s": "x"}), "trace"),
+    "a trace with a huge cost": (lambda r: change_lines(r, FOLD, lambda p: {**p, "cost": 10**400}), "trace"),
+    "a trace with a cost of NaN": (lambda r: change_lines(r, FOLD, lambda p: {**p, "cost": float("nan")}), "trace"),
+    "a trace's name that is no file": (lambda r: change(r, FOLD, trace_file="a" * 5000), "trace"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_no_run_leaves_is_found(record, name):
+    hostile, column = HOSTILE[name]
+    hostile(record)
+    found = verify(Record(record)).findings
+    assert column in {finding.column for finding in found}, [str(finding) for finding in found]
+
+
+def without_column(record, name):
+    rows = read_csv(record / "ikdr.csv")
+    write(record, [{column: word for column, word in row.items() if column != name} for row in rows])
+
+
+def longer_lines(record):
+    path = record / "ikdr.csv"
+    path.write_text(path.read_text().rstrip("\n") + ",1,2\n")
+
+
+UNREADABLE = {
+    "a column less": (lambda r: without_column(r, "trace_file"), "its columns differ .* in trace_file"),
+    "cells too many": (longer_lines, "cells in place of"),
+    "a cell of a megabyte": (lambda r: change(r, FOLD, message="x" * 2**20), "field larger than"),
+    "a configuration of brackets": (lambda r: (r / "config.json").write_text("[" * 200_000), "RecursionError"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_record_that_cannot_be_read_is_said_to_be_none(record, name):
+    hostile, said = UNREADABLE[name]
+    hostile(record)
+    found = CliRunner().invoke(main, ["verify", str(record)])
+    assert found.exit_code == 2, found.output
+    assert re.search(said, found.output)
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)

@@ -9,11 +9,11 @@ import math
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
-from zipfile import ZIP_STORED, ZipFile
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 from numpy.lib import format as npy
@@ -136,8 +136,12 @@ def _empty(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> NDArray[A
         raise UnreadableError(f"{name} has the impossible shape {shape}") from None
 
 
-def arrays_in(path: Path) -> dict[str, NDArray[Any]] | None:
-    """Read the arrays of an uncompressed archive by name; ``None`` if there is no file.
+def arrays_in(
+    path: Path, *, wanted: Collection[str] | None = None, packed: bool = False
+) -> dict[str, NDArray[Any]] | None:
+    """Read the arrays of an archive by name, of the ``wanted`` names if given; ``None`` if there is no file.
+
+    Archives must be uncompressed unless ``packed``. Unfolded, what is read has at most ``MOST_STATE`` bytes.
 
     Raises ``UnreadableError`` as :func:`array_in` does, and where a checksum differs.
     """
@@ -147,18 +151,25 @@ def arrays_in(path: Path) -> dict[str, NDArray[Any]] | None:
     with stream:
         try:
             with ZipFile(stream) as archive:
-                members = {info.filename: info for info in archive.infolist()}
-                # Stored members are as large as they are in the file: nothing can unfold to terabytes.
-                if any(info.compress_type != ZIP_STORED for info in members.values()):
-                    raise UnreadableError(f"{path.name} is compressed")
+                members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+                kept = {name: info for name, info in members.items() if wanted is None or name in wanted}
+                _check_sizes(path.name, list(kept.values()), packed)
                 return {
-                    name.removesuffix(".npy"): _array(archive.read(info), f"{visible(name)} of {path.name}")
-                    for name, info in members.items()
+                    name: _array(archive.read(info), f"{visible(name)} of {path.name}") for name, info in kept.items()
                 }
         except UnreadableError:
             raise
         except Exception as error:
             raise UnreadableError(f"{path.name} is no archive of arrays: {text_of(error)}") from error
+
+
+def _check_sizes(name: str, members: Sequence[ZipInfo], packed: bool) -> None:
+    """Refuse what unfolds to more than may be read: compressed, or many members that share the same bytes."""
+    if not packed and any(info.compress_type != ZIP_STORED for info in members):
+        raise UnreadableError(f"{name} is compressed")
+    # Reading a member gives no more bytes than its entry says.
+    if (size := sum(info.file_size for info in members)) > MOST_STATE:
+        raise UnreadableError(f"{name} unfolds to {size} bytes; at most {MOST_STATE} are read")
 
 
 def claim_folder(path: Path) -> None:

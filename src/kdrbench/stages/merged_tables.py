@@ -27,20 +27,30 @@ def read_merged(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
     Raises ``RecordError`` naming the file, the line and the column for a table that is cut, has other columns than the
     record class, or holds a value that the column may not hold; and for two rows with the same axes.
     """
+    records = [_at_line(path, number, words, kind) for number, words in read_words(path, kind)]
+    _refuse_double(path, records)
+    return records
+
+
+def read_words(path: Path, kind: type[Record]) -> list[tuple[int, dict[str, str]]]:
+    """Return the cells of a merged table's rows by column, as they are in the file, with the numbers of their lines.
+
+    Raises ``RecordError`` for a table that is cut, or has other columns than the record class.
+    """
     try:
         names, rows = _lines(path)
-        types = column_types(kind)  # type: ignore[arg-type]
-        if differing := sorted({*names} ^ {*types, *_DRIFT}):
-            raise RecordError(f"its columns differ from those of {kind.__name__} in {_shown(differing)}")
-        records = [_record(number, dict(zip(names, row, strict=True)), kind) for number, row in rows]
-        _refuse_double(records)
-    except (RecordError, ValueError, csv.Error) as error:
-        fault = str(error) if isinstance(error, RecordError) else in_words(error)
-        raise RecordError(
-            f"{path} is no merged table that can be read: {fault}; merge it again where its runs are, with the same "
-            "version of kdrbench, or leave it out"
-        ) from error
-    return records
+    except (ValueError, csv.Error) as error:
+        raise _unreadable(path, in_words(error)) from error
+    types = column_types(kind)  # type: ignore[arg-type]
+    if differing := sorted({*names} ^ {*types, *_DRIFT}):
+        raise _unreadable(path, f"its columns differ from those of {kind.__name__} in {_shown(differing)}")
+    return [(number, dict(zip(names, row, strict=True))) for number, row in rows]
+
+
+def record_in(words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
+    """Return the record of a row's cells; ``RecordError`` for one that its column may not hold."""
+    types = column_types(kind)  # type: ignore[arg-type]
+    return record_of({name: _value(name, words[name], types[name]) for name in types}, kind)
 
 
 def write_merged(path: Path, records: Sequence[Record]) -> None:
@@ -53,23 +63,29 @@ def _lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Return the names of the columns, and each row with the number of its line."""
     content = path.read_bytes()
     if not content.endswith(b"\n"):
-        raise RecordError("its last line is cut" if content else "it is empty")
+        raise _unreadable(path, "its last line is cut" if content else "it is empty")
     reader = csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True)
     names, *rows = [(reader.line_num, row) for row in reader]
     for number, row in rows:
         if len(row) != len(names[1]):
-            raise RecordError(f"line {number} has {len(row)} cells in place of {len(names[1])}")
+            raise _unreadable(path, f"line {number} has {len(row)} cells in place of {len(names[1])}")
     if len(set(names[1])) < len(names[1]):
-        raise RecordError("two of its columns have the same name")
+        raise _unreadable(path, "two of its columns have the same name")
     return names[1], rows
 
 
-def _record(number: int, words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
-    types = column_types(kind)  # type: ignore[arg-type]
+def _at_line(path: Path, number: int, words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
     try:
-        return record_of({name: _value(name, words[name], types[name]) for name in types}, kind)
+        return record_in(words, kind)
     except RecordError as error:
-        raise RecordError(f"line {number}: {error}") from error
+        raise _unreadable(path, f"line {number}: {error}") from error
+
+
+def _unreadable(path: Path, fault: str) -> RecordError:
+    return RecordError(
+        f"{path} is no merged table that can be read: {fault}; merge it again where its runs are, with the same "
+        "version of kdrbench, or leave it out"
+    )
 
 
 def _value(name: str, word: str, allowed: Any) -> Any:
@@ -88,11 +104,11 @@ def _value(name: str, word: str, allowed: Any) -> Any:
     return restored(word)
 
 
-def _refuse_double(records: Iterable[Record]) -> None:
+def _refuse_double(path: Path, records: Iterable[Record]) -> None:
     seen: set[tuple[Any, ...]] = set()
     for record in records:
         if record.axes in seen:
-            raise RecordError(f"the row {record.axes} occurs twice")
+            raise _unreadable(path, f"the row {record.axes} occurs twice")
         seen.add(record.axes)
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.grid import Grid
+from kdrbench.bench.record import Record, RecordError
+from kdrbench.stages.merged_tables import record_in
 from kdrbench.verification.record import Row
 
 _SHARE = 1e-9
@@ -17,7 +19,7 @@ _SHARE = 1e-9
 _DRIFT, _MOST_DRIFT = 5e-5, 0.1
 # The referee's bound, with the room that rounding has, and where there is no doubt.
 _STATIONARY, _SURELY_NOT = 1e-6, 1.1e-6
-
+_CALIBRATIONS = ("calibration_before_s", "calibration_after_s")
 
 # How a method ends by itself.
 _ENDED = ("converged", "stalled", "max_iterations")
@@ -49,6 +51,14 @@ def missing_and_double(places: Iterable[str], expected: Iterable[str]) -> list[F
     return found + [Finding(place, "row", f"{n} times", "once") for place, n in counts.items() if n > 1]
 
 
+def against_schema(place: str, row: Row, kind: type[Record]) -> Iterator[Finding]:
+    """Yield what no row of a record class may hold: a word in place of a number, NaN, an unknown status."""
+    try:
+        record_in(row, kind)
+    except RecordError as error:
+        yield Finding(place, "row", f"none of {kind.__name__}: {error}", "as it was written")
+
+
 def against_definition(place: str, row: Row, batch: Batch, grid: Grid, trace_file: str) -> Iterator[Finding]:
     """Yield the columns of a row that differ from what the configuration decides."""
     limits = grid.limits(batch.experiment)
@@ -69,6 +79,9 @@ def against_definition(place: str, row: Row, batch: Batch, grid: Grid, trace_fil
 
 def of_itself(place: str, row: Row) -> Iterator[Finding]:
     """Yield the columns of a row that contradict each other."""
+    for column in _CALIBRATIONS:
+        if (calibration := to_number(row[column])) is not None and not calibration > 0:
+            yield Finding(place, column, row[column], "above 0")
     status, seconds, limit = row["status"], to_number(row["time_s"]), to_number(row["time_limit_s"])
     if seconds is not None and seconds < 0:
         yield Finding(place, "time_s", row["time_s"], "at least 0")
@@ -100,7 +113,7 @@ def drifts(rows: Sequence[tuple[str, Row]]) -> Iterator[Finding]:
         ratios = [times[-1] / times[0], *(seconds / median for seconds in times)]
         drift = max((ratio - 1.0 for ratio in ratios), key=abs)
         recorded = to_number(row["drift"])
-        if recorded is None or abs(recorded - drift) > _DRIFT * 1.01:
+        if recorded is None or not abs(recorded - drift) <= _DRIFT * 1.01:
             yield Finding(place, "drift", row["drift"], f"{drift:.4f}")
         elif row["drifted"] != str(abs(drift) > _MOST_DRIFT):
             yield Finding(place, "drifted", row["drifted"], str(abs(drift) > _MOST_DRIFT))
@@ -128,8 +141,8 @@ def _machine(row: Row) -> tuple[str, ...]:
 
 
 def _calibrations(row: Row) -> tuple[float, ...]:
-    both = (to_number(row["calibration_before_s"]), to_number(row["calibration_after_s"]))
-    return tuple(seconds for seconds in both if seconds is not None)
+    both = [to_number(row[column]) for column in _CALIBRATIONS]
+    return tuple(seconds for seconds in both if seconds is not None and seconds > 0)
 
 
 def to_number(word: str) -> float | None:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.publish import array_name, read_points
-from kdrbench.csv_files import read_csv
-from kdrbench.errors import DamagedError, InputError, in_words
-from kdrbench.stages import table_of
+from kdrbench.bench.untrusted import UnreadableError, arrays_in, is_number
+from kdrbench.csv_files import restored
+from kdrbench.errors import DamagedError, InputError, in_words, visible
+from kdrbench.stages import build_stage, table_of
 from kdrbench.stages.config import load_grid
+from kdrbench.stages.merged_tables import read_words
 
 Row = dict[str, str]
 _ARRAYS = ("projection", "labels", "given")
@@ -42,47 +45,64 @@ class Record:
             config = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"{path} cannot be read ({error.strerror}); name a folder of results") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DamagedError(f"{path} is no configuration: {in_words(error)}") from error
         return load_grid(config, hashed=False)
 
     def rows(self) -> dict[str, list[Row]]:
         """Return the rows of the merged table of each system, as their words in the file.
 
-        Raises ``DamagedError`` where a table is missing or cannot be read.
+        Raises ``DamagedError`` where a table is missing, and ``RecordError`` where it is cut or has other columns.
         """
         found = {}
         for system in self.grid.systems:
             path = self.folder / f"{table_of(system)}.csv"
             try:
-                found[system] = read_csv(path)
-            except (OSError, ValueError) as error:
+                lines = read_words(path, build_stage(system).record)
+            except OSError as error:
                 raise DamagedError(f"{path} cannot be read: {in_words(error)}") from error
+            found[system] = [{name: restored(word) for name, word in words.items()} for _, words in lines]
         return found
 
     def points(self, row: Row) -> dict[tuple[str, int], list[dict[str, Any]]]:
         """Return the points of a row's trace file by cell and run; ``DamagedError`` where it is unreadable."""
         path = self._beside("traces", row)
         try:
-            return read_points(path)
-        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+            points = read_points(path)
+            _check_points(points)
+            return points
+        except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise DamagedError(f"{path} cannot be read: {in_words(error)}") from error
 
     def arrays(self, row: Row, cell: str, run: int) -> dict[str, NDArray[Any]]:
         """Return the arrays of a run by their kind; ``DamagedError`` where they cannot be read."""
-        path = self._beside("findings", row).with_suffix(".npz")
+        path = self._beside("findings", row, ".npz")
         names = {array_name(cell, kind, run): kind for kind in _ARRAYS}
         try:
-            # numpy leaves a file open that it cannot read.
-            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-                return {names[name]: arrays[name] for name in names.keys() & set(arrays.files)}
-        except Exception as error:
-            # Which error it is depends on where in a broken archive its reader stumbles.
-            raise DamagedError(f"{path} cannot be read: {type(error).__name__}: {error}") from error
+            found = arrays_in(path, wanted=names, packed=True) or {}
+        except UnreadableError as error:
+            raise DamagedError(f"{path} cannot be read: {error}") from error
+        return {names[name]: array for name, array in found.items()}
 
-    def _beside(self, kind: str, row: Row) -> Path:
-        """Return the file of a ``kind`` that belongs to a row; ``DamagedError`` for a name that leaves the results."""
+    def _beside(self, kind: str, row: Row, ending: str = ".jsonl") -> Path:
+        """Return the file of a ``kind`` that belongs to a row.
+
+        Raises ``DamagedError`` for a name that leaves the results, or where no plain file is there.
+        """
         path = Path(row["trace_file"])
         if path.is_absolute() or ".." in path.parts:
             raise DamagedError(f"the trace {row['trace_file']!r} of a row is outside of the results")
-        return self.results / kind / path
+        try:
+            found = (self.results / kind / path).with_suffix(ending)
+            # Reading a pipe would wait for its writer.
+            if found.is_file():
+                return found
+        except (OSError, ValueError) as error:
+            raise DamagedError(f"the trace {row['trace_file']!r} of a row is no file: {in_words(error)}") from error
+        raise DamagedError(f"{visible(str(found))} cannot be read: no plain file is there")
+
+
+def _check_points(points: Mapping[Any, list[dict[str, Any]]]) -> None:
+    for point in chain.from_iterable(points.values()):
+        if not (is_number(point["time_s"]) and is_number(point["cost"])):
+            raise ValueError("a time or a cost is no number")

@@ -22,6 +22,8 @@ _COST, _ROUNDING = 1e-9, 1e-13
 # The gradient of a sum of n^2 terms, over its norm, is known no better; nor is curvature at a point stationary to 1e-6.
 _STATIONARITY, _CURVATURE = 1e-8, 1e-6
 _SHARE = 1e-12
+# Further from orthonormal columns nothing is computed: norms and kernels may overflow.
+_ORTHONORMAL = 0.1
 # Directions of the tangent space up to which curvature is computed again.
 _MOST_DIRECTIONS = 60
 
@@ -81,6 +83,8 @@ class RunToVerify:
         projection, n_features = self.arrays["projection"], self.samples.train.shape[1]
         if projection.dtype.kind != "f" or projection.ndim != 2 or len(projection) != n_features:
             raise InputError(f"the projection is {projection.dtype} {projection.shape}; it needs {n_features} rows")
+        if not 0 < projection.shape[1] <= n_features or not _is_orthonormal(projection):
+            raise InputError(f"the projection of shape {projection.shape} has no orthonormal columns")
         return projection.astype(float)
 
     def _supervised(self, projection: Array, members: list[Member]) -> dict[str, Number]:
@@ -109,7 +113,7 @@ class RunToVerify:
             self._known(),
         ).at(projection, uses_degrees=self.uses_degrees)
         found = _first_order(*point.cost(), projection, point.gradient())
-        if (clusters := self.arrays.get("labels")) is None:
+        if (clusters := self._left("labels", len(self.samples.train))) is None:
             return found
         if paradigm == "alternative":
             found["nmi_given"] = Number(_agreement(self._given(), clusters), _SHARE)
@@ -130,9 +134,16 @@ class RunToVerify:
         name = self.definition["labellings"]["given"]
         if name != "clusters":
             return self._labelling(name)
-        if "given" not in self.arrays:
+        if (given := self._left("given", len(self.samples.train))) is None:
             raise InputError("the labelling to differ from is missing")
-        return self.arrays["given"]
+        return given
+
+    def _left(self, kind: str, n_samples: int) -> NDArray[Any] | None:
+        """Return the codes that the run has left for each sample, if any."""
+        codes = self.arrays.get(kind)
+        if codes is not None and (codes.shape != (n_samples,) or codes.dtype.kind not in "iu"):
+            raise InputError(f"the {kind} are {codes.dtype} {codes.shape} for {n_samples} samples")
+        return codes
 
     def _labelling(self, name: str) -> NDArray[Any]:
         codes = self.labels if name == "classes" else self.labellings[name]
@@ -140,20 +151,16 @@ class RunToVerify:
 
     def _agreement_with(self, labelling: str, clusters: NDArray[Any]) -> Number:
         judged = self.samples.judged
-        if clusters.shape != judged.shape:
-            raise InputError(f"there are {clusters.shape} clusters for {judged.size} samples")
         return Number(_agreement(self._labelling(labelling)[judged], clusters[judged]), _SHARE)
 
     def _of_labels(self) -> dict[str, Number]:
         """Return the quality of a baseline's labels."""
-        if (labels := self.arrays.get("labels")) is None:
+        tested = self.definition["paradigm"] == "supervised" and len(self.samples.test_rows) > 0
+        rows = self.samples.test_rows if tested else self.samples.train_rows
+        if (labels := self._left("labels", len(rows))) is None:
             return {}
         if self.definition["paradigm"] != "supervised":
             return {"quality": self._agreement_with("classes", labels)}
-        tested = len(self.samples.test_rows) > 0
-        rows = self.samples.test_rows if tested else self.samples.train_rows
-        if labels.shape != rows.shape:
-            raise InputError(f"there are {labels.shape} labels for {rows.size} samples")
         right = float(np.mean(labels == self.labels[rows]))
         return {"quality": Number(right if tested else 1.0 - right, _SHARE)}
 
@@ -163,6 +170,13 @@ def _first_order(cost: float, size: float, projection: Array, gradient: Array) -
         "cost": Number(cost, _COST * abs(cost) + _ROUNDING * size),
         "stationarity": Number(stationarity(projection, gradient), _STATIONARITY),
     }
+
+
+def _is_orthonormal(projection: NDArray[Any]) -> bool:
+    """Return whether W'W is near the identity; how near is the column ``feasibility``."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = projection.T @ projection - np.eye(projection.shape[1])
+        return bool(np.linalg.norm(gap) <= _ORTHONORMAL)
 
 
 def _agreement(labelling: NDArray[Any], clusters: NDArray[Any]) -> float:

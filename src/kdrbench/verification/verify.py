@@ -18,6 +18,7 @@ from kdrbench.stages import build_stage
 from kdrbench.verification.bookkeeping import (
     Finding,
     against_definition,
+    against_schema,
     drifts,
     missing_and_double,
     of_itself,
@@ -72,17 +73,23 @@ def verify(record: Record, *, mirror: str | None = None, n_jobs: int = 1, most: 
 
 def _bookkeeping(record: Record, system: str, rows: list[Row], rows_of: dict[str, _Placed]) -> Verification:
     """Return the findings of a table's rows, and sort them by batch into ``rows_of``."""
-    grid, axes = record.grid, build_stage(system).record.axis_names()
+    grid, kind = record.grid, build_stage(system).record
+    axes = kind.axis_names()
     batches = [batch for batch in grid.batches() if batch.system == system]
     by_place = {"/".join(map(str, names)): batch for batch in batches for names in batch.axes}
     traces = {batch.path: f"{bundle.path}.jsonl" for bundle in grid.bundles() for batch in bundle.batches}
     result, placed = Verification(rows=len(rows)), [(place_of(row, axes), row) for row in rows]
-    result.findings += [*missing_and_double((place for place, _ in placed), by_place), *drifts(placed)]
+    result.findings += missing_and_double((place for place, _ in placed), by_place)
     for place, row in placed:
+        if unsound := list(against_schema(place, row, kind)):
+            result.findings += unsound
+            # Nothing else of this row can be compared.
+            continue
         result.findings += of_itself(place, row)
         if (batch := by_place.get(place)) is not None:
             result.findings += against_definition(place, row, batch, grid, traces[batch.path])
             rows_of[batch.path].append((place, row))
+    result.findings += drifts(placed)
     return result
 
 
@@ -147,7 +154,7 @@ def _differing(place: str, row: Row, numbers: dict[str, Number]) -> Iterator[Fin
     """Yield the numbers of a row that are not those computed again, or that nothing is kept of."""
     for column, number in numbers.items():
         recorded = to_number(row[column])
-        if recorded is None or abs(recorded - number.value) > number.allowed:
+        if recorded is None or not abs(recorded - number.value) <= number.allowed:
             yield Finding(place, column, row[column], f"{number.value!r} within {number.allowed:.1e}")
     for column in ("cost", "quality"):
         if row[column] and column not in numbers:
