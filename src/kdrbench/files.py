@@ -52,18 +52,18 @@ def replacing_folder(path: Path, mark: str) -> Iterator[Path]:
 
     The folder gets an empty file called ``mark``: by it a later writer knows that the folder may be replaced.
 
-    Raises ``InputError``, before anything is written, where ``path`` is there, and neither empty nor marked so.
+    Raises ``InputError``, before anything is written and again before it is replaced, where ``path`` is there, and
+    neither empty nor marked so.
     """
-    if os.path.lexists(path) and not _may_be_replaced(path, mark):
-        raise InputError(
-            f"{path} is there and was not made by this command (it lacks {mark}); name another folder, or remove it"
-        )
+    _check_replaceable(path, mark)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.", ignore_cleanup_errors=True) as place:
         made, replaced = Path(place, "made"), Path(place, "replaced")
         made.mkdir()
         yield made
         (made / mark).touch()
+        # Another may have come there meanwhile.
+        _check_replaceable(path, mark)
         if path.exists():
             path.replace(replaced)
         try:
@@ -74,8 +74,14 @@ def replacing_folder(path: Path, mark: str) -> Iterator[Path]:
             raise
 
 
-def _may_be_replaced(path: Path, mark: str) -> bool:
-    return path.is_dir() and not path.is_symlink() and ((path / mark).is_file() or not any(path.iterdir()))
+def _check_replaceable(path: Path, mark: str) -> None:
+    if not os.path.lexists(path):
+        return
+    is_folder = path.is_dir() and not path.is_symlink()
+    if not (is_folder and ((path / mark).is_file() or not any(path.iterdir()))):
+        raise InputError(
+            f"{path} is there and was not made by this command (it lacks {mark}); name another folder, or remove it"
+        )
 
 
 def flush(path: Path) -> None:

@@ -220,3 +220,52 @@ def test_a_folder_without_rows_is_refused(tmp_path):
     (place / "ikdr.csv").unlink()
     with pytest.raises(InputError, match="holds no rows"):
         read_results(place)
+
+
+def test_what_came_there_meanwhile_is_kept(tmp_path):
+    place = tmp_path / "out"
+
+    def made_slowly():
+        with replacing_folder(place, ".mark") as folder:
+            (folder / "page").touch()
+            place.mkdir()
+            (place / "letter").write_text("mine")
+
+    with pytest.raises(InputError, match="was not made by this command"):
+        made_slowly()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (place / "letter").read_text() == "mine"
+
+
+def change_config(folder, work):
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    work(config)
+    path.write_text(json.dumps(config))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        (lambda config: config["solvers"].clear(), "has the solvers 'dg', which it does not define"),
+        (lambda config: config["kernels"].pop("gaussian"), "has the kernels 'gaussian', which it does not define"),
+        (
+            lambda config: config["solvers"]["dg"].update(method=[1]),
+            r"of its solver dg is \[1\], .* no name",
+        ),
+        (
+            lambda config: config["experiments"]["first"].update(published={"paper": "neurips2019", "table": "4"}),
+            "names a published table without its setting",
+        ),
+    ],
+)
+def test_a_configuration_that_names_what_is_not_there_is_refused(tmp_path, work, said):
+    with pytest.raises(KdrbenchError, match=said):
+        read_results(change_config(folder_of(tmp_path / "one"), work))
+
+
+@pytest.mark.parametrize("columns", [{"quality": 1e308}, {"quality": -0.1}, {"quality_metric": "guess"}])
+def test_a_quality_that_is_none_is_refused(tmp_path, columns):
+    with pytest.raises(KdrbenchError, match=r"has a row of quality .* are between 0 and 1"):
+        read_results(folder_of(tmp_path / "one", **columns))

@@ -59,3 +59,12 @@ def test_numbers_keep_their_digits_and_what_is_not_finite_is_a_gap():
     assert rounded(1234.5678, 3) == 1230.0
     assert rounded(-0.00012345, 2) == -0.00012
     assert [rounded(value, 3) for value in (float("nan"), float("inf"))] == [None, None]
+
+
+@pytest.mark.parametrize("shown", [quantity, duration])
+@pytest.mark.parametrize(
+    ("mean", "std"),
+    [(1e308, float("inf")), (float("inf"), float("nan")), (-5e-324, 0.0), (1.0, 5e-324), (5e-324, None)],
+)
+def test_numbers_without_a_power_that_doubles_have_are_printed_all_the_same(shown, mean, std):
+    assert shown(mean, std).startswith(f"{mean:.4g}")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 
 PLUS_MINUS = "\u00b1"
+# Beyond these, powers and squares of doubles overflow or vanish.
+_LARGEST, _SMALLEST = 1e150, 1e-150
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
 def duration(mean_s: float, std_s: float | None = None) -> str:
     """Return seconds in the largest unit not above the mean: ``2.1ms \u00b1 0.3ms``, ``4.5m``, ``-3d``."""
+    if not _is_plain(mean_s, std_s):
+        return f"{_digits(mean_s, std_s)} s"
     if mean_s < 0:
         return f"-{duration(-mean_s, std_s)}"
     size, unit = next((pair for pair in _UNITS if mean_s >= pair[0]), _UNITS[-1])
@@ -53,6 +57,8 @@ def whole(mean: float, std: float | None = None) -> str:
 
 def quantity(mean: float, std: float | None = None) -> str:
     """Return a number rounded to two digits of its spread: ``-1311 \u00b1 26``, ``(-1.894 \u00b1 0.054)e6``."""
+    if not _is_plain(mean, std):
+        return _digits(mean, std)
     exponent = math.floor(math.log10(abs(mean))) if mean else 0
     power = exponent if exponent >= 6 or exponent < -3 else 0
     scaled = mean / 10.0**power
@@ -68,6 +74,15 @@ def quantity(mean: float, std: float | None = None) -> str:
 def rounded(value: float, digits: int) -> float | None:
     """Return the number in ``digits`` significant digits; ``None`` for what is not finite."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+
+
+def _is_plain(*values: float | None) -> bool:
+    """Return whether numbers can be printed with powers of ten taken out."""
+    return all(not value or _SMALLEST < abs(value) < _LARGEST for value in values)
+
+
+def _digits(mean: float, std: float | None) -> str:
+    return f"{mean:.4g}" if std is None else f"{mean:.4g} {PLUS_MINUS} {std:.2g}"
 
 
 def _significant(value: float, digits: int) -> str:
