@@ -143,8 +143,9 @@ def test_a_combination_refuses_weights_that_are_not_conic(weights):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"degree": 0}, "degree must be an integer >= 1, got 0"),
-        ({"degree": 2.5}, "degree must be an integer >= 1, got 2.5"),
+        ({"degree": 10**20}, "degree must be an integer between 1 and 1000, got 1"),
+        ({"degree": 0}, "degree must be an integer between 1 and 1000, got 0"),
+        ({"degree": 2.5}, "degree must be an integer between 1 and 1000, got 2.5"),
         ({"offset": -1.0}, "offset must be a finite number >= 0, got -1.0"),
         ({"scale": 0.0}, "scale must be a finite number > 0, got 0.0"),
     ],

@@ -65,7 +65,7 @@ def test_a_combination_is_built_of_its_members():
         ({"family": "combination", "members": [{"family": "gausian"}]}, "unknown kernel family 'gausian'"),
         ({"family": "combination", "members": [{"family": "linear", "weight": -1}]}, "got .-1.0."),
         ({"family": "polynomial", "offset": True}, "offset must be a number, got True"),
-        ({"family": "polynomial", "degree": "3"}, "degree must be an integer >= 1, got '3'"),
+        ({"family": "polynomial", "degree": "3"}, "degree must be an integer between 1 and 1000, got '3'"),
     ],
 )
 def test_bad_definitions_are_named(definition, message):

@@ -18,7 +18,7 @@ FOLD = "folds/wine/gaussian/ism/0"
 
 
 def test_a_sound_record_verifies(record):
-    found = verify(Record(record))
+    found = verify(Record(record, own_code=True))
     assert [str(finding) for finding in found.findings] == []
     # Of each solver's run on folds ten numbers, of others at least seven.
     assert found.rows == 25
@@ -26,7 +26,7 @@ def test_a_sound_record_verifies(record):
 
 
 def test_few_samples_are_said_to_be_left_out(record):
-    found = verify(Record(record), most=100)
+    found = verify(Record(record, own_code=True), most=100)
     assert found.left_out["runs of more than 100 samples"] > 0
     assert not found.findings
 
@@ -279,7 +279,7 @@ HOSTILE = {
 def test_what_no_run_leaves_is_found(record, name):
     hostile, column = HOSTILE[name]
     hostile(record)
-    found = verify(Record(record)).findings
+    found = verify(Record(record, own_code=True)).findings
     assert column in {finding.column for finding in found}, [str(finding) for finding in found]
 
 
@@ -305,7 +305,7 @@ UNREADABLE = {
 def test_a_record_that_cannot_be_read_is_said_to_be_none(record, name):
     hostile, said = UNREADABLE[name]
     hostile(record)
-    found = CliRunner().invoke(main, ["verify", str(record)])
+    found = CliRunner().invoke(main, ["verify", "--own-code", str(record)])
     assert found.exit_code == 2, found.output
     assert re.search(said, found.output)
 
@@ -314,7 +314,7 @@ def test_a_record_that_cannot_be_read_is_said_to_be_none(record, name):
 def test_tampering_is_found(record, name):
     tamper, column = TAMPERINGS[name]
     tamper(record)
-    found = verify(Record(record)).findings
+    found = verify(Record(record, own_code=True)).findings
     assert column in {finding.column for finding in found}, [str(finding) for finding in found]
 
 
@@ -333,14 +333,25 @@ def test_nothing_of_the_evaluator_is_that_of_the_runs():
 
 
 def test_the_command_says_what_it_found(record):
-    sound = CliRunner().invoke(main, ["verify", str(record)])
+    sound = CliRunner().invoke(main, ["verify", "--own-code", str(record)])
     assert sound.exit_code == 0, sound.output
     assert "0 findings" in sound.output
     last_digit(record, FOLD, "cost")
-    tampered = CliRunner().invoke(main, ["verify", str(record), "--json"])
+    tampered = CliRunner().invoke(main, ["verify", "--own-code", str(record), "--json"])
     assert tampered.exit_code == 1
     (finding,) = [one for one in json.loads(tampered.output)["findings"] if one["column"] == "cost"][:1]
     assert finding["place"] == FOLD
+
+
+def test_code_that_a_record_names_is_run_on_request_only(record, tmp_path):
+    evil = tmp_path / "evil.py"
+    evil.write_text(f"open({str(tmp_path / 'was_run')!r}, 'w')\n")
+    change_config(record, lambda config: config["solvers"]["fails"].update(method=f"{evil}:Solver"))
+    refused = CliRunner().invoke(main, ["verify", str(record)])
+    assert refused.exit_code == 2
+    assert "names code that is not kdrbench's" in refused.output
+    assert "--own-code" in refused.output
+    assert not (tmp_path / "was_run").exists()
 
 
 def test_a_folder_without_a_record_is_said_to_be_none(tmp_path):

@@ -17,9 +17,11 @@ from typing import Annotated, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Interval, check_parameters, check_value
+from kdrbench.parameters import NOT_NEGATIVE, POSITIVE, Interval, check_parameters, check_value, whole
 
 FloatArray = NDArray[np.float64]
+# A power of so many factors overflows, or is 0, but for bases near one.
+_DEGREE = whole(1, 1000)
 
 
 class Pairing(StrEnum):
@@ -164,10 +166,10 @@ class Multiquadric:
 class Polynomial:
     """f(beta) = (scale * beta + offset)^degree over the dot pairing.
 
-    Raises ``InputError`` unless degree is an integer >= 1, offset >= 0 and scale > 0 (both finite).
+    Raises ``InputError`` unless degree is an integer from 1 to 1000, offset >= 0 and scale > 0 (both finite).
     """
 
-    degree: Annotated[int, COUNT] = 3
+    degree: Annotated[int, _DEGREE] = 3
     offset: Annotated[float, NOT_NEGATIVE] = 1.0
     scale: Annotated[float, POSITIVE] = 1.0
     pairing: ClassVar[Pairing] = Pairing.DOT

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.publish import array_name, read_points
 from kdrbench.bench.untrusted import UnreadableError, arrays_in, is_number
+from kdrbench.conformance.trial import places_in
 from kdrbench.csv_files import restored
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.stages import build_stage, table_of
@@ -27,10 +28,14 @@ _ARRAYS = ("projection", "labels", "given")
 
 @dataclass(frozen=True)
 class Record:
-    """The folder ``results`` with the runs of a workflow, and the name of the configuration, empty for none."""
+    """The folder ``results`` with the runs of a workflow, and the name of the configuration, empty for none.
+
+    The code that a configuration names is imported with ``own_code`` only: a record may be anybody's.
+    """
 
     results: Path
     name: str = ""
+    own_code: bool = False
 
     @property
     def folder(self) -> Path:
@@ -39,7 +44,10 @@ class Record:
 
     @cached_property
     def grid(self) -> Grid:
-        """The runs that the configuration asks for; ``InputError`` without a configuration."""
+        """The runs that the configuration asks for.
+
+        Raises ``InputError`` without a configuration, and for one that names code where that is not to be imported.
+        """
         path = self.folder / "config.json"
         try:
             config = json.loads(path.read_text(encoding="utf-8"))
@@ -47,6 +55,11 @@ class Record:
             raise InputError(f"{path} cannot be read ({error.strerror}); name a folder of results") from error
         except (ValueError, RecursionError) as error:
             raise DamagedError(f"{path} is no configuration: {in_words(error)}") from error
+        if not self.own_code and (places := places_in(config)):
+            raise InputError(
+                f"{path} names code that is not kdrbench's, {visible(places[0][:200])}, which would be run; say "
+                "--own-code if you trust it"
+            )
         return load_grid(config, hashed=False)
 
     def rows(self) -> dict[str, list[Row]]:

@@ -335,6 +335,23 @@ def saved(tab, act):
     return found.value.suggested_filename, found.value.path().read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("-1+cmd|' /C calc'!A0", "'-1+cmd|' /C calc'!A0"),
+        ("=1+1", "'=1+1"),
+        ("@sum", "'@sum"),
+        ("'quoted", "''quoted"),
+        ("-1.5e-3", "-1.5e-3"),
+        ("-1.5 \u00b1 0.2 %", "-1.5 \u00b1 0.2 %"),
+        ("+", "+"),
+        ('a "word", and more', '"a ""word"", and more"'),
+    ],
+)
+def test_cells_that_are_taken_away_are_no_formulas(opened, text, cell):
+    assert opened("tables").evaluate("text => csvCell(text)", text) == cell
+
+
 def test_tables_figures_and_records_can_be_taken_away(opened):
     tab = opened("tables")
     extra = tab.locator("#table-extra")

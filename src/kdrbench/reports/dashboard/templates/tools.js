@@ -61,10 +61,12 @@ function save(name, text, type = "text/plain") {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// A cell that begins like a formula is made words: spreadsheets would run it.
+// A cell that begins like a formula is made words: spreadsheets would run it. Numbers with their spread are none.
+const PLAIN_NUMBER = "[+-]?(\\d+\\.?\\d*|\\.\\d+|inf|nan)(e[+-]?\\d+)?";
+const HARMLESS = new RegExp(`^([+-]|${PLAIN_NUMBER}( ?\u00b1 ?${PLAIN_NUMBER})?( ?%)?)$`, "i");
 const csvCell = (value) => {
   const text = String(value ?? "");
-  const safe = /^[=+@\t\r]|^-(?![\d.])/.test(text) ? "'" + text : text;
+  const safe = /^['=+\-@\t\r\n]/.test(text) && !HARMLESS.test(text) ? "'" + text : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 const csv = (lines) => lines.map((line) => line.map(csvCell).join(",")).join("\n") + "\n";
