@@ -331,8 +331,8 @@ def test_time_does_not_pass_for_a_run_that_waits(note, tmp_path, monkeypatch):
     assert [row.repeats for row in rows] == [REPEATS, 0, 0]
     wall_s = [row.provenance.wall_s for row in rows]
     assert wall_s[0] < 0.6 < min(wall_s[1:])
-    # Nor is the budget charged for it.
-    assert log.spent_s() == pytest.approx(sum(wall_s), abs=0.6)
+    # Nor is the budget charged for it: it would be for 1.2 s at least.
+    assert sum(wall_s) - 0.1 <= log.spent_s() < sum(wall_s) + 1.2
 
 
 def test_the_budget_is_asked_before_each_run_that_takes_turns(note, tmp_path):
