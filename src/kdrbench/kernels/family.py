@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from kdrbench.parameters import NOT_NEGATIVE, POSITIVE, Interval, check_parameters, check_value, whole
 
 FloatArray = NDArray[np.float64]
-# A power of so many factors overflows, or is 0, but for bases near one.
-_DEGREE = whole(1, 1000)
 
 
 class Pairing(StrEnum):
@@ -169,7 +167,7 @@ class Polynomial:
     Raises ``InputError`` unless degree is an integer from 1 to 1000, offset >= 0 and scale > 0 (both finite).
     """
 
-    degree: Annotated[int, _DEGREE] = 3
+    degree: Annotated[int, whole(1, 1000)] = 3
     offset: Annotated[float, NOT_NEGATIVE] = 1.0
     scale: Annotated[float, POSITIVE] = 1.0
     pairing: ClassVar[Pairing] = Pairing.DOT

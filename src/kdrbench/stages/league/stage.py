@@ -6,7 +6,7 @@ checked by all systems.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -88,6 +88,15 @@ class LeagueRecord(Record):
     n_classes: int
 
 
+def check_methods(place: str, methods: Iterable[str]) -> None:
+    """Raise ``ConfigError`` for the first of the methods at a place of the configuration that is none."""
+    from kdrbench.reduction.methods import METHODS
+
+    for method in methods:
+        if method not in METHODS:
+            raise ConfigError(f"{place}.methods: {unknown_name('method', method, list(METHODS))}")
+
+
 class LeagueStage(Stage):
     """Methods that reduce dimensions, compared at an equal number of components on repeated stratified folds."""
 
@@ -97,12 +106,8 @@ class LeagueStage(Stage):
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        from kdrbench.reduction.methods import METHODS
-
         place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
-        for method in experiment["methods"]:
-            if method not in METHODS:
-                raise ConfigError(f"{place}.methods: {unknown_name('method', method, list(METHODS))}")
+        check_methods(place, experiment["methods"])
         for dataset in experiment["datasets"]:
             _check_dataset(place, registry[dataset], experiment)
 

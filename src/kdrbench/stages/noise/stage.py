@@ -22,10 +22,10 @@ from kdrbench.bench.seeds import rng_of, seed_of
 from kdrbench.bench.stage import Cell, Config, Stage
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
-from kdrbench.errors import ConfigError, unknown_name
+from kdrbench.errors import ConfigError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray
-from kdrbench.stages.league.stage import roots_of
+from kdrbench.stages.league.stage import check_methods, roots_of
 from kdrbench.status import Status
 
 _LEVEL, _FOLDS = 0.05, 5
@@ -69,12 +69,8 @@ class NoiseStage(Stage):
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        from kdrbench.reduction.methods import METHODS
-
         place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
-        for method in experiment["methods"]:
-            if method not in METHODS:
-                raise ConfigError(f"{place}.methods: {unknown_name('method', method, list(METHODS))}")
+        check_methods(place, experiment["methods"])
         for entry in (registry[dataset] for dataset in experiment["datasets"]):
             if entry.lacks:
                 raise ConfigError(f"{place}.datasets: data set {entry.name!r} has no {entry.lacks}")
