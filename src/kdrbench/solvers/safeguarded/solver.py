@@ -83,6 +83,8 @@ class SafeguardedISM:
     seed: Annotated[int, whole(0)] = 0
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
     monotone: ClassVar[bool] = True
+    # Of a step to the edge of the trust region; loading it takes longer than most solves.
+    imports: ClassVar[tuple[str, ...]] = ("scipy.optimize",)
 
     def __post_init__(self) -> None:
         check_parameters(self, "solver option")
