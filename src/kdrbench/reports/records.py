@@ -201,7 +201,10 @@ def _places_and_runs(group: pd.DataFrame) -> Iterator[tuple[int, str, int]]:
     A cell is named by traces and findings as the names below the experiment are, as far as the system has them. A run
     of an atlas has all its methods.
     """
-    of_cell = ("dataset", "cells_of", "kernel") if "cells_of" in group else ("dataset", "kernel", "method")
-    axes = [group[axis].tolist() for axis in of_cell if axis in group]
-    for place, run, *names in zip(group.index.tolist(), group["run"].tolist(), *axes, strict=True):
-        yield place, "/".join(name for name in names if isinstance(name, str)), int(run)
+    axes = [name for name in ("dataset", "cells_of", "kernel", "method") if name in group]
+    for place, row in zip(group.index.tolist(), group[["run", *axes]].to_dict("records"), strict=True):
+        # In a table of several systems the columns of others are empty.
+        names = {axis: row[axis] for axis in axes if isinstance(row[axis], str)}
+        if "cells_of" in names:
+            names.pop("method", None)
+        yield place, "/".join(names.values()), int(row["run"])

@@ -56,6 +56,16 @@ def answer(runs, folder, **experiment):
     return answer_of("e", runs, config, folder)
 
 
+def test_traces_are_found_in_a_table_of_several_systems(race):
+    runs, folder = race
+    atlas = {"experiment": "atlas", "cells_of": "e", "kernel": "gaussian", "dataset": "wine", "method": "ism", "run": 0}
+    together = pd.concat([runs, pd.DataFrame([atlas | {"trace_file": "none.jsonl"}])], ignore_index=True)
+    both = (nearness(table[table["experiment"] == "e"].reset_index(drop=True), folder) for table in (runs, together))
+    alone, beside = (near["needed_1e-6"].tolist() for near in both)
+    assert alone == beside
+    assert alone[0] == 1.0
+
+
 def test_a_stored_optimum_below_all_runs_is_the_best_known(race):
     config = table_4_config()
     config["experiments"]["e"] = config["experiments"]["table4_supervised"]
