@@ -134,7 +134,7 @@ def _sections(experiment: Mapping[str, Any], kernel: str) -> Sequence[str]:
 
 
 def _redefined(config: Config, section: str, name: str) -> Iterator[str]:
-    """Yield how a kernel or method differs from the one that papers' names stand for."""
+    """Yield how a kernel or method differs from the one that the papers' name means."""
     asked, ours = _declared()[section].get(name), config.get(section, {}).get(name)
     if asked is None or not ours:
         return

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kdrbench.verification.members import Array, Member
+from kdrbench.verification.members import Array, Member, centred, one_hot
 from kdrbench.verification.pairs import Pairs
 
 
@@ -61,7 +61,7 @@ def known_terms(paradigm: str, parameters: dict[str, Any], given: Any) -> tuple[
     """Return the terms of what a paradigm is given: a labelling to differ from, or class codes, -1 where hidden."""
     mu = float(parameters.get("mu", 1.0))
     if paradigm == "alternative":
-        return (Term(-mu, (np.asarray(given)[:, None] == np.unique(given)).astype(float), True),)
+        return (Term(-mu, one_hot(given), True),)
     if paradigm == "semi_supervised":
         shown = given >= 0
         scores = (given[:, None] == np.unique(given[shown])).astype(float)
@@ -100,7 +100,7 @@ class Point:
         gaps = self.values[:n_clusters] - self.values[n_clusters:, None]
         turn = rest @ ((rest.T @ target) / gaps)
         moved = self.embedding @ turn.T + turn @ self.embedding.T
-        moved = _centred(moved) if objective.centred else moved
+        moved = centred(moved) if objective.centred else moved
         gamma = gamma + self.scaling[:, None] * moved * self.scaling
         if self.scaled:
             slope = 2.0 * np.einsum("ij,ij->i", self.kernel * self.scaling, moved)
@@ -130,10 +130,6 @@ class Point:
         return held[:, None] * self._products(degrees=True) * held + self._products(degrees=False)
 
 
-def _both_sides(kernel: Array, scaling: Array, centred: bool) -> Array:
+def _both_sides(kernel: Array, scaling: Array, is_centred: bool) -> Array:
     affinity = scaling[:, None] * kernel * scaling
-    return _centred(affinity) if centred else affinity
-
-
-def _centred(matrix: Array) -> Array:
-    return np.asarray(matrix - matrix.mean(axis=0) - matrix.mean(axis=1)[:, None] + matrix.mean())
+    return centred(affinity) if is_centred else affinity

@@ -109,16 +109,22 @@ def _gaussian(squared_scale: Callable[[slice], Array]) -> Member:
 
 def _aligned(members: list[Member], features: Array, labels: Any) -> list[float]:
     """Return weights of sum one that maximise centred alignment with the labels, by non-negative least squares."""
-    one_hot = (np.asarray(labels)[:, None] == np.unique(labels)).astype(float)
-    target = (one_hot - one_hot.mean(axis=0)) @ (one_hot - one_hot.mean(axis=0)).T
+    columns_of_labels = one_hot(labels)
+    target = centred(columns_of_labels @ columns_of_labels.T)
     everything, columns, norms = slice(0, len(features)), [], []
     for member in members:
-        values = _centred(member.derivatives(member.beta(features, features), everything)[0])
+        values = centred(member.derivatives(member.beta(features, features), everything)[0])
         norms.append(float(np.linalg.norm(values)))
         columns.append(values.ravel() / norms[-1])
     weights = nnls(np.array(columns).T, target.ravel())[0] / np.array(norms)
     return [float(weight) for weight in weights / weights.sum()]
 
 
-def _centred(values: Array) -> Array:
+def one_hot(labels: Any) -> Array:
+    """Return a column for each different label, 1 for its samples and 0 for others."""
+    return np.asarray(np.asarray(labels)[:, None] == np.unique(labels), dtype=float)
+
+
+def centred(values: Array) -> Array:
+    """Return H V H for an n x n array V and H = I - 11'/n."""
     return np.asarray(values - values.mean(axis=0) - values.mean(axis=1)[:, None] + values.mean())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.verification.members import Array, Member
+from kdrbench.verification.members import Array, Member, one_hot
 
 _ROWS = 512
 _EPS = np.finfo(float).eps
@@ -29,8 +29,8 @@ class Pairs:
     @classmethod
     def of_labels(cls, features: Array, members: Sequence[Member], labels: NDArray[np.int64]) -> Pairs:
         """Return those of Gamma = H Y Y' H, Y the one-hot columns of ``labels``."""
-        one_hot = (np.asarray(labels)[:, None] == np.unique(labels)).astype(float)
-        return cls(features, members, one_hot - one_hot.mean(axis=0), np.ones(one_hot.shape[1]))
+        columns = one_hot(labels)
+        return cls(features, members, columns - columns.mean(axis=0), np.ones(columns.shape[1]))
 
     def cost(self, projection: Array) -> tuple[float, float]:
         """Return -F and the sum of |Gamma_ij K_ij|, which its rounding is a small part of."""

@@ -56,8 +56,8 @@ class Verification:
 def verify(record: Record, *, mirror: str | None = None, n_jobs: int = 1, most: int = MOST_SAMPLES) -> Verification:
     """Compare every row of a record with its definition, its trace, and what is computed again from raw data.
 
-    Runs of more than ``most`` training samples keep their numbers unverified, and are counted; so are rows of which
-    neither a projection nor labels are kept. ``mirror`` is where data are looked for first.
+    Runs of more than ``most`` training samples keep their numbers unverified, and are counted; so are the rows
+    of other systems than IKDR. ``mirror`` is where data are looked for first.
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
@@ -105,7 +105,7 @@ class _Batch:
         """Return what was computed again of these rows."""
         result = Verification()
         if batch.system != _IKDR:
-            result.left_out[f"rows of {batch.system}, of which no projection is kept"] += len(rows)
+            result.left_out[f"rows of {batch.system}, a system that is not computed again"] += len(rows)
             return result
         points = {}
         try:
