@@ -1,6 +1,7 @@
 import sys
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,7 +25,7 @@ X, Y = WINE.data, WINE.target.to_numpy()
 @pytest.fixture(autouse=True)
 def _no_figure_stays_open():
     yield
-    mpl.pyplot.close("all")
+    plt.close("all")
 
 
 def orthogonal(rng, size):
@@ -125,7 +126,7 @@ def test_what_a_search_has_chosen_is_shown():
 
 def test_an_embedding_is_drawn_by_class_or_target_on_given_axes():
     model = InterpretableKDR(2, kernel="linear").fit(X.to_numpy(), Y)
-    figure, ax = mpl.pyplot.subplots()
+    figure, ax = plt.subplots()
     named = WINE.target_names[Y]
     display = EmbeddingDisplay.from_estimator(model, X.to_numpy(), named, ax=ax)
     assert display.ax_ is ax

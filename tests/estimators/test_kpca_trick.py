@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from scipy.spatial.distance import pdist
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_iris, make_moons
 from sklearn.decomposition import KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -22,6 +23,18 @@ from kdrbench.metric_learning import scaled_gaussian as scaled
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[::3], Y[::3]
+
+
+class BentALittle(TransformerMixin, BaseEstimator):
+    """A map that is linear to single precision alone."""
+
+    def fit(self, X, y):
+        return self
+
+    def transform(self, X):
+        return X + 3e-5 * X**2
+
+
 CHECKED = [
     KPCATrick("nca"),
     KPCATrick("lmnn"),
@@ -151,6 +164,7 @@ def test_names_of_labels_do_not_matter():
         ({"learner": "lnnm"}, "unknown learner 'lnnm'; allowed: dne, lmnn, nca. Did you mean 'lmnn'"),
         ({"learner": LMNN}, "a learner must be one of nca, lmnn, dne or an object with fit"),
         ({"learner": KernelPCA(2, kernel="rbf")}, "KernelPCA is no linear map of its features"),
+        ({"learner": BentALittle()}, "BentALittle is no linear map of its features"),
         ({"learner": estimators.LMNN(), "learner_params": {"n_neighbours": 3}}, "an estimator has its own"),
         ({"learner_params": {"k": 3}}, "unknown option of learner 'lmnn': 'k'; allowed: n_neighbours, push"),
         ({"learner_params": 3}, "learner_params must be None or a dict of options, got 3"),

@@ -20,8 +20,8 @@ from kdrbench.parameters import FLAG, Declarations, Either, check_parameters, wh
 from kdrbench.progress import FitProgress, fit_progress
 
 VERBOSE = Either((FLAG, whole(0)))
-# Of a linear map: single precision is enough to be one.
-_LINEAR = 1e-4
+# Of a linear map, in double precision and in single.
+_LINEAR, _LINEAR_SINGLE = 1e-6, 1e-4
 
 
 def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
@@ -39,14 +39,14 @@ def linear_map(model: Any, features: FloatArray) -> FloatArray | None:
     """Return A (d x q) of a fitted estimator whose ``transform`` is x -> A'x + b; ``None`` where it is another map.
 
     A is what ``transform`` makes of the axes, less that of 0, whatever the estimator calls its matrix; of a pipeline
-    scaling is part of it. The first 2 d of ``features`` (n x d) decide whether the map is linear.
+    scaling is part of it. All of ``features`` (n x d) decide whether the map is linear.
     """
     n_features = features.shape[1]
     origin = np.asarray(model.transform(np.zeros((1, n_features))), dtype=np.float64)
     axes = np.asarray(model.transform(np.eye(n_features)), dtype=np.float64) - origin
-    some = features[: 2 * n_features]
-    values = np.asarray(model.transform(some), dtype=np.float64)
-    is_linear = np.allclose(values, some @ axes + origin, rtol=_LINEAR, atol=_LINEAR * float(np.abs(values).max()))
+    values = np.asarray(model.transform(features))
+    tolerance = _LINEAR_SINGLE if values.dtype == np.float32 else _LINEAR
+    is_linear = np.allclose(values, features @ axes + origin, rtol=tolerance, atol=tolerance * np.abs(values).max())
     return axes if is_linear else None
 
 
