@@ -1,5 +1,6 @@
 """A sound record verifies; thirty and more kinds of tampering do not."""
 
+import csv
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from kdrbench.bench.record import RecordError
 from kdrbench.cli import main
 from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.verification.record import Record
@@ -308,6 +310,16 @@ def test_a_record_that_cannot_be_read_is_said_to_be_none(record, name):
     found = CliRunner().invoke(main, ["verify", "--own-code", str(record)])
     assert found.exit_code == 2, found.output
     assert re.search(said, found.output)
+
+
+def test_a_long_cell_is_refused_whatever_limit_another_reader_has_set(record):
+    before = csv.field_size_limit(2**30)
+    try:
+        change(record, FOLD, message="x" * 2**20)
+        with pytest.raises(RecordError, match=r"a field larger than 131072 characters: 1048576"):
+            verify(Record(record, own_code=True))
+    finally:
+        csv.field_size_limit(before)
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)

@@ -19,6 +19,8 @@ from kdrbench.errors import in_words, visible
 # What a table has beside the columns of its records.
 _DRIFT = frozenset(field.name for field in fields(Drift))
 _TRUTHS = {"True": True, "False": False}
+# Checked here too: the limit of the csv module is the process's, and scipy's reader of ARFF lifts it.
+_LONGEST_CELL = 2**17
 
 
 def read_merged(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
@@ -69,6 +71,8 @@ def _lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     for number, row in rows:
         if len(row) != len(names[1]):
             raise _unreadable(path, f"line {number} has {len(row)} cells in place of {len(names[1])}")
+        if (longest := max(map(len, row), default=0)) > _LONGEST_CELL:
+            raise _unreadable(path, f"line {number} has a field larger than {_LONGEST_CELL} characters: {longest}")
     if len(set(names[1])) < len(names[1]):
         raise _unreadable(path, "two of its columns have the same name")
     return names[1], rows
