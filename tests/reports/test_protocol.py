@@ -133,7 +133,7 @@ def test_of_two_experiments_one_by_the_protocol_counts():
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(60, ["ism"]), (259200, ["dg", "ism"])])
-def test_what_was_stopped_before_the_papers_limit_decides_no_claim(limit, kept):
+def test_what_was_stopped_before_the_papers_limit_is_not_comparable_and_open_in_claims(limit, kept):
     config = lay_over(whole_config(), {"run": [FOUR]})
     shared = {"experiment": FOUR, "split": "folds", "quality_metric": "accuracy", "time_limit_s": limit}
     rows = [
@@ -145,6 +145,11 @@ def test_what_was_stopped_before_the_papers_limit_decides_no_claim(limit, kept):
     assert sorted(found["method"].unique()) == kept
     words = "dg on Wine was stopped at 60 s, at most 259200 s are allowed"
     assert left_out == ([] if limit == 259200 else [(FOUR, words)])
+    # Claims have the rows and the reason: a time at a limit is a bound.
+    held = Records.of({"ikdr": pd.DataFrame(rows)}, config)
+    assert len(held.runs) == len(rows) and held.left_out == ()
+    assert {*held.runs.loc[held.runs["method"] == "dg", "stopped_early"]} == {"" if limit == 259200 else words}
+    assert {*held.runs.loc[held.runs["method"] == "ism", "stopped_early"]} == {""}
 
 
 def test_fewer_splits_of_the_kpca_trick_are_not_comparable():

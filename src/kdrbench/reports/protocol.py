@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # The columns that name a cell of a merged table, as far as a departure may depend on them.
 _AXES = ("dataset", "kernel", "method")
+# Beside rows by the protocol: why a cell was stopped before the paper's limits; empty where it was not.
+STOPPED_EARLY = "stopped_early"
 # What says a setting of `published` that only an experiment by the paper's own protocol reproduces.
 _OWN = frozenset({"table", "setting"})
 _LIMITS = {
@@ -57,20 +59,34 @@ def comparable(runs: pd.DataFrame, config: Config) -> tuple[pd.DataFrame, list[t
     A cell of which a run was stopped at a lower limit than the paper's is left out, too: given its time, the method may
     have ended elsewhere.
     """
+    rows, left_out = by_protocol(runs, config)
+    if rows.empty:
+        return rows, left_out
+    early = rows[STOPPED_EARLY] != ""
+    reasons = zip(rows.loc[early, "experiment"].astype(str), rows.loc[early, STOPPED_EARLY], strict=True)
+    return rows[~early], list(dict.fromkeys((*left_out, *reasons)))
+
+
+def by_protocol(runs: pd.DataFrame, config: Config) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
+    """Return the rows of experiments that depart from no paper's protocol, and experiment and reason of the others.
+
+    Their column :data:`STOPPED_EARLY` says which cells were stopped at lower limits than the paper's. Of these the
+    time is a lower bound, and where the method would have ended is open.
+    """
     import pandas as pd
 
     if runs.empty:
         return runs, []
     axes = ["experiment", *(axis for axis in _AXES if axis in runs)]
-    reasons = pd.Series("", index=runs.index)
+    reasons, early = pd.Series("", index=runs.index), pd.Series("", index=runs.index)
     for place, cell in runs.groupby(axes, sort=False, dropna=False):
-        name, *names = map(str, place)
-        experiment = config["experiments"][name]
-        found = [departure(experiment, config, **dict(zip(axes[1:], names, strict=True)))]
-        found += _stopped_early(cell, experiment, dict(zip(axes[1:], names, strict=True)))
-        reasons[cell.index] = "; ".join(filter(None, found))
+        name, *values = map(str, place)
+        names = dict(zip(axes[1:], values, strict=True))
+        reasons[cell.index] = departure(config["experiments"][name], config, **names)
+        early[cell.index] = "; ".join(_stopped_early(cell, config["experiments"][name], names))
     left_out = zip(runs["experiment"].astype(str), reasons, strict=True)
-    return runs[reasons == ""], list(dict.fromkeys((name, reason) for name, reason in left_out if reason))
+    rows = runs.assign(**{STOPPED_EARLY: early})[reasons == ""]
+    return rows, list(dict.fromkeys((name, reason) for name, reason in left_out if reason))
 
 
 def departures_in_words(left_out: Sequence[tuple[str, str]]) -> str:

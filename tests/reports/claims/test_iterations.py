@@ -64,6 +64,15 @@ def test_iterations_of_stopped_rivals_are_said_and_not_counted():
     assert found.evidence.endswith("stopped at a limit: 80 runs")
 
 
+def test_iterations_of_rivals_stopped_before_the_papers_limit_are_open():
+    stopped = supervised("sm", iterations=1, status="time_limit", stopped_early="stopped at 60 s")
+    found = rivals_iterations(records(*supervised("dg", iterations=31, stopped_early=""), *stopped), TABLE_4)
+    assert (found.decision, found.measure) == (
+        Decision.UNDECIDED,
+        "60 of 140 runs (42 %), and 80 open; 31 to 31",
+    )
+
+
 def ends(**optimality):
     """Ends of all methods, at fixed points of ISM; ``optimality`` by method, second order if it is not named."""
     rows = []

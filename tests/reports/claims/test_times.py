@@ -53,6 +53,8 @@ def test_times_faster_is_undecided_where_rivals_were_stopped_or_were_not_timed()
     assert "lower bounds, since runs were stopped" in stopped.evidence
     # A bound above the claim is enough.
     assert times_faster(records(*race(slowest=2000.0, status="time_limit"))).decision is Decision.CONFIRMED
+    early = race(slowest=2000.0, status="time_limit", stopped_early="stopped at 60 s")
+    assert times_faster(records(*early)).decision is Decision.CONFIRMED
     shared = times_faster(records(*race(slowest=2000.0, timed=False)))
     assert shared.decision is Decision.UNDECIDED
     assert "undisturbed times of" in shared.evidence

@@ -10,7 +10,7 @@ from enum import StrEnum
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.reports.protocol import comparable
+from kdrbench.reports.protocol import by_protocol
 from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config, of_papers
 from kdrbench.reports.tables.published_numbers import our_name, published_numbers
 
@@ -57,7 +57,8 @@ class Records:
     ``runs`` are those of dimension reduction (results/ikdr.csv), ``kpca`` those of the KPCA trick
     (results/kpca_trick.csv), ``tricks`` those of its figures (results/kpca_figures.csv), and ``low_rank`` those of
     low-rank kernels (results/low_rank.csv). ``left_out`` are experiment and reason of rows that are not among
-    them, since they depart from the paper's protocol.
+    them, since they depart from the paper's protocol. The column ``stopped_early`` of those that are says which cells
+    were stopped before the paper's limits.
     """
 
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -75,7 +76,7 @@ class Records:
             of_papers(config),
         )
         there = {name: tables[system] for name, system in names.items() if system in tables}
-        found = {name: comparable(one[one["experiment"].isin(config["run"])], config) for name, one in there.items()}
+        found = {name: by_protocol(one[one["experiment"].isin(config["run"])], config) for name, one in there.items()}
         left_out = tuple(one for _, reasons in found.values() for one in reasons)
         return cls(**{name: rows for name, (rows, _) in found.items()}, config=config, left_out=left_out)
 
@@ -118,17 +119,24 @@ def decided_by_share(
     *,
     normally: bool = False,
     extreme: str = "",
+    n_open: int = 0,
 ) -> Found:
     """Return a claim decided by how many ``unit`` of all it holds in.
 
     Confirmed if it holds in all, or, where the paper says ``normally``, in nine of ten; mostly if in four of five;
     contradicted if in fewer. Nothing to count decides nothing. ``extreme`` is the worst case, which the measure adds.
+    ``n_open`` of the total were stopped before the paper's limits, and may hold or not: the claim is decided where the
+    decision is the same either way.
     """
     if n_total == 0:
         return undecided(f"no {unit} to count")
-    measure = "; ".join(filter(None, (share_of(n_holding, n_total, unit), extreme)))
-    decision = decision_of(n_holding / n_total, NORMALLY_FROM if normally else 1.0)
-    return Found(decision, evidence, note, measure)
+    needed = NORMALLY_FROM if normally else 1.0
+    decisions = {decision_of(count / n_total, needed) for count in (n_holding, n_holding + n_open)}
+    share = share_of(n_holding, n_total, unit) + (f", and {n_open} open" if n_open else "")
+    if n_open:
+        evidence += f"; open, since runs were stopped before the paper's limits: {counted(n_open, unit)}"
+    decision = decisions.pop() if len(decisions) == 1 else Decision.UNDECIDED
+    return Found(decision, evidence, note, "; ".join(filter(None, (share, extreme))))
 
 
 def reached(number: float, *, least: float | None = None, most: float | None = None) -> float:

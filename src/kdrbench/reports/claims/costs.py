@@ -44,7 +44,7 @@ class PairOfCells:
     """Numbers of one solver and a ``rival`` in one place, on the runs that both have.
 
     ``complete`` says whether these are all runs of the protocol, ``ended`` where both came to their own end,
-    ``ours_ended`` where the solver did.
+    ``ours_ended`` where the solver did. ``is_open`` says that one of them was stopped before the paper's limits.
     """
 
     rival: OwnCell
@@ -53,6 +53,7 @@ class PairOfCells:
     complete: bool
     ended: NDArray[np.bool_]
     ours_ended: NDArray[np.bool_]
+    is_open: bool
 
     @property
     def gap(self) -> float:
@@ -84,7 +85,8 @@ def _pair(ours: OwnCell, theirs: OwnCell, column: str) -> PairOfCells:
     numbers = both.to_numpy(float)
     complete = len(both) == theirs.n_runs
     own = ended.loc[both.index].to_numpy(bool)
-    return PairOfCells(theirs, numbers[:, 0], numbers[:, 1], complete, own[:, 0] & own[:, 1], own[:, 0])
+    is_open = bool(ours.stopped_early or theirs.stopped_early)
+    return PairOfCells(theirs, numbers[:, 0], numbers[:, 1], complete, own[:, 0] & own[:, 1], own[:, 0], is_open)
 
 
 def endings(cells: Sequence[OwnCell]) -> str:
@@ -132,11 +134,13 @@ def lowest_among_clusters(records: Records) -> Found:
 
     def judge() -> Found:
         places = dict.fromkeys(pair.rival.place for pair in pairs)
-        higher = [pair for pair in pairs if not _holds(pair)]
+        higher = [pair for pair in pairs if not pair.is_open and not _holds(pair)]
         lost = {pair.rival.place for pair in higher}
-        evidence = share_of(len(places) - len(lost), len(places), "cell") + " have no lower rival"
+        n_open = len({pair.rival.place for pair in pairs if pair.is_open} - lost)
+        n_holding = len(places) - len(lost) - n_open
+        evidence = share_of(n_holding, len(places), "cell") + " have no lower rival"
         evidence += f"; lower or incomplete: {listed(_named(higher))}" if higher else ""
-        return decided_by_share(len(places) - len(lost), len(places), evidence, extreme=_worst(pairs))
+        return decided_by_share(n_holding, len(places), evidence, extreme=_worst(pairs), n_open=n_open)
 
     return decided_on(coverage, judge)
 
@@ -144,7 +148,7 @@ def lowest_among_clusters(records: Records) -> Found:
 def _costs(
     records: Records, tables: Sequence[PrintedTable], solver: str, rivals: Sequence[str]
 ) -> tuple[Coverage, list[PairOfCells]]:
-    coverage = printed_cells(records, tables, "cost", (solver, *rivals), ("cost",))
+    coverage = printed_cells(records, tables, "cost", (solver, *rivals), ("cost",), bounds=True)
     return coverage, pairs_of(coverage, "cost", solver, rivals)
 
 
@@ -155,25 +159,26 @@ def _decided(costs: tuple[Coverage, list[PairOfCells]]) -> Found:
 
 def _judge(pairs: list[PairOfCells]) -> Found:
     """Count the cells in which the first of each pair is lower, tied or higher."""
-    whole = [pair for pair in pairs if pair.complete]
+    whole = [pair for pair in pairs if pair.complete and not pair.is_open]
+    n_open = sum(pair.is_open for pair in pairs)
     lower = sum(pair.gap < -TIE for pair in whole)
     higher = sorted((pair for pair in whole if pair.gap > TIE), key=lambda pair: -pair.gap)
     evidence = f"lower in {lower} of {counted(len(pairs), 'cell')}, tied in {len(whole) - lower - len(higher)}"
     evidence += f", higher in {len(higher)}" + (f": {listed(_named(higher))}" if higher else "")
-    if lost := [pair.rival.name for pair in pairs if not pair.complete]:
+    if lost := [pair.rival.name for pair in pairs if not pair.complete and not pair.is_open]:
         evidence += f"; {len(lost)} lost for missing or failed runs: {listed(lost)}"
     if stopped := sum(not pair.ended.all() for pair in whole):
         evidence += f"; runs were stopped in {stopped} and count with their last iterate"
     evidence += _intervals(whole)
-    found = decided_by_share(sum(map(_holds, pairs)), len(pairs), evidence, extreme=_worst(whole))
-    if pairs and lower == 0:
+    found = decided_by_share(sum(map(_holds, whole)), len(pairs), evidence, extreme=_worst(whole), n_open=n_open)
+    if pairs and lower + n_open == 0:
         return Found(Decision.CONTRADICTED, evidence, measure=f"lower in {share_of(0, len(pairs), 'cell')}")
     return found
 
 
 def _worst(pairs: list[PairOfCells]) -> str:
     """Say how far above a rival's cost the worst cell is; empty where none is above."""
-    return at_most_higher(np.array([pair.gap for pair in pairs if pair.complete]))
+    return at_most_higher(np.array([pair.gap for pair in pairs if pair.complete and not pair.is_open]))
 
 
 def at_most_higher(gaps: NDArray[np.float64]) -> str:

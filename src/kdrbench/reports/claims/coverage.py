@@ -3,7 +3,8 @@
 A run counts where its experiment names the printed table (``published``) and does not only imitate its protocol
 (``protocol: true``), where the paper prints a number for its data set, kernel and method, and where it is split as the
 paper says. All methods of a cell are of one experiment, with one q and one data set. A cell without any such run
-leaves a claim undecided. A cell that has runs, but not all, counts as lost.
+leaves a claim undecided. A cell that has runs, but not all, counts as lost. One that was stopped before the paper's
+limits leaves it undecided as well, but where a claim can use bounds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pandas as pd
 
 from kdrbench.reports.claims.claim import NO_RECORDS, Found, Records, undecided
 from kdrbench.reports.claims.deciding_rows import of_one_experiment, unlike_definitions
+from kdrbench.reports.protocol import STOPPED_EARLY
 from kdrbench.reports.records import Split
 from kdrbench.reports.tables.cells import clean_times
 from kdrbench.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
@@ -85,6 +87,11 @@ class OwnCell:
         ended = self.runs[self.runs["status"] != str(Status.FAILED)]
         return ended.set_index("run")[column].dropna()
 
+    @property
+    def stopped_early(self) -> str:
+        """Why it was stopped before the paper's limits; empty where it was not."""
+        return next(iter(filter(None, self.runs[STOPPED_EARLY])), "") if STOPPED_EARLY in self.runs else ""
+
     def complete(self, column: str) -> bool:
         """Return whether every run of the protocol has a number."""
         return len(self.numbers(column)) == self.n_runs
@@ -122,30 +129,43 @@ def decided_on(coverage: Coverage, judge: Callable[[], Found]) -> Found:
 
 
 def printed_cells(
-    records: Records, tables: Sequence[PrintedTable], metric: str, methods: Sequence[str], columns: Sequence[str]
+    records: Records,
+    tables: Sequence[PrintedTable],
+    metric: str,
+    methods: Sequence[str],
+    columns: Sequence[str],
+    *,
+    bounds: bool = False,
 ) -> Coverage:
     """Return the cells of some tables for which the paper prints ``metric`` of the methods.
 
     A converged variant is asked for where the published one is printed. ``columns`` must be among those of the records.
+    With ``bounds`` cells that were stopped before the paper's limits are among them; else they lack.
     """
     found = Coverage()
     for table in tables:
         wanted = _printed(table, metric, methods)
         if wanted:
             found += _collect(table.label, _rows_of(records, table), wanted, table.protocol[1], columns)
-    return found
+    return found if bounds else _ended(found)
 
 
 def experiment_cells(
     records: Records, experiment: str, wanted: Sequence[Place], protocol: tuple[Split, int], columns: Sequence[str]
 ) -> Coverage:
     """Return the cells (data set, kernel, method) of an experiment by its name, for claims without a printed table."""
-    return _collect(experiment, _split_as(_named(records.runs, {experiment}), protocol), wanted, protocol[1], columns)
+    rows = _split_as(_named(records.runs, {experiment}), protocol)
+    return _ended(_collect(experiment, rows, wanted, protocol[1], columns))
 
 
-def timed_cells(records: Records, tables: Sequence[PrintedTable], methods: Sequence[str]) -> Coverage:
-    """Return the cells for which a time is printed, with those first solves that nothing disturbed."""
-    found = printed_cells(records, tables, "time_s", methods, TIME_COLUMNS)
+def timed_cells(
+    records: Records, tables: Sequence[PrintedTable], methods: Sequence[str], *, bounds: bool = False
+) -> Coverage:
+    """Return the cells for which a time is printed, with those first solves that nothing disturbed.
+
+    With ``bounds`` those of runs that were stopped before the paper's limits are among them.
+    """
+    found = printed_cells(records, tables, "time_s", methods, TIME_COLUMNS, bounds=bounds)
     clean = [
         OwnCell(cell.source, cell.dataset, cell.kernel, cell.method, cell.n_runs, clean_times(cell.runs))
         for cell in found.cells
@@ -154,6 +174,13 @@ def timed_cells(records: Records, tables: Sequence[PrintedTable], methods: Seque
     disturbed = [cell.name for cell in clean if 2 * len(cell.numbers("time_s")) < cell.n_runs]
     lacking = (f"undisturbed times of {'; '.join(disturbed)}",) if disturbed else ()
     return Coverage(tuple(cell for cell in clean if cell.name not in disturbed), found.missing + lacking)
+
+
+def _ended(coverage: Coverage) -> Coverage:
+    """Take cells that were stopped before the paper's limits for lacking."""
+    early = tuple(f"{cell.source}: {cell.stopped_early}" for cell in coverage.cells if cell.stopped_early)
+    cells = tuple(cell for cell in coverage.cells if not cell.stopped_early)
+    return Coverage(cells, coverage.missing + tuple(dict.fromkeys(early)))
 
 
 def _printed(table: PrintedTable, metric: str, methods: Sequence[str]) -> list[Place]:

@@ -69,16 +69,18 @@ def few_iterations(records: Records) -> Found:
 def rivals_iterations(records: Records, table: PrintedTable) -> Found:
     """Decide how many iterations DG and SM take as published: within the range that the paper of ``table`` names.
 
-    Runs that were stopped at a limit have no such number; those that are lost count as outside.
+    Runs that were stopped at the paper's limit have no such number, at an earlier one it is open; those that are lost
+    count as outside.
     """
     low, high = RANGES[table.paper]
-    coverage = printed_cells(records, (table,), "cost", ("dg", "sm"), ("iterations",))
+    coverage = printed_cells(records, (table,), "cost", ("dg", "sm"), ("iterations",), bounds=True)
 
     def judge() -> Found:
         runs = pd.concat([cell.runs for cell in coverage.cells])
         ended = runs[runs["status"].isin([*map(str, COMPLETED)])].dropna(subset=["iterations"])
         limits = runs["status"].isin([str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)])
-        asked = sum(cell.n_runs for cell in coverage.cells) - int(limits.sum())
+        n_open = sum(int(limits[cell.runs.index].sum()) for cell in coverage.cells if cell.stopped_early)
+        asked = sum(cell.n_runs for cell in coverage.cells) - int(limits.sum()) + n_open
         inside = int(ended["iterations"].between(low, high).sum())
         medians = ended.groupby("method", sort=False)["iterations"].agg(["min", "median", "max"])
         evidence = "; ".join(
@@ -87,7 +89,7 @@ def rivals_iterations(records: Records, table: PrintedTable) -> Found:
         )
         evidence += f"; stopped at a limit: {counted(int(limits.sum()), 'run')}" if limits.any() else ""
         extreme = f"{medians['min'].min():g} to {medians['max'].max():g}" if len(medians) else ""
-        return decided_by_share(inside, asked, evidence, unit="run", normally=True, extreme=extreme)
+        return decided_by_share(inside, asked, evidence, unit="run", normally=True, extreme=extreme, n_open=n_open)
 
     return decided_on(coverage, judge)
 
@@ -102,7 +104,7 @@ def second_order(records: Records) -> Found:
     """
     columns = ("optimality", "eigengap")
     methods = ("ism", "ism_converged", *CONVERGED_RIVALS)
-    coverage = printed_cells(records, (TABLE_4, PLUS_5), "cost", methods, columns)
+    coverage = printed_cells(records, (TABLE_4, PLUS_5), "cost", methods, columns, bounds=True)
 
     def judge() -> Found:
         runs = pd.concat([cell.runs for cell in coverage.cells])

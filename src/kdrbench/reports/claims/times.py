@@ -46,7 +46,7 @@ def times_faster(records: Records) -> Found:
     Where ISM itself was stopped, the ratio is bounded from above, or not at all: such a cell confirms nothing, and
     leaves the claim undecided where its ratio might reach 10^5.
     """
-    coverage = timed_cells(records, _TABLES, ("ism", *RIVALS, "ism_2018"))
+    coverage = timed_cells(records, _TABLES, ("ism", *RIVALS, "ism_2018"), bounds=True)
     known = [pair for pair in pairs_of(coverage, "time_s", "ism", (*RIVALS, "ism_2018")) if _has_ratio(pair)]
     pairs = [pair for pair in known if pair.ours_ended.all()]
     stopped = [pair for pair in known if not pair.ours_ended.all()]
@@ -73,7 +73,7 @@ def times_faster(records: Records) -> Found:
 
 def _fair_ratio(records: Records) -> str:
     """Say how the same ratio comes out between solvers run to the same accuracy."""
-    fair = timed_cells(records, _TABLES, ("ism_converged", *CONVERGED_RIVALS))
+    fair = timed_cells(records, _TABLES, ("ism_converged", *CONVERGED_RIVALS), bounds=True)
     pairs = pairs_of(fair, "time_s", "ism_converged", CONVERGED_RIVALS)
     ratios = [_ratio(pair) for pair in pairs if _has_ratio(pair) and pair.ours_ended.all()]
     if not ratios:
