@@ -50,10 +50,10 @@ def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_wei
         )
     if is_streamed(X):
         features, known = _streamed(estimator, asked, X, y)
-        return Known(features, known, _weights(sample_weight, len(features)))
+        return Known(features, known, checked_weights(sample_weight, len(features)))
     if is_device_array(X):
         features, known = _known_on_device(estimator, asked, X, y)
-        return Known(features, known, _weights(sample_weight, len(known)))
+        return Known(features, known, checked_weights(sample_weight, len(known)))
     if issparse(X):
         _check_sparse(asked, X)
     if is_device_array(y):
@@ -73,7 +73,7 @@ def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight
         features, known = validate_data(
             estimator, X, y, multi_output=np.asarray(y).ndim == 2, y_numeric=continuous, **options
         )
-    weights, dtype = _weights(sample_weight, features.shape[0], may_vanish=True), features.dtype.type
+    weights, dtype = checked_weights(sample_weight, features.shape[0], may_vanish=True), features.dtype.type
     if weights is not None and not weights.all():
         kept = weights > 0.0
         features, known, weights = features[kept], np.asarray(known)[kept], weights[kept]
@@ -106,7 +106,7 @@ def _check_sparse(asked: Definitions, X: Any) -> None:
     check_memory(_SQUARES * 8 * X.shape[1] ** 2, f"a surrogate matrix of {X.shape[1]} features", way_out)
 
 
-def _weights(given: Any, n_samples: int, *, may_vanish: bool = False) -> FloatArray | None:
+def checked_weights(given: Any, n_samples: int, *, may_vanish: bool = False) -> FloatArray | None:
     """Return sample weights; ``InputError`` unless there are n of them, finite, >= 0 and not all 0."""
     if given is None:
         return None
