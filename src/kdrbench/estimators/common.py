@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf
@@ -31,8 +32,29 @@ def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple
     """
     features, labels = validate_data(estimator, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
     check_classification_targets(labels)
+    warn_of_kernel_matrix(estimator, features)
     estimator.classes_ = np.unique(labels)
     return features, labels
+
+
+def warn_of_kernel_matrix(estimator: Any, features: FloatArray) -> None:
+    """Warn where samples look like a kernel matrix, and the estimator's ``kernel`` is not "precomputed".
+
+    They do if they are square, symmetric, and K_ij^2 <= K_ii K_jj, as in any positive semidefinite matrix.
+    """
+    n_samples, n_features = features.shape
+    if n_samples != n_features or getattr(estimator, "kernel", "precomputed") == "precomputed":
+        return
+    diagonal = np.diagonal(features)
+    bounds = np.sqrt(np.abs(diagonal))
+    symmetric = (diagonal > 0.0).all() and np.allclose(features, features.T, rtol=1e-9, atol=1e-9 * diagonal.max())
+    if symmetric and (np.abs(features) <= np.outer(bounds, bounds) * (1.0 + 1e-9)).all():
+        warnings.warn(
+            f"X is {n_samples} x {n_samples}, symmetric and like a kernel matrix, but is taken as features; if it is a "
+            "kernel, say kernel='precomputed'",
+            UserWarning,
+            4,
+        )
 
 
 def linear_map(model: Any, features: FloatArray) -> FloatArray | None:
