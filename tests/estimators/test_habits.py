@@ -385,6 +385,12 @@ def test_contradictory_parameters_of_kernels_are_named_by_other_estimators(make,
         make(**options).fit(X, Y)
 
 
+@pytest.mark.parametrize("estimator", [NCA(), LMNN(), DNE(), KPCATrick(), AlignedKernel(), LowRankKernelLearner()])
+def test_labels_that_are_not_given_are_asked_for(estimator):
+    with pytest.raises(ValueError, match=f"{type(estimator).__name__} estimator requires y to be passed"):
+        estimator.fit(X)
+
+
 @pytest.mark.parametrize("make", [LowRankKernelLearner, lambda **given: KPCATrick("dne", selection=None, **given)])
 def test_a_kernel_matrix_is_not_silently_taken_for_features(make):
     gram, labels = np.exp(-0.05 * cdist(X[::6], X[::6], "sqeuclidean")), Y[::6]

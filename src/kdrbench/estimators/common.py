@@ -99,11 +99,11 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     # What to do where a fit needs more memory than there is.
     _way_out: ClassVar[str] = "learn from fewer samples"
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn from X (n_samples x n_features) and class labels y.
 
-        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, samples from which the
-        method cannot learn, or where it needs more memory than is free.
+        Raises ``ValueError`` for bad parameters, NaN or sparse input, no labels or fewer than two classes, samples from
+        which the method cannot learn, or where it needs more memory than is free.
         """
         check_parameters(self)
         features, labels = labelled_samples(self, X, y)

@@ -78,11 +78,22 @@ def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight
         kept = weights > 0.0
         features, known, weights = features[kept], np.asarray(known)[kept], weights[kept]
     if paradigm in ("supervised", "alternative") and known is not None and not continuous:
-        check_classification_targets(known)
+        _check_classes(known, paradigm)
         if known.ndim == 1:
             estimator.classes_ = np.unique(known)
     checked = SparseSamples(features) if issparse(features) else features.astype(np.float64, copy=False)
     return Known(checked, known, weights, dtype)
+
+
+def _check_classes(labels: Any, paradigm: str) -> None:
+    """Raise ``InputError`` for labels that are no classes; where targets may be continuous, it says how."""
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        if paradigm != "supervised":
+            raise
+        kind = str(error).partition(". ")[0]
+        raise InputError(f"{kind}; y is classes, unless paradigm_params={{'target_kernel': 'gaussian'}}") from error
 
 
 def accepts_sparse(estimator: Any) -> bool:
@@ -198,7 +209,7 @@ def _known_on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | 
         raise InputError(f"X has {features.shape[0]} samples and y {len(known)}; both need the same number, at least 2")
     estimator.n_features_in_ = int(features.shape[1])
     if not continuous:
-        check_classification_targets(known)
+        _check_classes(known, asked.paradigm)
         if known.ndim == 1:
             estimator.classes_ = np.unique(known)
     return features, known
