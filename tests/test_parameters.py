@@ -87,9 +87,9 @@ def test_the_nearest_name_comes_before_a_list_that_is_not_long():
     assert "Species" in listed.split(", ")
     assert len(listed.split(", ")) + int(more) == 51
     assert len(listed) < 120
-    assert unknown_name("option", "tol", ["x", "tolerance"]).startswith(
-        "unknown option 'tol'. Did you mean 'tolerance'?"
-    )
+    # Names that begin so come before others that are as near.
+    said = unknown_name("figure", "mine_cost", ["mine_scatter", "mine_cost_against_time", "x"])
+    assert said.startswith("unknown figure 'mine_cost'. Did you mean 'mine_cost_against_time'?")
     # Where no name is near all are listed, as long as a reader would look through them.
     assert unknown_name("column", "?", names) == f"unknown column '?'; allowed: {', '.join(names)}."
     assert unknown_name("column", "?", [str(number) for number in range(300)]).endswith(", and 240 more.")

@@ -65,15 +65,14 @@ def refusal(error: OSError) -> str:
 def unknown_name(kind: str, name: object, allowed: list[str]) -> str:
     """Say that ``name`` is not one of the ``allowed`` names, and before these the nearest one if any.
 
-    The nearest is found whatever the case of its letters, and so is one that begins with ``name``. Of a long list the
-    names nearest to ``name`` are given.
+    The nearest is found whatever the case of its letters, first among those that begin with ``name``. Of a long list
+    the names nearest to ``name`` are given.
     """
     import difflib
 
     by_folded, word = {one.casefold(): one for one in allowed}, str(name).casefold()
-    near = difflib.get_close_matches(word, by_folded, n=1)
-    if not near and len(word) >= _SHORTEST:
-        near = [one for one in by_folded if one.startswith(word)][:1]
+    begun = [one for one in by_folded if one.startswith(word) and len(word) >= _SHORTEST]
+    near = difflib.get_close_matches(word, begun or by_folded, n=1, cutoff=0.0 if begun else 0.6)
     most = _MOST_NAMES if near else _MOST_NAMES_ALONE
     listed = allowed
     # A list that is hardly longer is given as it is.

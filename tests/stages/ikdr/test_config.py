@@ -77,6 +77,15 @@ def test_each_fault_is_one_sentence_with_key_value_and_what_is_allowed(path, val
     assert "\n" not in str(caught.value)
 
 
+def test_as_many_components_as_features_are_refused_unless_a_paper_has_them():
+    experiment = CONFIG["experiments"]["table4_supervised"] | {"datasets": ["wine"], "components": {"wine": 13}}
+    checked(CONFIG | {"experiments": {"table4_supervised": experiment}})
+    del experiment["published"]
+    message = "components.wine is 13, as many as data set 'wine' has features: .* all solvers tie; give at most 12"
+    with pytest.raises(ConfigError, match=message):
+        checked(CONFIG | {"experiments": {"table4_supervised": experiment}})
+
+
 def kinds_of(config):
     return [batch.definition["kind"] for batch in load_grid(config).batches()]
 
