@@ -98,6 +98,7 @@ def test_a_grid_search_reaches_them():
         ),
         ({"sigma": "serach"}, r"unknown sigma 'serach'\. Did you mean 'search'\?"),
         ({"kernel_params": {"sigma": "0,1 median"}}, r"unknown sigma '0,1 median'\. Did you mean '0.1 median'\?"),
+        ({"kernel": "precomputed"}, "W projects features, which a kernel matrix has not; .* choose KPCATrick"),
         ({"gamma": -1.0}, "gamma must be None or a finite number > 0, got -1.0"),
         ({"paradigm": "unsupervisd"}, "unknown paradigm 'unsupervisd'.* Did you mean 'unsupervised'"),
         ({"mu": 1.0}, "unknown parameter of paradigm 'supervised': 'mu'"),
@@ -389,6 +390,13 @@ def test_contradictory_parameters_of_kernels_are_named_by_other_estimators(make,
 def test_labels_that_are_not_given_are_asked_for(estimator):
     with pytest.raises(ValueError, match=f"{type(estimator).__name__} estimator requires y to be passed"):
         estimator.fit(X)
+
+
+@pytest.mark.parametrize("estimator", [NCA(), InterpretableKDR(), InterpretableKDRCV(cv=2)])
+def test_labels_of_several_types_are_refused_in_a_sentence(estimator):
+    labels = np.array([*["a"] * 100, *[None] * 78], dtype=object)
+    with pytest.raises(InputError, match="labels must be of one type that sorts, got NoneType, str; make them all"):
+        estimator.fit(X, labels)
 
 
 @pytest.mark.parametrize("make", [LowRankKernelLearner, lambda **given: KPCATrick("dne", selection=None, **given)])

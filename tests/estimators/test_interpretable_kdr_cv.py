@@ -203,6 +203,10 @@ def test_continuous_targets_are_scored_by_regression():
     assert model.n_components_ == 1
     assert model.best_score_ > 0.5
     assert not hasattr(model, "classes_")
+    # Whole numbers are no classes where there is a kernel on targets.
+    whole = clone(model).fit(features, np.rint(9 * features[:, 0]).astype(int))
+    assert whole.best_score_ > 0.5
+    assert not hasattr(whole, "classes_")
 
 
 WEIGHTS = np.random.default_rng(0).integers(0, 3, 178).astype(float)

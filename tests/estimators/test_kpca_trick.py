@@ -163,6 +163,10 @@ def test_names_of_labels_do_not_matter():
     [
         ({"learner": "lnnm"}, "unknown learner 'lnnm'. Did you mean 'lmnn'"),
         ({"learner": LMNN}, r"a learner must be an object or a name, and LMNN is a class; write LMNN\(\)"),
+        (
+            {"learner": KNeighborsClassifier()},
+            "KNeighborsClassifier does not transform samples; .* comes after KPCATrick",
+        ),
         ({"learner": 3}, "a learner must be one of nca, lmnn, dne or an object with fit; got 3"),
         ({"learner": KernelPCA(2, kernel="rbf")}, "KernelPCA is no linear map of its features"),
         ({"learner": BentALittle()}, "BentALittle is no linear map of its features"),

@@ -31,10 +31,28 @@ def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple
     Raises ``ValueError`` in scikit-learn's words for NaN, sparse or too few samples, and labels that are no classes.
     """
     features, labels = validate_data(estimator, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-    check_classification_targets(labels)
+    check_classes(labels)
     warn_of_kernel_matrix(estimator, features)
     estimator.classes_ = np.unique(labels)
     return features, labels
+
+
+def check_classes(labels: Any, unless: str = "") -> None:
+    """Raise ``ValueError`` for labels that are no classes, or of several types.
+
+    For continuous ones it says ``unless`` which parameter they are allowed.
+    """
+    try:
+        check_classification_targets(labels)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(one).__name__ for one in np.ravel(labels).tolist()}))
+        raise InputError(
+            f"labels must be of one type that sorts, got {kinds}; make them all text, or numbers"
+        ) from error
+    except ValueError as error:
+        if not unless:
+            raise
+        raise InputError(f"{str(error).partition('. ')[0]}; y is classes, unless {unless}") from error
 
 
 def warn_of_kernel_matrix(estimator: Any, features: FloatArray) -> None:
@@ -82,7 +100,12 @@ class TransformerMap:
     transformer: Any
 
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        """Return A (D x d) for ``features`` (n x D); ``InputError`` where the transformer is not affine."""
+        """Return A (D x d) for ``features`` (n x D); ``InputError`` where it is no transformer, or not affine."""
+        if not hasattr(self.transformer, "transform"):
+            raise InputError(
+                f"{type(self.transformer).__name__} does not transform samples; a learner is a transformer such as "
+                "kdrbench.estimators.LMNN, and a classifier comes after KPCATrick in a pipeline"
+            )
         if (learned := linear_map(clone(self.transformer).fit(features, labels), features)) is None:
             raise InputError(
                 f"{type(self.transformer).__name__} is no linear map of its features, so the KPCA trick does not apply;"

@@ -51,6 +51,8 @@ _OPTIONS: dict[str, dict[str, str]] = {
 _ELSEWHERE = {
     "cosine": "it divides by the lengths of projected samples, and here a kernel is a function of x'WW'y alone; "
     "choose kernel='linear', on samples of length one (sklearn.preprocessing.Normalizer) if that is what is wanted",
+    "precomputed": "W projects features, which a kernel matrix has not; give the features, or choose KPCATrick or "
+    "LowRankKernelLearner",
     "sigmoid": "it is no kernel of the library; give tanh and its derivatives to kdrbench.kernels.UserKernel",
 }
 _BANDWIDTH = Instance((str,), "'median', a share of it such as '0.1 median', or 'search'")

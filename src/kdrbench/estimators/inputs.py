@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from kdrbench.arrays import Device, checked_features, is_device_array, to_host
 from kdrbench.errors import InputError
+from kdrbench.estimators.common import check_classes
 from kdrbench.estimators.definitions import KERNEL_ALIASES, Definitions
 from kdrbench.evaluation import STREAMED_FAMILIES
 from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared
@@ -21,6 +21,8 @@ from kdrbench.samples import ArraySamples, Codes, Samples, SparseSamples, coded_
 
 # Arrays of d x d that a solve holds at once.
 _SQUARES = 3
+# What makes y continuous.
+_CONTINUOUS = "paradigm_params={'target_kernel': 'gaussian'}"
 
 
 class Known(NamedTuple):
@@ -78,22 +80,11 @@ def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight
         kept = weights > 0.0
         features, known, weights = features[kept], np.asarray(known)[kept], weights[kept]
     if paradigm in ("supervised", "alternative") and known is not None and not continuous:
-        _check_classes(known, paradigm)
+        check_classes(known, _CONTINUOUS if paradigm == "supervised" else "")
         if known.ndim == 1:
             estimator.classes_ = np.unique(known)
     checked = SparseSamples(features) if issparse(features) else features.astype(np.float64, copy=False)
     return Known(checked, known, weights, dtype)
-
-
-def _check_classes(labels: Any, paradigm: str) -> None:
-    """Raise ``InputError`` for labels that are no classes; where targets may be continuous, it says how."""
-    try:
-        check_classification_targets(labels)
-    except ValueError as error:
-        if paradigm != "supervised":
-            raise
-        kind = str(error).partition(". ")[0]
-        raise InputError(f"{kind}; y is classes, unless paradigm_params={{'target_kernel': 'gaussian'}}") from error
 
 
 def accepts_sparse(estimator: Any) -> bool:
@@ -163,7 +154,7 @@ def _streamed(estimator: Any, asked: Definitions, X: Any, y: Any) -> tuple[Sampl
         raise InputError(f"samples that are streamed need one label each, {len(samples)}; got shape {labels.shape}")
     samples.check_finite()
     classes, codes = coded_labels(labels)
-    check_classification_targets(classes)
+    check_classes(classes)
     estimator.classes_, estimator.n_features_in_ = classes, samples.shape[1]
     estimator.__dict__.pop("feature_names_in_", None)
     return samples, codes
@@ -209,7 +200,7 @@ def _known_on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | 
         raise InputError(f"X has {features.shape[0]} samples and y {len(known)}; both need the same number, at least 2")
     estimator.n_features_in_ = int(features.shape[1])
     if not continuous:
-        _check_classes(known, asked.paradigm)
+        check_classes(known, _CONTINUOUS)
         if known.ndim == 1:
             estimator.classes_ = np.unique(known)
     return features, known

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import VERBOSE
+from kdrbench.estimators.common import VERBOSE, check_classes
 from kdrbench.estimators.cross_validation import (
     chosen_row,
     components_tried,
@@ -25,6 +25,7 @@ from kdrbench.estimators.cross_validation import (
     visited_paths,
     with_params,
 )
+from kdrbench.estimators.definitions import definitions_of
 from kdrbench.estimators.fitting import N_JOBS
 from kdrbench.estimators.folds import Given, folds_of, scaled_to, scaler_of
 from kdrbench.estimators.inputs import accepts_sparse, checked_weights
@@ -90,8 +91,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         ``std_test_score``, ``rank_test_score``. Not times, since one fit starts where another ends, but
         ``mean_n_iter``, iterations of the solver.
     components_ : W' for scaled features, n_components_ x n_features.
-    n_components_, n_splits_ : numbers of components and of folds.
-    kernel_, scorer_ : the kernel with its parameters, and the scorer.
+    n_components_, n_splits_, kernel_, scorer_ : q, the number of folds, the kernel with its parameters, the scorer.
     classes_ : the labels seen; not for continuous targets.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
@@ -163,7 +163,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """
         check_parameters(self)
         rng = check_random_state(self.random_state)
-        template, given = self._template(rng), self._given(X, y, sample_weight)
+        template = self._template(rng)
+        given = self._given(template, X, y, sample_weight)
         folds = list(folds_of(self, given, self._predictor(not hasattr(self, "classes_")), params, rng))
         self.n_splits_, self.scorer_ = len(folds), folds[0].scorer
         least = min(fold.train.features.shape[1] for fold in folds)
@@ -188,12 +189,14 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         check_is_fitted(self)
         return self.best_estimator_.transform(validate_data(self, X, **_SAMPLES, reset=False))
 
-    def _given(self, X: Any, y: Any, sample_weight: Any) -> Given:
+    def _given(self, template: InterpretableKDR, X: Any, y: Any, sample_weight: Any) -> Given:
         """Return checked samples and weights; sets ``classes_`` unless y is continuous."""
         features, known = validate_data(self, X, y, **_SAMPLES, order="C", ensure_min_samples=2)
         self.__dict__.pop("classes_", None)
-        if not type_of_target(known).startswith("continuous"):
-            check_classification_targets(known)
+        # Whole numbers are targets, too, where the estimator says so.
+        numbers = known.dtype.kind == "f" and type_of_target(known).startswith("continuous")
+        if not (numbers or definitions_of(template).is_continuous):
+            check_classes(known)
             self.classes_ = np.unique(known)
         return Given(features, known, checked_weights(sample_weight, features.shape[0], may_vanish=True))
 
