@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
-from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
@@ -103,7 +102,7 @@ def folds_of(
     scorer, asked = check_scoring(predictor, search.scoring), asked_metadata(search, given, params)
     for train, test in check_cv(cv, given.known, classifier=classes).split(given.features, given.known, **asked.split):
         scaler = scaler_of(search.scaler, given.features)
-        scored = {name: _safe_indexing(values, test) for name, values in asked.score.items() if values is not None}
+        scored = {name: np.asarray(values)[test] for name, values in asked.score.items() if values is not None}
         yield Fold(scaled_to(scaler, given.at(train)), given.at(test), scaler, predictor, scorer, scored)
 
 
