@@ -22,6 +22,7 @@ from kdrbench.stages.plugin_checks import plugin_checks
 from kdrbench.stages.workflow import (
     be_found_by_jobs,
     check_files,
+    closing_line,
     commands_of,
     data_to_await,
     folder_of,
@@ -83,6 +84,10 @@ include: "rules/targets.smk"
 if not is_module(workflow):
 
     include: "rules/unknown_target.smk"
+
+    onsuccess:
+        if said := closing_line(R, REPORTS):
+            print(said, file=sys.stderr)
 
 
 rule all:

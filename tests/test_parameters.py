@@ -1,12 +1,13 @@
 """Declared parameters: what each constraint allows, and the words of its error."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import pytest
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, unknown_name
 from kdrbench.estimators import DNE, LMNN, NCA, AlignedKernel, InterpretableKDR, KPCATrick, LowRankKernelLearner
 from kdrbench.parameters import (
     COUNT,
@@ -66,10 +67,33 @@ def test_each_constraint_allows_what_its_words_say(constraint, allowed, refused,
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
-    with pytest.raises(InputError, match=r"unknown option speed 'fats'; allowed: slow, fast. Did you mean 'fast'\?$"):
+    with pytest.raises(InputError, match=r"unknown option speed 'fats'\. Did you mean 'fast'\? Allowed: slow, fast\.$"):
         check_value("option speed", "fats", NAMES)
-    with pytest.raises(InputError, match=r"'fats'; .* Also allowed: None, an integer >= 1\."):
+    with pytest.raises(InputError, match=r"'fats'\. .* Also allowed: None, an integer >= 1\."):
         check_value("option speed", "fats", Either((NAMES, COUNT), or_none=True))
+
+
+def test_a_class_in_place_of_an_object_is_named_as_such():
+    with pytest.raises(InputError, match="x must be a Path, got the class Path; give an object of it"):
+        check_value("x", Path, Instance((Path,), "a Path"))
+
+
+def test_the_nearest_name_comes_before_a_list_that_is_not_long():
+    columns = [f"column {number}" for number in range(50)]
+    names = [*columns[:25], "Species", *columns[25:]]
+    said = unknown_name("column", "species ", names)
+    assert said.startswith("unknown column 'species '. Did you mean 'Species'? Allowed: ")
+    listed, more = said.removesuffix(" more.").split("Allowed: ")[1].split(", and ")
+    assert "Species" in listed.split(", ")
+    assert len(listed.split(", ")) + int(more) == 51
+    assert len(listed) < 120
+    # Names that begin so come before others that are as near.
+    said = unknown_name("figure", "mine_cost", ["mine_scatter", "mine_cost_against_time", "x"])
+    assert said.startswith("unknown figure 'mine_cost'. Did you mean 'mine_cost_against_time'?")
+    # Where no name is near all are listed, as long as a reader would look through them.
+    assert unknown_name("column", "?", names) == f"unknown column '?'; allowed: {', '.join(names)}."
+    assert unknown_name("column", "?", [str(number) for number in range(300)]).endswith(", and 240 more.")
+    assert unknown_name("column", "?", []) == "unknown column '?'; allowed: ."
 
 
 def test_a_dataclass_declares_with_the_types_of_its_fields_and_passes_them_on():

@@ -8,6 +8,10 @@ import unicodedata
 
 # Characters of a message that is not ours: in a sentence, and at all.
 _LONGEST, _MOST_TEXT = 300, 2**16
+# Names that a message lists: beside the nearest one, and where none is near.
+_MOST_NAMES, _MOST_NAMES_ALONE = 12, 60
+# Letters from which a name may be guessed that begins with them.
+_SHORTEST = 3
 
 
 class KdrbenchError(Exception):
@@ -59,16 +63,24 @@ def refusal(error: OSError) -> str:
 
 
 def unknown_name(kind: str, name: object, allowed: list[str]) -> str:
-    """Say in one sentence that ``name`` is not one of the ``allowed`` names, with the nearest one if any.
+    """Say that ``name`` is not one of the ``allowed`` names, and before these the nearest one if any.
 
-    The nearest is found whatever the case of its letters.
+    The nearest is found whatever the case of its letters, first among those that begin with ``name``. Of a long list
+    the names nearest to ``name`` are given.
     """
     import difflib
 
-    by_folded = {one.casefold(): one for one in allowed}
-    near = difflib.get_close_matches(str(name).casefold(), by_folded, n=1)
-    hint = f" Did you mean {by_folded[near[0]]!r}?" if near else ""
-    return f"unknown {kind} {name!r}; allowed: {', '.join(allowed)}.{hint}"
+    by_folded, word = {one.casefold(): one for one in allowed}, str(name).casefold()
+    begun = [one for one in by_folded if one.startswith(word) and len(word) >= _SHORTEST]
+    near = difflib.get_close_matches(word, begun or by_folded, n=1, cutoff=0.0 if begun else 0.6)
+    most = _MOST_NAMES if near else _MOST_NAMES_ALONE
+    listed = allowed
+    # A list that is hardly longer is given as it is.
+    if len(allowed) > 1.5 * most:
+        nearest = {by_folded[one] for one in difflib.get_close_matches(word, by_folded, n=most, cutoff=0.0)}
+        listed = [*(one for one in allowed if one in nearest), f"and {len(allowed) - len(nearest)} more"]
+    hint = f". Did you mean {by_folded[near[0]]!r}? Allowed" if near else "; allowed"
+    return f"unknown {kind} {name!r}{hint}: {', '.join(listed)}."
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:

@@ -166,6 +166,8 @@ def check_value(subject: str, value: object, constraint: Constraint) -> None:
         others += [one.words for one in alternatives if not isinstance(one, OneOf)]
         also = f" Also allowed: {', '.join(others)}." if others else ""
         raise InputError(unknown_name(subject, value, names) + also)
+    if isinstance(value, type):
+        raise InputError(f"{subject} must be {constraint.words}, got the class {value.__name__}; give an object of it")
     raise InputError(f"{subject} must be {constraint.words}, got {value!r}")
 
 

@@ -92,6 +92,10 @@ class FitProgress:
         parts += [] if left is None else [f"about {left:.0f} s left"]
         self._line.show(f"{self._title}: {', '.join(parts)}")
 
+    def say(self, text: str) -> None:
+        """Leave a line that stays, of something that is done."""
+        self._line.end(f"{self._title}: {text}")
+
     def __enter__(self) -> Self:
         return self
 

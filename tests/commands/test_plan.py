@@ -56,6 +56,14 @@ def test_a_budget_is_spoken_of(plan, tmp_path_factory):
     assert "The budget of 0.01 h leaves out about 0 runs." in done.output
 
 
+def test_an_experiment_of_ones_own_is_planned_outside_a_checkout_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(main, ["new", "experiment", "mine"]).exit_code == 0
+    done = CliRunner().invoke(main, ["plan", "--config", "config.mine.yaml", "--json"])
+    assert done.exit_code == 0, done.output
+    assert [one["experiment"] for one in json.loads(done.output)["experiments"]] == ["mine"]
+
+
 def test_faults_end_with_one_sentence(plan):
     for words, said in (
         (["demo_scalin", "--config", "config.demo.yaml"], "Did you mean 'demo_scaling'?"),

@@ -197,6 +197,20 @@ def test_a_new_experiment_has_fewer_components_than_features(tmp_path, monkeypat
     assert grid.config["experiments"]["mine"]["components"] == {"woods": 2}
 
 
+def test_a_new_experiment_may_leave_out_rows_with_missing_values(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{n},{n * n},{n % 3}\n" for n in range(30))
+    (tmp_path / "woods.csv").write_text(f"a,b,kind\n{rows},1,2\n")
+    refused = kdrbench("new", "experiment", "mine", "woods.csv:kind")
+    assert refused.exit_code == 2
+    assert "missing in 1 row" in refused.output
+    assert "kdrbench new experiment: --drop-missing" in refused.output
+    done = kdrbench("new", "experiment", "mine", "woods.csv:kind", "--drop-missing")
+    assert done.exit_code == 0, done.output
+    grid = grid_of(tmp_path, "mine", monkeypatch)
+    assert grid.config["datasets"]["woods"]["missing"] == "drop"
+
+
 def test_a_new_experiment_without_parts_works_too(tmp_path, monkeypatch):
     assert kdrbench("new", "experiment", "first", "--into", tmp_path).exit_code == 0
     assert {batch.dataset for batch in grid_of(tmp_path, "first", monkeypatch).batches()} == {"wine"}
@@ -209,6 +223,11 @@ def test_a_new_experiment_without_parts_works_too(tmp_path, monkeypatch):
         (["experiment", "a", "data.csv"], "there is no file data.csv"),
         (["experiment", "a", "nothing.py"], "there is no file nothing.py"),
         (["experiment", "a", "svm"], "svm is a baseline; an experiment like this runs solvers"),
+        (["experiment", "a", "ism", "--drop-missing"], "--drop-missing is for tables of data, and none is among"),
+        (
+            ["solver", "a", "--drop-missing"],
+            "--drop-missing is for an experiment with tables of data; this is a sol",
+        ),
         (["solver", "a", "b.py"], "only an experiment is made of parts; got b.py"),
         (["experimet", "a"], "Did you mean 'experiment'"),
     ],

@@ -206,7 +206,9 @@ def test_show_takes_the_name_of_a_configuration(results):
     words = ["show", "e/wine/gaussian/a/0", "--results", results, "--name"]
     assert "converged - well" in kdrbench(*words, "mine").stdout
     said = kdrbench(*words, "mini").stderr
-    assert f"{results / 'mini' / 'config.json'} is not there: unknown configuration 'mini'; allowed: mine. Did" in said
+    assert (
+        f"{results / 'mini' / 'config.json'} is not there: unknown configuration 'mini'. Did you mean 'mine'? " in said
+    )
     said = kdrbench("show", "f/wine/gaussian/a/0", *words[2:], "mine").stderr
     assert "config.json: unknown experiment 'f'; allowed: e" in said
 

@@ -114,7 +114,7 @@ def test_a_solver_that_fails_is_said_and_ends_with_1():
     [
         (
             ["wines", "gaussian", "ism"],
-            "unknown data set 'wines'; .* Did you mean 'wine'. One of your own is named path",
+            "unknown data set 'wines'. Did you mean 'wine'.*One of your own is named path",
         ),
         (["wine", "gausian", "ism"], "unknown kernel family 'gausian'"),
         (["wine", "gaussian", "imm"], "unknown solver method 'imm'"),
@@ -127,12 +127,12 @@ def test_a_solver_that_fails_is_said_and_ends_with_1():
         (["wine", "gaussian", "ism", "--time-limit", "1e300"], "^kdrbench: --time-limit is 1e.300; it must be"),
         (["wine", "gaussian", "ism", "--kernel-option", "a=1"], "^kdrbench: --kernel-option: unknown option of"),
         (["wine", "gaussian", "ism", "--option", "tolerance=-1"], "^kdrbench: --option: solver option tolerance"),
-        (["wine", "gaussian", "imm"], "^kdrbench: SOLVER: unknown solver method 'imm'; allowed: .*"),
+        (["wine", "gaussian", "imm"], "^kdrbench: SOLVER: unknown solver method 'imm'. Did you mean 'ism'"),
         (["wine", "gaussian", "ism", "--folds", "2", "--unsupervised"], "--folds and --unsupervised exclude each"),
         (["wine", "gaussian", "ism", "--folds", "1"], "--folds is 1; it must be an integer of at least 2: give such"),
         (["wine", "gaussian", "ism", "--folds", "two"], "--folds is two; it must be an integer of at least 2: give"),
         (["wine", "gaussian", "ism", "--time-limit", "inf"], "--time-limit is inf; it must be a finite number great"),
-        (["wine", "gaussian", "ism", "--start", "rand"], "unknown --start 'rand'; allowed: .* Did you mean 'random'"),
+        (["wine", "gaussian", "ism", "--start", "rand"], "unknown --start 'rand'. Did you mean 'random'"),
     ],
 )
 def test_what_must_be_corrected_is_one_sentence_and_2(words, message):
@@ -145,12 +145,12 @@ def test_what_must_be_corrected_is_one_sentence_and_2(words, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("limits: {times: 1}", "unknown key in limits: 'times'; .* Did you mean 'time_s'"),
+        ("limits: {times: 1}", "unknown key in limits: 'times'. Did you mean 'time_s'"),
         ("limits: {time_s: -1}", "^kdrbench: config: limits.time_s is -1; it must be greater than 0"),
-        ("solver: {}", "unknown key: 'solver'; .* Did you mean 'solvers'"),
+        ("solver: {}", "unknown key: 'solver'. Did you mean 'solvers'"),
         ("solvers: {other: {method: ism, tolerence: 1}}", "solvers.other: unknown option .* Did you mean 'tolerance'"),
-        ("experiments: {e: {datasets: [wine], fold: 2}}", "unknown key in experiments.e: 'fold'; .* mean 'folds'"),
-        ("experiments: {e: {run: 2}}", "unknown key in experiments.e: 'run'; .* Did you mean 'runs'"),
+        ("experiments: {e: {datasets: [wine], fold: 2}}", "unknown key in experiments.e: 'fold'. Did you mean 'folds'"),
+        ("experiments: {e: {run: 2}}", "unknown key in experiments.e: 'run'. Did you mean 'runs'"),
     ],
 )
 def test_a_configuration_is_checked_as_the_workflow_does(tmp_path, text, message):

@@ -49,7 +49,9 @@ def test_smaller_scaling_sets_are_the_beginnings_of_larger_ones():
 
 
 def test_unknown_sets_are_named():
-    with pytest.raises(DataError, match=r"unknown data set 'wines'; allowed: balance, .*, wine, yeast\. Did you mean"):
+    with pytest.raises(
+        DataError, match=r"unknown data set 'wines'\. Did you mean 'wine'\? Allowed: .*, wine, .* more\.$"
+    ):
         load_dataset("wines")
 
 

@@ -72,7 +72,7 @@ def test_it_works_with_data_frames_and_pickles():
     [
         (
             "gausian",
-            "unknown candidates 'gausian'; .* Did you mean 'gaussian'.*Also allowed: a list of kernels",
+            "unknown candidates 'gausian'. Did you mean 'gaussian'.*Also allowed: a list of kernels",
         ),
         ([], "alignment needs at least one kernel"),
         ([np.dot], "alignment combines single kernels"),

@@ -5,14 +5,16 @@ import re
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix
+from scipy.spatial.distance import cdist
 from sklearn import config_context
 from sklearn.base import is_clusterer
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data as weights_repeat_dense
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_sparse_data as weights_repeat_sparse
 
@@ -90,6 +92,13 @@ def test_a_grid_search_reaches_them():
         ({"kernel": Gaussian(1.0), "gamma": 2.0}, "gamma belongs to a kernel family; a kernel object has its own"),
         ({"kernel": "gausian", "gamma": 2.0}, "unknown kernel family 'gausian'.* Did you mean 'gaussian'"),
         ({"kernel": "cosine"}, r"kernel 'cosine' is not in this family: it divides by .* choose kernel='linear'"),
+        (
+            {"sigma": "meidan"},
+            r"unknown sigma 'meidan'\. Did you mean 'median'\? .*search\. A number > 0 is",
+        ),
+        ({"sigma": "serach"}, r"unknown sigma 'serach'\. Did you mean 'search'\?"),
+        ({"kernel_params": {"sigma": "0,1 median"}}, r"unknown sigma '0,1 median'\. Did you mean '0.1 median'\?"),
+        ({"kernel": "precomputed"}, "W projects features, which a kernel matrix has not; .* choose KPCATrick"),
         ({"gamma": -1.0}, "gamma must be None or a finite number > 0, got -1.0"),
         ({"paradigm": "unsupervisd"}, "unknown paradigm 'unsupervisd'.* Did you mean 'unsupervised'"),
         ({"mu": 1.0}, "unknown parameter of paradigm 'supervised': 'mu'"),
@@ -367,12 +376,57 @@ def test_a_grid_search_reaches_the_kernels_of_other_estimators(estimator):
         ({"kernel": "rbf", "sigma": 1.0, "kernel_params": {"sigma": 1.0}}, "set the same; leave out one of them"),
         ({"kernel": Gaussian(1.0), "gamma": 2.0}, "gamma belongs to a kernel family; a kernel object has its own"),
         ({"kernel": "rbf", "gamma": -1.0}, "gamma must be None or a finite number > 0, got -1"),
+        ({"kernel": "rbf", "sigma": "meidan"}, r"unknown sigma 'meidan'\. Did you mean 'median'"),
+        ({"kernel": "rbf", "sigma": "search"}, "sigma 'search' is for clusters of InterpretableKDR, and .* finds none"),
         ({"kernel": "rbf_relative"}, "needs a kernel with a value for any two samples"),
     ],
 )
 def test_contradictory_parameters_of_kernels_are_named_by_other_estimators(make, options, message):
     with pytest.raises(InputError, match=message):
         make(**options).fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", [NCA(), LMNN(), DNE(), KPCATrick(), AlignedKernel(), LowRankKernelLearner()])
+def test_labels_that_are_not_given_are_asked_for(estimator):
+    with pytest.raises(ValueError, match=f"{type(estimator).__name__} estimator requires y to be passed"):
+        estimator.fit(X)
+
+
+@pytest.mark.parametrize("estimator", [NCA(), InterpretableKDR(), InterpretableKDRCV(cv=2)])
+def test_labels_of_several_types_are_refused_in_a_sentence(estimator):
+    labels = np.array([*["a"] * 100, *[None] * 78], dtype=object)
+    with pytest.raises(InputError, match="labels must be of one type that sorts, got NoneType, str; make them all"):
+        estimator.fit(X, labels)
+
+
+@pytest.mark.parametrize("make", [LowRankKernelLearner, lambda **given: KPCATrick("dne", selection=None, **given)])
+def test_a_kernel_matrix_is_not_silently_taken_for_features(make):
+    gram, labels = np.exp(-0.05 * cdist(X[::6], X[::6], "sqeuclidean")), Y[::6]
+    with pytest.warns(UserWarning, match="X is 30 x 30, symmetric and like a kernel matrix, .*kernel='precomputed'"):
+        make(kernel="linear").fit(gram, labels)
+    # Warnings are errors here: symmetric features that no kernel could be, and the kernel itself, bring none.
+    make(kernel="precomputed").fit(gram, labels)
+    make(kernel="linear").fit(gram - 0.9, labels)
+
+
+def test_a_precomputed_kernel_is_learned_from_as_the_kernel_itself():
+    kernel = Gaussian(3.0)
+    gram = kernel.value(cdist(X, X, "sqeuclidean"))
+    options = {"random_state": 0, "n_components": 20}
+    given = LowRankKernelLearner(kernel="precomputed", **options).fit(gram, Y)
+    computed = LowRankKernelLearner(kernel=kernel, **options).fit(X, Y)
+    rows = given.transform(gram[:40])
+    np.testing.assert_allclose(rows @ rows.T, computed.transform(X[:40]) @ computed.transform(X[:40]).T, atol=1e-8)
+    assert get_tags(given).input_tags.pairwise
+    assert not get_tags(computed).input_tags.pairwise
+    # Folds of a cross validation take rows and columns.
+    model = make_pipeline(LowRankKernelLearner(kernel="precomputed", **options), KNeighborsClassifier())
+    assert cross_val_score(model, gram, Y, cv=3).mean() > 0.9
+    for bad, message in ((X, "a kernel must be a square array"), (gram - 0.5, "is not positive semidefinite")):
+        with pytest.raises(InputError, match=message):
+            LowRankKernelLearner(kernel="precomputed").fit(bad, Y)
+    with pytest.raises(InputError, match="gamma is of a kernel that is computed; leave it out where kernel is 'prec"):
+        LowRankKernelLearner(kernel="precomputed", gamma=1.0).fit(gram, Y)
 
 
 def test_a_kernel_that_is_selected_takes_no_parameters():

@@ -103,7 +103,7 @@ def test_continuous_targets_are_learned_with_a_kernel_on_them():
     model = InterpretableKDR(1, paradigm_params={"target_kernel": "gaussian"}).fit(features, targets)
     # Only the first feature matters.
     assert abs(model.components_[0, 0]) > 0.95
-    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+    with pytest.raises(ValueError, match=r"Unknown label type: continuous; .* paradigm_params=.*target_kernel"):
         InterpretableKDR(1).fit(features, targets)
     params = {"target_kernel": {"family": "combination", "members": [{"family": "linear"}]}}
     with pytest.raises(ValueError, match="target_kernel must be a single kernel"):
@@ -255,7 +255,7 @@ def test_an_early_end_is_a_warning():
         ({"n_components": 0}, "between 1 and n_features = 13, got 0"),
         ({"n_components": 2.5}, "got 2.5"),
         ({"kernel": "gausian"}, "unknown kernel family 'gausian'"),
-        ({"kernel": "RBF"}, r"unknown kernel 'RBF'; allowed: .*, rbf, .* Did you mean 'rbf'\?"),
+        ({"kernel": "RBF"}, r"unknown kernel 'RBF'. Did you mean 'rbf'\?"),
         ({"kernel_params": {"sgima": 1}}, "unknown option of kernel family 'gaussian': 'sgima'"),
         ({"paradigm": "magic"}, "unknown paradigm 'magic'; allowed: alternative, semi_supervised"),
         ({"paradigm": "unsupervised"}, "needs its number of clusters: give n_clusters"),

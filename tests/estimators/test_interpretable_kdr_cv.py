@@ -1,14 +1,22 @@
 import numpy as np
 import pytest
 from joblib import parallel_config
+from scipy.sparse import csr_array
+from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import load_wine
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data as weights_repeat_dense
+from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_sparse_data as weights_repeat_sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV
 from kdrbench.estimators.cross_validation import chosen_row
 from kdrbench.kernels import Polynomial
@@ -17,9 +25,24 @@ X, Y = load_wine(return_X_y=True)
 GRID = {"kernel_params": [{"sigma": "0.5 median"}, {"sigma": "median"}]}
 
 
-@parametrize_with_checks([InterpretableKDRCV(InterpretableKDR(kernel="linear"), n_components=[1], cv=2)])
+def expected_failures(estimator):
+    reason = "with the dot product, pairs of copies of a sample are not constant"
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+
+
+@parametrize_with_checks(
+    [InterpretableKDRCV(InterpretableKDR(kernel="linear"), n_components=[1], cv=2)],
+    expected_failed_checks=expected_failures,
+)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+def test_weights_are_repeated_samples_for_scikit_learn():
+    # The scaler's, too; with one candidate, since scores count test samples alike.
+    model = InterpretableKDRCV(n_components=[2], param_grid={})
+    weights_repeat_dense("InterpretableKDRCV", model)
+    weights_repeat_sparse("InterpretableKDRCV", model)
 
 
 def test_scores_are_those_of_a_grid_search_over_the_pipeline():
@@ -180,6 +203,115 @@ def test_continuous_targets_are_scored_by_regression():
     assert model.n_components_ == 1
     assert model.best_score_ > 0.5
     assert not hasattr(model, "classes_")
+    # Whole numbers are no classes where there is a kernel on targets.
+    whole = clone(model).fit(features, np.rint(9 * features[:, 0]).astype(int))
+    assert whole.best_score_ > 0.5
+    assert not hasattr(whole, "classes_")
+
+
+WEIGHTS = np.random.default_rng(0).integers(0, 3, 178).astype(float)
+SPLITS = list(StratifiedKFold(3).split(X, Y))
+ONE = {"n_components": [2], "param_grid": {}, "cv": SPLITS}
+
+
+def fold_scores(model):
+    return [float(model.cv_results_[f"split{fold}_test_score"][0]) for fold in range(model.n_splits_)]
+
+
+def test_weights_go_to_all_fits_that_take_them_and_not_to_scores():
+    final = LogisticRegression()
+    model = InterpretableKDRCV(final_estimator=final, **ONE).fit(X, Y, sample_weight=WEIGHTS)
+    scores = []
+    for train, test in SPLITS:
+        weights = WEIGHTS[train]
+        scaler = StandardScaler().fit(X[train], sample_weight=weights)
+        scaled = scaler.transform(X[train])
+        reduction = InterpretableKDR(2).fit(scaled, Y[train], sample_weight=weights)
+        predictor = clone(final).fit(reduction.transform(scaled), Y[train], sample_weight=weights)
+        scores.append(predictor.score(reduction.transform(scaler.transform(X[test])), Y[test]))
+    assert fold_scores(model) == pytest.approx(scores, abs=1e-12)
+    scaled = StandardScaler().fit(X, sample_weight=WEIGHTS).transform(X)
+    alone = InterpretableKDR(2).fit(scaled, Y, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(model.components_, alone.components_, atol=1e-12)
+    assert not np.allclose(model.components_, InterpretableKDRCV(**ONE).fit(X, Y).components_, atol=1e-3)
+    # Neighbours take no weights.
+    assert InterpretableKDRCV(**ONE).fit(X, Y, sample_weight=WEIGHTS).best_score_ > 0.9
+
+
+def test_weights_reach_a_scorer_that_requests_them():
+    with config_context(enable_metadata_routing=True):
+        scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
+        search = InterpretableKDRCV(scoring=scorer, **ONE).set_fit_request(sample_weight=True)
+        weighted = make_pipeline(search, LogisticRegression().set_fit_request(sample_weight=False))
+        scores = fold_scores(weighted.fit(X, Y, sample_weight=WEIGHTS)[0])
+        plain = fold_scores(clone(search).set_params(scoring=None).fit(X, Y, sample_weight=WEIGHTS))
+    right = [np.full(len(test), np.nan) for _, test in SPLITS]
+
+    def correct(pipeline, samples, labels):
+        fold = next(fold for fold, (_, test) in enumerate(SPLITS) if np.array_equal(X[test], samples))
+        right[fold] = pipeline.predict(samples) == labels
+        return right[fold].mean()
+
+    assert fold_scores(InterpretableKDRCV(scoring=correct, **ONE).fit(X, Y, sample_weight=WEIGHTS)) == plain
+    expected = [np.average(one, weights=WEIGHTS[test]) for one, (_, test) in zip(right, SPLITS, strict=True)]
+    assert scores == pytest.approx(expected, abs=1e-12)
+    assert scores != pytest.approx(plain, abs=1e-6)
+
+
+def test_groups_are_for_the_splitter():
+    groups = np.arange(178) % 4
+    options = {"n_components": [1], "param_grid": {}}
+    splits = list(GroupKFold(4).split(X, Y, groups))
+    expected = fold_scores(InterpretableKDRCV(cv=splits, **options).fit(X, Y))
+    search = InterpretableKDRCV(cv=GroupKFold(4), **options)
+    assert fold_scores(clone(search).fit(X, Y, groups=groups)) == expected
+    with config_context(enable_metadata_routing=True):
+        routed = make_pipeline(search, KNeighborsClassifier()).fit(X, Y, groups=groups)
+        with pytest.raises(TypeError, match=r"unexpected argument.*groups"):
+            InterpretableKDRCV(cv=4, **options).fit(X, Y, groups=groups)
+    assert fold_scores(routed[0]) == expected
+    with pytest.raises(InputError, match=r"unknown argument of fit 'group'\. Did you mean 'groups'"):
+        search.fit(X, Y, group=groups)
+
+
+def test_sparse_samples_are_scaled_without_centring():
+    features = np.where(X.mean(axis=0) < X, X, 0.0)
+    sparse = InterpretableKDRCV(**ONE).fit(csr_array(features), Y)
+    dense = InterpretableKDRCV(scaler=StandardScaler(with_mean=False), **ONE).fit(features, Y)
+    assert fold_scores(sparse) == pytest.approx(fold_scores(dense), abs=1e-12)
+    np.testing.assert_allclose(sparse.transform(csr_array(features)), dense.transform(features), atol=1e-5)
+    assert get_tags(sparse).input_tags.sparse
+    multiquadric = InterpretableKDRCV(InterpretableKDR(kernel="multiquadric"), **ONE)
+    assert not get_tags(multiquadric).input_tags.sparse
+    with pytest.raises(InputError, match=r"sparse samples can be learned from with .* kernel 'multiquadric'"):
+        multiquadric.fit(csr_array(features), Y)
+
+
+def test_single_precision_is_kept_and_columns_have_names():
+    model = InterpretableKDRCV(**ONE).fit(X.astype(np.float32), Y)
+    assert model.components_.dtype == model.transform(X.astype(np.float32)).dtype == np.float32
+    double = InterpretableKDRCV(**ONE).fit(X, Y)
+    assert double.components_.dtype == double.transform(X).dtype == np.float64
+    np.testing.assert_allclose(model.transform(X), double.transform(X), atol=1e-3)
+    names = ["interpretablekdrcv0", "interpretablekdrcv1"]
+    assert model.get_feature_names_out().tolist() == names
+    assert model.set_output(transform="pandas").transform(X).columns.tolist() == names
+
+
+def test_each_candidate_has_a_line_and_the_last_says_what_is_chosen(capsys):
+    options = {"n_components": [1, 2], "param_grid": {"sigma": ["median", 2.0]}, "cv": 2}
+    model = InterpretableKDRCV(verbose=1, **options).fit(X, Y)
+    *lines, last = capsys.readouterr().err.splitlines()
+    lines = [line for line in lines if "score" in line]
+    for line, params, mean in zip(
+        lines, model.cv_results_["params"], model.cv_results_["mean_test_score"], strict=True
+    ):
+        said = f"n_components={params['n_components']}, sigma={params['sigma']!r}: score {mean:.4g} +- "
+        assert line.startswith(f"InterpretableKDRCV, n = 178: {said}")
+        assert line.endswith(" over 2 folds")
+    best = model.best_params_
+    chosen = f"chosen n_components={best['n_components']}, sigma={best['sigma']!r}, score {model.best_score_:.4g}, "
+    assert chosen in last
 
 
 @pytest.mark.parametrize(

@@ -161,8 +161,13 @@ def test_names_of_labels_do_not_matter():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"learner": "lnnm"}, "unknown learner 'lnnm'; allowed: dne, lmnn, nca. Did you mean 'lmnn'"),
-        ({"learner": LMNN}, "a learner must be one of nca, lmnn, dne or an object with fit"),
+        ({"learner": "lnnm"}, "unknown learner 'lnnm'. Did you mean 'lmnn'"),
+        ({"learner": LMNN}, r"a learner must be an object or a name, and LMNN is a class; write LMNN\(\)"),
+        (
+            {"learner": KNeighborsClassifier()},
+            "KNeighborsClassifier does not transform samples; .* comes after KPCATrick",
+        ),
+        ({"learner": 3}, "a learner must be one of nca, lmnn, dne or an object with fit; got 3"),
         ({"learner": KernelPCA(2, kernel="rbf")}, "KernelPCA is no linear map of its features"),
         ({"learner": BentALittle()}, "BentALittle is no linear map of its features"),
         ({"learner": estimators.LMNN(), "learner_params": {"n_neighbours": 3}}, "an estimator has its own"),
@@ -170,8 +175,8 @@ def test_names_of_labels_do_not_matter():
         ({"learner_params": 3}, "learner_params must be None or a dict of options, got 3"),
         ({"learner": DNE(), "learner_params": {"n_neighbours": 3}}, "a learner object has its own"),
         ({"learner_params": {"max_iterations": 0}}, "max_iterations must be an integer >= 1, got 0"),
-        ({"selection": "align"}, "unknown selection 'align'; .* Did you mean 'alignment'.*Also allowed: None"),
-        ({"kernel": "gausian", "selection": None}, "unknown kernel 'gausian'; allowed: .*precomputed"),
+        ({"selection": "align"}, "unknown selection 'align'. Did you mean 'alignment'.*Also allowed: None"),
+        ({"kernel": "gausian", "selection": None}, "unknown kernel 'gausian'. Did you mean 'gaussian'.*precomputed"),
         ({"kernel_params": {"sgima": 1}, "selection": None}, "unknown option of kernel 'gaussian': 'sgima'"),
         ({"kernel_params": {"sigma": -1}, "selection": None}, "sigma must be a finite number > 0, got -1"),
         ({"kernel_params": {"sigma": 1}}, "kernel_params are chosen by selection; set selection=None"),

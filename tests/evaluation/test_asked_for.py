@@ -200,7 +200,7 @@ def test_oracles_they_lack_are_refused(evaluator, oracle):
 
 def test_unknown_ways_and_single_evaluators_are_refused():
     objective = objective_of(Linear())
-    with pytest.raises(InputError, match=r"unknown evaluator 'autogard'; .*Did you mean 'autograd'"):
+    with pytest.raises(InputError, match=r"unknown evaluator 'autogard'. Did you mean 'autograd'"):
         build_problem(objective).evaluated("autogard")
     with pytest.raises(InputError, match="DenseProblem cannot be evaluated as 'autograd'; make it with build_problem"):
         evaluated_as("autograd", DenseProblem(objective))

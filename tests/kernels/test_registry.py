@@ -42,12 +42,15 @@ def test_a_combination_is_built_of_its_members():
     [
         (
             {"family": "gausian"},
-            r"unknown kernel family 'gausian'; allowed: combination, .*Did you mean 'gaussian'",
+            r"unknown kernel family 'gausian'. Did you mean 'gaussian'",
         ),
-        ({"family": "gaussian", "sgima": 1}, "option of kernel family 'gaussian': 'sgima'; allowed: sigma"),
+        (
+            {"family": "gaussian", "sgima": 1},
+            "option of kernel family 'gaussian': 'sgima'. Did you mean 'sigma'. Allowed: sigma",
+        ),
         (
             {"family": "gaussian", "sigma": "mean"},
-            "sigma must be a number or 'median', or a share of it such as '0.1 median', got 'mean'",
+            "unknown sigma 'mean'. Did you mean 'median'. Allowed: median, exact median, .*A number > 0 is allowed",
         ),
         ({"family": "combination", "members": 3}, "members must be a list of kernel definitions, got 3"),
         ({"family": "combination", "members": [{"family": ["x"]}]}, r"unknown kernel family \['x'\]"),

@@ -59,7 +59,10 @@ def test_values_are_those_of_the_definitions():
         (lambda: squared_distances(3, [(0.5, 1)], "<=", 1.0), "pairs must be integers in an m x 2 array, got float64"),
         (lambda: squared_distances(3, [(1, 1)], "<=", 1.0), "names sample 1 twice; its samples must differ"),
         (lambda: relative_distances(3, [(0, 1, 1)], "<=", 1.0), "names sample 1 twice; its samples must differ"),
-        (lambda: squared_distances(3, [(0, 1)], "<", 1.0), "unknown sense of a constraint '<'; allowed: <=, >=, ="),
+        (
+            lambda: squared_distances(3, [(0, 1)], "<", 1.0),
+            "unknown sense of a constraint '<'. Did you mean '<='. Allowed: <=, >=, =",
+        ),
         (lambda: squared_distances(3, [(0, 1)], ["<=", "="], 1.0), "1 constraints need one sense or 1, got 2"),
         (lambda: squared_distances(3, [(0, 1)], "<=", [1.0, 2.0]), r"one number or 1, got shape \(2,\)"),
         (lambda: squared_distances(3, [(0, 1)], "<=", np.nan), "bounds must be finite, 1 of 1 are not"),

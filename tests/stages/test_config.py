@@ -11,11 +11,11 @@ from support.configs import TABLE, changed_config, table_4_config, whole_config
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("sead", 1, r"config: unknown key: 'sead'; allowed: baselines, data, .*Did you mean 'seed'\?"),
+        ("sead", 1, r"config: unknown key: 'sead'. Did you mean 'seed'\?"),
         (
             "limits.tim_s",
             1,
-            "config: unknown key in limits: 'tim_s'; allowed: budget_s, memory_mib, time_s. Did you mean 'time_s'",
+            "config: unknown key in limits: 'tim_s'. Did you mean 'time_s'",
         ),
         ("limits.time_s", 0, "config: limits.time_s is 0; it must be greater than 0"),
         ("limits.time_s", "3d", "config: limits.time_s is '3d'; it must be of type number"),
@@ -32,7 +32,7 @@ from support.configs import TABLE, changed_config, table_4_config, whole_config
         ("limits.budget_s", 0, "config: limits.budget_s is 0; it must be greater than 0"),
         ("timing.strict", "no", "config: timing.strict is 'no'; it must be of type boolean"),
         (f"{TABLE}.timed", 1, f"{TABLE}.timed is 1; it must be of type boolean"),
-        (f"{TABLE}.datasets", ["wines"], f"{TABLE}.datasets: unknown data set 'wines'; allowed: balance, .*'wine'\\?"),
+        (f"{TABLE}.datasets", ["wines"], f"{TABLE}.datasets: unknown data set 'wines'. Did you mean 'wine'"),
         (f"{TABLE}.datasets", [], f"{TABLE}.datasets is \\[\\]; it must be a list of at least 1"),
         (f"{TABLE}.datasets", ["wine", "wine"], "it must be a list without repetitions"),
         ("references", {}, "config: unknown key: 'references'; allowed: baselines, "),
@@ -45,8 +45,8 @@ from support.configs import TABLE, changed_config, table_4_config, whole_config
         (f"{TABLE}.limits", {"budget_s": 9}, f"unknown key in {TABLE}.limits: 'budget_s'; allowed: memory_mib, time_s"),
         (f"{TABLE}.runs_per_job", "all", f"{TABLE}.runs_per_job is 'all'; it must be 'auto' or an integer of at least"),
         (f"{TABLE}.runs_per_job", 0, f"{TABLE}.runs_per_job is 0; it must be 'auto' or an integer of at least 1"),
-        (f"{TABLE}.folds_per_job", 2, f"unknown key in {TABLE}: 'folds_per_job'; allowed: "),
-        (f"{TABLE}.system", "ikdrr", f"{TABLE}.system: unknown system 'ikdrr'; .* ikdr, .* Did you mean 'ikdr'"),
+        (f"{TABLE}.folds_per_job", 2, f"unknown key in {TABLE}: 'folds_per_job'. Did you mean 'runs_per_job'"),
+        (f"{TABLE}.system", "ikdrr", f"{TABLE}.system: unknown system 'ikdrr'. Did you mean 'ikdr'"),
         (f"{TABLE}.published", {"table": "4"}, f"the key 'paper' is missing in {TABLE}.published"),
     ],
 )

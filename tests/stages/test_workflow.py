@@ -21,6 +21,7 @@ from kdrbench.stages.config import load_grid
 from kdrbench.stages.workflow import (
     be_found_by_jobs,
     check_files,
+    closing_line,
     commands_of,
     data_to_await,
     folder_of,
@@ -232,3 +233,15 @@ print(sorted({"matplotlib", "numba", "pandas", "sklearn"} & set(sys.modules)))
 def test_a_start_loads_no_package_that_only_jobs_need():
     words = [sys.executable, "-c", START, ROOT / "config.yaml"]
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_last_line_says_where_reports_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert closing_line("results/mine", "reports/mine") == ""
+    Path("reports/mine").mkdir(parents=True)
+    said = "tables and figures are in reports/mine: `kdrbench where results/mine/merged/*.csv` lists them."
+    assert closing_line("results/mine", "reports/mine") == f"kdrbench: {said}"
+    Path("reports/mine/dashboard.html").touch()
+    assert closing_line("results/mine", "reports/mine").startswith(
+        "kdrbench: reports/mine/dashboard.html shows all of it"
+    )

@@ -45,7 +45,8 @@ def test_files_run_by_their_names_and_an_edit_reruns_its_cells(tmp_path):
     }
     assert len(rows) == 8
     page = (workflow.reports / "own.html").read_text()
-    assert "MINE" in page
+    assert ">mine<" in page
+    assert "MINE" not in page
     assert "Rational" in page
     assert (workflow.reports / "figures" / "own_cost_against_time.pdf").exists()
 

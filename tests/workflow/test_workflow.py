@@ -140,6 +140,7 @@ def test_a_configuration_of_ones_own_runs_its_experiments_and_keeps_its_reports_
     done = finished.run("--until", "table", "--", "mine", **changes)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (finished.folder / "reports/mine/mine.html").exists()
+    assert "tables and figures are in reports/mine: `kdrbench where results/mine/merged/*.csv`" in done.stderr
     assert (finished.tables / "ikdr.csv").read_bytes() == before
     assert finished.planned() == {}
 
@@ -310,9 +311,9 @@ def test_a_mistyped_name_is_one_sentence_before_any_job(tmp_path):
     done = workflow.run("--dry-run", experiments={"table4_supervised": experiment})
     assert done.returncode != 0
     assert (
-        "config: experiments.table4_supervised.kernels: unknown kernel 'gausian'; allowed: gaussian, "
-        "gaussian_narrow, gaussian_polynomial, gaussian_polynomial_ones, linear, multiquadric, polynomial, squared. "
-        "Did you mean 'gaussian'?" in done.stdout + done.stderr
+        "config: experiments.table4_supervised.kernels: unknown kernel 'gausian'. "
+        "Did you mean 'gaussian'? Allowed: gaussian, gaussian_narrow, gaussian_polynomial, gaussian_polynomial_ones, "
+        "linear, multiquadric, polynomial, squared." in done.stdout + done.stderr
     )
     assert not (workflow.folder / "results").exists()
 

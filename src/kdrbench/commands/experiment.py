@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from kdrbench.commands.cell import usual_components
+from kdrbench.commands.options import CHECKOUT
 from kdrbench.conformance.subject import find_subject
 from kdrbench.conformance.trial import try_apart
 from kdrbench.datasets import registry_of
@@ -23,16 +24,19 @@ _SECTIONS = {"dataset": ("datasets", "loader"), "kernel": ("kernels", "family"),
 _BESIDE = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism_converged", "random"]}
 
 
-def new_experiment(name: str, parts: Sequence[str], into: Path) -> tuple[str, str]:
+def new_experiment(name: str, parts: Sequence[str], into: Path, *, drop_missing: bool = False) -> tuple[str, str]:
     """Return the file to write and its text: an overlay that runs the files ``parts`` under the name of each.
 
-    Raises ``InputError`` for a name that is none, and for a part that is no solver, kernel, data set or table.
+    With ``drop_missing`` rows of tables that lack a value are left out. Raises ``InputError`` for a name that is none,
+    and for a part that is no solver, kernel, data set or table.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise InputError(f"an experiment is named by letters, digits, '-' and '_'; got {name!r}")
     sections: dict[str, dict[str, Any]] = {}
+    if drop_missing and not any(map(table_of, parts)):
+        raise InputError("--drop-missing is for tables of data, and none is among the parts; leave it out")
     for part in parts:
-        section, short, definition = _defined(part)
+        section, short, definition = _defined(part, drop_missing)
         if short in sections.setdefault(section, {}):
             raise InputError(f"two {section} would be called {short!r}; rename one of the files")
         sections[section][short] = definition
@@ -56,15 +60,17 @@ def new_experiment(name: str, parts: Sequence[str], into: Path) -> tuple[str, st
 
 def command_of(path: Path) -> str:
     """Return what is typed to run a configuration, in a checkout or elsewhere."""
-    root = Path(__file__).resolve().parents[3]
-    elsewhere = not Path("Snakefile").is_file() and (root / "Snakefile").is_file()
-    return f"snakemake {f'--snakefile {root}/Snakefile ' if elsewhere else ''}--cores 2 --configfile {path.as_posix()}"
+    elsewhere = not Path("Snakefile").is_file() and (CHECKOUT / "Snakefile").is_file()
+    return (
+        f"snakemake {f'--snakefile {CHECKOUT}/Snakefile ' if elsewhere else ''}--cores 2 --configfile {path.as_posix()}"
+    )
 
 
-def _defined(part: str) -> tuple[str, str, dict[str, Any]]:
+def _defined(part: str, drop_missing: bool) -> tuple[str, str, dict[str, Any]]:
     """Return the section of a file, a name for it, and its definition."""
     if table := table_of(part):
-        return "datasets", *table
+        short, definition = table
+        return "datasets", short, {**definition, **({"missing": "drop"} if drop_missing else {})}
     short = re.sub(r"[^A-Za-z0-9_-]", "_", Path(part.rpartition(":")[0] or part).stem)
     try_apart(lambda: find_subject(part), [part])
     if (kind := find_subject(part).kind) not in _SECTIONS:

@@ -12,6 +12,8 @@ import click
 from kdrbench.errors import InputError, unknown_name
 
 FILE = click.Path(path_type=Path)
+# Where Snakefile and config.yaml are, if this is a checkout.
+CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 class NearChoice(click.Choice):  # type: ignore[type-arg]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdrbench.commands.options import FILE, as_json, read_configs, results_folder
+from kdrbench.commands.options import CHECKOUT, FILE, as_json, read_configs, results_folder
 from kdrbench.errors import counted
 
 if TYPE_CHECKING:
@@ -24,7 +24,11 @@ _HOUR_S, _MB = 3600.0, 1e6
 @click.command()
 @click.argument("experiments", nargs=-1)
 @click.option(
-    "--config", "configs", type=FILE, multiple=True, help="Laid over config.yaml of this folder; may be repeated."
+    "--config",
+    "configs",
+    type=FILE,
+    multiple=True,
+    help="Laid over config.yaml; may be repeated.",
 )
 @results_folder
 @as_json
@@ -39,7 +43,8 @@ def plan(experiments: tuple[str, ...], configs: tuple[Path, ...], results: Path,
     from kdrbench.conformance.trial import places_in, try_apart
     from kdrbench.stages.config import load_grid
 
-    below = (_BASE,) if _BASE.is_file() or not configs else ()
+    bases = (_BASE, CHECKOUT / _BASE)
+    below = next(((base,) for base in bases if base.is_file()), () if configs else (_BASE,))
     config = _with_named(read_configs((*below, *configs)), experiments)
     try_apart(lambda: load_grid(config, hashed=False), places_in(config))
     grid = load_grid(config)

@@ -187,6 +187,8 @@ def claims(config: Config, results: Path, out: Path) -> None:
 
     decisions = decided_of_papers(Records.of(read_systems(config, results), config))
     write_claims(decisions, out, list(config["run"]), results)
+    if not decisions:
+        click.echo(f"no claims: no experiment that is run names a paper; run: {', '.join(config['run'])}")
     for claim, result in decisions:
         measure = f" ({result.measure})" if result.measure else ""
         click.echo(f"{result.decision}{measure}: {claim.words} - {result.evidence}")

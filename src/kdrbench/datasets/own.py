@@ -31,6 +31,7 @@ from kdrbench.datasets.parsers.parsed import Parsed
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.datasets.tables import LOADERS
 from kdrbench.errors import InputError, in_words
+from kdrbench.extras import MissingPackageError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.methods import build_method, load_method
 
@@ -51,7 +52,7 @@ def load_own(name: str, definition: Definition) -> Dataset:
     try:
         with redirect_stdout(sys.stderr):
             loaded = loader.load()
-    except (KeyboardInterrupt, InputError):
+    except (KeyboardInterrupt, InputError, MissingPackageError):
         raise
     except BaseException as error:
         # A user's method may raise anything, also what ends a process.

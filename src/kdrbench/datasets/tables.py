@@ -21,6 +21,7 @@ import numpy as np
 
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import InputError, counted, in_words, unknown_name
+from kdrbench.extras import needed_for
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import Instance, OneOf
 
@@ -103,7 +104,7 @@ class _Table(ABC):
             where = ", ".join(f"{name} ({len(rows)})" for name, rows in lacking.items() if rows)
             raise InputError(
                 f"{self.path}: values are missing in {counted(len(missing), 'row')}, in columns {where}; fill them in, "
-                "drop these columns, or leave the rows out with missing: drop"
+                "drop these columns, or leave the rows out with missing: drop (kdrbench new experiment: --drop-missing)"
             )
         n_rows = len(next(iter(columns.values())))
         kept = [row for row in range(n_rows) if row not in missing]
@@ -142,8 +143,7 @@ class CsvTable(_Table):
             seen = next((shown for one, shown in _DELIMITERS.items() if one in names[0]), "")
             hint = f"; the delimiter seems to be {seen}: write delimiter" if seen else ""
             raise InputError(f"{path} has a single column, {names[0]!r}{hint}")
-        if doubled := sorted({name for name in names if names.count(name) > 1}):
-            raise InputError(f"{path}: two columns are called {doubled[0]!r}; the first line holds their names")
+        _check_apart(path, names)
         for number, line in enumerate(lines, start=1):
             if len(line) != len(names):
                 raise InputError(f"{path}, row {number}: {len(line)} values; the first line names {len(names)} columns")
@@ -152,18 +152,19 @@ class CsvTable(_Table):
 
 @dataclass(frozen=True)
 class ParquetTable(_Table):
-    """A Parquet file, which pandas reads with pyarrow."""
+    """A Parquet file, read by pyarrow; rows' names that pandas has stored beside the columns are left out."""
 
     def _columns(self, path: Path) -> Columns:
+        with needed_for(f"{path}, a Parquet file,"):
+            from pyarrow import ArrowException, parquet
         try:
-            import pandas as pd
-
-            frame = pd.read_parquet(path, engine="pyarrow")
-        except ImportError as error:
-            raise InputError(f"{path}: Parquet files need pandas and pyarrow: pip install pandas pyarrow") from error
-        except (OSError, ValueError) as error:
+            table = parquet.ParquetFile(path).read()
+        except (ArrowException, OSError, ValueError) as error:
             raise InputError(f"{path} is no Parquet file: {in_words(error)}") from error
-        return {str(name): frame[name].astype(object).tolist() for name in frame.columns}
+        index = (table.schema.pandas_metadata or {}).get("index_columns", [])
+        names = [name for name in table.column_names if name not in index]
+        _check_apart(path, names)
+        return {name: table.column(name).to_pylist() for name in names}
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,13 @@ class ArffTable(_Table):
             raise InputError(
                 f"{path} is no ARFF file of numeric and nominal attributes: {in_words(error)}; save it as CSV"
             ) from error
-        return {name: rows[name].tolist() for name in described.names()}
+        # scipy takes away single quotes alone.
+        return {name.strip('"'): rows[name].tolist() for name in described.names()}
+
+
+def _check_apart(path: Path, names: Sequence[str]) -> None:
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"{path}: two columns are called {doubled[0]!r}; give each a name of its own")
 
 
 def _word(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf
@@ -30,9 +31,48 @@ def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple
     Raises ``ValueError`` in scikit-learn's words for NaN, sparse or too few samples, and labels that are no classes.
     """
     features, labels = validate_data(estimator, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-    check_classification_targets(labels)
+    check_classes(labels)
+    warn_of_kernel_matrix(estimator, features)
     estimator.classes_ = np.unique(labels)
     return features, labels
+
+
+def check_classes(labels: Any, unless: str = "") -> None:
+    """Raise ``ValueError`` for labels that are no classes, or of several types.
+
+    For continuous ones it says ``unless`` which parameter they are allowed.
+    """
+    try:
+        check_classification_targets(labels)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(one).__name__ for one in np.ravel(labels).tolist()}))
+        raise InputError(
+            f"labels must be of one type that sorts, got {kinds}; make them all text, or numbers"
+        ) from error
+    except ValueError as error:
+        if not unless:
+            raise
+        raise InputError(f"{str(error).partition('. ')[0]}; y is classes, unless {unless}") from error
+
+
+def warn_of_kernel_matrix(estimator: Any, features: FloatArray) -> None:
+    """Warn where samples look like a kernel matrix, and the estimator's ``kernel`` is not "precomputed".
+
+    They do if they are square, symmetric, and K_ij^2 <= K_ii K_jj, as in any positive semidefinite matrix.
+    """
+    n_samples, n_features = features.shape
+    if n_samples != n_features or getattr(estimator, "kernel", "precomputed") == "precomputed":
+        return
+    diagonal = np.diagonal(features)
+    bounds = np.sqrt(np.abs(diagonal))
+    symmetric = (diagonal > 0.0).all() and np.allclose(features, features.T, rtol=1e-9, atol=1e-9 * diagonal.max())
+    if symmetric and (np.abs(features) <= np.outer(bounds, bounds) * (1.0 + 1e-9)).all():
+        warnings.warn(
+            f"X is {n_samples} x {n_samples}, symmetric and like a kernel matrix, but is taken as features; if it is a "
+            "kernel, say kernel='precomputed'",
+            UserWarning,
+            4,
+        )
 
 
 def linear_map(model: Any, features: FloatArray) -> FloatArray | None:
@@ -60,7 +100,12 @@ class TransformerMap:
     transformer: Any
 
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        """Return A (D x d) for ``features`` (n x D); ``InputError`` where the transformer is not affine."""
+        """Return A (D x d) for ``features`` (n x D); ``InputError`` where it is no transformer, or not affine."""
+        if not hasattr(self.transformer, "transform"):
+            raise InputError(
+                f"{type(self.transformer).__name__} does not transform samples; a learner is a transformer such as "
+                "kdrbench.estimators.LMNN, and a classifier comes after KPCATrick in a pipeline"
+            )
         if (learned := linear_map(clone(self.transformer).fit(features, labels), features)) is None:
             raise InputError(
                 f"{type(self.transformer).__name__} is no linear map of its features, so the KPCA trick does not apply;"
@@ -77,11 +122,11 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     # What to do where a fit needs more memory than there is.
     _way_out: ClassVar[str] = "learn from fewer samples"
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn from X (n_samples x n_features) and class labels y.
 
-        Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, samples from which the
-        method cannot learn, or where it needs more memory than is free.
+        Raises ``ValueError`` for bad parameters, NaN or sparse input, no labels or fewer than two classes, samples from
+        which the method cannot learn, or where it needs more memory than is free.
         """
         check_parameters(self)
         features, labels = labelled_samples(self, X, y)

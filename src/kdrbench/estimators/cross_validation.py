@@ -6,76 +6,53 @@ rows that the one before found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from numbers import Integral
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
+from kdrbench.estimators.definitions import given_options
+from kdrbench.estimators.folds import Fold
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import OneOf, check_value, whole
 from kdrbench.progress import FitProgress
 
 Params = dict[str, Any]
-_FOLDS = 5
-_SCALERS = OneOf(("standard", "passthrough"))
 _RULES = OneOf(("best", "one_standard_error"))
+_SIGMAS = {"sigma": ["0.25 median", "0.5 median", "median", "2 median"]}
+_DEGREES = {"degree": [1, 2, 3]}
+_GRIDS: dict[str, Any] = {"gaussian": _SIGMAS, "rbf": _SIGMAS, "polynomial": _DEGREES, "poly": _DEGREES}
 
 
-class Fold(NamedTuple):
-    """The samples of one split, and what all its fits share: the training features are scaled, the others are not."""
+def components_tried(given: Any, n_classes: int, n_features: int) -> list[int]:
+    """Return the candidates q that are ``given`` (``None``: by the number of classes), each once, ascending.
 
-    train: tuple[FloatArray, NDArray[Any]]
-    test: tuple[FloatArray, NDArray[Any]]
-    scaler: Any
-    final_estimator: Any
-    scorer: Callable[..., float]
-
-
-def scaler_of(scaler: Any) -> Any:
-    """Return the unfitted transformer that ``scaler`` is or names; ``InputError`` for an unknown name."""
-    if not isinstance(scaler, str):
-        return clone(scaler)
-    check_value("scaler", scaler, _SCALERS)
-    from sklearn.preprocessing import FunctionTransformer, StandardScaler
-
-    return StandardScaler() if scaler == "standard" else FunctionTransformer(feature_names_out="one-to-one")
-
-
-def folds_of(
-    search: Any, features: FloatArray, known: NDArray[Any], predictor: Any, rng: np.random.RandomState
-) -> Iterator[Fold]:
-    """Yield the splits that ``search.cv`` says, with their scalers fitted, on training samples alone.
-
-    ``rng`` shuffles samples where ``search`` has a ``random_state`` and leaves the folds to us.
+    Raises ``InputError`` for an empty list, and for what is no number of components.
     """
-    from sklearn.metrics import check_scoring
-    from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-
-    cv, classes = search.cv, is_classifier(predictor)
-    if search.random_state is not None and (cv is None or isinstance(cv, Integral)):
-        kind = StratifiedKFold if classes else KFold
-        cv = kind(_FOLDS if cv is None else cv, shuffle=True, random_state=rng.randint(2**31))
-    scorer = check_scoring(predictor, search.scoring)
-    for train, test in check_cv(cv, known, classifier=classes).split(features, known):
-        scaler = scaler_of(search.scaler)
-        scaled = (scaled_to(scaler, features[train], known[train]), known[train])
-        yield Fold(scaled, (features[test], known[test]), scaler, predictor, scorer)
+    if given is None:
+        powers = [2**power for power in range(n_classes.bit_length()) if 2**power < n_classes]
+        return sorted({min(one, n_features) for one in (*powers, n_classes, 2 * n_classes)})
+    listed: list[Any] = list(np.atleast_1d(np.asarray(given, dtype=object)))
+    for one in listed:
+        check_value("n_components", one, whole(1, n_features, f"n_features = {n_features}"))
+    if not listed:
+        raise InputError("n_components must name at least one candidate, got an empty list")
+    return sorted({int(one) for one in listed})
 
 
-def scaled_to(scaler: Any, features: FloatArray, known: Any) -> FloatArray:
-    """Fit the scaler and return the scaled samples; ``InputError`` where they are not finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        scaled: FloatArray = scaler.fit(features, known).transform(features)
-    if not np.isfinite(scaled).all():
-        most = np.abs(features).max()
-        raise InputError(
-            f"samples with values of up to {most:.2g} are not finite once scaled by {scaler}; change their unit"
-        )
-    return scaled
+def params_tried(grid: Mapping[str, Sequence[Any]] | Sequence[Any] | None, template: Any) -> list[Params]:
+    """Return the candidates of all other parameters; ``None``: those of the kernel, unless ``template`` sets them."""
+    from sklearn.model_selection import ParameterGrid
+
+    if grid is None:
+        family = template.kernel if isinstance(template.kernel, str) else ""
+        grid = {} if given_options(template) else _GRIDS.get(family, {})
+    found = [dict(one) for one in ParameterGrid(grid)]
+    if any("n_components" in one for one in found):
+        raise InputError("param_grid must not hold n_components; give its candidates as n_components=[...]")
+    return found
 
 
 def visited_paths(
@@ -96,7 +73,21 @@ def visited_paths(
         visited[number - 1] = scores
         if progress is not None:
             progress.show(number * visited.shape[1], float(visited[:number, :, 0].max()), lambda: None)
+            if number % len(folds) == 0:
+                _say(paths[number // len(folds) - 1], visited[number - len(folds) : number, :, 0], progress)
     return visited.reshape(len(paths), len(folds), *visited.shape[1:])
+
+
+def _say(path: Params, scores: FloatArray, progress: FitProgress) -> None:
+    """Leave a line for each candidate of a path, with its score in folds x candidates."""
+    for n_components, of_folds in zip(path["n_components"], scores.T, strict=True):
+        score = f"score {of_folds.mean():.4g} +- {of_folds.std():.2g} over {counted(len(of_folds), 'fold')}"
+        progress.say(f"{in_words({**path, 'n_components': n_components})}: {score}")
+
+
+def in_words(params: Params) -> str:
+    """Return parameters as ``n_components=2, sigma='median'``."""
+    return ", ".join(f"{name}={value!r}" for name, value in sorted(params.items()))
 
 
 def _visit(fold: Fold, template: Any, path: Params, warm: bool) -> list[tuple[float, int]]:
@@ -108,10 +99,11 @@ def _visit(fold: Fold, template: Any, path: Params, warm: bool) -> list[tuple[fl
         model = with_params(template, {**path, "n_components": n_components})
         if start is not None:
             model.set_params(start=start)
-        projected = model.fit(*fold.train).transform(fold.train[0])
-        predictor = clone(fold.final_estimator).fit(projected, fold.train[1])
+        projected = fold.train.fit(model).transform(fold.train.features)
+        predictor = fold.train._replace(features=projected).fit(clone(fold.final_estimator))
         pipeline = Pipeline([("scaler", fold.scaler), ("reduction", model), ("final_estimator", predictor)])
-        visited.append((float(fold.scorer(pipeline, *fold.test)), model.n_iter_))
+        score = fold.scorer(pipeline, fold.test.features, fold.test.known, **fold.score_params)
+        visited.append((float(score), model.n_iter_))
         start = model.components_ if warm else None
     return visited[::-1]
 

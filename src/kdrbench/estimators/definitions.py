@@ -15,13 +15,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels import FAMILIES, Combination, Kernel, RelativeGaussian, check_definition, resolve_kernel
-from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, NOT_NEGATIVE, OPTIONS, POSITIVE, Declarations, Either, Instance, optional
+from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
+from kdrbench.kernels.registry import check_sigma
+from kdrbench.lowrank import factor_of
+from kdrbench.parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    OPTIONS,
+    POSITIVE,
+    Declarations,
+    Either,
+    Instance,
+    check_value,
+    optional,
+    whole,
+)
 
+# X is the kernel itself.
+PRECOMPUTED = "precomputed"
+# The rule for a bandwidth of clusters.
+SEARCH = "search"
 KERNEL_ALIASES = {"rbf": "gaussian", "poly": "polynomial"}
 # Which option of a family a parameter sets.
 _OPTIONS: dict[str, dict[str, str]] = {
@@ -32,6 +51,8 @@ _OPTIONS: dict[str, dict[str, str]] = {
 _ELSEWHERE = {
     "cosine": "it divides by the lengths of projected samples, and here a kernel is a function of x'WW'y alone; "
     "choose kernel='linear', on samples of length one (sklearn.preprocessing.Normalizer) if that is what is wanted",
+    "precomputed": "W projects features, which a kernel matrix has not; give the features, or choose KPCATrick or "
+    "LowRankKernelLearner",
     "sigmoid": "it is no kernel of the library; give tanh and its derivatives to kdrbench.kernels.UserKernel",
 }
 _BANDWIDTH = Instance((str,), "'median', a share of it such as '0.1 median', or 'search'")
@@ -72,7 +93,7 @@ class Definitions:
     @property
     def searches(self) -> bool:
         """Whether the bandwidth is to be searched."""
-        return isinstance(self.sigma, str) and self.sigma == "search"
+        return isinstance(self.sigma, str) and self.sigma == SEARCH
 
     @property
     def is_continuous(self) -> bool:
@@ -94,7 +115,10 @@ def definitions_of(estimator: Any) -> Definitions:
         if name in settings:
             raise InputError(f"{name} is given twice, as a parameter and in paradigm_params; leave out one of them")
         settings[name] = value
-    return Definitions(kernel_definition(estimator), estimator.paradigm, settings)
+    definitions = Definitions(kernel_definition(estimator), estimator.paradigm, settings)
+    if definitions.family == "gaussian":
+        check_sigma(definitions.sigma, SEARCH)
+    return definitions
 
 
 def kernel_definition(estimator: Any) -> Any:
@@ -141,6 +165,11 @@ def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray) -> Ke
 
     Raises ``InputError`` for the others: combinations, and Gaussians with a bandwidth for each training sample.
     """
+    if isinstance(definition, Mapping) and str(definition.get("sigma")) == SEARCH:
+        raise InputError(
+            f"sigma {SEARCH!r} is for clusters of InterpretableKDR, and {type(estimator).__name__} finds none; give "
+            "'median', a share of it such as '0.1 median', or a number"
+        )
     kernel = resolve_kernel(definition, features, features.shape[1])
     if isinstance(kernel, Combination | RelativeGaussian):
         raise InputError(
@@ -148,6 +177,56 @@ def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray) -> Ke
             "rbf_relative"
         )
     return kernel
+
+
+class FactorRows(NamedTuple):
+    """What maps samples to the rows of a factor G0 of their kernel: k(x, .) V / sqrt(lambda), or x V of a linear one.
+
+    Without ``kernel`` x itself is mapped: features, or the kernel between samples and those of the factor.
+    """
+
+    basis: FloatArray | None = None
+    kernel: Kernel | None = None
+    samples: FloatArray | None = None
+
+    def of(self, features: FloatArray) -> FloatArray:
+        """Return the rows of these samples."""
+        if self.kernel is not None and self.samples is not None:
+            features = np.asarray(self.kernel.value(pairing_block(self.kernel.pairing, features, self.samples)))
+        return features if self.basis is None else features @ self.basis
+
+
+def first_factor(estimator: Any, features: FloatArray) -> tuple[FloatArray, FactorRows]:
+    """Return a factor G0 of the kernel that an estimator starts from, and what maps new samples to its rows.
+
+    Raises ``InputError`` for a kernel that is not positive semidefinite, or has not the rank ``n_components``.
+    """
+    rank: int | None = estimator.n_components
+    if estimator.kernel == PRECOMPUTED:
+        if given := given_options(estimator):
+            raise InputError(f"{given} is of a kernel that is computed; leave it out where kernel is {PRECOMPUTED!r}")
+        factor = factor_of(features, rank)
+        return factor, FactorRows(factor / np.sum(factor**2, axis=0))
+    definition = kernel_definition(estimator)
+    if definition == {"family": "linear"}:
+        # It needs no n x n array.
+        return _linear_factor(features, rank)
+    kernel = pairwise_kernel(estimator, definition, features)
+    matrix = kernel.value(pairing_values(kernel.pairing, features))
+    factor = factor_of(0.5 * (matrix + matrix.T), rank)
+    # k(x, .) V / sqrt(lambda) gives the rows of V sqrt(lambda) at the training samples.
+    return factor, FactorRows(factor / np.sum(factor**2, axis=0), kernel, features)
+
+
+def _linear_factor(features: FloatArray, rank: int | None) -> tuple[FloatArray, FactorRows]:
+    """Return X, or X V with V the first right singular vectors."""
+    if rank is None:
+        return features, FactorRows()
+    _, singular, right = np.linalg.svd(features, full_matrices=False)
+    most = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
+    check_value("n_components", rank, optional(whole(1, most, f"the kernel's rank {most}")))
+    basis = right[:rank].T
+    return np.ascontiguousarray(features @ basis), FactorRows(basis)
 
 
 def given_options(estimator: Any) -> str | None:

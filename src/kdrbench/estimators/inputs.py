@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from kdrbench.arrays import Device, checked_features, is_device_array, to_host
 from kdrbench.errors import InputError
+from kdrbench.estimators.common import check_classes
 from kdrbench.estimators.definitions import KERNEL_ALIASES, Definitions
 from kdrbench.evaluation import STREAMED_FAMILIES
 from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared
@@ -21,6 +21,8 @@ from kdrbench.samples import ArraySamples, Codes, Samples, SparseSamples, coded_
 
 # Arrays of d x d that a solve holds at once.
 _SQUARES = 3
+# What makes y continuous.
+_CONTINUOUS = "paradigm_params={'target_kernel': 'gaussian'}"
 
 
 class Known(NamedTuple):
@@ -50,10 +52,10 @@ def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_wei
         )
     if is_streamed(X):
         features, known = _streamed(estimator, asked, X, y)
-        return Known(features, known, _weights(sample_weight, len(features)))
+        return Known(features, known, checked_weights(sample_weight, len(features)))
     if is_device_array(X):
         features, known = _known_on_device(estimator, asked, X, y)
-        return Known(features, known, _weights(sample_weight, len(known)))
+        return Known(features, known, checked_weights(sample_weight, len(known)))
     if issparse(X):
         _check_sparse(asked, X)
     if is_device_array(y):
@@ -73,12 +75,12 @@ def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight
         features, known = validate_data(
             estimator, X, y, multi_output=np.asarray(y).ndim == 2, y_numeric=continuous, **options
         )
-    weights, dtype = _weights(sample_weight, features.shape[0], may_vanish=True), features.dtype.type
+    weights, dtype = checked_weights(sample_weight, features.shape[0], may_vanish=True), features.dtype.type
     if weights is not None and not weights.all():
         kept = weights > 0.0
         features, known, weights = features[kept], np.asarray(known)[kept], weights[kept]
     if paradigm in ("supervised", "alternative") and known is not None and not continuous:
-        check_classification_targets(known)
+        check_classes(known, _CONTINUOUS if paradigm == "supervised" else "")
         if known.ndim == 1:
             estimator.classes_ = np.unique(known)
     checked = SparseSamples(features) if issparse(features) else features.astype(np.float64, copy=False)
@@ -106,7 +108,7 @@ def _check_sparse(asked: Definitions, X: Any) -> None:
     check_memory(_SQUARES * 8 * X.shape[1] ** 2, f"a surrogate matrix of {X.shape[1]} features", way_out)
 
 
-def _weights(given: Any, n_samples: int, *, may_vanish: bool = False) -> FloatArray | None:
+def checked_weights(given: Any, n_samples: int, *, may_vanish: bool = False) -> FloatArray | None:
     """Return sample weights; ``InputError`` unless there are n of them, finite, >= 0 and not all 0."""
     if given is None:
         return None
@@ -152,7 +154,7 @@ def _streamed(estimator: Any, asked: Definitions, X: Any, y: Any) -> tuple[Sampl
         raise InputError(f"samples that are streamed need one label each, {len(samples)}; got shape {labels.shape}")
     samples.check_finite()
     classes, codes = coded_labels(labels)
-    check_classification_targets(classes)
+    check_classes(classes)
     estimator.classes_, estimator.n_features_in_ = classes, samples.shape[1]
     estimator.__dict__.pop("feature_names_in_", None)
     return samples, codes
@@ -198,7 +200,7 @@ def _known_on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | 
         raise InputError(f"X has {features.shape[0]} samples and y {len(known)}; both need the same number, at least 2")
     estimator.n_features_in_ = int(features.shape[1])
     if not continuous:
-        check_classification_targets(known)
+        check_classes(known, _CONTINUOUS)
         if known.ndim == 1:
             estimator.classes_ = np.unique(known)
     return features, known

@@ -7,40 +7,37 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import VERBOSE
+from kdrbench.estimators.common import VERBOSE, check_classes
 from kdrbench.estimators.cross_validation import (
-    Params,
     chosen_row,
-    folds_of,
+    components_tried,
+    in_words,
+    params_tried,
     results_of,
-    scaled_to,
-    scaler_of,
     visited_paths,
     with_params,
 )
-from kdrbench.estimators.definitions import given_options
+from kdrbench.estimators.definitions import definitions_of
 from kdrbench.estimators.fitting import N_JOBS
+from kdrbench.estimators.folds import Given, folds_of, scaled_to, scaler_of
+from kdrbench.estimators.inputs import accepts_sparse, checked_weights
 from kdrbench.estimators.interpretable_kdr import InterpretableKDR
-from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import FLAG, Declarations, Instance, check_parameters, check_value, optional, whole
+from kdrbench.parameters import FLAG, Declarations, Instance, check_parameters, optional
 from kdrbench.progress import fit_progress
 
-_SIGMAS = {"sigma": ["0.25 median", "0.5 median", "median", "2 median"]}
-_DEGREES = {"degree": [1, 2, 3]}
-_GRIDS: dict[str, Any] = {"gaussian": _SIGMAS, "rbf": _SIGMAS, "polynomial": _DEGREES, "poly": _DEGREES}
+_SAMPLES: dict[str, Any] = {"dtype": (np.float64, np.float32), "accept_sparse": "csr"}
 
 
 class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`InterpretableKDR` with n_components and kernel parameters chosen by cross validation, from labels.
-
-    Samples are dense and weigh alike, since not every scaler, final estimator and score takes weights.
 
     In each fold the scaler, the kernel's bandwidth, the projection and ``final_estimator`` are fitted on its training
     samples alone, and scored on the others. Then scaler and projection are fitted on all samples with what was chosen.
@@ -57,7 +54,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         ``{"sigma": ["median", 2.0]}``. ``None``: sigma of a Gaussian (1/4, 1/2, 1, 2 medians), the degree of a
         polynomial (1 to 3), nothing for other kernels; what ``estimator`` sets itself is kept.
     scaler : {"standard", "passthrough"} or transformer
-        Fitted on the training samples of each fold: ``StandardScaler``, nothing, or a transformer.
+        Fitted on the training samples of each fold: ``StandardScaler`` (of sparse samples without centring, which would
+        make them dense), nothing, or a transformer.
     final_estimator : estimator or None
         Predicts from projected samples. ``None``: ``KNeighborsClassifier()``, for continuous targets
         ``KNeighborsRegressor()``.
@@ -80,7 +78,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         Shuffles samples where ``cv`` is a number or None; without it folds are taken in the order of samples. Seeds
         an ``estimator`` that has no ``random_state``.
     verbose : bool or int
-        Whether a line on standard error counts fits, with the best score so far and the time left.
+        Whether lines on standard error say the score of each candidate, and between them how many fits are done, the
+        best score so far and the time left.
 
     Attributes
     ----------
@@ -92,8 +91,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         ``std_test_score``, ``rank_test_score``. Not times, since one fit starts where another ends, but
         ``mean_n_iter``, iterations of the solver.
     components_ : W' for scaled features, n_components_ x n_features.
-    n_components_, n_splits_ : numbers of components and of folds.
-    kernel_, scorer_ : the kernel with its parameters, and the scorer.
+    n_components_, n_splits_, kernel_, scorer_ : q, the number of folds, the kernel with its parameters, the scorer.
     classes_ : the labels seen; not for continuous targets.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
@@ -150,41 +148,57 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> InterpretableKDRCV:
+    def fit(
+        self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None, **params: Any
+    ) -> InterpretableKDRCV:
         """Choose and learn from X (n_samples x n_features) and one column y of labels, or continuous targets.
 
-        Raises ``ValueError`` for bad parameters, NaN or sparse input, or fewer than two classes; warns with
-        ``ConvergenceWarning`` where a solver ended before its tolerance.
+        X may be sparse where ``estimator`` takes sparse samples. ``sample_weight`` are those of ``InterpretableKDR``;
+        the scaler and the final estimator are fitted with them if they take any. Scores weigh test samples alike, as
+        those of ``GridSearchCV`` do, unless a scorer requests weights by metadata routing. ``params`` are ``groups``
+        for ``cv``, or with metadata routing what ``cv`` and ``scoring`` request.
+
+        Raises ``ValueError`` for bad parameters, NaN, input that the kernel cannot take, or fewer than two classes;
+        warns with ``ConvergenceWarning`` where a solver ended before its tolerance.
         """
         check_parameters(self)
-        features, known = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        continuous = type_of_target(known).startswith("continuous")
-        self.__dict__.pop("classes_", None)
-        if not continuous:
-            check_classification_targets(known)
-            self.classes_ = np.unique(known)
         rng = check_random_state(self.random_state)
         template = self._template(rng)
-        folds = list(folds_of(self, features, known, self._predictor(continuous), rng))
+        given = self._given(template, X, y, sample_weight)
+        folds = list(folds_of(self, given, self._predictor(not hasattr(self, "classes_")), params, rng))
         self.n_splits_, self.scorer_ = len(folds), folds[0].scorer
-        n_components = self._n_components(known, min(fold.train[0].shape[1] for fold in folds))
-        paths = [{**one, "n_components": n_components} for one in self._kernels(template)]
+        least = min(fold.train.features.shape[1] for fold in folds)
+        n_classes = len(self.classes_) if hasattr(self, "classes_") else given.known[0].size
+        n_components = components_tried(self.n_components, n_classes, least)
+        paths = [{**one, "n_components": n_components} for one in params_tried(self.param_grid, template)]
         warm = self.warm_starts and template.start is None
         fits = len(paths) * len(folds) * len(n_components)
-        with fit_progress(self, len(features), most=fits, unit="fit") as progress:
+        with fit_progress(self, len(given.known), most=fits, unit="fit") as progress:
             visited = visited_paths(folds, template, paths, warm=warm, n_jobs=self.n_jobs, progress=progress)
-        self.cv_results_ = results_of(paths, visited)
-        self.best_index_ = chosen_row(self.cv_results_, self.selection, self.n_splits_)
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self._refit(template, features, known)
+            self.cv_results_ = results_of(paths, visited)
+            self.best_index_ = chosen_row(self.cv_results_, self.selection, self.n_splits_)
+            self.best_params_ = self.cv_results_["params"][self.best_index_]
+            self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+            self._refit(template, given)
+            if progress is not None:
+                progress.outcome = f"chosen {in_words(self.best_params_)}, score {self.best_score_:.4g}"
         return self
 
     def transform(self, X: Any) -> Any:
         """Return X, scaled, times W."""
         check_is_fitted(self)
-        features = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.best_estimator_.transform(features)
+        return self.best_estimator_.transform(validate_data(self, X, **_SAMPLES, reset=False))
+
+    def _given(self, template: InterpretableKDR, X: Any, y: Any, sample_weight: Any) -> Given:
+        """Return checked samples and weights; sets ``classes_`` unless y is continuous."""
+        features, known = validate_data(self, X, y, **_SAMPLES, order="C", ensure_min_samples=2)
+        self.__dict__.pop("classes_", None)
+        # Whole numbers are targets, too, where the estimator says so.
+        numbers = known.dtype.kind == "f" and type_of_target(known).startswith("continuous")
+        if not (numbers or definitions_of(template).is_continuous):
+            check_classes(known)
+            self.classes_ = np.unique(known)
+        return Given(features, known, checked_weights(sample_weight, features.shape[0], may_vanish=True))
 
     def _template(self, rng: np.random.RandomState) -> InterpretableKDR:
         """Return an unfitted copy of the estimator, seeded where only this one has a ``random_state``."""
@@ -205,37 +219,11 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
         return KNeighborsRegressor() if continuous else KNeighborsClassifier()
 
-    def _n_components(self, known: NDArray[Any], n_features: int) -> list[int]:
-        """Return the candidates, each once, ascending."""
-        if self.n_components is None:
-            classes = len(self.classes_) if hasattr(self, "classes_") else known[0].size
-            powers = [2**power for power in range(classes.bit_length()) if 2**power < classes]
-            return sorted({min(one, n_features) for one in (*powers, classes, 2 * classes)})
-        given: list[Any] = list(np.atleast_1d(np.asarray(self.n_components, dtype=object)))
-        for one in given:
-            check_value("n_components", one, whole(1, n_features, f"n_features = {n_features}"))
-        if not given:
-            raise InputError("n_components must name at least one candidate, got an empty list")
-        return sorted({int(one) for one in given})
-
-    def _kernels(self, template: InterpretableKDR) -> list[Params]:
-        """Return the candidates of all other parameters."""
-        from sklearn.model_selection import ParameterGrid
-
-        grid = self.param_grid
-        if grid is None:
-            family = template.kernel if isinstance(template.kernel, str) else ""
-            grid = {} if given_options(template) else _GRIDS.get(family, {})
-        found = [dict(one) for one in ParameterGrid(grid)]
-        if any("n_components" in one for one in found):
-            raise InputError("param_grid must not hold n_components; give its candidates as n_components=[...]")
-        return found
-
-    def _refit(self, template: InterpretableKDR, features: FloatArray, known: NDArray[Any]) -> None:
+    def _refit(self, template: InterpretableKDR, given: Given) -> None:
         from sklearn.pipeline import Pipeline
 
-        scaler = scaler_of(self.scaler)
-        reduction = with_params(template, self.best_params_).fit(scaled_to(scaler, features, known), known)
+        scaler = scaler_of(self.scaler, given.features)
+        reduction = scaled_to(scaler, given).fit(with_params(template, self.best_params_))
         self.best_estimator_ = Pipeline([("scaler", scaler), ("reduction", reduction)])
         self.components_, self.kernel_ = reduction.components_, reduction.kernel_
         self.n_components_ = len(self.components_)
@@ -247,4 +235,16 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = accepts_sparse(InterpretableKDR() if self.estimator is None else self.estimator)
         return tags
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what ``fit`` passes on: to the splitter, and to a scorer that is given; weights are its own."""
+        from sklearn.metrics import get_scorer
+
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        to_score = MethodMapping().add(caller="fit", callee="score")
+        scorer = None if self.scoring is None else get_scorer(self.scoring)
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(splitter=self.cv, method_mapping=to_split).add(scorer=scorer, method_mapping=to_score)

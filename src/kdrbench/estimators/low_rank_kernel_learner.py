@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench import lowrank
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import VERBOSE, labelled_samples
-from kdrbench.estimators.definitions import KERNEL_OPTIONS, kernel_definition, pairwise_kernel
+from kdrbench.estimators.common import VERBOSE, labelled_samples, warn_of_kernel_matrix
+from kdrbench.estimators.definitions import KERNEL_OPTIONS, PRECOMPUTED, first_factor
 from kdrbench.estimators.footprints import check_kernel_footprint
 from kdrbench.kernels import Kernel
-from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
+from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import (
     COUNT,
     FRACTION,
@@ -29,9 +29,7 @@ from kdrbench.parameters import (
     Declarations,
     OneOf,
     check_parameters,
-    check_value,
     optional,
-    whole,
 )
 from kdrbench.progress import FitProgress, fit_progress
 
@@ -53,7 +51,8 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         kernel matrix.
     kernel : str or kernel
         K0: ``linear`` (uncentred), ``gaussian`` (``rbf``), ``polynomial`` (``poly``), or an object such as
-        :class:`kdrbench.kernels.UserKernel`; positive semidefinite, and not a combination or ``rbf_relative``.
+        :class:`kdrbench.kernels.UserKernel`; positive semidefinite, and not a combination or ``rbf_relative``. With
+        ``precomputed``, X is the kernel between samples and the training samples, n_samples x n_training_samples.
     sigma, gamma, degree, coef0, kernel_params :
         Of the kernel, as in :class:`kdrbench.estimators.InterpretableKDR`.
     divergence : {"burg", "von_neumann"}
@@ -166,7 +165,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.__dict__.pop("classes_", None)
         features, labels = self._validated(X, y, constraints)
         check_kernel_footprint(self, features)
-        factor = self._start(features)
+        factor, self._rows = first_factor(self, features)
         if constraints is None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             count = min(self.n_constraints, len(features) * (len(features) - 1) // 2)
@@ -184,8 +183,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         """Return the rows of G for these samples, n_samples x r, in the precision of X."""
         check_is_fitted(self)
         given = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        features = given.astype(np.float64, copy=False)
-        rows = features if self._basis is None else self._rows(features) @ self._basis
+        rows = self._rows.of(given.astype(np.float64, copy=False))
         return np.asarray(rows @ self.factor_map_, dtype=given.dtype)
 
     def _solved(
@@ -203,40 +201,13 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         if constraints is not None:
             if not isinstance(constraints, lowrank.Constraints):
                 raise InputError(f"constraints must be kdrbench.lowrank.Constraints, got {type(constraints).__name__}")
-            return validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2), None
+            features = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
+            warn_of_kernel_matrix(self, features)
+            return features, None
         features, labels = labelled_samples(self, X, y)
         if len(self.classes_) < 2:
             raise InputError(f"labels must name at least 2 classes, got {len(self.classes_)} class: {self.classes_}")
         return features, labels
-
-    def _start(self, features: FloatArray) -> FloatArray:
-        """Return G0, and keep what maps new samples to its rows."""
-        definition = kernel_definition(self)
-        # The linear kernel needs no n x n array.
-        self._kernel = None if definition == {"family": "linear"} else pairwise_kernel(self, definition, features)
-        self._basis: FloatArray | None = None
-        self._samples: FloatArray | None = None
-        if self._kernel is None:
-            if self.n_components is None:
-                return features
-            # G0 = X V, V the first right singular vectors.
-            _, singular, right = np.linalg.svd(features, full_matrices=False)
-            rank = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
-            check_value("n_components", self.n_components, optional(whole(1, rank, f"the kernel's rank {rank}")))
-            self._basis = right[: self.n_components].T
-            return np.ascontiguousarray(features @ self._basis)
-        matrix = self._kernel.value(pairing_values(self._kernel.pairing, features))
-        factor = lowrank.factor_of(0.5 * (matrix + matrix.T), self.n_components)
-        self._samples = features
-        # k(x, .) V / sqrt(lambda) gives the rows of V sqrt(lambda) at the training samples.
-        self._basis = factor / np.sum(factor**2, axis=0)
-        return factor
-
-    def _rows(self, features: FloatArray) -> FloatArray:
-        """Return the features, or their kernel with the training samples."""
-        if self._kernel is None or self._samples is None:
-            return features
-        return np.asarray(self._kernel.value(pairing_block(self._kernel.pairing, features, self._samples)))
 
     @property
     def _n_features_out(self) -> int:
@@ -246,5 +217,6 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         tags = super().__sklearn_tags__()
         # Without labels only where constraints are given instead.
         tags.target_tags.required = True
+        tags.input_tags.pairwise = self.kernel == PRECOMPUTED
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from kdrbench.errors import InputError, TooFewSamplesError
+from kdrbench.errors import InputError, TooFewSamplesError, unknown_name
 from kdrbench.kernels.bandwidth import EstimatedGaussian, RelativeGaussian, neighbour_distances
 from kdrbench.kernels.combination import Combination, Term, aligned_weights
 from kdrbench.kernels.family import (
@@ -32,6 +32,8 @@ CONTRACT = ("pairing", "value", "derivative", "second_derivative")
 Definition = Mapping[str, Any]
 # The median distance, or a number of times as much, exact or estimated where that is said.
 _MEDIAN = re.compile(r"(?:(\d*\.?\d+) )?(?:(exact|estimated) )?median")
+# Examples of what it matches.
+_MEDIANS = ("median", "exact median", "estimated median", "0.1 median")
 # Up to this number of samples, the median is exact even where it need not be.
 EXACT_SAMPLES = 5000
 
@@ -66,7 +68,14 @@ def _gaussian(options: Definition, samples: Samples) -> Kernel:
     sigma = options["sigma"]
     if isinstance(sigma, str) and (fraction := _MEDIAN.fullmatch(sigma)):
         return _median_gaussian(float(fraction[1] or 1.0), fraction[2], samples)
-    return Gaussian(_number("sigma", sigma, "'median', or a share of it such as '0.1 median'"))
+    check_sigma(sigma)
+    return Gaussian(_number("sigma", sigma, "a rule such as '0.1 median'"))
+
+
+def check_sigma(sigma: object, *others: str) -> None:
+    """Raise ``InputError`` for a word that is no rule for a median bandwidth, nor one of the ``others``."""
+    if isinstance(sigma, str) and not _MEDIAN.fullmatch(sigma) and sigma not in others:
+        raise InputError(f"{unknown_name('sigma', sigma, [*_MEDIANS, *others])} A number > 0 is allowed, too")
 
 
 def _median_gaussian(share: float, named: str | None, samples: Samples) -> Gaussian:

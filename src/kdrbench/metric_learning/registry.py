@@ -32,7 +32,10 @@ def build_learner(learner: object, options: Mapping[str, Any] | None = None) -> 
             checked = _checked(learner, {} if options is None else options)
             return LEARNERS[learner](**checked)
         return _build_own(learner, {} if options is None else options)
-    if isinstance(learner, type) or not callable(getattr(learner, "fit", None)):
+    if isinstance(learner, type):
+        name = learner.__name__
+        raise InputError(f"a learner must be an object or a name, and {name} is a class; write {name}()")
+    if not callable(getattr(learner, "fit", None)):
         raise InputError(f"a learner must be one of {', '.join(LEARNERS)} or an object with fit; got {learner!r}")
     if options:
         raise InputError("options belong to a learner's name; a learner object has its own")

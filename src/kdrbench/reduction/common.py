@@ -84,7 +84,7 @@ class Reducer(LabelledTransformer):
     _continuous: ClassVar[bool] = True
     n_components: int | None
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn from X (n_samples x n_features) and y: class labels or, where the class says so, numbers.
 
         Raises ``ValueError`` for bad parameters, NaN or sparse input, y of one value, more components than features,

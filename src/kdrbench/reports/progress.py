@@ -49,12 +49,15 @@ def losing_lines(losing: list[LosingCell]) -> list[str]:
 
 
 def claim_lines(claims: Path) -> list[str]:
-    """Return a line that counts the decisions of the claims in ``claims`` (.json); none where it is not there."""
+    """Return a line that counts the decisions of the claims in ``claims`` (.json).
+
+    There is none where the file is not there, or no experiment names a paper, so that no claim is at stake.
+    """
     if not claims.is_file():
         return []
     counts = Counter(one["verdict"] for one in json.loads(claims.read_text(encoding="utf-8")))
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    return [f"claims of the papers: {words or 'none'} ({claims.with_suffix('.html')} has the measure of each)"]
+    return [f"claims of the papers: {words} ({claims.with_suffix('.html')} has the measure of each)"] if words else []
 
 
 def _cell(one: BatchProgress) -> str:

@@ -213,6 +213,19 @@ def _report_modules() -> list[str]:
     return [".".join(("kdrbench", *path.relative_to(root).with_suffix("").parts)) for path in paths]
 
 
+def closing_line(results: str, reports: str) -> str:
+    """Return in a line where the reports of a configuration are; empty where none was made.
+
+    ``results`` and ``reports`` are the folders of its merged tables and of its reports.
+    """
+    page = Path(reports) / "dashboard.html"
+    if not Path(reports).is_dir():
+        return ""
+    all_of_it = f"{page} shows all of it, and " if page.is_file() else ""
+    tables = f"{results}/merged/*.csv"
+    return f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench where {tables}` lists them."
+
+
 def refuse_target(name: str, targets: Iterable[str], experiments: Iterable[str]) -> list[str]:
     """Let Snakemake end with the near names for a target that the configuration does not have."""
     from snakemake.exceptions import WorkflowError

@@ -108,3 +108,7 @@ def test_the_commands_count_the_decisions_and_say_each_measure(tmp_path):
     done = CliRunner().invoke(main, ["where", str(tmp_path / "runs.csv"), "--reports", str(tmp_path)])
     assert "claims of the papers: 2 mostly confirmed, 1 confirmed" in done.output
     assert str(tmp_path / "claims.html") in done.output
+    # Experiments that name no paper have no claims.
+    (tmp_path / "claims.json").write_text("[]")
+    done = CliRunner().invoke(main, ["where", str(tmp_path / "runs.csv"), "--reports", str(tmp_path)])
+    assert (done.exit_code, "claims" in done.output.replace("claims.json", "")) == (0, False)

@@ -94,7 +94,7 @@ def test_all_figures_draw_a_solver_alike(tmp_path):
         performance_profile(runs, tmp_path, defined),
         scaling_chart(sizes, defined),
     ]
-    titles = {"MINE": "mine", "GM": "gm", "ISM, converged": "ism_converged", "ISM": "ism"}
+    titles = {"mine": "mine", "GM": "gm", "ISM, converged": "ism_converged", "ISM": "ism"}
     for chart, panel in itertools.chain.from_iterable(zip(itertools.repeat(chart), chart.panels) for chart in charts):
         found = {}
         for series in panel.series:

@@ -152,7 +152,7 @@ def test_converged_variants_stand_in_a_group_of_their_own():
 def test_a_solver_that_declares_no_settings_is_not_headed_as_published():
     made = laid_out(EXPERIMENT | {"solvers": ["ism", "ism_converged", "mine", "mine_converged"]})
     assert groups_of(made)[1] == [("as published", 1), ("converged", 1), ("others", 2)]
-    assert made.columns[2:] == ["ISM", "ISM", "MINE", "MINE, converged"]
+    assert made.columns[2:] == ["ISM", "ISM", "mine", "mine, converged"]
 
 
 def saying(method, stationarity, **columns):
@@ -183,7 +183,7 @@ def test_a_solver_that_says_converged_above_the_tolerance_is_marked_and_the_defi
     made = laid_out(experiment, runs)
     assert CONVERGED_MEANS in made.notes
     marks = {column: made.rows[0][place].mark for place, column in enumerate(made.columns)}
-    assert ("\u00a7" in marks["ISM"], "\u00a7" in marks["MINE"]) == (False, True)
+    assert ("\u00a7" in marks["ISM"], "\u00a7" in marks["mine"]) == (False, True)
     page = render_html(made, sections_of_runs(runs))
     endings = page[page.index("How the runs ended") :]
     assert "own rule" in endings

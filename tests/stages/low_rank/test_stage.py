@@ -39,12 +39,12 @@ def batch_of(method="von_neumann", **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rans": 3}, "config: unknown key in experiments.lowrank_gyrb: 'rans'; allowed: .*Did you mean 'runs'"),
+        ({"rans": 3}, "config: unknown key in experiments.lowrank_gyrb: 'rans'. Did you mean 'runs'"),
         ({"runs": 0}, f"{PLACE}.runs is 0; it must be at least 1"),
-        ({"methods": ["bourg"]}, f"{PLACE}.methods: unknown method 'bourg'; allowed: .*Did you mean 'burg'"),
+        ({"methods": ["bourg"]}, f"{PLACE}.methods: unknown method 'bourg'. Did you mean 'burg'"),
         (
             {"datasets": ["gyrb_standin"]},
-            f"{PLACE}.datasets: unknown data set 'gyrb_standin'; .*Did you mean 'gyrb-standin'",
+            f"{PLACE}.datasets: unknown data set 'gyrb_standin'. Did you mean 'gyrb-standin'",
         ),
         (
             {"constraints": [2000]},

@@ -74,6 +74,8 @@ _LOW_RANK = {
     "definite_boost_exact": "DefiniteBoost, exact steps",
     "definite_boost_own_range": "DefiniteBoost, own eigenvalues",
 }
+# Baselines, learners and methods of reduction that are called by capitals, and the control; users' names are their own.
+_ABBREVIATIONS = frozenset({"dne", "lda", "lfda", "lmnn", "nca", "pca", "random", "save", "sir", "svm"})
 # Prefixes of a learner's name by variant: the paper's three, and alignment of centred kernels.
 VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
 
@@ -95,10 +97,9 @@ def method_label(name: str) -> str:
 
 
 def method_alone(name: str) -> str:
-    """Return the name of the method without its variant; words that are no abbreviation are printed as they are."""
+    """Return the name of the method without its variant; what is no abbreviation that is known is printed as it is."""
     method = known_as(stem_of(name), SHORT)
-    first, *others = method.split("_")
-    abbreviated = not others or first in {*SHORT, "ism"}
+    abbreviated = method in _ABBREVIATIONS or method.partition("_")[0] in {*SHORT, "ism"}
     return _METHODS.get(method) or (method.upper().replace("_", " ") if abbreviated else method)
 
 

@@ -223,6 +223,12 @@ def _check_components(place: str, experiment: Config, entry: DatasetEntry) -> No
             f"config: {place}.components.{dataset} is {components}; data set {dataset!r} has {entry.n_features} "
             f"features, so it must be between 1 and {entry.n_features}"
         )
+    judged = experiment["paradigm"] != ALTERNATIVE and "published" not in experiment
+    if judged and components == entry.n_features > 1:
+        raise ConfigError(
+            f"config: {place}.components.{dataset} is {components}, as many as data set {dataset!r} has features: then "
+            f"W only rotates the samples, no kernel sees that, and all solvers tie; give at most {components - 1}"
+        )
 
 
 def _check_parameters(place: str, experiment: Config, entry: DatasetEntry) -> None:
