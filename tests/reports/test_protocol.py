@@ -147,7 +147,7 @@ def test_what_was_stopped_before_the_papers_limit_is_not_comparable_and_open_in_
     assert left_out == ([] if limit == 259200 else [(FOUR, words)])
     # Claims have the rows and the reason: a time at a limit is a bound.
     held = Records.of({"ikdr": pd.DataFrame(rows)}, config)
-    assert len(held.runs) == len(rows) and held.left_out == ()
+    assert (len(held.runs), held.left_out) == (len(rows), ())
     assert {*held.runs.loc[held.runs["method"] == "dg", "stopped_early"]} == {"" if limit == 259200 else words}
     assert {*held.runs.loc[held.runs["method"] == "ism", "stopped_early"]} == {""}
 

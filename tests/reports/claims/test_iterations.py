@@ -3,7 +3,6 @@
 import pytest
 
 from kdrbench.reports.claims.claim import Decision
-from kdrbench.reports.claims.coverage import PLUS_5, TABLE_4
 from kdrbench.reports.claims.iterations import (
     eigenvalue_stopping,
     few_iterations,
@@ -11,6 +10,7 @@ from kdrbench.reports.claims.iterations import (
     second_order,
     start_of_ism,
 )
+from kdrbench.reports.claims.printed_tables import PLUS_5, TABLE_4
 from support.claim_rows import cells, records
 from support.report_rows import run
 

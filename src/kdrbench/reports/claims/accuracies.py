@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, listed, share_of, undecided
-from kdrbench.reports.claims.coverage import (
-    PLUS_5,
-    TABLE_4,
-    TABLE_5,
-    Coverage,
-    OwnCell,
-    decided_on,
-    experiment_cells,
-    printed_cells,
-)
+from kdrbench.reports.claims.coverage import Coverage, OwnCell, decided_on, experiment_cells, printed_cells
+from kdrbench.reports.claims.printed_tables import PLUS_5, TABLE_4, TABLE_5
 from kdrbench.reports.records import Metric, Split
 from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.reports.tables.published_numbers import find_published, our_name, published_numbers

@@ -15,18 +15,15 @@ from numpy.typing import NDArray
 from kdrbench.errors import counted
 from kdrbench.paired import corrected_t_p
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records, decided_by_share, listed, share_of
-from kdrbench.reports.claims.coverage import (
+from kdrbench.reports.claims.coverage import Coverage, OwnCell, decided_on, printed_cells
+from kdrbench.reports.claims.printed_tables import (
     CONVERGED_RIVALS,
     PLUS_5,
     PLUS_6,
     RIVALS,
     TABLE_4,
     TABLE_4_CLUSTERS,
-    Coverage,
-    OwnCell,
     PrintedTable,
-    decided_on,
-    printed_cells,
 )
 from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.labels import is_converged, method_label

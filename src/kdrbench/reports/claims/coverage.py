@@ -16,49 +16,19 @@ import pandas as pd
 
 from kdrbench.reports.claims.claim import NO_RECORDS, Found, Records, undecided
 from kdrbench.reports.claims.deciding_rows import of_one_experiment, unlike_definitions
+from kdrbench.reports.claims.printed_tables import PrintedTable
 from kdrbench.reports.protocol import STOPPED_EARLY
 from kdrbench.reports.records import Split
 from kdrbench.reports.tables.cells import clean_times
 from kdrbench.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
-from kdrbench.reports.tables.published_numbers import our_name, paper_label, published_name, published_numbers
+from kdrbench.reports.tables.published_numbers import our_name, published_name, published_numbers
 from kdrbench.status import Status
 
-RIVALS = ("dg", "sm", "gm")
-CONVERGED_RIVALS = tuple(f"{name}_{CONVERGED}" for name in RIVALS)
-FOLDS = 10
 # A time is the first solve of a run. Only records that hold the repeated solves apart (``warm_s``) have it.
 TIME_COLUMNS = ("time_s", "warm_s", "timed", "drifted")
 _AXES = ["dataset", "kernel", "method"]
 _FILE = "ikdr.csv"
 Place = tuple[str, str, str]
-
-
-@dataclass(frozen=True)
-class PrintedTable:
-    """A table of a paper, or one of its two halves."""
-
-    paper: str
-    table: str
-    setting: str
-
-    @property
-    def label(self) -> str:
-        """The table in words."""
-        return f"{paper_label(self.paper)}, Table {self.table}, {self.setting}"
-
-    @property
-    def protocol(self) -> tuple[Split, int]:
-        """The split and the number of runs: ten folds in supervised tables of NeurIPS 2019, else all rows, once."""
-        folds = self.paper == "neurips2019" and self.setting == "supervised"
-        return (Split.FOLDS, FOLDS) if folds else (Split.NONE, 1)
-
-
-TABLE_4 = PrintedTable("neurips2019", "4", "supervised")
-TABLE_4_CLUSTERS = PrintedTable("neurips2019", "4", "unsupervised")
-TABLE_5 = PrintedTable("neurips2019", "5", "supervised")
-TABLE_5_CLUSTERS = PrintedTable("neurips2019", "5", "unsupervised")
-PLUS_5 = PrintedTable("ismplus", "5", "supervised")
-PLUS_6 = PrintedTable("ismplus", "6", "unsupervised")
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,8 @@ import pandas as pd
 from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, share_of, undecided
 from kdrbench.reports.claims.costs import TIE, at_most_higher, pairs_of, relative_gaps
-from kdrbench.reports.claims.coverage import (
-    CONVERGED_RIVALS,
-    FOLDS,
-    PLUS_5,
-    TABLE_4,
-    TABLE_5,
-    OwnCell,
-    PrintedTable,
-    decided_on,
-    experiment_cells,
-    printed_cells,
-)
+from kdrbench.reports.claims.coverage import OwnCell, decided_on, experiment_cells, printed_cells
+from kdrbench.reports.claims.printed_tables import CONVERGED_RIVALS, FOLDS, PLUS_5, TABLE_4, TABLE_5, PrintedTable
 from kdrbench.reports.records import Split
 from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.labels import dataset_label, kernel_label

@@ -7,17 +7,8 @@ from collections.abc import Iterator
 from kdrbench.errors import counted
 from kdrbench.reports.claims.accuracies import LEVEL, mean_of
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records, decided_by_share, listed, share_of, undecided
-from kdrbench.reports.claims.coverage import (
-    TABLE_4,
-    TABLE_4_CLUSTERS,
-    TABLE_5,
-    TABLE_5_CLUSTERS,
-    Coverage,
-    PrintedTable,
-    decided_on,
-    printed_cells,
-    timed_cells,
-)
+from kdrbench.reports.claims.coverage import Coverage, decided_on, printed_cells, timed_cells
+from kdrbench.reports.claims.printed_tables import TABLE_4, TABLE_4_CLUSTERS, TABLE_5, TABLE_5_CLUSTERS, PrintedTable
 from kdrbench.reports.claims.times import factor
 from kdrbench.reports.records import Metric
 from kdrbench.reports.tables.labels import dataset_label, kernel_label

@@ -17,17 +17,9 @@ from kdrbench.reports.claims.claim import (
     undecided,
 )
 from kdrbench.reports.claims.costs import PairOfCells, endings, pairs_of
-from kdrbench.reports.claims.coverage import (
-    CONVERGED_RIVALS,
-    PLUS_5,
-    PLUS_6,
-    RIVALS,
-    TABLE_4,
-    TABLE_4_CLUSTERS,
-    decided_on,
-    timed_cells,
-)
+from kdrbench.reports.claims.coverage import decided_on, timed_cells
 from kdrbench.reports.claims.growth import series_of
+from kdrbench.reports.claims.printed_tables import CONVERGED_RIVALS, PLUS_5, PLUS_6, RIVALS, TABLE_4, TABLE_4_CLUSTERS
 from kdrbench.reports.tables.labels import dataset_label, method_label
 from kdrbench.reports.tables.size_series import ALL_PAIRS, PowerLaw, SizeSeries, fit_power_law
 from kdrbench.status import Status
