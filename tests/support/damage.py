@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import zipfile
 
 
 def flip_bit(path, number):
@@ -64,6 +65,16 @@ def folder_gone(path, rng):
 
 
 DAMAGES = [cut_off, one_bit, random_bytes, some_bytes, emptied, zeros, folder, pipe, dangling, gone, folder_gone]
+
+
+def unfolding(path, name, n_mib):
+    """An archive of little more than a thousandth of ``n_mib`` MiB, with one array that unfolds to so much."""
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open(f"{name}.npy", "w", force_zip64=True) as stream,
+    ):
+        for _ in range(n_mib):
+            stream.write(bytes(2**20))
 
 
 def strike(damage, root, rng):

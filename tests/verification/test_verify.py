@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import re
-import zipfile
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from kdrbench.cli import main
 from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.verification.record import Record
 from kdrbench.verification.verify import verify
+from support.damage import unfolding
 
 FOLD = "folds/wine/gaussian/ism/0"
 
@@ -227,12 +227,7 @@ def piped(path):
 def bomb(record, place):
     """Declare a projection of more than a gigabyte in an archive of a megabyte."""
     path, _ = arrays(record, place)
-    with (
-        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
-        archive.open(f"{key(place, 'projection')}.npy", "w", force_zip64=True) as stream,
-    ):
-        for _ in range(2**10 + 1):
-            stream.write(bytes(2**20))
+    unfolding(path, key(place, "projection"), 2**10 + 1)
 
 
 # What no run leaves, and in which column it is found.
