@@ -167,6 +167,8 @@ TAMPERINGS = {
     "another trace's name": (lambda r: change(r, FOLD, trace_file=value(r, CLUSTERS, "trace_file")), "trace_file"),
     "a name out of the results": (lambda r: change(r, CLUSTERS, trace_file="../../x.jsonl"), "trace_file"),
     "a drift": (lambda r: change(r, FOLD, drift="0.01"), "drift"),
+    "no time of a run that converged": (lambda r: change(r, FOLD, time_s=""), "time_s"),
+    "a calibration taken out": (lambda r: change(r, FOLD, calibration_after_s=""), "calibration_after_s"),
     "a calibration": (lambda r: change(r, FOLD, calibration_after_s="0.05"), "drift"),
     "a mark of drift": (lambda r: change(r, FOLD, drifted="True"), "drifted"),
     "a projection turned a little": (lambda r: change_array(r, FOLD, "projection", turned_a_little), "cost"),
