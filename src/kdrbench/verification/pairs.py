@@ -88,7 +88,7 @@ class _Sizes:
 
     def _bound(self, sums: float, betas: float) -> float:
         n, d = self.n_terms
-        return 2.0 * LAMBDA * _UNIT * (n**0.5 * sums + d**0.5 * betas)
+        return float(2.0 * LAMBDA * _UNIT * (n**0.5 * sums + d**0.5 * betas))
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from joblib import Parallel, delayed
 
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.grid import Grid
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import DamagedError, DataError, InputError
 from kdrbench.stages import build_stage
+from kdrbench.verification import optima
 from kdrbench.verification.bookkeeping import (
     Finding,
     against_definition,
@@ -57,7 +59,7 @@ def verify(record: Record, *, mirror: str | None = None, n_jobs: int = 1, most: 
     """Compare every row of a record with its definition, its trace, and what is computed again from raw data.
 
     Runs of more than ``most`` training samples keep their numbers unverified, and are counted; so are the rows
-    of other systems than IKDR. ``mirror`` is where data are looked for first.
+    of other systems than IKDR and its atlas. ``mirror`` is where data are looked for first.
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
@@ -68,7 +70,40 @@ def verify(record: Record, *, mirror: str | None = None, n_jobs: int = 1, most: 
     jobs = [(batch, rows_of[batch.path]) for batch in record.grid.batches()]
     for part in Parallel(n_jobs=n_jobs)(delayed(ask.verified)(*job) for job in jobs):
         total.add(part)
+    total.add(_stored(record, rows_of, ask))
     return total
+
+
+def _stored(record: Record, rows_of: Mapping[str, _Placed], ask: _Batch) -> Verification:
+    """Return what is wrong with the optima that are stored beside the record, by which figures compare costs."""
+    result, files = Verification(), sorted((record.results / "optima").glob("*.npz"))
+    if not files:
+        return result
+    charts = [batch for batch in record.grid.batches() if batch.system == optima.ATLAS]
+    best = {batch.experiment: dict[str, float]() for batch in charts}
+    for batch in charts:
+        of_one = best[batch.experiment]
+        for _, row in rows_of[batch.path]:
+            if (cost := to_number(row["best_cost"])) is not None:
+                of_one[row["problem"]] = min(cost, of_one.get(row["problem"], cost))
+    problems = _problems(record.grid)
+    for path in files:
+        for finding in optima.of_store(path, best.get(path.stem), problems, ask.data):
+            if finding is None:
+                result.left_out["stored optima of problems that are not this configuration's"] += 1
+            else:
+                result.findings.append(finding)
+    return result
+
+
+def _problems(grid: Grid) -> dict[str, tuple[str, optima.Problem]]:
+    """Return the problems of all runs by their hash, each with the name of its data set."""
+    batches = [batch for batch in grid.batches() if batch.system in (_IKDR, optima.ATLAS)]
+    return {
+        optima.sha256_of(batch, run): (batch.dataset, optima.problem_at(batch, run))
+        for batch in batches
+        for run in batch.runs
+    }
 
 
 def _bookkeeping(record: Record, system: str, rows: list[Row], rows_of: dict[str, _Placed]) -> Verification:
@@ -104,6 +139,8 @@ class _Batch:
     def verified(self, batch: Batch, rows: _Placed) -> Verification:
         """Return what was computed again of these rows."""
         result = Verification()
+        if batch.system == optima.ATLAS:
+            return self._atlas(batch, rows)
         if batch.system != _IKDR:
             result.left_out[f"rows of {batch.system}, a system that is not computed again"] += len(rows)
             return result
@@ -117,6 +154,30 @@ class _Batch:
             result.findings += of_trace(place, row, own)
             self._row(result, batch, place, row)
         return result
+
+    def _atlas(self, batch: Batch, rows: _Placed) -> Verification:
+        """Return what was computed again of the optima of an atlas' runs."""
+        result = Verification()
+        for run in batch.runs:
+            those = {row["method"]: row for _, row in rows if int(row["run"]) == run}
+            if not those:
+                continue
+            place, first = f"{batch.experiment}/{batch.cell_name}/{run}", next(iter(those.values()))
+            if int(first["n_train"]) > self.most:
+                result.left_out[f"runs of more than {self.most} samples"] += 1
+                continue
+            try:
+                arrays = self.record.arrays(first, batch.cell_name, run)
+                result.findings += optima.of_run(place, batch, those, arrays, self.data(batch.dataset))
+                result.numbers += 2 * len(arrays.get("optima", ()))
+            except (InputError, DamagedError, DataError) as error:
+                result.findings.append(Finding(place, "result", f"({error})", "computed again"))
+        return result
+
+    def data(self, name: str) -> Dataset:
+        """Return a data set of the record."""
+        definition = self.record.grid.config.get("datasets", {}).get(name, {})
+        return _data(name, json.dumps(definition, sort_keys=True), self.mirror)
 
     def _row(self, result: Verification, batch: Batch, place: str, row: Row) -> None:
         if int(row["n_train"]) > self.most:
@@ -133,8 +194,7 @@ class _Batch:
 
     def _numbers(self, batch: Batch, row: Row) -> dict[str, Number]:
         run = int(row["run"])
-        definition = self.record.grid.config.get("datasets", {}).get(batch.dataset, {})
-        data = _data(batch.dataset, json.dumps(definition, sort_keys=True), self.mirror)
+        data = self.data(batch.dataset)
         return RunToVerify(
             batch.definition,
             samples_of(batch.definition, data, run, batch.seed),
