@@ -68,13 +68,10 @@ DAMAGES = [cut_off, one_bit, random_bytes, some_bytes, emptied, zeros, folder, p
 
 
 def unfolding(path, name, n_mib):
-    """An archive of little more than a thousandth of ``n_mib`` MiB, with one array that unfolds to so much."""
-    with (
-        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
-        archive.open(f"{name}.npy", "w", force_zip64=True) as stream,
-    ):
-        for _ in range(n_mib):
-            stream.write(bytes(2**20))
+    """An archive with one array that its directory says to unfold to ``n_mib`` MiB, as one of that many zeros does."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{name}.npy", bytes(2**10))
+        archive.filelist[0].file_size = n_mib * 2**20
 
 
 def strike(damage, root, rng):

@@ -26,15 +26,15 @@ STORE = "optima/atlas.npz"
 
 
 def atlas_config():
-    """Two folds of Wine, a supervised problem and clusters, each charted from three starts, twice."""
+    """Two folds of Wine, a supervised problem and clusters, each charted from the papers' start and a random one, twice."""
     config = whole_config()
     shared = {"datasets": ["wine"], "kernels": ["gaussian"], "components": {"wine": 2}}
     folds = config["experiments"]["table4_supervised"] | shared | {"folds": 2}
     clusters = config["experiments"]["table4_unsupervised"] | shared
     atlas = config["experiments"]["atlas"] | {"datasets": ["wine"], "cells_of": ["folds", "clusters"]}
     atlas |= {
-        "solvers": ["ism_converged", "gm_converged"],
-        "starts": 3,
+        "solvers": ["ism_converged"],
+        "starts": 1,
         "draws": 2,
         "limits": {"time_s": 60, "memory_mib": 1024},
     }
