@@ -26,7 +26,7 @@ STORE = "optima/atlas.npz"
 
 
 def atlas_config():
-    """Two folds of Wine, a supervised problem and clusters, each charted from the papers' start and a random one, twice."""
+    """Two folds of Wine and its clusters, each charted from the papers' start and a random one, twice."""
     config = whole_config()
     shared = {"datasets": ["wine"], "kernels": ["gaussian"], "components": {"wine": 2}}
     folds = config["experiments"]["table4_supervised"] | shared | {"folds": 2}
