@@ -28,13 +28,9 @@ EVALUATORS = {"linear": "factored", "squared": "factored", "polynomial": "monomi
 @pytest.fixture(scope="module")
 def numbers(made):
     """Of each row its columns and what is computed again."""
-    found, differing = [], verification._differing
+    found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            verification,
-            "_differing",
-            lambda place, row, known: found.append((row, known)) or differing(place, row, known),
-        )
+        patch.setattr(verification, "_differing", lambda place, row, known, _: found.append((row, known)) or ())
         verification.verify(Record(made, own_code=True))
     return found
 

@@ -1,26 +1,25 @@
-"""The optima of an atlas computed again from their projections: those that its runs left, and those that are stored."""
+"""The optima that runs of an atlas left, computed again from their projections, and their rows beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.bench.batch import Batch
-from kdrbench.bench.untrusted import UnreadableError, arrays_in
 from kdrbench.datasets import Dataset
-from kdrbench.errors import DamagedError, InputError
+from kdrbench.errors import InputError
 from kdrbench.stages.ikdr.definition import problem_sha256
 from kdrbench.verification.bookkeeping import Finding, to_number
+from kdrbench.verification.large import MOST_SAMPLES
 from kdrbench.verification.record import Row
 from kdrbench.verification.runs import Number, RunToVerify
 from kdrbench.verification.samples import samples_of
 
-ATLAS = "atlas"
+IKDR, ATLAS = "ikdr", "atlas"
 # The referee's bound of what is stationary, and how negative a curvature rounding makes of none.
 _STATIONARY, _CURVATURE = 1e-6, -1e-6
 # Nearer than this two optima are one.
@@ -44,8 +43,10 @@ class Problem:
         labellings = {labelling.name: labelling.codes for labelling in data.labellings}
         samples = samples_of(self.definition, data, self.run, self.seed)
         forms = [True] if self.definition["paradigm"] == "supervised" else [True, False]
-        left = {"projection": projection}
-        return [RunToVerify(self.definition, samples, data.labels, labellings, left, form).numbers() for form in forms]
+        left, many = {"projection": projection}, len(samples.train) > MOST_SAMPLES
+        return [
+            RunToVerify(self.definition, samples, data.labels, labellings, left, form, many).numbers() for form in forms
+        ]
 
 
 def problem_at(batch: Batch, run: int) -> Problem:
@@ -81,7 +82,7 @@ def of_run(
         return
     problem = problem_at(batch, run)
     for number, (projection, known) in enumerate(zip(optima, numbers, strict=True)):
-        yield from _of_optimum(f"{place}/optimum {number}", problem, projection, known[0], known[1], data)
+        yield from of_optimum(f"{place}/optimum {number}", problem, projection, known[0], known[1], data)
     for first, second in _alike(optima):
         yield Finding(f"{place}/optimum {second}", "optima", f"within 1 degree of {first}", "another optimum")
     yield from _of_rows(place, rows, numbers, solvers)
@@ -103,7 +104,7 @@ def _checked(
         yield Finding(place, "optima_numbers", "in another order", "by rising cost")
 
 
-def _of_optimum(
+def of_optimum(
     place: str, problem: Problem, projection: NDArray[Any], cost: float, quality: float | None, data: Dataset
 ) -> Iterator[Finding]:
     """Yield what is wrong with a projection that is called an optimum with this cost, and quality if one is known."""
@@ -160,53 +161,3 @@ def _of_rows(place: str, rows: Mapping[str, Row], numbers: NDArray[Any], solvers
         for column, number in expected.items():
             if to_number(row[column]) != number:
                 yield Finding(f"{place}/{name}", column, row[column], "empty" if number is None else f"{number!r}")
-
-
-def stored_in(path: Path) -> dict[str, tuple[float, NDArray[Any]]]:
-    """Return cost and projection of each problem in a file of stored optima; ``DamagedError`` for any other file."""
-    try:
-        arrays = arrays_in(path, packed=True) or {}
-    except UnreadableError as error:
-        raise DamagedError(f"{path} cannot be read: {error}") from error
-    found = {}
-    for problem in sorted({name.partition("/")[0] for name in arrays}):
-        cost, projection = arrays.get(f"{problem}/cost"), arrays.get(f"{problem}/projection")
-        if cost is None or projection is None or cost.shape != () or cost.dtype.kind != "f" or not np.isfinite(cost):
-            raise DamagedError(f"{path} has no cost, or no projection, of {problem[:80]!r}")
-        found[problem] = float(cost), projection
-    return found
-
-
-def of_store(
-    path: Path,
-    best: Mapping[str, float] | None,
-    problems: Mapping[str, tuple[str, Problem]],
-    load: Callable[[str], Dataset],
-) -> Iterator[Finding | None]:
-    """Yield what is wrong with a file of stored optima, and ``None`` for each of a problem that is not known.
-
-    ``best`` has the lowest cost of each problem in the rows of the atlas of this name, ``None`` where it is not among
-    the experiments. ``problems`` are those of all runs by their hash, with the names of their data sets.
-    """
-    place = f"optima/{path.stem}"
-    try:
-        stored = stored_in(path)
-    except DamagedError as error:
-        yield Finding(place, "optima", f"({error})", "readable")
-        return
-    if best is not None:
-        for problem in sorted(best.keys() - stored.keys()):
-            yield Finding(f"{place}/{problem[:12]}", "optima", "missing", "stored")
-        for problem in sorted(stored.keys() - best.keys()):
-            yield Finding(f"{place}/{problem[:12]}", "optima", "of no problem of the atlas", "absent")
-    for name, (cost, projection) in stored.items():
-        one = f"{place}/{name[:12]}"
-        if best is not None and name in best and cost != best[name]:
-            yield Finding(one, "cost", repr(cost), f"{best[name]!r}, the lowest in the rows of the atlas")
-        if name not in problems:
-            yield None
-        elif projection.dtype.kind != "f" or projection.ndim != 2:
-            yield Finding(one, "projection", f"{projection.dtype} {projection.shape}", "d x q numbers")
-        else:
-            dataset, problem_of_it = problems[name]
-            yield from _of_optimum(one, problem_of_it, projection, cost, None, load(dataset))

@@ -40,7 +40,10 @@ class Number:
 
 @dataclass(frozen=True)
 class RunToVerify:
-    """A run's definition, its samples, the classes of its data set, the labellings, and the arrays that it left."""
+    """A run's definition, its samples, the classes of its data set, the labellings, and the arrays that it left.
+
+    Of many samples ``first_order`` asks for cost and stationarity alone, which take no n x n arrays.
+    """
 
     definition: Mapping[str, Any]
     samples: RunSamples
@@ -48,6 +51,7 @@ class RunToVerify:
     labellings: Mapping[str, NDArray[np.int64]]
     arrays: Mapping[str, NDArray[Any]]
     uses_degrees: bool = True
+    first_order: bool = False
 
     def numbers(self) -> dict[str, Number]:
         """Return the columns of the run's row that can be computed again; none where it left no result.
@@ -92,6 +96,8 @@ class RunToVerify:
     def _supervised(self, projection: Array, members: list[Member]) -> dict[str, Number]:
         pairs = Pairs.of_labels(self.samples.train, members, self.labels[self.samples.train_rows])
         found = _first_order(pairs.first_order(projection), projection)
+        if self.first_order:
+            return found
         least = curvature(pairs, projection, _MOST_DIRECTIONS)
         if least is not None:
             found["curvature"] = Number(least, _CURVATURE)

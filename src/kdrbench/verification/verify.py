@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from joblib import Parallel, delayed
 
 from kdrbench.bench.batch import Batch
-from kdrbench.bench.grid import Grid
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import DamagedError, DataError, InputError
 from kdrbench.stages import build_stage
-from kdrbench.verification import optima
+from kdrbench.verification import large, optima
 from kdrbench.verification.bookkeeping import (
     Finding,
     against_definition,
@@ -31,10 +30,10 @@ from kdrbench.verification.bookkeeping import (
 from kdrbench.verification.record import Record, Row
 from kdrbench.verification.runs import Number, RunToVerify
 from kdrbench.verification.samples import samples_of
+from kdrbench.verification.store import of_all_stored
 
-# n x n arrays of doubles: 200 MB each.
-MOST_SAMPLES = 5000
-_IKDR = "ikdr"
+# Seconds of all runs of many samples together.
+BUDGET_S = 300.0
 _Placed = list[tuple[str, Row]]
 
 
@@ -55,11 +54,21 @@ class Verification:
         self.findings += other.findings
 
 
-def verify(record: Record, *, mirror: str | None = None, n_jobs: int = 1, most: int = MOST_SAMPLES) -> Verification:
+def verify(
+    record: Record,
+    *,
+    mirror: str | None = None,
+    n_jobs: int = 1,
+    most: int = large.MOST_SAMPLES,
+    budget_s: float = BUDGET_S,
+    seed: int = 0,
+) -> Verification:
     """Compare every row of a record with its definition, its trace, and what is computed again from raw data.
 
-    Runs of more than ``most`` training samples keep their numbers unverified, and are counted; so are the rows
-    of other systems than IKDR and its atlas. ``mirror`` is where data are looked for first.
+    Of supervised runs of more than ``most`` training samples cost and stationarity alone are computed again, of as many
+    as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of so many, and rows of other
+    systems than IKDR and its atlas, keep their numbers unverified. What is left out is counted by reason. ``mirror`` is
+    where data are looked for first.
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
@@ -67,43 +76,16 @@ def verify(record: Record, *, mirror: str | None = None, n_jobs: int = 1, most: 
     for system, rows in record.rows().items():
         total.add(_bookkeeping(record, system, rows, rows_of))
     ask = _Batch(record, mirror, most)
+    ask = replace(ask, chosen=frozenset(large.within_budget(ask.of_many(rows_of), seed, budget_s)))
     jobs = [(batch, rows_of[batch.path]) for batch in record.grid.batches()]
     for part in Parallel(n_jobs=n_jobs)(delayed(ask.verified)(*job) for job in jobs):
         total.add(part)
-    total.add(_stored(record, rows_of, ask))
+    for finding in of_all_stored(record, rows_of, ask.data):
+        if isinstance(finding, str):
+            total.left_out[finding] += 1
+        else:
+            total.findings.append(finding)
     return total
-
-
-def _stored(record: Record, rows_of: Mapping[str, _Placed], ask: _Batch) -> Verification:
-    """Return what is wrong with the optima that are stored beside the record, by which figures compare costs."""
-    result, files = Verification(), sorted((record.results / "optima").glob("*.npz"))
-    if not files:
-        return result
-    charts = [batch for batch in record.grid.batches() if batch.system == optima.ATLAS]
-    best = {batch.experiment: dict[str, float]() for batch in charts}
-    for batch in charts:
-        of_one = best[batch.experiment]
-        for _, row in rows_of[batch.path]:
-            if (cost := to_number(row["best_cost"])) is not None:
-                of_one[row["problem"]] = min(cost, of_one.get(row["problem"], cost))
-    problems = _problems(record.grid)
-    for path in files:
-        for finding in optima.of_store(path, best.get(path.stem), problems, ask.data):
-            if finding is None:
-                result.left_out["stored optima of problems that are not this configuration's"] += 1
-            else:
-                result.findings.append(finding)
-    return result
-
-
-def _problems(grid: Grid) -> dict[str, tuple[str, optima.Problem]]:
-    """Return the problems of all runs by their hash, each with the name of its data set."""
-    batches = [batch for batch in grid.batches() if batch.system in (_IKDR, optima.ATLAS)]
-    return {
-        optima.sha256_of(batch, run): (batch.dataset, optima.problem_at(batch, run))
-        for batch in batches
-        for run in batch.runs
-    }
 
 
 def _bookkeeping(record: Record, system: str, rows: list[Row], rows_of: dict[str, _Placed]) -> Verification:
@@ -135,13 +117,22 @@ class _Batch:
     record: Record
     mirror: str | None
     most: int
+    chosen: frozenset[str] = frozenset()
+
+    def of_many(self, rows_of: Mapping[str, _Placed]) -> Iterator[tuple[str, float]]:
+        """Yield the runs of many samples that can be computed again by blocks, each with about its seconds."""
+        for batch in self.record.grid.batches():
+            if batch.system == optima.IKDR and not large.obstacle(batch.definition):
+                for place, row in rows_of[batch.path]:
+                    if (n := int(row["n_train"])) > self.most:
+                        yield place, large.seconds_of(batch.definition, n, int(row["n_features"]))
 
     def verified(self, batch: Batch, rows: _Placed) -> Verification:
         """Return what was computed again of these rows."""
         result = Verification()
         if batch.system == optima.ATLAS:
             return self._atlas(batch, rows)
-        if batch.system != _IKDR:
+        if batch.system != optima.IKDR:
             result.left_out[f"rows of {batch.system}, a system that is not computed again"] += len(rows)
             return result
         points = {}
@@ -180,19 +171,22 @@ class _Batch:
         return _data(name, json.dumps(definition, sort_keys=True), self.mirror)
 
     def _row(self, result: Verification, batch: Batch, place: str, row: Row) -> None:
-        if int(row["n_train"]) > self.most:
-            result.left_out[f"runs of more than {self.most} samples"] += 1
-        else:
-            try:
-                numbers = self._numbers(batch, row)
-            except (InputError, DamagedError, DataError) as error:
-                result.findings.append(Finding(place, "result", f"({error})", "computed again"))
-                return
-            result.numbers += len(numbers)
-            result.left_out["runs without a result"] += not numbers
-            result.findings += _differing(place, row, numbers)
+        many = int(row["n_train"]) > self.most
+        if many and place not in self.chosen:
+            what = large.obstacle(batch.definition) or "runs that the budget did not reach,"
+            result.left_out[f"{what} of more than {self.most} samples"] += 1
+            return
+        try:
+            numbers = self._numbers(batch, row, many)
+        except (InputError, DamagedError, DataError) as error:
+            result.findings.append(Finding(place, "result", f"({error})", "computed again"))
+            return
+        result.numbers += len(numbers)
+        result.left_out["runs without a result"] += not numbers
+        result.left_out[f"accuracies and curvatures of runs of more than {self.most} samples"] += many
+        result.findings += _differing(place, row, numbers, ("cost",) if many else ("cost", "quality"))
 
-    def _numbers(self, batch: Batch, row: Row) -> dict[str, Number]:
+    def _numbers(self, batch: Batch, row: Row, many: bool) -> dict[str, Number]:
         run = int(row["run"])
         data = self.data(batch.dataset)
         return RunToVerify(
@@ -202,6 +196,7 @@ class _Batch:
             {labelling.name: labelling.codes for labelling in data.labellings},
             self.record.arrays(row, batch.cell_name, run),
             row["uses_degrees"] != "False",
+            many,
         ).numbers()
 
 
@@ -210,12 +205,14 @@ def _data(name: str, definition: str, mirror: str | None) -> Dataset:
     return load_defined(name, json.loads(definition), mirror)
 
 
-def _differing(place: str, row: Row, numbers: dict[str, Number]) -> Iterator[Finding]:
+def _differing(
+    place: str, row: Row, numbers: dict[str, Number], results: Sequence[str] = ("cost", "quality")
+) -> Iterator[Finding]:
     """Yield the numbers of a row that are not those computed again, or that nothing is kept of."""
     for column, number in numbers.items():
         recorded = to_number(row[column])
         if recorded is None or not abs(recorded - number.value) <= number.allowed:
             yield Finding(place, column, row[column], f"{number.value!r} within {number.allowed:.1e}")
-    for column in ("cost", "quality"):
+    for column in results:
         if row[column] and column not in numbers:
             yield Finding(place, column, row[column], "computed again, but its projection or labels are missing")
