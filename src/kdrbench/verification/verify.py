@@ -66,7 +66,7 @@ def verify(
     """Compare every row of a record with its definition, its trace, and what is computed again from raw data.
 
     Of supervised runs of more than ``most`` training samples cost and stationarity alone are computed again, of as many
-    as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of so many, and rows of other
+    as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of that size, and rows of other
     systems than IKDR and its atlas, keep their numbers unverified. What is left out is counted by reason. ``mirror`` is
     where data are looked for first.
 
