@@ -15,6 +15,7 @@ from kdrbench.extras import said_of_missing
 
 # The module of each command, imported when it is asked for. `list` is a name of Python's.
 _COMMANDS = {
+    "audit": "kdrbench.commands.audit",
     "batch": "kdrbench.commands.workflow",
     "check": "kdrbench.commands.plugin",
     "claims": "kdrbench.commands.reports",
@@ -85,8 +86,9 @@ class _Group(click.Group):
 def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
-    For people: run, plan, list, data, compare, show, status, forget, where, verify, merge-results, site, doctor, new,
-    check. The other commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
+    For people: run, plan, list, data, compare, show, status, forget, where, verify, audit, merge-results, site,
+    doctor, new, check. The other commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in
+    order.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
     Colours are for terminals; NO_COLOR turns them off.

@@ -50,28 +50,52 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
 def replacing_folder(path: Path, mark: str) -> Iterator[Path]:
     """Give an empty folder that becomes ``path`` when the block ends, and is removed when it raises.
 
-    The folder gets an empty file called ``mark``: by it a later writer knows that the folder may be replaced.
+    The folder gets an empty file called ``mark``: by it a later writer knows that the folder may be replaced. Writers
+    of the same folder wait for one another, and remove what one that was killed has left.
 
     Raises ``InputError``, before anything is written and again before it is replaced, where ``path`` is there, and
     neither empty nor marked so.
     """
     _check_replaceable(path, mark)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.", ignore_cleanup_errors=True) as place:
-        made, replaced = Path(place, "made"), Path(place, "replaced")
-        made.mkdir()
-        yield made
-        (made / mark).touch()
-        # Another may have come there meanwhile.
-        _check_replaceable(path, mark)
-        if path.exists():
-            path.replace(replaced)
+    with locked(path.with_name(f".{path.name}.lock")):
+        place = path.with_name(f".{path.name}.making")
+        made, replaced = place / "made", place / "replaced"
+        _clear_of_killed(place, made, replaced, path)
         try:
-            made.replace(path)
-        except OSError:
-            if replaced.exists():
-                replaced.replace(path)
-            raise
+            made.mkdir(parents=True)
+            yield made
+            (made / mark).touch()
+            # Another may have come there meanwhile.
+            _check_replaceable(path, mark)
+            _exchange(made, path, replaced)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _exchange(made: Path, path: Path, replaced: Path) -> None:
+    """Put a folder in its place, and what was there aside; where the system refuses, back again."""
+    if path.exists():
+        path.replace(replaced)
+    try:
+        made.replace(path)
+    except OSError:
+        if replaced.exists():
+            replaced.replace(path)
+        raise
+
+
+def _clear_of_killed(place: Path, made: Path, replaced: Path, path: Path) -> None:
+    """Remove what a writer that was killed has left; the folder that it was about to replace goes back to its place.
+
+    Raises ``InputError`` where something else lies there.
+    """
+    if not os.path.lexists(place):
+        return
+    if place.is_symlink() or not place.is_dir() or {*place.iterdir()} - {made, replaced}:
+        raise InputError(f"{place}, where {path.name} is made, was not left by this command; move it away")
+    if replaced.exists() and not os.path.lexists(path):
+        replaced.replace(path)
+    shutil.rmtree(place)
 
 
 def _check_replaceable(path: Path, mark: str) -> None:
@@ -115,7 +139,7 @@ def write_text(path: Path, content: str, *, durable: bool = True) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Wait for a lock file and hold it; the system takes the lock back from a process that is killed."""
+    """Wait for a lock file, hold it, and remove it; the system takes the lock back from a process that is killed."""
     try:
         import fcntl
     except ModuleNotFoundError:
@@ -125,9 +149,24 @@ def locked(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
         set_aside(path, "is no file")
-    with path.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
+    while True:
+        with path.open("a") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            if not _is_still_at(path, stream):
+                # Who held it has removed it: others would lock another file.
+                continue
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
+
+
+def _is_still_at(path: Path, stream: IO[str]) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(stream.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def sealed(line: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from kdrbench.errors import DamagedError
 from kdrbench.reports.figures.cost_against_time import cost_against_time
 from kdrbench.reports.figures.performance_profile import performance_profile
-from kdrbench.reports.optima import BestKnown, Solution, read_solutions, write_solutions
+from kdrbench.reports.optima import BestKnown, Solution, best_solutions, read_solutions, write_solutions
 from kdrbench.reports.records import problem_of
 from support.configs import whole_config
 from support.report_rows import run, trace_line
@@ -35,6 +35,45 @@ def test_what_is_written_is_read_and_the_lower_of_two_files_counts(tmp_path):
     assert both.solutions[PROBLEM].cost == -3.0
     np.testing.assert_array_equal(both.solutions[PROBLEM].projection, W[::-1])
     assert BestKnown.of(tmp_path / "nowhere", CONFIG).solutions == {}
+
+
+CHART = {"optima_0": np.array([W, W[::-1]]), "optima_numbers_0": np.array([[-2.0, 0.9, 0.5], [-1.0, np.nan, 0.5]])}
+HALF = {name: array for name, array in CHART.items() if name == "optima_0"}
+
+
+def rows_of_atlas(folder, arrays):
+    """A row of an atlas, whose run has left these arrays."""
+    np.savez(folder / "chart.npz", **{f"wine/one/gaussian/{name}": array for name, array in arrays.items()})
+    columns = {"experiment": "atlas", "dataset": "wine", "cells_of": "one", "kernel": "gaussian", "method": "ism"}
+    return pd.DataFrame([columns | {"run": 0, "problem": PROBLEM, "trace_file": "chart.jsonl"}])
+
+
+def test_the_best_of_a_chart_is_its_first(tmp_path):
+    (found,) = best_solutions(rows_of_atlas(tmp_path, CHART), tmp_path).values()
+    assert found.cost == -2.0
+    np.testing.assert_array_equal(found.projection, W)
+    assert best_solutions(rows_of_atlas(tmp_path, {}), tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        (HALF, "no optima_numbers"),
+        ({"optima_numbers_0": CHART["optima_numbers_0"]}, "no optima"),
+        (CHART | {"optima_0": W}, r"optima of shape \(13, 4\)"),
+        (CHART | {"optima_0": CHART["optima_0"] * np.nan}, "or not finite"),
+        (CHART | {"optima_0": CHART["optima_0"][:0]}, "optima of shape"),
+        (CHART | {"optima_numbers_0": np.array([-2.0, 0.9])}, r"optima_numbers of shape \(2,\)"),
+        (CHART | {"optima_numbers_0": CHART["optima_numbers_0"][:1]}, "for 2 optima"),
+        (CHART | {"optima_numbers_0": CHART["optima_numbers_0"][:, :2]}, r"shape \(2, 2\)"),
+        (CHART | {"optima_numbers_0": CHART["optima_numbers_0"] * np.inf}, "not finite"),
+        (CHART | {"optima_numbers_0": CHART["optima_numbers_0"].astype(str)}, "type <U"),
+    ],
+)
+def test_what_is_no_chart_is_named(tmp_path, arrays, said):
+    rows = rows_of_atlas(tmp_path, arrays)
+    with pytest.raises(DamagedError, match=f"run 0 of atlas/wine/one/gaussian has left .*{said}"):
+        best_solutions(rows, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import zipfile
 
 
 def flip_bit(path, number):
@@ -64,6 +65,13 @@ def folder_gone(path, rng):
 
 
 DAMAGES = [cut_off, one_bit, random_bytes, some_bytes, emptied, zeros, folder, pipe, dangling, gone, folder_gone]
+
+
+def unfolding(path, name, n_mib):
+    """An archive with one array that its directory says to unfold to ``n_mib`` MiB, as one of that many zeros does."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{name}.npy", bytes(2**10))
+        archive.filelist[0].file_size = n_mib * 2**20
 
 
 def strike(damage, root, rng):

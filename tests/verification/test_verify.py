@@ -4,17 +4,19 @@ import csv
 import json
 import os
 import re
-import zipfile
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.spatial.distance import cdist
 
 from kdrbench.bench.record import RecordError
 from kdrbench.cli import main
 from kdrbench.csv_files import csv_text, read_csv
+from kdrbench.verification.large import median_distance, within_budget
 from kdrbench.verification.record import Record
 from kdrbench.verification.verify import verify
+from support.damage import unfolding
 
 FOLD = "folds/wine/gaussian/ism/0"
 
@@ -27,10 +29,32 @@ def test_a_sound_record_verifies(record):
     assert found.numbers > 200
 
 
-def test_few_samples_are_said_to_be_left_out(record):
-    found = verify(Record(record, own_code=True), most=100)
-    assert found.left_out["runs of more than 100 samples"] > 0
-    assert not found.findings
+def test_of_many_samples_cost_and_stationarity_are_computed_as_the_budget_allows(record):
+    found = verify(Record(record, own_code=True), most=80)
+    assert [str(finding) for finding in found.findings] == []
+    assert found.left_out["accuracies and curvatures of runs of more than 80 samples"] > 10
+    assert found.left_out["baselines of more than 80 samples"] > 0
+    assert any(reason.startswith("clusterings") for reason in found.left_out)
+    nothing = verify(Record(record, own_code=True), most=80, budget_s=0.0)
+    assert nothing.left_out["runs that the budget did not reach, of more than 80 samples"] > 10
+    last_digit(record, FOLD, "cost")
+    assert "cost" in {finding.column for finding in verify(Record(record, own_code=True), most=80).findings}
+
+
+def test_a_budget_chooses_by_the_seed_and_goes_as_far_as_it_can():
+    places = [(str(number), 1.0) for number in range(100)]
+    first, second = (within_budget(places, seed, 10.0) for seed in (0, 1))
+    assert len(first) == len(second) == 10
+    assert first != second
+    assert first == within_budget(reversed(places), 0, 10.0)
+    assert first < within_budget(places, 0, 50.0)
+
+
+@pytest.mark.parametrize("n", [40, 41, 300])
+def test_the_median_distance_of_many_is_that_of_all_pairs(n):
+    samples = np.random.default_rng(n).normal(size=(n, 3))
+    samples[3] = samples[4]
+    assert median_distance(samples, most=10) == pytest.approx(np.median(cdist(samples, samples)), rel=1e-12)
 
 
 def change(record, place, **columns):
@@ -167,6 +191,8 @@ TAMPERINGS = {
     "another trace's name": (lambda r: change(r, FOLD, trace_file=value(r, CLUSTERS, "trace_file")), "trace_file"),
     "a name out of the results": (lambda r: change(r, CLUSTERS, trace_file="../../x.jsonl"), "trace_file"),
     "a drift": (lambda r: change(r, FOLD, drift="0.01"), "drift"),
+    "no time of a run that converged": (lambda r: change(r, FOLD, time_s=""), "time_s"),
+    "a calibration taken out": (lambda r: change(r, FOLD, calibration_after_s=""), "calibration_after_s"),
     "a calibration": (lambda r: change(r, FOLD, calibration_after_s="0.05"), "drift"),
     "a mark of drift": (lambda r: change(r, FOLD, drifted="True"), "drifted"),
     "a projection turned a little": (lambda r: change_array(r, FOLD, "projection", turned_a_little), "cost"),
@@ -227,12 +253,7 @@ def piped(path):
 def bomb(record, place):
     """Declare a projection of more than a gigabyte in an archive of a megabyte."""
     path, _ = arrays(record, place)
-    with (
-        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
-        archive.open(f"{key(place, 'projection')}.npy", "w", force_zip64=True) as stream,
-    ):
-        for _ in range(2**10 + 1):
-            stream.write(bytes(2**20))
+    unfolding(path, key(place, "projection"), 2**10 + 1)
 
 
 # What no run leaves, and in which column it is found.
@@ -338,7 +359,7 @@ def test_nothing_of_the_evaluator_is_that_of_the_runs():
     import kdrbench.verification
 
     folder = Path(kdrbench.verification.__file__).parent
-    for name in ("members", "pairs", "clusters", "samples", "runs"):
+    for name in ("members", "pairs", "clusters", "samples", "large", "runs"):
         for node in ast.walk(ast.parse((folder / f"{name}.py").read_text())):
             if isinstance(node, ast.ImportFrom) and node.module.startswith("kdrbench"):
                 assert re.match(r"kdrbench\.(errors|datasets|verification)", node.module), (name, node.module)

@@ -18,10 +18,23 @@ _SHOWN = 20
 @click.argument("results", type=FILE, default=Path("results"))
 @configuration_name
 @click.option("--jobs", type=Number(least=1, whole=True), default=1, show_default=True, help="Processes.")
+@click.option(
+    "--budget-s", type=Number(least=0), default=300, show_default=True, help="Seconds for runs of over 5,000 samples."
+)
+@click.option("--seed", type=Number(least=0, whole=True), default=0, show_default=True, help="Draws which of these.")
 @click.option("--mirror", default=None, help="Folder or URL with the data; KDRBENCH_MIRROR if not said.")
 @click.option("--own-code", is_flag=True, help="Import the solvers, kernels and data that its configuration names.")
 @as_json
-def verify(results: Path, name: str, jobs: int, mirror: str | None, own_code: bool, as_json: bool) -> None:
+def verify(
+    results: Path,
+    name: str,
+    jobs: int,
+    budget_s: float,
+    seed: int,
+    mirror: str | None,
+    own_code: bool,
+    as_json: bool,
+) -> None:
     """Verify the record in RESULTS: its tables against its projections, its labels and the data.
 
     Cost, stationarity, curvature, accuracy and NMI are computed again from raw data, by code of its own. Rows that are
@@ -31,7 +44,9 @@ def verify(results: Path, name: str, jobs: int, mirror: str | None, own_code: bo
     from kdrbench.verification.record import Record
     from kdrbench.verification.verify import verify as verified
 
-    found = verified(Record(results, name, own_code), mirror=mirror, n_jobs=int(jobs))
+    found = verified(
+        Record(results, name, own_code), mirror=mirror, n_jobs=int(jobs), budget_s=budget_s, seed=int(seed)
+    )
     if as_json:
         click.echo(json.dumps({**asdict(found), "left_out": dict(found.left_out)}))
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,15 +66,45 @@ NOTHING_KNOWN = BestKnown()
 
 
 def best_solutions(runs: pd.DataFrame, findings: Path) -> dict[str, Solution]:
-    """Return the best optimum of each problem in the rows of an atlas; of several draws the lowest."""
+    """Return the best optimum of each problem in the rows of an atlas; of several draws the lowest.
+
+    Raises ``DamagedError`` as :func:`read_charts` does.
+    """
     found: dict[str, Solution] = {}
     rows = one_row_a_run(runs)
-    numbers = dict(read_arrays(rows, findings, NUMBERS))
-    for place, optima in read_arrays(rows, findings, OPTIMA):
-        problem, cost = str(rows["problem"].iloc[place]), float(numbers[place][0, 0])
+    for place, optima, numbers in read_charts(rows, findings):
+        problem, cost = str(rows["problem"].iloc[place]), float(numbers[0, 0])
         if problem not in found or cost < found[problem].cost:
             found[problem] = Solution(cost, optima[0])
     return found
+
+
+def read_charts(rows: pd.DataFrame, findings: Path) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+    """Yield for each run of an atlas that charted optima its place in ``rows``, the optima and their numbers.
+
+    The optima are k x d x q, the numbers k x (2 + solvers): cost, quality, and shares of starts. Raises
+    ``DamagedError`` where a run has left one without the other, other shapes, or what is not finite.
+    """
+    numbers, charted = (dict(read_arrays(rows, findings, kind)) for kind in (NUMBERS, OPTIMA))
+    for place in sorted({*numbers, *charted}):
+        if fault := _fault_of_chart(charted.get(place), numbers.get(place)):
+            row = rows.iloc[place]
+            raise DamagedError(
+                f"run {row['run']} of {row['experiment']}/{row['dataset']}/{row['cells_of']}/{row['kernel']} has left "
+                f"{fault}; delete its file of findings and start the workflow again, or leave the record out"
+            )
+        yield place, charted[place], numbers[place]
+
+
+def _fault_of_chart(optima: NDArray[Any] | None, numbers: NDArray[Any] | None) -> str:
+    if optima is None or numbers is None:
+        return f"no {OPTIMA if optima is None else NUMBERS}"
+    if optima.ndim != 3 or not optima.size or optima.dtype.kind != "f" or not np.isfinite(optima).all():
+        return f"{OPTIMA} of shape {optima.shape} and type {optima.dtype}, or not finite"
+    if numbers.ndim != 2 or len(numbers) != len(optima) or numbers.shape[1] < 3 or numbers.dtype.kind != "f":
+        return f"{NUMBERS} of shape {numbers.shape} and type {numbers.dtype} for {len(optima)} optima"
+    # A quality may be unknown.
+    return "" if np.isfinite(np.delete(numbers, 1, axis=1)).all() else f"{NUMBERS} that are not finite"
 
 
 def one_row_a_run(runs: pd.DataFrame) -> pd.DataFrame:

@@ -5,17 +5,17 @@ Reports import from :mod:`kdrbench.stages` by way of this module alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.bench.publish import array_name, read_points
 from kdrbench.bench.stage import Config
+from kdrbench.bench.untrusted import UnreadableError, arrays_in
 from kdrbench.csv_files import restored
-from kdrbench.errors import DamagedError, InputError, in_words
+from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.solvers.geometry.stiefel import STATIONARY
 from kdrbench.stages import build_stage, system_of, table_of
 from kdrbench.stages.atlas.stage import ANGLE_DEG, NUMBERS, OPTIMA, problem_of
@@ -79,6 +79,7 @@ __all__ = [
     "settings_of",
     "split_of",
     "stage_table",
+    "stored_arrays",
     "system_of",
     "systems_of",
     "table_of",
@@ -177,12 +178,34 @@ def read_traces(runs: pd.DataFrame, folder: Path) -> Iterator[tuple[int, list[di
 
 
 def read_arrays(runs: pd.DataFrame, folder: Path, kind: str) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Yield the place in ``runs`` and the array ``kind`` of each run that has left it; each file is read once."""
+    """Yield the place in ``runs`` and the array ``kind`` of each run that has left it; each file is read once.
+
+    Raises ``DamagedError`` where :func:`stored_arrays` does.
+    """
     for name, group in runs.reset_index(drop=True).groupby("trace_file", sort=False):
-        with np.load((folder / str(name)).with_suffix(".npz"), allow_pickle=False) as arrays:
-            for place, cell, run in _places_and_runs(group):
-                if (key := array_name(cell, kind, run)) in arrays.files:
-                    yield place, arrays[key]
+        keys = {place: array_name(cell, kind, run) for place, cell, run in _places_and_runs(group)}
+        arrays = stored_arrays(folder, str(name), keys.values())
+        yield from ((place, arrays[key]) for place, key in keys.items() if key in arrays)
+
+
+def stored_arrays(folder: Path, trace_file: str, wanted: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
+    """Return arrays that the runs with this trace have left, by name; ``wanted`` names those to be read, else all.
+
+    Raises ``DamagedError`` where the file is missing, is no archive, or unfolds to more than is read.
+    """
+    path = (folder / trace_file).with_suffix(".npz")
+    try:
+        arrays = arrays_in(path, wanted=wanted, packed=True)
+    except UnreadableError as error:
+        fault = str(error)
+    else:
+        if arrays is not None:
+            return arrays
+        fault = "it is not there"
+    raise DamagedError(
+        f"{visible(str(path))} cannot be read ({fault}); take it from where it was written, or delete the job's rows "
+        "and start the workflow again, which makes it of the workspaces"
+    )
 
 
 def read_findings(runs: pd.DataFrame, folder: Path, kind: str) -> dict[int, NDArray[Any]]:

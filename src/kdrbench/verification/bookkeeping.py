@@ -20,6 +20,8 @@ _DRIFT, _MOST_DRIFT = 5e-5, 0.1
 # The referee's bound, with the room that rounding has, and where there is no doubt.
 _STATIONARY, _SURELY_NOT = 1e-6, 1.1e-6
 _CALIBRATIONS = ("calibration_before_s", "calibration_after_s")
+# A column of the figures of the KPCA trick, whose runs compare accuracies and have no time.
+_UNTIMED = "series"
 
 # How a method ends by itself.
 _ENDED = ("converged", "stalled", "max_iterations")
@@ -79,12 +81,12 @@ def against_definition(place: str, row: Row, batch: Batch, grid: Grid, trace_fil
 
 def of_itself(place: str, row: Row) -> Iterator[Finding]:
     """Yield the columns of a row that contradict each other."""
-    for column in _CALIBRATIONS:
-        if (calibration := to_number(row[column])) is not None and not calibration > 0:
-            yield Finding(place, column, row[column], "above 0")
+    yield from _of_calibrations(place, row)
     status, seconds, limit = row["status"], to_number(row["time_s"]), to_number(row["time_limit_s"])
     if seconds is not None and seconds < 0:
         yield Finding(place, "time_s", row["time_s"], "at least 0")
+    if status in _ENDED and seconds is None and _UNTIMED not in row:
+        yield Finding(place, "time_s", row["time_s"], f"the seconds of a run that is {status}")
     if status == "time_limit" and not row["message"]:
         yield Finding(place, "message", "", "what limit was reached")
     if status in _ENDED and seconds is not None and limit is not None and seconds >= limit:
@@ -95,6 +97,14 @@ def of_itself(place: str, row: Row) -> Iterator[Finding]:
         said = row["optimality"] == "not_stationary"
         if said is not (stationarity > _STATIONARY) and not _STATIONARY < stationarity <= _SURELY_NOT:
             yield Finding(place, "optimality", row["optimality"], f"that of stationarity {stationarity:.2e}")
+
+
+def _of_calibrations(place: str, row: Row) -> Iterator[Finding]:
+    for column in _CALIBRATIONS:
+        if (calibration := to_number(row[column])) is not None and not calibration > 0:
+            yield Finding(place, column, row[column], "above 0")
+    if len(missing := [column for column in _CALIBRATIONS if not row[column]]) == 1:
+        yield Finding(place, missing[0], "", "a time, as the other is; make a run again that was killed between both")
 
 
 def drifts(rows: Sequence[tuple[str, Row]]) -> Iterator[Finding]:

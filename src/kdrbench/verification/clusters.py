@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from kdrbench.verification.members import Array, Member, centred, one_hot
-from kdrbench.verification.pairs import Pairs
+from kdrbench.verification.pairs import FirstOrder, Pairs
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,11 @@ class Point:
         """U, n x k."""
         return self.vectors[:, : self.objective.n_clusters]
 
-    def cost(self) -> tuple[float, float]:
-        """Return -R, and the sum of |Gamma_ij K_ij|."""
-        terms = self._gamma() * self.kernel
-        return -float(terms.sum()), float(np.abs(terms).sum())
+    def first_order(self) -> FirstOrder:
+        """Return -R, dR/dW and their rounding.
 
-    def gradient(self) -> Array:
-        """Return dR/dW, d x q."""
+        U is known to within the rounding of A over the gap behind its last eigenvalue, and the gradient follows it.
+        """
         objective, n_clusters = self.objective, self.objective.n_clusters
         gamma, held = self._gamma(), self._held
         target = _both_sides(self.kernel, held, True) @ self.embedding
@@ -109,7 +107,11 @@ class Point:
             by_degree = -0.5 * self.scaling**3 * slope
             gamma = gamma + 0.5 * (by_degree[:, None] + by_degree)
         values, vectors = np.linalg.eigh(0.5 * (gamma + gamma.T))
-        return Pairs(objective.features, objective.members, vectors, values).gradient(self.projection)
+        found = Pairs(objective.features, objective.members, vectors, values).first_order(self.projection)
+        cost = -float((self._gamma() * self.kernel).sum())
+        gap = float(gaps[0, -1])
+        turned = found.gradient_rounding * (1.0 + float(np.abs(self.values).max()) / gap)
+        return FirstOrder(cost, found.gradient, found.cost_rounding, turned)
 
     @property
     def _held(self) -> Array:

@@ -17,6 +17,7 @@ from scipy.optimize import nnls
 from scipy.spatial.distance import cdist
 
 from kdrbench.errors import InputError
+from kdrbench.verification.large import median_distance
 
 Array = NDArray[np.float64]
 # Of beta between some rows and all: the three functions.
@@ -79,7 +80,7 @@ def _bandwidth(sigma: Any, features: Array) -> float:
     words = [word for word in sigma.split() if word != "exact"]
     if words[-1] != "median" or len(words) > 2:
         raise InputError(f"the bandwidth {sigma!r} is not among those that are verified")
-    return float(words[0] if len(words) == 2 else 1.0) * float(np.median(cdist(features, features)))
+    return float(words[0] if len(words) == 2 else 1.0) * median_distance(features)
 
 
 def _multiquadric(offset: float) -> Member:

@@ -23,7 +23,8 @@ from kdrbench.stages.config import load_grid
 from kdrbench.stages.merged_tables import read_words
 
 Row = dict[str, str]
-_ARRAYS = ("projection", "labels", "given")
+# What runs leave that is looked at: of an atlas its optima.
+_ARRAYS = ("projection", "labels", "given", "optima", "optima_numbers")
 
 
 @dataclass(frozen=True)

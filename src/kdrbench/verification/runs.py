@@ -14,13 +14,15 @@ from sklearn.svm import SVC
 from kdrbench.errors import InputError
 from kdrbench.verification.clusters import Objective, Term, known_terms
 from kdrbench.verification.members import Array, Member, members_of
-from kdrbench.verification.pairs import Pairs, curvature, stationarity
+from kdrbench.verification.pairs import FirstOrder, Pairs, curvature, stationarity
 from kdrbench.verification.samples import RunSamples
 
-# Costs of the record are compared to this share, as its own gate does; rounding of the sum comes on top.
-_COST, _ROUNDING = 1e-9, 1e-13
-# The gradient of a sum of n^2 terms, over its norm, is known no better; nor is curvature at a point stationary to 1e-6.
-_STATIONARITY, _CURVATURE = 1e-8, 1e-6
+# Costs of the record are compared to this share, as its own gate does; rounding comes on top.
+_COST = 1e-9
+# An entry of W'W is a sum of d products of size 1 in all, and one of the gap is known no better.
+_ENTRY = 8 * np.finfo(float).eps
+# Curvature at a point stationary to 1e-6 is known no better.
+_CURVATURE = 1e-6
 _SHARE = 1e-12
 # Further from orthonormal columns nothing is computed: norms and kernels may overflow.
 _ORTHONORMAL = 0.1
@@ -38,7 +40,10 @@ class Number:
 
 @dataclass(frozen=True)
 class RunToVerify:
-    """A run's definition, its samples, the classes of its data set, the labellings, and the arrays that it left."""
+    """A run's definition, its samples, the classes of its data set, the labellings, and the arrays that it left.
+
+    Of many samples ``first_order`` asks for cost and stationarity alone, which take no n x n arrays.
+    """
 
     definition: Mapping[str, Any]
     samples: RunSamples
@@ -46,6 +51,7 @@ class RunToVerify:
     labellings: Mapping[str, NDArray[np.int64]]
     arrays: Mapping[str, NDArray[Any]]
     uses_degrees: bool = True
+    first_order: bool = False
 
     def numbers(self) -> dict[str, Number]:
         """Return the columns of the run's row that can be computed again; none where it left no result.
@@ -60,7 +66,7 @@ class RunToVerify:
         gap = projection.T @ projection - np.eye(projection.shape[1])
         found = self._sizes() | {
             "n_components": Number(projection.shape[1], 0.0),
-            "feasibility": Number(float(np.linalg.norm(gap)), _ROUNDING * projection.size),
+            "feasibility": Number(float(np.linalg.norm(gap)), _feasibility(projection)),
         }
         members = members_of(
             self.definition["kernel"], self.samples.train, projection.shape[1], self.labels[self.samples.train_rows]
@@ -89,7 +95,9 @@ class RunToVerify:
 
     def _supervised(self, projection: Array, members: list[Member]) -> dict[str, Number]:
         pairs = Pairs.of_labels(self.samples.train, members, self.labels[self.samples.train_rows])
-        found = _first_order(*pairs.cost(projection), projection, pairs.gradient(projection))
+        found = _first_order(pairs.first_order(projection), projection)
+        if self.first_order:
+            return found
         least = curvature(pairs, projection, _MOST_DIRECTIONS)
         if least is not None:
             found["curvature"] = Number(least, _CURVATURE)
@@ -112,7 +120,7 @@ class RunToVerify:
             bool(parameters.get("centred", True)),
             self._known(),
         ).at(projection, uses_degrees=self.uses_degrees)
-        found = _first_order(*point.cost(), projection, point.gradient())
+        found = _first_order(point.first_order(), projection)
         if (clusters := self._left("labels", len(self.samples.train))) is None:
             return found
         if paradigm == "alternative":
@@ -165,11 +173,19 @@ class RunToVerify:
         return {"quality": Number(right if tested else 1.0 - right, _SHARE)}
 
 
-def _first_order(cost: float, size: float, projection: Array, gradient: Array) -> dict[str, Number]:
+def _first_order(at: FirstOrder, projection: Array) -> dict[str, Number]:
+    """Return cost and stationarity; |(I - WW') G| / |G| moves by at most twice what G does, over |G|."""
+    moved = 2.0 * at.gradient_rounding / float(np.linalg.norm(at.gradient))
     return {
-        "cost": Number(cost, _COST * abs(cost) + _ROUNDING * size),
-        "stationarity": Number(stationarity(projection, gradient), _STATIONARITY),
+        "cost": Number(at.cost, _COST * abs(at.cost) + at.cost_rounding),
+        "stationarity": Number(stationarity(projection, at.gradient), moved),
     }
+
+
+def _feasibility(projection: Array) -> float:
+    """Return how far |W'W - I| may be from another's: a sum of d products in each of q^2 entries."""
+    d, q = projection.shape
+    return float(_ENTRY * d**0.5 * q)
 
 
 def _is_orthonormal(projection: NDArray[Any]) -> bool:

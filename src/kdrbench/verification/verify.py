@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from joblib import Parallel, delayed
@@ -15,6 +15,7 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import DamagedError, DataError, InputError
 from kdrbench.stages import build_stage
+from kdrbench.verification import large, optima
 from kdrbench.verification.bookkeeping import (
     Finding,
     against_definition,
@@ -29,10 +30,10 @@ from kdrbench.verification.bookkeeping import (
 from kdrbench.verification.record import Record, Row
 from kdrbench.verification.runs import Number, RunToVerify
 from kdrbench.verification.samples import samples_of
+from kdrbench.verification.store import of_all_stored
 
-# n x n arrays of doubles: 200 MB each.
-MOST_SAMPLES = 5000
-_IKDR = "ikdr"
+# Seconds of all runs of many samples together.
+BUDGET_S = 300.0
 _Placed = list[tuple[str, Row]]
 
 
@@ -53,11 +54,21 @@ class Verification:
         self.findings += other.findings
 
 
-def verify(record: Record, *, mirror: str | None = None, n_jobs: int = 1, most: int = MOST_SAMPLES) -> Verification:
+def verify(
+    record: Record,
+    *,
+    mirror: str | None = None,
+    n_jobs: int = 1,
+    most: int = large.MOST_SAMPLES,
+    budget_s: float = BUDGET_S,
+    seed: int = 0,
+) -> Verification:
     """Compare every row of a record with its definition, its trace, and what is computed again from raw data.
 
-    Runs of more than ``most`` training samples keep their numbers unverified, and are counted; so are the rows
-    of other systems than IKDR. ``mirror`` is where data are looked for first.
+    Of supervised runs of more than ``most`` training samples cost and stationarity alone are computed again, of as many
+    as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of that size, and rows of other
+    systems than IKDR and its atlas, keep their numbers unverified. What is left out is counted by reason. ``mirror`` is
+    where data are looked for first.
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
@@ -65,9 +76,15 @@ def verify(record: Record, *, mirror: str | None = None, n_jobs: int = 1, most: 
     for system, rows in record.rows().items():
         total.add(_bookkeeping(record, system, rows, rows_of))
     ask = _Batch(record, mirror, most)
+    ask = replace(ask, chosen=frozenset(large.within_budget(ask.of_many(rows_of), seed, budget_s)))
     jobs = [(batch, rows_of[batch.path]) for batch in record.grid.batches()]
     for part in Parallel(n_jobs=n_jobs)(delayed(ask.verified)(*job) for job in jobs):
         total.add(part)
+    for finding in of_all_stored(record, rows_of, ask.data):
+        if isinstance(finding, str):
+            total.left_out[finding] += 1
+        else:
+            total.findings.append(finding)
     return total
 
 
@@ -100,11 +117,22 @@ class _Batch:
     record: Record
     mirror: str | None
     most: int
+    chosen: frozenset[str] = frozenset()
+
+    def of_many(self, rows_of: Mapping[str, _Placed]) -> Iterator[tuple[str, float]]:
+        """Yield the runs of many samples that can be computed again by blocks, each with about its seconds."""
+        for batch in self.record.grid.batches():
+            if batch.system == optima.IKDR and not large.obstacle(batch.definition):
+                for place, row in rows_of[batch.path]:
+                    if (n := int(row["n_train"])) > self.most:
+                        yield place, large.seconds_of(batch.definition, n, int(row["n_features"]))
 
     def verified(self, batch: Batch, rows: _Placed) -> Verification:
         """Return what was computed again of these rows."""
         result = Verification()
-        if batch.system != _IKDR:
+        if batch.system == optima.ATLAS:
+            return self._atlas(batch, rows)
+        if batch.system != optima.IKDR:
             result.left_out[f"rows of {batch.system}, a system that is not computed again"] += len(rows)
             return result
         points = {}
@@ -118,23 +146,49 @@ class _Batch:
             self._row(result, batch, place, row)
         return result
 
-    def _row(self, result: Verification, batch: Batch, place: str, row: Row) -> None:
-        if int(row["n_train"]) > self.most:
-            result.left_out[f"runs of more than {self.most} samples"] += 1
-        else:
+    def _atlas(self, batch: Batch, rows: _Placed) -> Verification:
+        """Return what was computed again of the optima of an atlas' runs."""
+        result = Verification()
+        for run in batch.runs:
+            those = {row["method"]: row for _, row in rows if int(row["run"]) == run}
+            if not those:
+                continue
+            place, first = f"{batch.experiment}/{batch.cell_name}/{run}", next(iter(those.values()))
+            if int(first["n_train"]) > self.most:
+                result.left_out[f"runs of more than {self.most} samples"] += 1
+                continue
             try:
-                numbers = self._numbers(batch, row)
+                arrays = self.record.arrays(first, batch.cell_name, run)
+                result.findings += optima.of_run(place, batch, those, arrays, self.data(batch.dataset))
+                result.numbers += 2 * len(arrays.get("optima", ()))
             except (InputError, DamagedError, DataError) as error:
                 result.findings.append(Finding(place, "result", f"({error})", "computed again"))
-                return
-            result.numbers += len(numbers)
-            result.left_out["runs without a result"] += not numbers
-            result.findings += _differing(place, row, numbers)
+        return result
 
-    def _numbers(self, batch: Batch, row: Row) -> dict[str, Number]:
+    def data(self, name: str) -> Dataset:
+        """Return a data set of the record."""
+        definition = self.record.grid.config.get("datasets", {}).get(name, {})
+        return _data(name, json.dumps(definition, sort_keys=True), self.mirror)
+
+    def _row(self, result: Verification, batch: Batch, place: str, row: Row) -> None:
+        many = int(row["n_train"]) > self.most
+        if many and place not in self.chosen:
+            what = large.obstacle(batch.definition) or "runs that the budget did not reach,"
+            result.left_out[f"{what} of more than {self.most} samples"] += 1
+            return
+        try:
+            numbers = self._numbers(batch, row, many)
+        except (InputError, DamagedError, DataError) as error:
+            result.findings.append(Finding(place, "result", f"({error})", "computed again"))
+            return
+        result.numbers += len(numbers)
+        result.left_out["runs without a result"] += not numbers
+        result.left_out[f"accuracies and curvatures of runs of more than {self.most} samples"] += many
+        result.findings += _differing(place, row, numbers, ("cost",) if many else ("cost", "quality"))
+
+    def _numbers(self, batch: Batch, row: Row, many: bool) -> dict[str, Number]:
         run = int(row["run"])
-        definition = self.record.grid.config.get("datasets", {}).get(batch.dataset, {})
-        data = _data(batch.dataset, json.dumps(definition, sort_keys=True), self.mirror)
+        data = self.data(batch.dataset)
         return RunToVerify(
             batch.definition,
             samples_of(batch.definition, data, run, batch.seed),
@@ -142,6 +196,7 @@ class _Batch:
             {labelling.name: labelling.codes for labelling in data.labellings},
             self.record.arrays(row, batch.cell_name, run),
             row["uses_degrees"] != "False",
+            many,
         ).numbers()
 
 
@@ -150,12 +205,14 @@ def _data(name: str, definition: str, mirror: str | None) -> Dataset:
     return load_defined(name, json.loads(definition), mirror)
 
 
-def _differing(place: str, row: Row, numbers: dict[str, Number]) -> Iterator[Finding]:
+def _differing(
+    place: str, row: Row, numbers: dict[str, Number], results: Sequence[str] = ("cost", "quality")
+) -> Iterator[Finding]:
     """Yield the numbers of a row that are not those computed again, or that nothing is kept of."""
     for column, number in numbers.items():
         recorded = to_number(row[column])
         if recorded is None or not abs(recorded - number.value) <= number.allowed:
             yield Finding(place, column, row[column], f"{number.value!r} within {number.allowed:.1e}")
-    for column in ("cost", "quality"):
+    for column in results:
         if row[column] and column not in numbers:
             yield Finding(place, column, row[column], "computed again, but its projection or labels are missing")

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from kdrbench.datasets import Dataset, load_dataset, save_prepared
+from kdrbench.errors import DamagedError
 from kdrbench.reports.figures.chart import Mark, Symbol
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.figures.loadings import (
@@ -18,6 +19,7 @@ from kdrbench.reports.figures.scatter import principal_coordinates, scatter
 from kdrbench.reports.figures.styles import shown_solver
 from kdrbench.reports.records import read_findings
 from kdrbench.stages.ikdr.folds import make_fold
+from support.damage import unfolding
 from support.report_rows import run
 
 EXPERIMENT = {
@@ -94,6 +96,20 @@ def test_findings_are_those_of_runs_that_did_not_fail(tmp_path):
     some = pd.concat([runs([0, 1]), runs([2], status="failed"), runs([3])])
     assert sorted(read_findings(some, tmp_path, "projection")) == [0, 1]
     np.testing.assert_array_equal(read_findings(some, tmp_path, "labels")[1], [1, 0])
+
+
+def test_findings_that_unfold_are_not_unfolded(tmp_path):
+    path = tmp_path / "wine-ism_converged.npz"
+    unfolding(path, "wine/gaussian/ism_converged/projection_0", 2**10 + 1)
+    with pytest.raises(DamagedError, match=r"npz cannot be read \(.* unfolds to 1074790400 bytes; at most"):
+        read_findings(runs([0]), tmp_path, "projection")
+    # What is not asked for is not read.
+    assert read_findings(runs([0]), tmp_path, "labels") == {}
+
+
+def test_findings_that_are_missing_are_named(tmp_path):
+    with pytest.raises(DamagedError, match=r"wine-ism_converged\.npz cannot be read \(it is not there\)"):
+        read_findings(runs([0]), tmp_path, "projection")
 
 
 def test_converged_ism_is_shown_where_it_ran():

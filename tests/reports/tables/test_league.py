@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kdrbench.errors import DamagedError
 from kdrbench.league.ranks import critical_difference
 from kdrbench.league.rules import JUDGES
 from kdrbench.reduction.methods import METHODS
@@ -159,6 +160,15 @@ def test_stability_is_the_median_angle_between_folds(tmp_path, monkeypatch):
     by_name = {row[0]: row for row in texts(league_tables("league", made_up(), EXPERIMENT, tmp_path)[0])}
     # Angles of 10, 30 and 20 degrees.
     assert (by_name["LDA"][-3], by_name["PLS-DA"][-3]) == ("20", "-")
+
+
+@pytest.mark.parametrize("spoiled", [lambda line: line * np.nan, np.ravel, lambda line: line.astype(str)])
+def test_a_projection_that_is_none_is_named(tmp_path, monkeypatch, spoiled):
+    monkeypatch.setattr(
+        league_rows, "read_arrays", lambda *asked: ((place, spoiled(line)) for place, line in arrays_of_lda(*asked))
+    )
+    with pytest.raises(DamagedError, match=r"run 0 of league/.*/lda has left a projection of shape"):
+        league_tables("league", made_up().assign(experiment="league", run=0), EXPERIMENT, tmp_path)
 
 
 def chart_of(runs, folder):

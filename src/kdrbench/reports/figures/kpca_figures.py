@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from kdrbench.datasets import load_prepared
 from kdrbench.errors import counted
 from kdrbench.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.records import stored_arrays
 from kdrbench.reports.tables.kpca_cells import data_beside_the_papers
 from kdrbench.reports.tables.labels import dataset_label
 
@@ -66,11 +67,10 @@ def arrays_of(runs: pd.DataFrame, findings: Path) -> dict[str, Arrays]:
         first = str(int(group["run"].min()))
         of_set = arrays.setdefault(str(dataset), {})
         for trace_file in group["trace_file"].unique():
-            with np.load((findings / str(trace_file)).with_suffix(".npz"), allow_pickle=False) as stored:
-                for key in stored.files:
-                    parts = re.fullmatch(rf"{re.escape(str(dataset))}/(?:.*/)?(\w+)_(\d+)", key)
-                    if parts and parts[2] == first:
-                        of_set[parts[1]] = stored[key]
+            for key, array in stored_arrays(findings, str(trace_file)).items():
+                parts = re.fullmatch(rf"{re.escape(str(dataset))}/(?:.*/)?(\w+)_(\d+)", key)
+                if parts and parts[2] == first:
+                    of_set[parts[1]] = array
     return arrays
 
 

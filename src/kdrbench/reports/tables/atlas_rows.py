@@ -13,8 +13,8 @@ import pandas as pd
 
 from kdrbench.inference.atlas import place_of, rank_correlation
 from kdrbench.kernels.family import FloatArray
-from kdrbench.reports.optima import one_row_a_run
-from kdrbench.reports.records import ANGLE_DEG, NUMBERS, OPTIMA, Config, read_arrays
+from kdrbench.reports.optima import one_row_a_run, read_charts
+from kdrbench.reports.records import ANGLE_DEG, Config
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, printed_table, published_name
 
 # Optima that at least this share of a draw's starts reach are sought in the next draw.
@@ -132,9 +132,8 @@ def cells_of_atlas(runs: pd.DataFrame, findings: Path) -> list[AtlasCell]:
 
 
 def _charted(rows: pd.DataFrame, findings: Path) -> Iterator[tuple[tuple[Any, ...], Charted]]:
-    numbers = dict(read_arrays(rows, findings, NUMBERS))
-    for place, optima in read_arrays(rows, findings, OPTIMA):
-        row, columns = rows.iloc[place], numbers[place]
+    for place, optima, columns in read_charts(rows, findings):
+        row = rows.iloc[place]
         key = tuple(row[name] for name in CELL)
         costs, qualities, shares = columns[:, 0], columns[:, 1], columns[:, 2:]
         yield key, Charted(str(row["problem"]), int(row["draw"]), optima, costs, qualities, shares)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdrbench.errors import DamagedError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.league.duels import headline
 from kdrbench.league.ranks import controls_ahead, critical_difference, not_different
@@ -167,6 +168,12 @@ def _angles(runs: pd.DataFrame, findings: Path, count: int) -> dict[str, list[fl
     found: dict[tuple[str, str], list[FloatArray]] = defaultdict(list)
     for place, projection in read_arrays(runs, findings, f"projection_{count}"):
         row = runs.iloc[place]
+        if projection.ndim != 2 or projection.dtype.kind != "f" or not np.isfinite(projection).all():
+            raise DamagedError(
+                f"run {row['run']} of {row['experiment']}/{row['dataset']}/{row['method']} has left a projection of "
+                f"shape {projection.shape} and type {projection.dtype}, or not finite; delete its file of findings and "
+                "start the workflow again, or leave the record out"
+            )
         found[str(row["method"]), str(row["dataset"])].append(projection)
     angles: dict[str, list[float]] = defaultdict(list)
     for (method, _), projections in found.items():

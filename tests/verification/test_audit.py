@@ -1,0 +1,254 @@
+"""An honest record is as its runs are made again; what was tampered with is found."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.bench.batch import Batch, Bundle
+from kdrbench.bench.job import run_job
+from kdrbench.bench.publish import JobFiles
+from kdrbench.cli import main
+from kdrbench.csv_files import csv_text, read_csv
+from kdrbench.datasets import load_dataset
+from kdrbench.errors import DataError
+from kdrbench.stages import build_stage
+from kdrbench.verification import audit as audits
+from kdrbench.verification import comparison
+from kdrbench.verification.comparison import Made
+from kdrbench.verification.record import Record
+from support.one_batch import Limits, context_of
+
+FOLD, LIMIT_S = "folds/wine/gaussian/ism/0", 5.0
+
+
+def made_here(batch, dataset, folder):
+    """Make a run by the engine, in children of this process."""
+    files = JobFiles.of(folder, batch.path)
+    bundle = Bundle(batch.path, (batch,))
+    return run_job(build_stage(batch.system), bundle, lambda _: dataset, context_of(Limits(LIMIT_S, 1024)), files)
+
+
+def audited(record, folder, n_cells=100, **changes):
+    settings = {"n_cells": n_cells, "seed": 0, "limit_s": 60.0} | changes
+    return audits.audit(Record(record, own_code=True), made_here, folder, **settings)
+
+
+@pytest.fixture(scope="session", params=[True, False], ids=["same machine", "another"])
+def same(request):
+    """Whether runs are compared as those of one machine; sources under work count as changed."""
+    return request.param
+
+
+@pytest.fixture
+def on(same, monkeypatch):
+    monkeypatch.setattr(comparison, "same_rounding", lambda *_: same)
+    return same
+
+
+def test_an_honest_record_is_as_its_runs_are_made_again(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison, "same_rounding", lambda *_: True)
+    found = audited(made, tmp_path)
+    assert [str(finding) for finding in found.findings] == []
+    # A run of each cell: of those with folds one.
+    assert len(found.runs) == len({row["experiment"] + row["kernel"] + row["method"] for row in rows_of(made)})
+    assert not found.passed_over
+    assert all(run.time_ratio is None or run.time_ratio > 0 for run in found.runs)
+
+
+def rows_of(record):
+    return read_csv(record / "ikdr.csv")
+
+
+def place_of(row):
+    return "/".join(row[name] for name in ("experiment", "dataset", "kernel", "method", "run"))
+
+
+def change(record, **columns):
+    rows = rows_of(record)
+    for row in rows:
+        if place_of(row) == FOLD:
+            row.update(columns)
+    (record / "ikdr.csv").write_text(csv_text(rows[0], (row.values() for row in rows)))
+
+
+def change_projection(record, work):
+    (row,) = [row for row in rows_of(record) if place_of(row) == FOLD]
+    path = (record / "findings" / row["trace_file"]).with_suffix(".npz")
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    name = "wine/gaussian/ism/projection_0"
+    arrays[name] = work(arrays, name)
+    np.savez(path, **arrays)
+
+
+def turned(arrays, name):
+    """The projection turned by a thousandth, which moves its cost by a millionth or less."""
+    projection = arrays[name].copy()
+    projection[0] += 1e-3
+    return np.linalg.qr(projection)[0]
+
+
+# What is done to the record, and in which column that is found, also on another machine.
+TAMPERINGS = {
+    "the sixth digit of a cost": (lambda r, cost: change(r, cost=str(float(cost) * (1 - 1e-6))), "cost"),
+    "a failure": (lambda r, _: change(r, status="failed"), "status"),
+    "a limit": (lambda r, _: change(r, status="time_limit", message="4.9 s"), "status"),
+    "iterations": (lambda r, _: change(r, iterations="77"), "iterations"),
+    "an accuracy": (lambda r, _: change(r, quality="0.5"), "quality"),
+    "a swapped projection": (
+        lambda r, _: change_projection(r, lambda arrays, _: arrays["wine/gaussian/ism/projection_1"]),
+        "projection",
+    ),
+    "a turned projection": (lambda r, _: change_projection(r, turned), "projection"),
+    "a projection of another shape": (
+        lambda r, _: change_projection(r, lambda arrays, name: arrays[name][:, :1]),
+        "projection",
+    ),
+    "a column of NaN": (lambda r, _: change_projection(r, lambda arrays, name: arrays[name] * np.nan), "projection"),
+    "a word for a number": (lambda r, _: change(r, cost="much"), "row"),
+}
+
+
+def only(monkeypatch, place):
+    """Draw one run alone."""
+    cell, _, run = place.rpartition("/")
+
+    def chosen(batches, _):
+        for batch in batches:
+            if batch.path.startswith(f"{cell}/"):
+                yield replace(batch, runs=(int(run),))
+
+    monkeypatch.setattr(audits, "drawn", chosen)
+
+
+@pytest.fixture(scope="session")
+def again(made, tmp_path_factory):
+    """The rows and files of one run that is made again, once for all tamperings."""
+    folder = tmp_path_factory.mktemp("again")
+    (batch,) = [one for one in Record(made, own_code=True).grid.batches() if one.path == "folds/wine/gaussian/ism/0-1"]
+    one = replace(batch, runs=(0,))
+    return folder, made_here(one, load_dataset("wine"), folder)
+
+
+@pytest.mark.parametrize("name", TAMPERINGS)
+def test_tampering_is_found(record, again, name, on, monkeypatch):
+    only(monkeypatch, FOLD)
+    tamper, column = TAMPERINGS[name]
+    (row,) = [row for row in rows_of(record) if place_of(row) == FOLD]
+    tamper(record, row["cost"])
+    folder, rows = again
+    found = audits.audit(
+        Record(record, own_code=True), lambda *_: rows, folder, n_cells=1, seed=0, limit_s=60.0
+    ).findings
+    assert column in {finding.column for finding in found}, [str(finding) for finding in found]
+
+
+def test_the_last_digit_of_a_cost_is_found_on_the_same_machine_only(record, again, on, monkeypatch):
+    only(monkeypatch, FOLD)
+    (row,) = [row for row in rows_of(record) if place_of(row) == FOLD]
+    change(record, cost=repr(float(np.nextafter(float(row["cost"]), 0.0))))
+    folder, rows = again
+    found = audits.audit(Record(record, own_code=True), lambda *_: rows, folder, n_cells=1, seed=0, limit_s=60.0)
+    assert {finding.column for finding in found.findings} == ({"cost"} if on else set())
+
+
+def test_a_run_that_is_missing_is_found(record, tmp_path, monkeypatch):
+    only(monkeypatch, FOLD)
+    rows = [row for row in rows_of(record) if place_of(row) != FOLD]
+    (record / "ikdr.csv").write_text(csv_text(rows[0], (row.values() for row in rows)))
+    assert [str(one) for one in audited(record, tmp_path).findings] == [
+        f"{FOLD}: row is missing, should be in the table"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings", "reason"),
+    [
+        ({}, {"limit_s": 1e-6}, "runs that took more than 1e-06 s"),
+        ({"memory_mib": "1e9"}, {}, "MiB that are free here"),
+        ({"status": "skipped"}, {}, "runs that were skipped in the record"),
+    ],
+)
+def test_what_cannot_be_made_again_is_passed_over_with_its_reason(
+    record, tmp_path, monkeypatch, columns, settings, reason
+):
+    only(monkeypatch, FOLD)
+    change(record, **columns)
+    found = audited(record, tmp_path, **settings)
+    assert not found.runs
+    ((said, count),) = found.passed_over.items()
+    assert reason in said
+    assert count == 1
+
+
+def test_data_that_cannot_be_had_are_said(made, tmp_path, monkeypatch):
+    def missing(*_):
+        raise DataError("wine is nowhere")
+
+    monkeypatch.setattr(audits, "load_defined", missing)
+    found = audited(made, tmp_path, n_cells=3)
+    assert not found.runs
+    assert any("wine is nowhere" in reason for reason in found.passed_over)
+
+
+def test_cells_are_drawn_by_the_seed_and_systems_in_proportion():
+    def cell(system, number):
+        return Batch(system, "e", f"set{number}", "", ("m",), {}, (0, 1, 2), ((),), 0, 1)
+
+    batches = [cell("many", number) for number in range(30)] + [cell("few", 40 + number) for number in range(10)]
+
+    def first(k, seed):
+        return list(itertools.islice(audits.drawn(batches, np.random.default_rng(seed)), k))
+
+    for seed in range(20):
+        # Three of each four, give or take one of rounding.
+        assert 5 <= sum(one.system == "many" for one in first(8, seed)) <= 7
+    assert first(8, 1) == first(8, 1) != first(8, 2)
+    everything = first(99, 0)
+    assert len({one.dataset for one in everything}) == len(everything) == 40
+    assert {one.runs for one in everything} == {(0,), (1,), (2,)}
+
+
+def test_a_run_near_its_limit_may_end_on_either_side(again):
+    _, (row,) = again
+    near = replace(row, status="time_limit", provenance=replace(row.provenance, time_limit_s=1.5 * row.time_s))
+    far = replace(row, status="time_limit", provenance=replace(row.provenance, time_limit_s=100 * row.time_s))
+    assert not list(comparison.compared("run", Made(near, {}), Made(row, {})))
+    assert [one.column for one in comparison.compared("run", Made(far, {}), Made(row, {}))] == ["status"]
+    assert not list(comparison.compared("run", Made(row, {}), Made(near, {})))
+
+
+def test_the_same_machine_is_that_of_the_same_processor_packages_and_clean_commit(again):
+    _, (row,) = again
+    clean = replace(row, provenance=replace(row.provenance, git_dirty=False))
+    assert comparison.same_rounding(clean, clean)
+    for change_of in ({"processor": "other"}, {"git_dirty": True}, {"numpy_version": "0"}, {"git_commit": "0"}):
+        assert not comparison.same_rounding(clean, replace(clean, provenance=replace(clean.provenance, **change_of)))
+
+
+def test_the_sine_is_that_of_the_largest_angle():
+    first, angle = np.eye(5, 2), 1e-3
+    second = first.copy()
+    second[:, 1] = 0.0, np.cos(angle), np.sin(angle), 0.0, 0.0
+    assert comparison.sine(first, second @ np.array([[0.6, -0.8], [0.8, 0.6]])) == pytest.approx(
+        np.sin(angle), rel=1e-9
+    )
+
+
+def test_the_command_makes_runs_by_the_engine_and_says_what_it_found(record, monkeypatch):
+    tests, source = Path(__file__).parents[1], Path(__file__).parents[2] / "src"
+    monkeypatch.setenv("PYTHONPATH", f"{source}:{tests}")
+    done = CliRunner().invoke(main, ["audit", str(record), "--own-code", "--cells", "1", "--seed", "3"])
+    assert done.exit_code == 0, done.output
+    assert ": as recorded" in done.output
+    assert "1 run made again, 0 findings" in done.output
+    nothing = CliRunner().invoke(main, ["audit", str(record), "--own-code", "--time-s", "1e-9"])
+    assert nothing.exit_code == 2
+    assert "none of the cells" in nothing.output
+    refused = CliRunner().invoke(main, ["audit", str(record)])
+    assert refused.exit_code == 2
+    assert "--own-code" in refused.output

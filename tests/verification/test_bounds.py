@@ -1,0 +1,84 @@
+"""What rounding is allowed to explain: honest numbers stay far below, and ten times it is found."""
+
+import numpy as np
+import pytest
+
+from kdrbench.datasets import Standardiser, load_dataset
+from kdrbench.paradigms import supervised_problem
+from kdrbench.solvers.geometry.stiefel import relative_stationarity
+from kdrbench.verification import verify as verification
+from kdrbench.verification.members import members_of
+from kdrbench.verification.pairs import Pairs, stationarity
+from kdrbench.verification.record import Record
+from kdrbench.verification.runs import Number
+from support.helpers import KERNELS, random_projection
+
+# Columns whose bounds follow from rounding.
+DERIVED = ("cost", "stationarity", "feasibility")
+DEFINITIONS = {
+    "linear": {"family": "linear"},
+    "squared": {"family": "squared"},
+    "polynomial": {"family": "polynomial", "degree": 3, "offset": 1.0, "scale": 0.5},
+    "gaussian": {"family": "gaussian", "sigma": 2.0},
+    "multiquadric": {"family": "multiquadric", "offset": 1.5},
+}
+EVALUATORS = {"linear": "factored", "squared": "factored", "polynomial": "monomial_sums"}
+
+
+@pytest.fixture(scope="module")
+def numbers(made):
+    """Of each row its columns and what is computed again."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verification, "_differing", lambda place, row, known, _: found.append((row, known)) or ())
+        verification.verify(Record(made, own_code=True))
+    return found
+
+
+def test_honest_numbers_are_a_tenth_of_their_bound_away_or_less(numbers):
+    shares = {
+        (row["experiment"], row["kernel"], row["method"], column): abs(float(row[column]) - known[column].value)
+        / known[column].allowed
+        for row, known in numbers
+        for column in DERIVED
+        if column in known
+    }
+    assert len(shares) > 30
+    assert {place: share for place, share in shares.items() if share > 0.1} == {}
+
+
+def test_ten_bounds_away_is_found_wherever_a_number_is(numbers):
+    for row, known in numbers:
+        for column in {*DERIVED} & {*known}:
+            away = known[column].value + 10.0 * known[column].allowed
+            changed = {column: Number(known[column].value, known[column].allowed)}
+            findings = list(
+                verification._differing("run", {**row, "cost": "", "quality": "", column: repr(away)}, changed)
+            )
+            assert [finding.column for finding in findings] == [column]
+
+
+def test_stationarity_is_known_to_much_better_than_the_bound_of_what_is_stationary(numbers):
+    # 1e-6 is called stationary: a bound near it would say nothing.
+    assert max(known["stationarity"].allowed for _, known in numbers if "stationarity" in known) < 1e-9
+
+
+@pytest.mark.parametrize("evaluator", ["dense", "panels", "own", "pairwise_sum"])
+@pytest.mark.parametrize("kernel", DEFINITIONS)
+def test_other_evaluators_are_a_tenth_of_the_bound_away_or_less(kernel, evaluator):
+    data = load_dataset("wine")
+    features = Standardiser.fit(data.features).transform(data.features)[::2]
+    labels, projection = data.labels[::2], random_projection(seed=0, n_features=13, n_components=2)
+    evaluator = EVALUATORS.get(kernel, "dense") if evaluator == "own" else evaluator
+    problem = supervised_problem(features, labels, KERNELS[kernel]).evaluated(evaluator)
+    pairs = Pairs.of_labels(features, members_of(DEFINITIONS[kernel], features, 2), labels)
+    at, gradient = pairs.first_order(projection), -problem.gradient(projection)
+    assert abs(-problem.value(projection) - at.cost) <= 0.1 * at.cost_rounding
+    # That of -F has the other sign.
+    apart = min(np.linalg.norm(sign * gradient - at.gradient) for sign in (1.0, -1.0))
+    assert apart <= 0.1 * at.gradient_rounding
+    # Nor is the bound so wide that it says nothing.
+    assert at.gradient_rounding < 1e-10 * np.linalg.norm(at.gradient)
+    assert at.cost_rounding < 1e-10 * max(abs(at.cost), 1.0)
+    found = relative_stationarity(projection, gradient)
+    assert found == pytest.approx(stationarity(projection, at.gradient), abs=1e-12)

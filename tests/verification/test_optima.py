@@ -1,0 +1,212 @@
+"""The optima of an atlas and those stored of it: honest ones verify, and what was tampered with is found."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from kdrbench.bench.job import run_job
+from kdrbench.bench.publish import JobFiles, merge_records
+from kdrbench.csv_files import csv_text, read_csv
+from kdrbench.datasets import load_dataset
+from kdrbench.reports.optima import best_solutions, write_solutions
+from kdrbench.reports.records import read_runs
+from kdrbench.stages import build_stage
+from kdrbench.stages.config import load_grid
+from kdrbench.verification import optima
+from kdrbench.verification.record import Record
+from kdrbench.verification.verify import verify
+from support.configs import whole_config
+from support.damage import unfolding
+from support.one_batch import Limits, context_of
+
+LIMITS = Limits(60.0, 1024)
+STORE = "optima/atlas.npz"
+
+
+def atlas_config():
+    """Two folds of Wine and its clusters, each charted from the papers' start and a random one, twice."""
+    config = whole_config()
+    shared = {"datasets": ["wine"], "kernels": ["gaussian"], "components": {"wine": 2}}
+    folds = config["experiments"]["table4_supervised"] | shared | {"folds": 2}
+    clusters = config["experiments"]["table4_unsupervised"] | shared
+    atlas = config["experiments"]["atlas"] | {"datasets": ["wine"], "cells_of": ["folds", "clusters"]}
+    atlas |= {
+        "solvers": ["ism_converged"],
+        "starts": 1,
+        "draws": 2,
+        "limits": {"time_s": 60, "memory_mib": 1024},
+    }
+    experiments = {"atlas": atlas, "folds": folds, "clusters": clusters}
+    return config | {"run": ["atlas"], "seed": 0, "experiments": experiments}
+
+
+@pytest.fixture(scope="session")
+def charted(tmp_path_factory):
+    """The folder of a record of an atlas, with what is stored of it."""
+    results, grid, stage, paths = tmp_path_factory.mktemp("atlas"), load_grid(atlas_config()), build_stage("atlas"), []
+    for bundle in grid.bundles():
+        files = JobFiles.of(results, bundle.path)
+        run_job(stage, bundle, lambda name: load_dataset(name), context_of(LIMITS), files)
+        paths.append(files.records)
+    merge_records(paths, stage.record, grid.expected(grid.experiments), results / "atlas.csv")
+    (results / "config.json").write_text(json.dumps(grid.config))
+    write_solutions(results / STORE, best_solutions(read_runs(results / "atlas.csv"), results / "findings"))
+    return results
+
+
+_KNOWN = {}
+
+
+@pytest.fixture
+def record(charted, tmp_path, monkeypatch):
+    """A copy that a test may tamper with; what belongs to a projection is computed once for all tests."""
+    compute = optima.Problem.numbers
+
+    def numbers(problem, projection, data):
+        key = json.dumps(problem.definition), problem.run, projection.shape, projection.tobytes()
+        if key not in _KNOWN:
+            _KNOWN[key] = compute(problem, projection, data)
+        return _KNOWN[key]
+
+    monkeypatch.setattr(optima.Problem, "numbers", numbers)
+    return shutil.copytree(charted, tmp_path / "results", ignore=shutil.ignore_patterns(".workspace"))
+
+
+def found_in(record):
+    return verify(Record(record)).findings
+
+
+def test_a_sound_atlas_verifies(charted):
+    found = verify(Record(charted))
+    assert [str(finding) for finding in found.findings] == []
+    assert found.numbers >= 12
+    assert not found.left_out
+
+
+def change_row(record, **columns):
+    rows = read_csv(record / "atlas.csv")
+    assert all(rows[0][name] != value for name, value in columns.items())
+    rows[0].update(columns)
+    (record / "atlas.csv").write_text(csv_text(rows[0], (row.values() for row in rows)))
+
+
+def change_arrays(path, work):
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    work(arrays)
+    np.savez(path, **arrays)
+
+
+def of_run(work, experiment="folds"):
+    """Change the optima and numbers of run 0 of a cell."""
+
+    def changed(record):
+        (path,) = _paths(record, experiment)
+        name = f"wine/{experiment}/gaussian/optima"
+        change_arrays(path, lambda arrays: work(arrays, f"{name}_0", f"{name}_numbers_0"))
+
+    return changed
+
+
+def _paths(record, experiment):
+    rows = [row for row in read_csv(record / "atlas.csv") if (row["cells_of"], row["run"]) == (experiment, "0")]
+    return {(record / "findings" / row["trace_file"]).with_suffix(".npz") for row in rows}
+
+
+def stored(work):
+    """Change the first stored optimum."""
+
+    def changed(record):
+        def first(arrays):
+            problem = min(arrays).partition("/")[0]
+            work(arrays, f"{problem}/cost", f"{problem}/projection")
+
+        change_arrays(record / STORE, first)
+
+    return changed
+
+
+def turned(projection):
+    other = projection.copy()
+    other[..., 0, 0] += 1e-2
+    return np.linalg.qr(other)[0]
+
+
+def put(name, value):
+    """What sets one of the two arrays that a tampering is given."""
+    return lambda arrays, *names: arrays.update({names[name]: value(arrays[names[name]])})
+
+
+def lower(cost):
+    return cost * (1 + 1e-6)
+
+
+def lower_first(numbers):
+    other = numbers.copy()
+    other[0, 0] = lower(other[0, 0])
+    return other
+
+
+def twice(arrays, optima, numbers):
+    arrays.update({name: np.concatenate([arrays[name][:1], arrays[name]]) for name in (optima, numbers)})
+
+
+def half_a_start(numbers):
+    other = numbers.copy()
+    other[0, 2] += 0.1
+    return other
+
+
+TAMPERINGS = {
+    "a lower cost in a row": (lambda r: change_row(r, best_cost="-1e9"), "best_cost"),
+    "another quality in a row": (lambda r: change_row(r, best_quality="0.123"), "best_quality"),
+    "more optima in a row": (lambda r: change_row(r, n_known="99"), "n_known"),
+    "fewer certified ends": (lambda r: change_row(r, n_certified="0"), "n_certified"),
+    "another problem": (lambda r: change_row(r, problem="0" * 64), "problem"),
+    "a lower cost of an optimum": (of_run(put(1, lower_first)), "cost"),
+    "a lower cost of clusters": (of_run(put(1, lower_first), "clusters"), "cost"),
+    "a turned optimum": (of_run(put(0, turned)), "stationarity"),
+    "an optimum twice": (of_run(twice), "optima"),
+    "a share of no start": (of_run(put(1, half_a_start)), "optima_numbers"),
+    "optima of NaN": (of_run(put(0, lambda optima: optima * np.nan)), "projection"),
+    "costs of NaN": (of_run(put(1, lambda numbers: numbers * np.nan)), "optima_numbers"),
+    "optima in two dimensions": (of_run(put(0, lambda optima: optima[0])), "optima"),
+    "optima of too few features": (of_run(put(0, lambda optima: optima[:, :-1])), "projection"),
+    "numbers of fewer solvers": (of_run(put(1, lambda numbers: numbers[:, :-1])), "optima_numbers"),
+    "no numbers": (of_run(lambda arrays, _, numbers: arrays.pop(numbers)), "optima_numbers"),
+    "no optima": (of_run(lambda arrays, *names: [arrays.pop(name) for name in names]), "n_known"),
+    "a lower stored cost": (stored(put(0, lower)), "cost"),
+    "a stored projection turned": (stored(put(1, turned)), "cost"),
+    "a stored projection of integers": (stored(put(1, lambda projection: projection.astype(int))), "projection"),
+    "a stored projection of a row": (stored(put(1, lambda projection: projection[0])), "projection"),
+    "a stored optimum taken out": (stored(lambda arrays, *names: [arrays.pop(name) for name in names]), "optima"),
+    "a stored cost without its projection": (stored(lambda arrays, _, projection: arrays.pop(projection)), "optima"),
+    "a stored optimum of another problem": (
+        stored(
+            lambda arrays, cost, projection: arrays.update(
+                {"0" * 64 + "/cost": arrays[cost], "0" * 64 + "/projection": arrays[projection]}
+            )
+        ),
+        "optima",
+    ),
+    "a store cut short": (lambda r: (r / STORE).write_bytes((r / STORE).read_bytes()[:200]), "optima"),
+    "a store that unfolds": (lambda r: unfolding(r / STORE, "0" * 64 + "/cost", 2**10 + 1), "optima"),
+    "a better optimum under another name": (
+        lambda r: (
+            shutil.copy(r / STORE, r / "optima" / "other.npz"),
+            stored(put(0, lower))(r),
+            (r / STORE).rename(r / "optima" / "evil.npz"),
+        ),
+        "cost",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERINGS)
+def test_tampering_with_optima_is_found(record, name):
+    tamper, column = TAMPERINGS[name]
+    tamper(record)
+    found = found_in(record)
+    assert column in {finding.column for finding in found}, [str(finding) for finding in found]
