@@ -19,6 +19,7 @@ _COMMANDS = {
     "check": "kdrbench.commands.plugin",
     "claims": "kdrbench.commands.reports",
     "compare": "kdrbench.commands.compare",
+    "crate": "kdrbench.commands.crate",
     "dashboard": "kdrbench.commands.reports",
     "data": "kdrbench.datasets.commands",
     "doctor": "kdrbench.commands.doctor",
@@ -85,8 +86,8 @@ class _Group(click.Group):
 def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
-    For people: run, plan, list, data, compare, show, status, forget, where, verify, merge-results, site, doctor, new,
-    check. The other commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
+    For people: run, plan, list, data, compare, show, status, forget, where, verify, crate, merge-results, site, doctor,
+    new, check. The other commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in order.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
     Colours are for terminals; NO_COLOR turns them off.
