@@ -15,7 +15,7 @@ from kdrbench.cli import main
 from kdrbench.crate.contents import METADATA
 
 # The validator uses a class of rdflib that is to be replaced.
-pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings("default:ConjunctiveGraph:DeprecationWarning")
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 BIOSCHEMAS = "https://bioschemas.org/"
 MOVED = {name: f"{BIOSCHEMAS}{name}" for name in ("ComputationalWorkflow", "FormalParameter")}
