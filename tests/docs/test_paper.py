@@ -1,4 +1,4 @@
-"""The paper has the form that the Journal of Open Source Software asks for, and says nothing that a record has to say."""
+"""The paper has the form that the Journal of Open Source Software asks for, and leaves numbers to records."""
 
 import re
 from pathlib import Path
