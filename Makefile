@@ -9,7 +9,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test develop lint types unit attack whole soak docs sbom test-oldest test-processors compare-processors mutants
+.PHONY: demo test develop lint types unit attack whole soak docs sbom metadata test-oldest test-processors compare-processors mutants
 .PHONY: picture pictures rulegraph bench lock lock-oldest lock-sbom clean
 
 demo: $(READY)
@@ -50,6 +50,10 @@ docs: $(READY_DEV)
 	rm -rf docs/_build docs/gallery
 	sphinx-build -q -W --keep-going -n -b html docs docs/_build/html
 	@echo "docs: docs/_build/html/index.html"
+
+# What archives and indexes read, from pyproject.toml and CITATION.cff.
+metadata: $(READY)
+	python docs/write_metadata.py
 
 # The library's tests with the oldest versions of everything that pyproject.toml allows.
 OLDEST := .venv-oldest

@@ -20,6 +20,7 @@ _COMMANDS = {
     "check": "kdrbench.commands.plugin",
     "claims": "kdrbench.commands.reports",
     "compare": "kdrbench.commands.compare",
+    "crate": "kdrbench.commands.crate",
     "dashboard": "kdrbench.commands.reports",
     "data": "kdrbench.datasets.commands",
     "doctor": "kdrbench.commands.doctor",
@@ -86,7 +87,7 @@ class _Group(click.Group):
 def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
-    For people: run, plan, list, data, compare, show, status, forget, where, verify, audit, merge-results, site,
+    For people: run, plan, list, data, compare, show, status, forget, where, verify, audit, crate, merge-results, site,
     doctor, new, check. The other commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in
     order.
 

@@ -76,7 +76,7 @@ class Provenance:
 
 def software_and_machine() -> dict[str, Any]:
     """Return package versions, BLAS, processor, git commit and lock file hash: columns shared by a whole job."""
-    root = _checkout()
+    root = checkout()
     return {
         "kdrbench_version": __version__,
         "python_version": platform.python_version(),
@@ -112,7 +112,7 @@ def _processor() -> str:
     return platform.machine()
 
 
-def _checkout() -> Path | None:
+def checkout() -> Path | None:
     """Return the root of the checkout that holds this package, or ``None`` for an installed package."""
     root = Path(__file__).resolve().parents[3]
     return root if (root / "src" / "kdrbench").is_dir() and (root / "pyproject.toml").is_file() else None

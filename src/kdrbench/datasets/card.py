@@ -27,6 +27,9 @@ def facts_of(entry: DatasetEntry) -> list[Fact]:
         *(Fact(f"Labelling {name!r}", _classes(counts)) for name, counts in entry.labellings.items()),
         Fact("Scaling", entry.scaling),
         Fact("Missing values", entry.missing),
+        Fact("How it was collected", collection_of(entry)),
+        Fact("Personal information", entry.personal),
+        Fact("Biases", entry.biases),
         Fact("Notes", entry.notes),
         Fact("Differences from the papers", entry.differences),
         Fact("Licence", entry.licence),
@@ -35,6 +38,11 @@ def facts_of(entry: DatasetEntry) -> list[Fact]:
         Fact("SHA-256 of the content", entry.content_sha256 or "not registered"),
     ]
     return [fact for fact in facts if fact.text]
+
+
+def collection_of(entry: DatasetEntry) -> str:
+    """Return how the values came about."""
+    return entry.collection or ("Drawn by a seeded generator of kdrbench." if entry.generated else "")
 
 
 def render_markdown(entry: DatasetEntry) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import click
 
 from kdrbench.datasets.card import render_markdown
+from kdrbench.datasets.croissant import croissant_text
 from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.load import find_entry, read_entry, read_kernel_entry
 from kdrbench.datasets.registry import DatasetEntry, load_registry
@@ -118,6 +119,13 @@ def verify(names: tuple[str, ...], mirror: str) -> None:
 def card(name: str) -> None:
     """Print the data card of the set NAME as Markdown."""
     click.echo(render_markdown(find_entry(name)))
+
+
+@data.command("croissant")
+@click.argument("name")
+def croissant_command(name: str) -> None:
+    """Print the metadata of the set NAME as Croissant with the fields for responsible AI, in JSON-LD."""
+    click.echo(croissant_text(find_entry(name)), nl=False)
 
 
 def _check(names: tuple[str, ...], sources: Sources) -> None:

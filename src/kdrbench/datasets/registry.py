@@ -39,7 +39,9 @@ class DatasetEntry:
     function of ``kdrbench.datasets.parsers``, called with the paths of ``files`` and with ``options``; a bundled
     or generated set has no files. ``content_sha256`` pins the parsed values, empty for a user's file.
     ``classes`` holds the sorted class names and their numbers of samples, empty without labels; ``labellings`` the
-    same of further labels. ``scaling``, ``missing`` and ``differences`` (from the papers) are for the data card.
+    same of further labels. ``scaling``, ``missing`` and ``differences`` (from the papers) are for the data card, and so
+    are ``collection`` (how values came about, empty for a generated set), ``personal`` (what they say of persons) and
+    ``biases``.
     """
 
     name: str
@@ -57,6 +59,9 @@ class DatasetEntry:
     scaling: str = "Values as in the source; experiments standardise with training statistics."
     missing: str = "No value is missing."
     differences: str = "None are known."
+    collection: str = ""
+    personal: str = "None: no sample describes a person."
+    biases: str = "None are known."
     files: tuple[SourceFile, ...] = ()
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     labellings: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
