@@ -211,6 +211,7 @@ class Alternation(Form):
             result = solve(solver, problem, projection, monitor())
             projection = result.projection
             projections.append(projection)
+            solver = getattr(solver, "continued", solver)
             gram = gram_operator(kernel, features @ projection, asked)
             before, current = scaling, degrees.scaling(gram)
             scaling = current

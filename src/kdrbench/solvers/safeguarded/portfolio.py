@@ -42,8 +42,9 @@ _FEW_SAMPLES = 100
 _SAME, _SETTLED = 1e-4, 1e-2
 # Candidates that are this stationary wait: the finish is for the best alone.
 _STATIONARY = 1e-5
-# A turn of the subspace by less than this against the iterate before the last is a cycle of two.
-_CYCLE = 1e-6
+# Iterates take turns where the subspace is back at the one before the last to within this share of its last turn. Cycles
+# are never stationary: what F would gain on the way into one is less than the first step of the finish brings.
+_CYCLE = 1e-2
 
 
 class Explored(NamedTuple):
@@ -82,7 +83,7 @@ def explore(
         if (value := problem.value(following)) > best_value:
             best, best_value = following, value
         settled = previous is not None and eigenvalues_settled(eigenvalues, previous, tolerance)
-        if settled or subspace_turn(before_last, following) <= _CYCLE:
+        if settled or subspace_turn(before_last, following) <= _CYCLE * subspace_turn(projection, following):
             break
         before_last, projection, previous = projection, following, eigenvalues
     return None if surrogate is None else Explored(best, best_value, surrogate, drift)
