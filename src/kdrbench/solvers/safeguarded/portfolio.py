@@ -42,8 +42,8 @@ _FEW_SAMPLES = 100
 _SAME, _SETTLED = 1e-4, 1e-2
 # Candidates that are this stationary wait: the finish is for the best alone.
 _STATIONARY = 1e-5
-# Iterates take turns where the subspace is back at the one before the last to within this share of its last turn. Cycles
-# are never stationary: what F would gain on the way into one is less than the first step of the finish brings.
+# Iterates take turns where the subspace is back at the one before the last to within this share of its last turn. No
+# such iterate is stationary, so the finish brings more than the rest of the way into the cycle would.
 _CYCLE = 1e-2
 
 
