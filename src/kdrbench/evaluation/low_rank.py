@@ -155,9 +155,12 @@ class LowRankProblem(PairSums):
         return slope**2 * form
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
+        return self._quadratic(projection, self._features)
+
+    def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         point = self._at(projection)
-        result: FloatArray = weighted_gram(self._features, point.degrees, self._threads, self.report)
-        result -= self._sums.quadratic(point.factor, self._features, self.report)
+        result: FloatArray = weighted_gram(columns, point.degrees, self._threads, self.report)
+        result -= self._sums.quadratic(point.factor, columns, self.report)
         result *= -1.0 / float(self._kernel.sigma) ** 2
         return result
 

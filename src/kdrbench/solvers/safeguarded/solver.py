@@ -61,6 +61,8 @@ _EIGENVECTORS = 1e-12
 # Steps of exploration near a solution. Where plain ISM is drawn to it two are enough, and elsewhere it only leads away:
 # of 36 rounds of alternative clustering the best iterate was the start or one of the first two, of up to 70.
 _NEARBY_STEPS = 2
+# Stationarity that ranks starts: F is then within about its square of a maximum.
+_ROUGH = 1e-2
 # Newton steps with an approximate Hessian, before the exact one is taken.
 _APPROXIMATE_STEPS = 20
 
@@ -107,6 +109,11 @@ class SafeguardedISM:
     def continued(self) -> Solver:
         """The same for a start near a solution, as in later rounds of an alternation: it hardly explores."""
         return replace(self.alone, max_exploration=min(self.max_exploration, _NEARBY_STEPS))
+
+    @property
+    def rough(self) -> Solver:
+        """The same for what is only a start, such as the W of some of the samples."""
+        return replace(self.alone, tolerance=max(self.tolerance, _ROUGH))
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Explore, approach, finish and escape from ``start``."""
