@@ -1,7 +1,7 @@
 """Safeguarded ISM: what plain ISM finds, made monotone, certified to first and second order.
 
-1. Explore: plain ISM from the start by its own rule, at most ``max_exploration`` steps. Its iterates may be worse than
-   the ones before them, or cycle, so the best one is kept and passed on.
+1. Explore: plain ISM from the start by its own rule, at most ``max_exploration`` steps, or until its iterates cycle.
+   They may be worse than the ones before them, so the best one is kept and passed on.
 2. Approach, where the problem offers an approximation and the tangent space is large: gradients with a corrected Phi,
    and a new Phi only when it pays.
 3. Finish: steps from the best iterate until the relative stationarity |(I - WW') Phi W| / |Phi W| is at most
