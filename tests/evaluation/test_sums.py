@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
 from kdrbench.evaluation.cost_model import largest_rank, plan
-from kdrbench.evaluation.curvature_form import curvature_form
+from kdrbench.evaluation.curvature_form import curvature_form, difference_form_by_chunks
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator
@@ -86,6 +86,23 @@ def test_the_curvature_form_by_pairs(pairing, offset):
     got = curvature_form(pairing, lambda columns: weights @ columns, moved, samples)
     # Centred, an offset costs its own rounding only.
     np.testing.assert_allclose(got, expected, atol=1e-12 * max(10.0, offset) * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("number", [0, 1], ids=["classes", "factors"])
+def test_the_curvature_form_from_factors_over_several_chunks(number, threads):
+    part = list(gammas())[number]
+    # As many samples as two chunks and a part of a third hold.
+    repeated = np.arange(1100) % part.n_samples
+    gamma = part.of(repeated)
+    full = (gamma.factor * gamma.weights) @ gamma.factor.T
+    rng = np.random.default_rng(1)
+    moved, samples, factor = (rng.standard_normal((1100, width)) + 3.0 for width in (4, 3, 2))
+    weights = full * (factor @ factor.T)
+    expected = curvature_form(Pairing.DIFFERENCE, lambda columns: weights @ columns, moved, samples)
+    for dtype, rounding in ((np.float64, 1e-12), (np.float32, 1e-5)):
+        got = difference_form_by_chunks(GammaSums(gamma, threads), factor.astype(dtype), moved, samples, threads)
+        np.testing.assert_allclose(got, expected, atol=rounding * np.abs(expected).max(), rtol=0)
 
 
 @pytest.mark.parametrize("oracle", ["value", "gradient", "value_and_gradient", "surrogate"])

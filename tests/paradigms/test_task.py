@@ -82,3 +82,37 @@ def test_starts_of_many_samples_compete_on_some_and_the_best_goes_on_with_all(mo
         assert [one.objective for one in compared] == sorted((one.objective for one in compared), reverse=True)
     # The settled eigenvalues of an alternation, whose rule is a change of 1 %.
     assert outcomes[1e-4][0].objective >= 0.99 * outcomes[0.0][0].objective
+
+
+@dataclass
+class Noting:
+    """Returns its start; notes in which role it ran."""
+
+    ran: list
+    role: str = "itself"
+    requires = frozenset()
+
+    @property
+    def continued(self):
+        return Noting(self.ran, f"{self.role}, continued")
+
+    @property
+    def rough(self):
+        return Noting(self.ran, "rough")
+
+    def run(self, problem, start, monitor):
+        self.ran.append((problem.objective.gamma.n_samples, self.role))
+        return SolverOutcome(start, Status.CONVERGED, "the start")
+
+
+def test_rough_solves_make_starts_and_later_rounds_continue(monkeypatch):
+    monkeypatch.setattr(task, "_SOME_SAMPLES", 120)
+    features, labels = synthetic.gaussians_on_a_rectangle(300, np.random.default_rng(0))
+    starts = [random_projection(seed, n_features=3, n_components=2) for seed in range(2)]
+    alternative = build_task("alternative", {}, features, labels[:, 0], evaluation=Evaluation(tolerance=1e-4))
+    solver = Noting([])
+    learn_from_all(alternative, Gaussian(4.0), solver, starts, IterationMonitor)
+    of_some = [role for n_samples, role in solver.ran if n_samples == 120]
+    of_all = [role for n_samples, role in solver.ran if n_samples == 300]
+    assert (of_some.count("rough"), set(of_some)) == (2, {"rough", "rough, continued"})
+    assert (of_all.count("itself"), set(of_all)) == (1, {"itself", "itself, continued"})

@@ -257,3 +257,54 @@ def test_exploration_ends_where_two_iterates_take_turns():
     assert found.value == 3.0
     np.testing.assert_array_equal(np.abs(found.point), np.eye(3, 1))
     assert explore(problem, np.eye(3, 1), IterationMonitor(0), tolerance=1e-12, max_steps=50) is None
+
+
+@pytest.mark.parametrize(("amplitude", "steps"), [(3.0, 8), (1e-3, 2)])
+def test_a_cycle_is_left_when_it_shows(amplitude, steps):
+    """The start and an axis orthogonal to it are approached in turn: to within an angle of amplitude / 3 * 2^-j."""
+
+    class Approaching(Quadratic):
+        def surrogate(self, point):
+            self.counters.surrogate += 1
+            step = self.counters.surrogate
+            angle = 0.5 * np.pi * (step % 2) + amplitude / 3.0 * 0.5**step
+            return np.diag([0.0, 0.0, 0.1]) + step * np.outer(*2 * [[np.cos(angle), np.sin(angle), 0.0]])
+
+    problem = Approaching(3.0, 2.0, 1.0)
+    explore(problem, np.eye(3, 1), IterationMonitor(), tolerance=1e-12, max_steps=50)
+    assert problem.counters.surrogate == steps
+
+
+def test_a_longer_cycle_is_left_after_its_first_round():
+    class Turning(Quadratic):
+        def surrogate(self, point):
+            self.counters.surrogate += 1
+            angle = np.pi * self.counters.surrogate / 7
+            return self.counters.surrogate * np.outer(*2 * [[np.cos(angle), np.sin(angle), 0.0]])
+
+    problem = Turning(3.0, 2.0, 1.0)
+    explore(problem, np.eye(3)[:, 2:], IterationMonitor(), tolerance=1e-12, max_steps=50)
+    # The eighth step leads where the first one did.
+    assert problem.counters.surrogate == 8
+
+
+def test_iterates_that_approach_one_point_are_in_no_cycle():
+    class Approaching(Quadratic):
+        def surrogate(self, point):
+            self.counters.surrogate += 1
+            step = self.counters.surrogate
+            angle = 0.5**step
+            return np.diag([0.0, 0.0, 0.1]) + step * np.outer(*2 * [[np.cos(angle), np.sin(angle), 0.0]])
+
+    problem = Approaching(3.0, 2.0, 1.0)
+    explore(problem, np.eye(3)[:, 1:2], IterationMonitor(), tolerance=1e-12, max_steps=15)
+    assert problem.counters.surrogate == 15
+
+
+def test_solvers_of_later_rounds_and_of_starts_do_less(safeguarded):
+    assert (safeguarded.continued.max_exploration, safeguarded.continued.tolerance) == (2, safeguarded.tolerance)
+    assert (safeguarded.rough.tolerance, safeguarded.rough.max_exploration) == (1e-2, safeguarded.max_exploration)
+    # What is asked for is never exceeded, nor refined.
+    asked = build_solver({"method": "ism_safeguarded", "max_exploration": 1, "tolerance": 0.1})
+    assert (asked.continued.max_exploration, asked.rough.tolerance) == (1, 0.1)
+    assert asked.continued.portfolio == asked.rough.portfolio == 1

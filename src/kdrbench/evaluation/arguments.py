@@ -87,11 +87,17 @@ def value_per_slope(kernel: Kernel) -> tuple[float, float] | None:
     return (0.0, 1.0) if type(kernel) in (Linear, Squared) else None
 
 
+def sample_factors(kernel: Kernel, dtype: Any) -> FloatArray | None:
+    """Return s (n x 1) with which s_i^k s_j^k belongs to the k-th derivative, 1 / sigma_i; ``None`` where s = 1."""
+    return kernel.inverse_sigmas[0].astype(dtype) if isinstance(kernel, RelativeGaussian) else None
+
+
 def derivatives_in_turn(
     kernel: Kernel, argument: FloatArray, spare: FloatArray, orders: tuple[int, ...]
 ) -> Iterator[tuple[float, FloatArray]]:
     """Yield a number and an array for each of consecutive ``orders``: their product is that derivative of f(beta).
 
+    It is so but for the :func:`sample_factors`: columns and sums are multiplied by these, not every pair.
     ``argument`` is what the product of :func:`arguments` makes. An array holds until the next one is asked for, and may
     take the memory of the argument or of ``spare``.
     """
@@ -100,7 +106,9 @@ def derivatives_in_turn(
         for order in orders:
             yield (-0.5 / float(kernel.sigma) ** 2) ** order, argument
     elif isinstance(kernel, RelativeGaussian):
-        yield from _relative_in_turn(kernel, argument, orders)
+        np.exp(argument, out=argument)
+        for order in orders:
+            yield (-0.5) ** order, argument
     elif type(kernel) is Multiquadric:
         yield from _multiquadric_in_turn(argument, spare, orders)
     elif type(kernel) is Polynomial:
@@ -126,21 +134,6 @@ def _multiquadric_in_turn(
         yield -0.5, inverse
     if 2 in orders:
         yield 0.25, np.multiply(np.square(inverse, out=spare), inverse, out=spare)
-
-
-def _relative_in_turn(
-    kernel: RelativeGaussian, argument: FloatArray, orders: tuple[int, ...]
-) -> Iterator[tuple[float, FloatArray]]:
-    """Yield the same with a bandwidth for each sample: an order brings another factor -1 / (2 sigma_i sigma_j)."""
-    rows, columns = (inverse.astype(argument.dtype) for inverse in kernel.inverse_sigmas)
-    np.exp(argument, out=argument)
-    taken = 0
-    for order in orders:
-        if order > taken:
-            argument *= rows ** (order - taken)
-            argument *= columns ** (order - taken)
-            taken = order
-        yield (-0.5) ** order, argument
 
 
 def _powers(base: FloatArray, spare: FloatArray, exponents: list[int]) -> list[FloatArray]:

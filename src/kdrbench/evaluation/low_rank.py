@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
 from kdrbench.evaluation.cost_model import PER_VALUE
-from kdrbench.evaluation.curvature_form import curvature_form
+from kdrbench.evaluation.curvature_form import difference_form_by_chunks
 from kdrbench.evaluation.options import SINGLE_PRECISION
 from kdrbench.evaluation.pairs import single_precision_features
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
-from kdrbench.kernels import Gaussian, Pairing, terms_of
+from kdrbench.kernels import Gaussian, terms_of
 from kdrbench.kernels.bounded_factor import Factor, kernel_values, pivoted_cholesky
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, check_value
@@ -150,13 +150,17 @@ class LowRankProblem(PairSums):
         return results
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        samples = self._at(projection).samples
-        return curvature_form(Pairing.DIFFERENCE, lambda columns: self._curved(projection, columns), moved, samples)
+        point, slope = self._at(projection), -0.5 / float(self._kernel.sigma) ** 2
+        form = difference_form_by_chunks(self._sums, point.factor, moved, point.samples, self._threads, self.report)
+        return slope**2 * form
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
+        return self._quadratic(projection, self._features)
+
+    def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         point = self._at(projection)
-        result: FloatArray = weighted_gram(self._features, point.degrees, self._threads, self.report)
-        result -= self._sums.quadratic(point.factor, self._features, self.report)
+        result: FloatArray = weighted_gram(columns, point.degrees, self._threads, self.report)
+        result -= self._sums.quadratic(point.factor, columns, self.report)
         result *= -1.0 / float(self._kernel.sigma) ** 2
         return result
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.evaluation.arguments import arguments, derivatives_in_turn
+from kdrbench.evaluation.arguments import arguments, derivatives_in_turn, sample_factors
 from kdrbench.evaluation.weights import chunks
 from kdrbench.kernels import Pairing, restricted, terms_of
 from kdrbench.kernels.family import FloatArray, Kernel
@@ -68,8 +68,7 @@ class Block(NamedTuple):
 
     def derivatives(self, orders: tuple[int, ...]) -> Iterator[tuple[float, FloatArray]]:
         """Return what yields :func:`derivatives_in_turn`, zero on a diagonal that does not count. Once."""
-        kernel = restricted(self.kernel, self.rows, self.columns)
-        found = derivatives_in_turn(kernel, self.argument, self.spare(0), orders)
+        found = derivatives_in_turn(self.kernel, self.argument, self.spare(0), orders)
         return _hollow(found) if self.on_diagonal and self.zero_diagonal else found
 
     def counted(self, values: FloatArray) -> float:
@@ -113,9 +112,8 @@ class PairBlocks:
             return Sweep(self, kernel, samples, self._side, self._side**2)
         if n_columns is None:
             return Sweep(self, kernel, samples, _ROWS, _ROWS * _COLUMNS)
-        # The product that makes the argument is small as well.
+        # The product that makes the argument is small as well; rows have work of their own.
         pairs = min(max(_SMALL_PRODUCT // max(n_columns, samples.shape[1] + 2), _FEWEST_PAIRS), _MOST_PAIRS)
-        # Rows have work of their own.
         return Sweep(self, kernel, samples, isqrt(3 * pairs // 2), pairs)
 
     def cut(self, height: int) -> list[tuple[slice, bool]]:
@@ -129,8 +127,7 @@ class PairBlocks:
 
     def gamma(self, rows: slice, columns: slice, out: FloatArray | None = None) -> FloatArray:
         """Return Gamma's entries for some pairs, its diagonal kept."""
-        entries: FloatArray = np.matmul(self.cast(self._factor[rows] * self._weights), self._factor[columns].T, out=out)
-        return entries
+        return np.matmul(self.cast(self._factor[rows] * self._weights), self._factor[columns].T, out=out)
 
 
 class Sweep:
@@ -138,10 +135,15 @@ class Sweep:
 
     def __init__(self, pairs: PairBlocks, kernel: Kernel, samples: FloatArray, height: int, block: int) -> None:
         self._pairs, self._block = pairs, block
-        everybody = slice(None) if pairs.order is None else pairs.order
-        self._kernel = restricted(kernel, everybody, everybody)
+        order = slice(None) if pairs.order is None else pairs.order
+        self._kernel = restricted(kernel, order, order)
         self._rows, self._n_samples = pairs.cut(height), len(samples)
         self._left, self._right, self._bound = arguments(self._kernel, samples, pairs.dtype)
+        self._factors = sample_factors(self._kernel, pairs.dtype)
+
+    def scaled(self, columns: FloatArray, rows: slice = slice(None), order: int = 1) -> FloatArray:
+        """Return ``columns`` of these samples times their factors in a derivative of this order."""
+        return columns if self._factors is None else columns * self._factors[rows] ** order
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -156,10 +158,8 @@ class Sweep:
     def row(self, number: int, memory: list[FloatArray]) -> tuple[slice, Iterator[Block]]:
         """Return the samples of a row and its blocks, to be taken in turn: they share the memory."""
         rows, of_one_class = self._rows[number]
-        gamma = None
-        if of_one_class:
-            gamma = self._pairs.gamma(slice(rows.start, rows.start + 1), slice(rows.start, None))
-        return rows, self._blocks(rows, gamma, memory)
+        one, right = slice(rows.start, rows.start + 1), slice(rows.start, None)
+        return rows, self._blocks(rows, self._pairs.gamma(one, right) if of_one_class else None, memory)
 
     def _widest(self, height: int) -> int:
         return max(self._block // height // 8 * 8, 1)

@@ -140,9 +140,10 @@ class PanelProblem(PairSums):
         """
         cast, orders = self._by_class.cast, tuple(targets)
         columns = {order: cast(with_ones(given)) for order, given in targets.items() if given is not None}
+        sweep = self._by_class.over(term.kernel, samples, max((part.shape[1] for part in columns.values()), default=1))
+        columns = {order: sweep.scaled(held, order=order) for order, held in columns.items()}
         factors = [(cast(left), cast(right)) for left, right in changes]
         columns |= {2 + place: columns[2] for place in range(len(factors))}
-        sweep = self._by_class.over(term.kernel, samples, max((part.shape[1] for part in columns.values()), default=1))
 
         def visit(total: _Sums, number: int) -> None:
             rows, blocks = sweep.row(number, total.memory)
@@ -164,12 +165,16 @@ class PanelProblem(PairSums):
 
         shapes = {order: held.T.shape for order, held in columns.items()}
         parts = run_pass(range(len(sweep)), self._threads, lambda: _Sums(sweep.memory(), shapes), visit, self.report)
-        return _all_of(parts, term.weight)
+        total = _all_of(parts, term.weight)
+        for order, products in total.products.items():
+            total.products[order] = sweep.scaled(products.T, order=min(order, 2)).T
+        return total
 
     def _form(self, pairs: PairBlocks, term: Term, samples: FloatArray, columns: FloatArray) -> FloatArray:
         """Return V' G V (dot) or 2 V' (diag(G 1) - G) V (difference), G = Gamma * f'(beta)."""
         held, size = pairs.cast(columns), columns.shape[1]
-        ones, sweep = np.ones((len(held), 1), dtype=held.dtype), pairs.over(term.kernel, samples)
+        sweep = pairs.over(term.kernel, samples)
+        ones = sweep.scaled(np.ones((len(held), 1), dtype=held.dtype))
 
         def visit(total: _Sums, number: int) -> None:
             rows, blocks = sweep.row(number, total.memory)
@@ -179,9 +184,10 @@ class PanelProblem(PairSums):
                 factor, array = next(block.derivatives((1,)))
                 degrees.add(block, factor, array, total.products[1])
                 weights = np.multiply(array, block.gamma, out=array)
-                through += (0.5 * factor if block.on_diagonal else factor) * (weights @ held[block.columns])
+                others = sweep.scaled(held[block.columns], block.columns)
+                through += (0.5 * factor if block.on_diagonal else factor) * (weights @ others)
             degrees.add_to(total.products[1])
-            total.form += held[rows].T @ through
+            total.form += sweep.scaled(held[rows], rows).T @ through
 
         parts = run_pass(
             range(len(sweep)),
@@ -194,7 +200,8 @@ class PanelProblem(PairSums):
         form: FloatArray = total.form + total.form.T
         if term.kernel.pairing is Pairing.DOT:
             return form
-        return 2.0 * (weighted_gram(held, total.products[1][0], self._threads) - form)
+        degrees = sweep.scaled(total.products[1].T)[:, 0]
+        return 2.0 * (weighted_gram(held, degrees, self._threads) - form)
 
 
 class _Sums:

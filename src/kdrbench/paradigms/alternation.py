@@ -204,6 +204,7 @@ class Alternation(Form):
         projection, projections = start, list[FloatArray]()
         scaling = degrees.scaling(gram_operator(kernel, features @ projection, asked))
         rounds: list[Round] = []
+        later = getattr(solver, "continued", solver)
         status, message = Status.MAX_ITERATIONS, f"eigenvalues had not settled after {max_rounds} rounds"
         for _ in range(max_rounds):
             gamma = gamma_of(embedding, guidance, self.held(scaling))
@@ -211,6 +212,7 @@ class Alternation(Form):
             result = solve(solver, problem, projection, monitor())
             projection = result.projection
             projections.append(projection)
+            solver = later
             gram = gram_operator(kernel, features @ projection, asked)
             before, current = scaling, degrees.scaling(gram)
             scaling = current

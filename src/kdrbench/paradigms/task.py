@@ -190,7 +190,7 @@ def learn_from_all(
     """Return what the best of these starts leads to, and all that were compared, by falling objective.
 
     Equals are in the order of their starts. Where a clustering of many samples may be approximate, its starts compete
-    on some of them, and the best W found there is the start of all samples'.
+    on some of them, and the best W found there is the start of all samples'. So the solver may be ``rough`` there.
     """
     points = list(starts)
     if not points:
@@ -198,7 +198,8 @@ def learn_from_all(
     # Beside other starts a solver needs none of its own.
     chosen = getattr(solver, "alone", solver) if len(points) > 1 else solver
     smaller = task.of_some_samples() if isinstance(task, ClusteringTask) and len(points) > 1 else None
-    compared = [(smaller or task).learn(kernel, chosen, start, monitor) for start in points]
+    tried = chosen if smaller is None else getattr(chosen, "rough", chosen)
+    compared = [(smaller or task).learn(kernel, tried, start, monitor) for start in points]
     compared.sort(key=lambda outcome: -outcome.objective)
     if isinstance(task, ClusteringTask) and smaller is not None:
         return task.resumed(kernel, chosen, compared[0].projection, monitor), compared

@@ -42,8 +42,9 @@ _FEW_SAMPLES = 100
 _SAME, _SETTLED = 1e-4, 1e-2
 # Candidates that are this stationary wait: the finish is for the best alone.
 _STATIONARY = 1e-5
-# A turn of the subspace by less than this against the iterate before the last is a cycle of two.
-_CYCLE = 1e-6
+# Iterates cycle where the subspace is back at an earlier one, of this many, to within this share of its last turn. No
+# such iterate is stationary, so the finish brings more than the rest of the way into the cycle would.
+_CYCLE, _LONGEST = 1e-2, 40
 
 
 class Explored(NamedTuple):
@@ -66,7 +67,7 @@ def explore(
     Iterates may be worse than the ones before them, so the best is kept. ``None`` if stopped before the first step.
     """
     best, best_value = start, problem.value(start)
-    before_last, projection = start, start
+    projection, earlier = start, [start]
     previous: FloatArray | None = None
     surrogate: FloatArray | None = None
     second, drift = None, 0.0
@@ -82,9 +83,11 @@ def explore(
         if (value := problem.value(following)) > best_value:
             best, best_value = following, value
         settled = previous is not None and eigenvalues_settled(eigenvalues, previous, tolerance)
-        if settled or subspace_turn(before_last, following) <= _CYCLE:
+        turn = subspace_turn(projection, following)
+        if settled or any(subspace_turn(before, following) <= _CYCLE * turn for before in earlier):
             break
-        before_last, projection, previous = projection, following, eigenvalues
+        earlier = [*earlier, projection][-_LONGEST:]
+        projection, previous = following, eigenvalues
     return None if surrogate is None else Explored(best, best_value, surrogate, drift)
 
 
