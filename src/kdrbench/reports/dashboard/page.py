@@ -15,10 +15,11 @@ import pandas as pd
 
 from kdrbench import __version__
 from kdrbench.errors import InputError
-from kdrbench.reports.answers.answer import Answer, answers_of
+from kdrbench.reports.answers.answer import answers_of, leading_of
 from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES
 from kdrbench.reports.dashboard.bars import claims_of, effects_of, shares_of, touched
+from kdrbench.reports.dashboard.cells import links_of
 from kdrbench.reports.dashboard.overview import (
     check_of_plugins,
     checks_of,
@@ -28,7 +29,7 @@ from kdrbench.reports.dashboard.overview import (
     not_run_of,
 )
 from kdrbench.reports.dashboard.rendering import environment
-from kdrbench.reports.dashboard.runs import command_of, environment_of, run_data
+from kdrbench.reports.dashboard.runs import environment_of, run_data
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.reports.ledger.comparison import Comparison
@@ -105,7 +106,7 @@ def render_dashboard(
             profile=next((chart for chart in parts.charts if chart.name == PROFILE), None),
             matrix_means=MATRIX_MEANS,
             disturbed=DISTURBED,
-            command_of=lambda name, axes: command_of(name, axes, config),
+            link_of=links_of(config),
             citation=citation_of(comparisons),
             counts=counts_of(runs),
             endings=endings_of(runs),
@@ -139,12 +140,6 @@ def render_dashboard(
             },
         )
     )
-
-
-def leading_of(answers: Iterable[Answer]) -> Answer | None:
-    """Return the answer whose matrix is over the most runs, which the first screen shows; ``None`` without any."""
-    compared = [one for one in answers if one.matrix]
-    return max(compared, key=lambda one: sum(cell.runs for cell in one.matrix.cells) if one.matrix else 0, default=None)
 
 
 def shown_parts(parts: Parts) -> Parts:

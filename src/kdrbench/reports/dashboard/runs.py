@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,16 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdrbench.reports.outputs import result_folder
-from kdrbench.reports.records import IKDR, KPCA_TRICK, NO_KERNEL, Config, read_traces
-from kdrbench.reports.tables.labels import (
-    METRIC_TITLES,
-    dataset_label,
-    kernel_label,
-    learner_name,
-    low_rank_label,
-    method_label,
-)
+from kdrbench.reports.dashboard.cells import run_labels
+from kdrbench.reports.records import IKDR, KPCA_TRICK, NO_KERNEL, read_traces
+from kdrbench.reports.tables.labels import METRIC_TITLES, learner_name
 from kdrbench.reports.tables.numbers import rounded
 
 # A small plot cannot show more points of a trace than this.
@@ -87,8 +79,6 @@ _GROUPS = {
 _PROVENANCE = "Provenance"
 # A column of more values is no property of the environment.
 _FEW = 20
-# Paradigms of which kdrbench run makes a cell alone.
-_ALONE = ("supervised", "unsupervised")
 # What the details show apart, in their heading.
 _RESULTS = {"cost", "quality", "time_s"}
 _HEADING = {"system", "experiment", "dataset", "kernel", "method", "run", "status", "message", "quality_metric"}
@@ -129,22 +119,6 @@ def environment_of(runs: pd.DataFrame) -> dict[str, list[str]]:
     return {name: sorted(set(map(str, runs[name].dropna()))) for name in columns if runs[name].nunique() <= _FEW}
 
 
-def command_of(name: str, axes: tuple[str, ...], config: Config) -> str:
-    """Return the command that makes the runs of a cell again: it alone, or its experiment where it has no own one.
-
-    ``axes`` are metric, data set, kernel and method.
-    """
-    experiment, (_, dataset, kernel, method) = config["experiments"].get(name, {}), axes
-    components = experiment.get("components", {}).get(dataset)
-    alone = experiment.get("paradigm") in _ALONE and not {"evaluation", "partitions", "rows"} & set(experiment)
-    if kernel == NO_KERNEL or not alone or not isinstance(components, int):
-        return shlex.join(["snakemake", "--cores", "all", name])
-    words = ["kdrbench", "run", dataset, kernel, method, "--config", f"{result_folder(config)}/config.json"]
-    words += ["--components", str(components)]
-    words += ["--folds", str(experiment["folds"])] if experiment.get("split", "folds") == "folds" else []
-    return shlex.join(words + (["--unsupervised"] if experiment["paradigm"] == "unsupervised" else []))
-
-
 def run_name(row: Mapping[Hashable, Any]) -> str:
     """Return the name that lists give to the run of a row of the table."""
     dataset, kernel, method = _labels(row)
@@ -153,13 +127,10 @@ def run_name(row: Mapping[Hashable, Any]) -> str:
 
 
 def _labels(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:
-    """Return data set, kernel and method of a run as tables print them; only IKDR has a kernel among its axes."""
-    dataset, system = dataset_label(row["dataset"]), row["system"]
-    if system == IKDR:
-        return dataset, kernel_label(row["kernel"]), method_label(row["method"])
-    if system == KPCA_TRICK:
-        return dataset, "", learner_name(row["learner"], row["variant"]).upper()
-    return dataset, "", low_rank_label(row["method"]) if isinstance(row["method"], str) else ""
+    """Return data set, kernel and method of a run as tables print them."""
+    named = learner_name(row["learner"], row["variant"]) if row["system"] == KPCA_TRICK else row["method"]
+    kernel, method = (word if isinstance(word, str) else "" for word in (row["kernel"], named))
+    return run_labels(row["system"], row["dataset"], kernel, method)
 
 
 def _thin_traces(runs: pd.DataFrame, folder: Path) -> list[list[list[float | None]] | None]:

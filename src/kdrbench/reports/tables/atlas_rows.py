@@ -158,9 +158,9 @@ def _one_start(cells: list[AtlasCell]) -> str:
     return (
         f"How often does one start of ISM find the best? Of {counted(n_starts, 'random start')} {100 * near:.1f} % end "
         f"within 0.1 % of the best cost known and {100 * at:.1f} % within 1 degree of its projection; in the median a "
-        f"start ends {100 * ended['median_gap'].median():.2g} % above, at worst {100 * ended['largest_gap'].max():.2g} %. "
-        f"From the papers' start it ends within 0.1 % on {(leading <= 1e-3).sum()} of "
-        f"{counted(len(leading), 'problem')}."
+        f"start ends {100 * ended['median_gap'].median():.2g} % above, at worst "
+        f"{100 * ended['largest_gap'].max():.2g} %. From the papers' start it ends within 0.1 % on "
+        f"{(leading <= 1e-3).sum()} of {counted(len(leading), 'problem')}."
     )
 
 
@@ -171,7 +171,8 @@ def _printed(cells: list[AtlasCell], config: Config) -> str:
     return (
         f"How far from the best is the published optimum? In {counted(len(gaps), 'cell')} with a printed cost of "
         f"ISM it is {100 * gaps.min():+.1f} % to {100 * gaps.max():+.1f} % above the best known, "
-        f"{100 * np.median(gaps):+.1f} % in the median; where it is below, the paper's data or protocol are not those of the cell."
+        f"{100 * np.median(gaps):+.1f} % in the median; where it is below, the paper's data or protocol are "
+        "not those of the cell."
     )
 
 
