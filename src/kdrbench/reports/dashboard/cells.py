@@ -5,11 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
+from kdrbench.reports.dashboard.rendering import order_of
 from kdrbench.reports.outputs import result_folder, tables_of
 from kdrbench.reports.records import ATLAS, IKDR, KPCA_TRICK, NO_KERNEL, Config, system_of
 from kdrbench.reports.tables.labels import dataset_label, kernel_label, low_rank_label, method_label
+from kdrbench.reports.tables.numbers import rounded
+from kdrbench.reports.tables.table import Entry
 
 # Paradigms of which kdrbench run makes a cell alone.
 _ALONE = ("supervised", "unsupervised")
@@ -34,9 +37,43 @@ def link_of(table: str, axes: tuple[str, ...], config: Config) -> CellLink:
     return CellLink(name, *run_labels(system, *axes[1:]), command_of(name, axes, config))
 
 
-def links_of(config: Config) -> partial[CellLink]:
-    """Return :func:`link_of` for one configuration, which templates call with a table and axes."""
-    return partial(link_of, config=config)
+class Cells:
+    """What a page keeps of the cells of its tables, once each: by what they are sorted, what they mean, their runs."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._links: dict[CellLink, int] = {}
+        self._cells: dict[tuple[float | None, str, int | None], int] = {}
+
+    def add(self, table: str, entry: Entry, is_number: bool) -> int | None:
+        """Return the place of a table's cell, ``None`` for one of which nothing need be kept."""
+        link = (
+            self._links.setdefault(link_of(table, entry.axes, self._config), len(self._links)) if entry.axes else None
+        )
+        order = rounded(order_of(entry), 12) if is_number else None
+        return None if order is None and not entry.detail else self._place(order, entry.detail, link)
+
+    def of_words(self, words: str) -> int:
+        """Return the place of a cell that only says what it means."""
+        return self._place(None, words, None)
+
+    def _place(self, order: float | None, words: str, link: int | None) -> int:
+        return self._cells.setdefault((order, words, link), len(self._cells))
+
+    @property
+    def content(self) -> dict[str, list[Any]]:
+        """The cells in the order of their places: order, meaning, place among the links; and the links."""
+        links = [
+            {
+                "experiment": one.experiment,
+                "data": one.dataset,
+                "kernel": one.kernel,
+                "method": one.method,
+                "command": one.command,
+            }
+            for one in self._links
+        ]
+        return {"cells": [list(cell) for cell in self._cells], "links": links}
 
 
 def run_labels(system: str, dataset: str, kernel: str, method: str) -> tuple[str, str, str]:

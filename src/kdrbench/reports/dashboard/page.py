@@ -19,7 +19,7 @@ from kdrbench.reports.answers.answer import answers_of, leading_of
 from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES
 from kdrbench.reports.dashboard.bars import claims_of, effects_of, shares_of, touched
-from kdrbench.reports.dashboard.cells import links_of
+from kdrbench.reports.dashboard.cells import Cells
 from kdrbench.reports.dashboard.overview import (
     check_of_plugins,
     checks_of,
@@ -106,7 +106,8 @@ def render_dashboard(
             profile=next((chart for chart in parts.charts if chart.name == PROFILE), None),
             matrix_means=MATRIX_MEANS,
             disturbed=DISTURBED,
-            link_of=links_of(config),
+            cells=Cells(config),
+            pack_data=pack_data,
             citation=citation_of(comparisons),
             counts=counts_of(runs),
             endings=endings_of(runs),

@@ -12,10 +12,14 @@ import pandas as pd
 from kdrbench.reports.dashboard.cells import run_labels
 from kdrbench.reports.records import IKDR, KPCA_TRICK, NO_KERNEL, read_traces
 from kdrbench.reports.tables.labels import METRIC_TITLES, learner_name
-from kdrbench.reports.tables.numbers import rounded
+from kdrbench.reports.tables.numbers import brief, rounded
 
 # A small plot cannot show more points of a trace than this.
-POINTS_OF_A_TRACE = 50
+POINTS_OF_A_TRACE = 30
+# Costs of solvers are close to each other.
+_EXACT = {"cost", "mean_cost"}
+# Letters that are kept of words that hardly two runs share.
+_SHORTENED = {"started_at": len("2026-11-23T07:24:25"), "batch_sha256": 12, "definition_sha256": 12}
 # Columns by what they are about, in the order in which the details show them; all that no group names is provenance.
 _GROUPS = {
     "Result": (
@@ -94,10 +98,11 @@ def all_runs(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
-    """Return columns, rows, groups of columns and traces, as the page's script reads them.
+    """Return columns, groups of columns and traces, as the page's script reads them.
 
-    ``names`` of a row are its labels: data set, kernel, method. ``traces`` of a run are lists of
-    seconds, costs and stationarities of equal length, or ``None``.
+    ``values`` are those of each column, one below the other, which compresses better than rows do; words that are
+    repeated are kept once (:func:`_column`). ``names`` are three more columns: the labels of data set, kernel and
+    method. ``traces`` of a run are lists of seconds, costs and stationarities of equal length, or ``None``.
     """
     columns = [str(name) for name in runs.columns]
     named = {name for group in _GROUPS.values() for name in group} | _HEADING
@@ -105,8 +110,8 @@ def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
     return {
         "columns": columns,
         "groups": groups | {_PROVENANCE: [name for name in columns if name not in named]},
-        "rows": [[_plain(value) for value in row] for row in runs.itertuples(index=False, name=None)],
-        "names": [list(_labels(row)) for row in runs.to_dict("records")],
+        "values": [_column(name, runs[name].tolist()) for name in columns],
+        "names": [_column("", list(labels)) for labels in zip(*map(_labels, _named(runs)), strict=True)],
         "metrics": METRIC_TITLES,
         "traces": _thin_traces(runs, traces),
     }
@@ -124,6 +129,12 @@ def run_name(row: Mapping[Hashable, Any]) -> str:
     dataset, kernel, method = _labels(row)
     of_kernel = "" if row["system"] != IKDR or row["kernel"] == NO_KERNEL else f", {kernel} kernel"
     return f"{method}, {dataset}{of_kernel}, run {row['run']}"
+
+
+def _named(runs: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    """Return of each row what :func:`_labels` asks for."""
+    asked = ["system", "dataset", "kernel", "method", "learner", "variant"]
+    return runs[[name for name in asked if name in runs]].to_dict("records")
 
 
 def _labels(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:
@@ -151,15 +162,29 @@ def _thin(points: np.ndarray) -> list[list[float | None]]:
         logarithms = np.log(np.maximum(points[:, 0], points[1, 0] / 2 or 1e-9))
         places = np.linspace(logarithms[0], logarithms[-1], POINTS_OF_A_TRACE)
         points = points[np.unique(np.searchsorted(logarithms, places).clip(max=len(points) - 1))]
-    digits = (4, 8, 4)
+    digits = (3, 6, 3)
     return [
         [rounded(value, digit) for value in column] for column, digit in zip(points.T.tolist(), digits, strict=True)
     ]
 
 
-def _plain(value: Any) -> Any:
-    """Return a value of the table as JSON has it: whole numbers without a point, ``None`` for what is not there."""
+def _column(name: str, values: list[Any]) -> Any:
+    """Return the values of a column as JSON has them; of words each once, and the ``places`` where they are."""
+    plain = [_plain(name, value) for value in values]
+    if not any(isinstance(value, str) for value in plain):
+        return plain
+    places = {word: place for place, word in enumerate(dict.fromkeys(plain))}
+    return {"words": list(places), "places": [places[word] for word in plain]}
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a value of the table: whole numbers without a point, ``None`` for what is not there.
+
+    Costs have eight digits, other numbers four, times of day no fractions of a second, and hashes of definitions
+    their first digits: the page is looked at, and the merged tables beside it have all.
+    """
     if isinstance(value, float | np.floating):
-        number = float(value)
-        return int(number) if number.is_integer() and abs(number) < 1e15 else rounded(number, 8)
+        return brief(float(value), 8 if name in _EXACT else 4)
+    if isinstance(value, str) and name in _SHORTENED:
+        return value[: _SHORTENED[name]]
     return value.item() if isinstance(value, np.generic) else value

@@ -80,11 +80,11 @@ function themed({ data, layout }) {
 // The toggles above the figures: relative or absolute costs, axes, single runs. A panel without a choice stays as it is.
 function chosen({ data, layout }) {
   const { state } = readAddress();
-  const absolute = state.get("cost") === "absolute" && data.some((trace) => trace.absolute);
+  const absolute = state.get("cost") === "absolute" && data.some((trace) => trace.absolute !== undefined);
   const shown = data
     .filter((trace) => !(absolute && trace.band))
     .filter((trace) => !(state.get("runs") === "median" && trace.faint && data.some((other) => !other.faint)))
-    .map((trace) => (absolute && trace.absolute ? { ...trace, y: trace.absolute } : trace));
+    .map((trace) => (absolute && trace.absolute !== undefined ? { ...trace, y: absoluteOf(trace) } : trace));
   const axis = (name, choice) => (layout[name]?.type === "log" && state.get(choice) === "linear" ? { ...layout[name], type: "linear", tickvals: undefined, ticktext: undefined, dtick: undefined } : { ...layout[name] });
   const [xaxis, yaxis] = [axis("xaxis", "time"), axis("yaxis", "scale")];
   if (absolute && yaxis.title) yaxis.title = { ...yaxis.title, text: "cost above best, absolute" };
@@ -175,7 +175,10 @@ function prepareFigureForms(figure, places, panels, drawOnce) {
   figure.append(bar);
 }
 
-const numbersOf = (place, { data }) => data.filter((trace) => trace.x).flatMap((trace) => trace.x.map((x, count) => [place.getAttribute("aria-label"), trace.name, x, trace.y[count], trace.absolute?.[count]]));
+// Absolute costs are listed, or are the relative ones times a factor.
+const absoluteOf = ({ y, absolute }) => (typeof absolute === "number" ? y.map((value) => value * absolute) : absolute);
+
+const numbersOf = (place, { data }) => data.filter((trace) => trace.x).flatMap((trace) => trace.x.map((x, count) => [place.getAttribute("aria-label"), trace.name, x, trace.y[count], absoluteOf(trace)?.[count]]));
 
 // A panel that is not drawn yet remembers what is switched off.
 function prepareLegend(figure, places, panels) {

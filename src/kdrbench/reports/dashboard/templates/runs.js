@@ -1,3 +1,9 @@
+// Columns lie below each other, and words once; rows are what is shown.
+function rowsOf(columns) {
+  const whole = columns.map((column) => (Array.isArray(column) ? column : column.places.map((place) => column.words[place])));
+  return (whole[0] || []).map((_, row) => whole.map((column) => column[row]));
+}
+
 // The table of runs, and the details of each.
 function makeRuns(DataTable, runs) {
   const place = Object.fromEntries(runs.columns.map((name, count) => [name, count]));
@@ -169,9 +175,12 @@ async function start() {
     showChapter(true);
   });
   window.addEventListener("resize", hintAtWidth);
+  await prepareCells();
   prepareTips();
   const [, { default: DataTable }, data] = await Promise.all([unpackScript("plotly"), unpackScript("tables"), unpack("data")]);
   const { charts, runs, ...records } = JSON.parse(data);
+  runs.rows = rowsOf(runs.values);
+  runs.names = rowsOf(runs.names);
   makeTables(DataTable);
   makeRuns(DataTable, runs);
   prepareRecords({ runs, ...records });

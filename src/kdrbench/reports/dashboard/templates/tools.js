@@ -116,6 +116,17 @@ function hintAtWidth() {
   }
 }
 
+// What cells mean and lead to is kept apart from the tables, which repeat it.
+async function prepareCells() {
+  const { cells, links } = JSON.parse(await unpack("cells"));
+  for (const cell of all("[data-cell]")) {
+    const [order, tip, link] = cells[cell.dataset.cell];
+    if (order !== null) cell.dataset.order = order;
+    if (tip) cell.dataset.tip = tip;
+    if (link !== null) Object.assign(cell.dataset, links[link]);
+  }
+}
+
 // What a number means: under the pointer, and for the keyboard, whose arrows go from cell to cell.
 function prepareTips() {
   const tip = one("#tip");
