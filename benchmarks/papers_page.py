@@ -115,17 +115,25 @@ def of_problem(batch, axes, experiment, rng):
     folds = experiment.get("folds", 1)
     values = {"quality_metric": metric, "quality": float(0.8 + 0.19 * rng.random()), "partition": axes[-1] // folds}
     values |= {"kernel_weights": "", "evaluation": "dense: few samples", "optimality": "stationary"}
-    values |= {"cost": None if kernel == "none" else best * (1 - gap), "nmi_given": None, "uses_degrees": None}
-    values |= dict.fromkeys(("mean_cost", "n_starts", "rounds", "hessian_calls", "kernel_weights"))
-    values |= {
-        "kernel_weights": "",
-        "n_train": 160,
-        "n_test": 18,
-        "n_features": 13,
-        "n_constant_features": 0,
-        "n_components": 4,
-    }
-    return values | {"stationarity": 1e-7, "train_accuracy": 0.99, "curvature": -1e-3}
+    values |= {"cost": None if kernel == "none" else best * (1 - gap)}
+    sizes = {"n_train": 160, "n_test": 18, "n_features": 13, "n_constant_features": 0, "n_components": 4}
+    return values | sizes | (of_baseline() if kernel == "none" else of_solver(rng))
+
+
+def of_solver(rng):
+    """Return what a solver of first order leaves: counts of its calls, which go with its iterations."""
+    steps, absent = int(rng.integers(2, 300)), ("mean_cost", "n_starts", "rounds", "hessian_calls", "nmi_given")
+    calls = {"value_calls": steps + 1, "gradient_calls": steps, "surrogate_calls": 0, "value_gradient_calls": 0}
+    found = {"stationarity": float(10 ** rng.uniform(-9, -3)), "train_accuracy": float(1 - 0.1 * rng.random())}
+    values = {"iterations": steps, "hessian_vector_calls": 0, "uses_degrees": None}
+    return values | calls | found | dict.fromkeys(absent)
+
+
+def of_baseline():
+    """Return the columns that a baseline leaves empty."""
+    names = ("iterations", "cost", "mean_cost", "rounds", "feasibility", "stationarity", "curvature", "n_starts")
+    names += ("value_calls", "gradient_calls", "value_gradient_calls", "hessian_vector_calls", "hessian_calls")
+    return dict.fromkeys((*names, "surrogate_calls", "eigengap", "eigengap_needed", "nmi_given", "train_accuracy"))
 
 
 def write_trace(folder: Path, row) -> None:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.reports.dashboard.bars import claims_of, shares_of, touched
-from kdrbench.reports.dashboard.cells import command_of, link_of
+from kdrbench.reports.dashboard.cells import Cells, command_of, link_of
 from kdrbench.reports.dashboard.overview import checks_of, counts_of, endings_of
 from kdrbench.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
 from kdrbench.reports.dashboard.rendering import sort_key
@@ -24,6 +24,7 @@ from kdrbench.reports.figures.cost_against_time import cost_against_time
 from kdrbench.reports.figures.draw_plotly import plotly_panels
 from kdrbench.reports.ledger.published_vs_ours import compare, comparison_csv, comparisons_from_csv
 from kdrbench.reports.ledger.published_vs_ours import interval_text as interval
+from kdrbench.reports.tables.table import Entry
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page
 from support.report_rows import kpca_run, run
 
@@ -342,6 +343,33 @@ def test_cells_of_other_systems_lead_to_their_runs(experiment, table, axes, labe
     link = link_of(table, axes, config)
     assert (link.experiment, link.dataset, link.kernel, link.method) == ("t", labels[0], "", labels[1])
     assert link.command == "snakemake --cores all --configfile results/mine/config.json -- t"
+
+
+def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
+    config, *_ = grid
+    cells, axes = Cells(config), ("cost", "wine", "gaussian", "ism")
+    known = Entry("-1311", -1311.123456789012, detail="Cost", axes=axes)
+    assert [cells.add("first", known, True), cells.add("first", known, True), cells.of_words("Cost")] == [0, 0, 1]
+    assert cells.add("first", Entry("words"), False) is None
+    assert cells.add("first", Entry("7 s"), True) == 2
+    assert cells.content["cells"] == [[-1311.12345679, "Cost", 0], [None, "Cost", None], [7.0, "", None]]
+    (link,) = cells.content["links"]
+    assert link == {
+        "experiment": "first",
+        "data": "Wine",
+        "kernel": "Gaussian",
+        "method": "ISM",
+        "command": "snakemake --cores all first",
+    }
+
+
+def test_long_lists_are_cut_and_say_how_much_is_left(grid, monkeypatch):
+    monkeypatch.setattr("kdrbench.reports.dashboard.page._MOST_FINDINGS", 2)
+    config, runs, folder = grid
+    listed_findings = unpacked(render_dashboard(runs, config, folder, [], Parts()), "quality")
+    shared = int(runs["contaminated"].astype(str).eq("True").sum())
+    assert f"{shared - 2} more" in listed_findings
+    assert listed_findings.count("<td>Shared their core</td>") == 3
 
 
 def test_the_labels_of_a_link_are_those_of_its_runs(tmp_path):

@@ -46,6 +46,8 @@ from kdrbench.reports.tables.verdicts import VERDICT_RULES
 
 _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
+# Of one check; a reader looks at the first, and thousands slow a browser down.
+_MOST_FINDINGS = 500
 _CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
 
 
@@ -107,7 +109,9 @@ def render_dashboard(
             matrix_means=MATRIX_MEANS,
             disturbed=DISTURBED,
             cells=Cells(config),
+            pack=pack,
             pack_data=pack_data,
+            most_findings=_MOST_FINDINGS,
             citation=citation_of(comparisons),
             counts=counts_of(runs),
             endings=endings_of(runs),

@@ -32,7 +32,7 @@ _AXIS = {"gridcolor": "#e6e6e6", "linecolor": "#999", "zeroline": False, "showli
 _MOST_POWERS = 9
 # On a screen lines of single runs, and other points, show no more digits or points than these.
 _DIGITS, _DIGITS_OF_A_RUN = 4, 3
-_POINTS, _POINTS_OF_A_RUN = 100, 30
+_POINTS, _POINTS_OF_A_RUN = 60, 24
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,9 @@ function make(tag, text = "", name = "") {
   return element;
 }
 
+// Tables of a chapter are made when it is first opened; until the scripts are unpacked there is nothing to make.
+let prepareChapter = () => {};
+
 // Chapters: the address after # names one, or an entry of one. On paper all of them are shown.
 function showChapter(moved) {
   const target = document.getElementById(readAddress().place) || one("#overview");
@@ -40,6 +43,7 @@ function showChapter(moved) {
       one("header ul").scrollLeft = link.offsetLeft - link.offsetWidth;
     } else link.removeAttribute("aria-current");
   }
+  prepareChapter(chapter);
   all(".plot[data-drawn]", chapter).forEach(fit);
   hintAtWidth();
   if (!moved) return;
@@ -265,11 +269,11 @@ document.addEventListener("keydown", (event) => {
 
 const nameOf = (table) => one("caption", table)?.textContent || "";
 
-function makeTables(DataTable) {
-  for (const table of all("table.data")) {
+function makeTables(DataTable, within = document) {
+  for (const table of all("table.data", within)) {
     const title = table.closest("article")?.querySelector("h2")?.textContent;
     new DataTable(table, tableOptions(table, title || nameOf(table)));
   }
-  all("main table.data, main table.matrix, main table.bars").forEach(addTableForms);
+  all("main table.data, main table.matrix, main table.bars", within).forEach(addTableForms);
 }
 
