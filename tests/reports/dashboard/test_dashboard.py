@@ -67,8 +67,9 @@ def test_the_same_grid_gives_the_same_page(tmp_path):
 
 def test_words_of_records_are_no_markup(tmp_path):
     html = page(tmp_path)
-    assert "&lt;b&gt;division&lt;/b&gt; by zero" in html
-    assert "<b>division" not in html
+    findings = unpacked(html, "quality")
+    assert "&lt;b&gt;division&lt;/b&gt; by zero" in findings
+    assert "<b>division" not in html + findings
 
 
 def test_runs_keep_their_numbers_and_traces_their_ends(grid, tmp_path):
@@ -86,7 +87,8 @@ def test_runs_keep_their_numbers_and_traces_their_ends(grid, tmp_path):
     times, costs, _ = data["traces"][1]
     assert POINTS_OF_A_TRACE / 2 < len(times) <= POINTS_OF_A_TRACE
     for shown, exact in ((0, of_fold[0]), (-1, of_fold[-1])):
-        assert (times[shown], costs[shown]) == pytest.approx((exact["time_s"], exact["cost"]), rel=5e-4)
+        assert times[shown] == pytest.approx(exact["time_s"], rel=5e-3)
+        assert costs[shown] == pytest.approx(exact["cost"], rel=5e-6)
     named = [name for group in data["groups"].values() for name in group]
     assert len(named) == len(set(named))
     assert {"git_commit", "data_sha256", "blas"} <= set(data["groups"]["Provenance"])
@@ -262,12 +264,12 @@ def test_faults_of_plug_ins_are_counted_first_and_said_below(grid):
     parts = read_parts([folder / "check.json"])
     shown = render_dashboard(runs, config, folder, [], parts)
     assert '<li><a href="#quality">Faults of plug-ins</a>: 1.' in shown
-    assert "solver mine.py, determinism</td>" in shown
-    assert "it &lt;b&gt;differs&lt;/b&gt;; seed it</td>" in shown
-    assert "mine.py, API" not in shown
+    assert "solver mine.py, determinism</td>" in unpacked(shown, "quality")
+    assert "it &lt;b&gt;differs&lt;/b&gt;; seed it</td>" in unpacked(shown, "quality")
+    assert "mine.py, API" not in unpacked(shown, "quality")
     shown = render_dashboard(runs, config, folder, [], Parts())
     assert "Faults of plug-ins</a>" not in shown
-    assert re.search(r"Faults of plug-ins</th><td class=\"number\">none</td>", shown)
+    assert re.search(r"Faults of plug-ins</th><td class=\"number\">none</td>", unpacked(shown, "quality"))
 
 
 def test_the_first_screen_asks_answers_and_compares(grid):
@@ -279,7 +281,7 @@ def test_the_first_screen_asks_answers_and_compares(grid):
     matrix = overview.split('<table class="matrix"')[1].split("</table>")[0]
     assert matrix.count('<th scope="row">') == 8
     assert matrix.count('<td class="tip"') == 8 * (1 + 4)
-    assert "wins/ties/losses against" in matrix
+    assert "wins/ties/losses against" in unpacked(shown, "cells")
 
 
 def test_nothing_empty_is_shown(grid):

@@ -130,10 +130,10 @@ def render_dashboard(
             times_mean=TIMES_MEAN,
             decision_rules=DECISION_RULES,
             verdict_rules=f"{VERDICT_RULES} {EFFECT_RULES}",
-            tables_style=tables_style(),
             packs={
                 "plotly": pack(plotly_script()),
                 "tables": pack(tables_script()),
+                "style": pack(tables_style()),
                 "data": pack_data(
                     {
                         "charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts},

@@ -185,6 +185,8 @@ async function start() {
     showChapter(true);
   });
   window.addEventListener("resize", hintAtWidth);
+  // Of tables that are made: before the page's own style, which has the last word.
+  document.head.prepend(make("style", await unpack("style")));
   for (const place of all("[data-packed]")) place.innerHTML = await unpack(place.dataset.packed);
   await prepareCells();
   prepareTips();
