@@ -110,7 +110,8 @@ class Series:
         places = [round(one * (count - 1) / (most - 1)) for one in range(most)]
         parts = ("x", "y", "lower", "upper", "words", "absolute")
         there = {name: getattr(self, name) for name in parts if getattr(self, name) is not None}
-        return replace(self, **{name: [values[place] for place in places] for name, values in there.items()})
+        kept: dict[str, Any] = {name: [values[place] for place in places] for name, values in there.items()}
+        return replace(self, **kept)
 
     @property
     def hue(self) -> str:

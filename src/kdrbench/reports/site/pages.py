@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -152,9 +152,10 @@ def _row(record: SiteRecord) -> dict[str, Any]:
     }
 
 
-def _answers(records: Sequence[SiteRecord], chosen: Callable[[Answer], bool] = lambda _: True) -> dict[str, Any]:
-    """Return the answers that a page shows, by question with the records' names, and the one whose matrix is open."""
-    found = [(record.name, one) for record in records for one in record.answers if chosen(one)]
+def _answers(records: Sequence[SiteRecord], experiments: Collection[str] | None = None) -> dict[str, Any]:
+    """Return answers, of all experiments or of some, by question with the records' names, and whose matrix is open."""
+    answers = [(record.name, one) for record in records for one in record.answers]
+    found = [(name, one) for name, one in answers if experiments is None or one.experiment in experiments]
     asked: dict[tuple[str, str], list[tuple[str, Answer]]] = {}
     for name, one in found:
         asked.setdefault((one.experiment, one.question), []).append((name, one))
@@ -194,7 +195,7 @@ def _paper_parts(site: Site, paper: str) -> Iterator[dict[str, Any]]:
         comparisons = [one for one in record.comparisons if one.paper == paper]
         yield {
             "record": record,
-            **_answers([record], lambda one, record=record: record.papers.get(one.experiment) == paper),
+            **_answers([record], [name for name, of in record.papers.items() if of == paper]),
             "shares": shares_of(comparisons),
             "effects": effects_of(comparisons),
             "comparisons": comparisons,
@@ -212,7 +213,7 @@ def _figures(record: SiteRecord, paper: str) -> list[dict[str, Any]]:
 def _of_record(record: SiteRecord) -> dict[str, Any]:
     return {
         "record": record,
-        **_answers([record], lambda one: one.experiment not in record.papers),
+        **_answers([record], set(record.config["run"]) - set(record.papers)),
         "bar": _endings(record),
         "provenance": provenance(record.runs),
         "converged_means": CONVERGED_MEANS,
