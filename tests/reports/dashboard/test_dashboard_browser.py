@@ -246,7 +246,9 @@ def test_at_no_size_a_chapter_is_wider_than_its_window_or_moves_its_first_column
                     shown.locator("main h1:visible").all_inner_texts() == [chapter.capitalize()]
                 )
             )
-            assert shown.evaluate("document.body.scrollWidth <= innerWidth"), (chapter, size)
+            # Plots take their new width a moment after the window does.
+            narrow = eventually(lambda shown=shown: shown.evaluate("document.body.scrollWidth <= innerWidth"))
+            assert narrow, (chapter, size)
     frame = tab.show("runs").locator(".scrolled:has(#table-runs)")
     left = "(one) => one.querySelector('tbody td').getBoundingClientRect().left"
     before = frame.evaluate(left)
@@ -427,14 +429,14 @@ def test_the_profile_and_the_matrix_are_on_the_first_screen(opened):
     assert "of the best known cost in" in tab.locator("#tip").inner_text()
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE])
+@pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, PHONE])
 def test_why_a_number_differs_can_be_read_at_any_width(browser, address, size):
     tab = Tab(browser, address, size)
     shown = tab.show("published")
     why = shown.locator("#table-published td[data-label=Why]:not(:empty)").first
     box = why.bounding_box()
     assert box["width"] > 200
-    assert size is DESK or box["x"] + box["width"] <= PHONE["width"]
+    assert box["x"] + box["width"] <= size["width"]
     shown.close()
 
 

@@ -110,6 +110,7 @@ def render_dashboard(
             disturbed=DISTURBED,
             cells=Cells(config),
             pack=pack,
+            late=Late(),
             pack_data=pack_data,
             most_findings=_MOST_FINDINGS,
             citation=citation_of(comparisons),
@@ -145,6 +146,18 @@ def render_dashboard(
             },
         )
     )
+
+
+class Late:
+    """Parts of the page that it unpacks itself, by name: long lists, and what is folded away."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, str] = {}
+
+    def put(self, name: str, part: str) -> str:
+        """Keep a part, and return its name, by which the page finds it."""
+        self.parts[name] = str(part)
+        return name
 
 
 def shown_parts(parts: Parts) -> Parts:

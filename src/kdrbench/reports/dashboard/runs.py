@@ -15,10 +15,10 @@ from kdrbench.reports.tables.labels import METRIC_TITLES, learner_name
 from kdrbench.reports.tables.numbers import brief, rounded
 
 # A small plot cannot show more points of a trace than this.
-POINTS_OF_A_TRACE = 24
+POINTS_OF_A_TRACE = 16
 # Costs of solvers are close to each other.
 _EXACT = {"cost", "mean_cost"}
-_MEASURED = ("_s", "_mib", "load", "drift")
+_SHARES = {"quality", "accuracy", "train_accuracy", "test_accuracy"}
 # Letters that are kept of words that hardly two runs share.
 _SHORTENED = {"started_at": len("2026-11-23T07:24:25"), "batch_sha256": 12, "definition_sha256": 12}
 # Columns by what they are about, in the order in which the details show them; all that no group names is provenance.
@@ -181,11 +181,11 @@ def _column(name: str, values: list[Any]) -> Any:
 def _plain(name: str, value: Any) -> Any:
     """Return a value of the table: whole numbers without a point, ``None`` for what is not there.
 
-    Costs have eight digits, times and memory three, other numbers four, times of day no fractions of a second, and
-    hashes of definitions their first digits: the page is looked at, and the merged tables beside it have all.
+    Costs have eight digits, shares four, other numbers three, times of day no fractions of a second, and hashes of
+    definitions their first digits: the page is looked at, and the merged tables beside it have all.
     """
     if isinstance(value, float | np.floating):
-        return brief(float(value), 8 if name in _EXACT else 3 if name.endswith(_MEASURED) else 4)
+        return brief(float(value), 8 if name in _EXACT else 4 if name in _SHARES else 3)
     if isinstance(value, str) and name in _SHORTENED:
         return value[: _SHORTENED[name]]
     return value.item() if isinstance(value, np.generic) else value

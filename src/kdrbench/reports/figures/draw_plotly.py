@@ -30,9 +30,9 @@ _SURROUNDINGS = {
 _AXIS = {"gridcolor": "#e6e6e6", "linecolor": "#999", "zeroline": False, "showline": True, "ticks": "outside"}
 # Beyond this many powers of two every second one is labelled, and so on.
 _MOST_POWERS = 9
-# On a screen lines of single runs, and other points, show no more digits or points than these.
-_DIGITS, _DIGITS_OF_A_RUN = 4, 3
-_POINTS, _POINTS_OF_A_RUN = 60, 24
+# A screen shows no more digits, nor more points of a median and of a single run.
+_DIGITS = 3
+_POINTS, _POINTS_OF_A_RUN = 48, 16
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ def _common(series: Series, panel: Panel) -> dict[str, Any]:
     common: dict[str, Any] = {
         "name": series.key,
         "legendgroup": series.key,
-        "x": _rounded(series.x, series.faint),
-        "y": _rounded(series.y, series.faint),
+        "x": _rounded(series.x),
+        "y": _rounded(series.y),
         "hovertemplate": shown + ("<br>%{text}" if series.words else "") + "<extra></extra>",
     }
     common |= {"faint": True} if series.faint else {}
@@ -238,10 +238,9 @@ def _plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace("%{", "% {")
 
 
-def _rounded(values: Iterable[Any], faint: bool = False) -> list[Any]:
+def _rounded(values: Iterable[Any]) -> list[Any]:
     """Return numbers in as many digits as a screen can show, counts as they are; what is not finite becomes a gap."""
-    digits = _DIGITS_OF_A_RUN if faint else _DIGITS
-    return [brief(value, digits) if isinstance(value, float) else value for value in values]
+    return [brief(value, _DIGITS) if isinstance(value, float) else value for value in values]
 
 
 def _positive(values: list[Any]) -> list[float]:
