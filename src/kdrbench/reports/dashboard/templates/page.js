@@ -100,7 +100,13 @@ function chosen({ data, layout }) {
 // Let a plot that had the size of paper fill its place again; one that is not shown does so when its chapter is opened.
 // Not by a width of null: of a plot that was drawn for paper first, Plotly knows no size to go back to.
 function fit(place) {
-  if (!place.offsetParent || !place.layout?.width) return;
+  if (!place.offsetParent || !place.layout) return;
+  if (!place.layout.width) {
+    // The window may have changed while the chapter was hidden.
+    const drawn = one(".main-svg", place)?.getBoundingClientRect().width;
+    if (drawn && Math.abs(drawn - place.clientWidth) > 1) Plotly.Plots.resize(place);
+    return;
+  }
   delete place.layout.width;
   delete place.layout.height;
   Plotly.relayout(place, { autosize: true });
