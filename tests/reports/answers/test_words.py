@@ -57,7 +57,7 @@ def test_the_race_in_words(tmp_path, traces, words):
     assert not ODD.search(text)
 
 
-def test_a_best_known_cost_that_nobody_reaches_is_said(tmp_path, monkeypatch):
+def test_a_best_known_cost_that_no_solver_reaches_is_said(tmp_path, monkeypatch):
     runs = written(tmp_path, {"ism": [BEST] * 2, "dg": [WORSE] * 2})
     monkeypatch.setattr("kdrbench.reports.optima.BestKnown.best", lambda *_: -200.0)
     text = said(runs, tmp_path, ["ism", "dg"])

@@ -16,7 +16,7 @@ from kdrbench.reports.tables.numbers import duration
 
 # More places than these are counted, not listed.
 _MOST_PLACES = 3
-# Times whose ratio is below this are told apart by no reader.
+# Times whose ratio is below this count as equal in sentences.
 EQUALLY_FAST = 1.05
 
 
