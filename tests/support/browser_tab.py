@@ -12,6 +12,7 @@ NEEDS_BROWSER = [
     pytest.mark.skipif(find_spec("playwright") is None, reason="SKIPPED LOUDLY: no playwright installed"),
 ]
 DESK, PHONE = {"width": 1300, "height": 700}, {"width": 375, "height": 740}
+TABLET = {"width": 820, "height": 1180}
 
 
 class Tab:

@@ -92,7 +92,7 @@ def test_what_methods_make_of_noise_is_counted():
     config = {"experiments": {"n": {"system": "noise", "title": "Noise."}}}
     (sentence,) = answer_of("n", rows, config).sentences
     assert sentence == (
-        "NCA separates 95.0% of the samples it learned from and 50.0% of others; the test calls 1 draw of 2 real."
+        "NCA separates 95.0% of the samples it learned from and 50.0% of others; the test calls 1 of 2 draws real."
     )
 
 
@@ -137,8 +137,8 @@ def test_a_quicker_solver_that_misses_some_is_said(tmp_path):
     said = answer(pd.DataFrame(rows_of(tmp_path, traces)), tmp_path)
     assert "in the median 2.25 times sooner than the next, GM (7 of 7)" in said.sentences[0]
     assert said.sentences[1] == (
-        "DG, which reaches it in 6 of 7 runs, is quicker: in the median 1 times the least time of any solver, where "
-        "ISM takes 4 times that."
+        "DG, which reaches it in 6 of 7 runs, is quicker: in the median it takes the least time of any solver, and ISM "
+        "4 times that."
     )
 
 

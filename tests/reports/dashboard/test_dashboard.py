@@ -14,20 +14,22 @@ from click.testing import CliRunner
 from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.reports.dashboard.bars import claims_of, shares_of, touched
+from kdrbench.reports.dashboard.cells import Cells, command_of, link_of
 from kdrbench.reports.dashboard.overview import checks_of, counts_of, endings_of
 from kdrbench.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
 from kdrbench.reports.dashboard.rendering import sort_key
-from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, command_of, environment_of, run_data
+from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, environment_of, run_data
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.cost_against_time import cost_against_time
 from kdrbench.reports.figures.draw_plotly import plotly_panels
 from kdrbench.reports.ledger.published_vs_ours import compare, comparison_csv, comparisons_from_csv
 from kdrbench.reports.ledger.published_vs_ours import interval_text as interval
+from kdrbench.reports.tables.table import Entry
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page
 from support.report_rows import kpca_run, run
 
 # What the issue allows.
-MOST_BYTES = 8e6
+MOST_BYTES = 6e6
 
 
 @pytest.fixture
@@ -41,10 +43,15 @@ def unpacked(html, name):
     return gzip.decompress(b64decode(text)).decode()
 
 
+def listed(column):
+    """Return the values of a column whose words are kept once."""
+    return [column["words"][place] for place in column["places"]]
+
+
 def test_the_page_of_a_full_grid_is_small_enough_and_asks_for_nothing(tmp_path):
     html = page(tmp_path, ["one", "two"], points=60, datasets=["wine", "cancer", "face", "mnist"], folds=10)
     data = json.loads(unpacked(html, "data"))
-    assert len(data["runs"]["rows"]) == 2 * 4 * (2 * 8 + 1) * 10
+    assert len(data["runs"]["values"][0]) == 2 * 4 * (2 * 8 + 1) * 10
     assert len(html.encode()) < MOST_BYTES
     assert not re.findall(r'(?:src|href)="(?!#)', re.sub(r"<script.*?</script>", "", html, flags=re.S))
     assert "default-src 'none'" in html
@@ -60,8 +67,9 @@ def test_the_same_grid_gives_the_same_page(tmp_path):
 
 def test_words_of_records_are_no_markup(tmp_path):
     html = page(tmp_path)
-    assert "&lt;b&gt;division&lt;/b&gt; by zero" in html
-    assert "<b>division" not in html
+    findings = unpacked(html, "quality")
+    assert "&lt;b&gt;division&lt;/b&gt; by zero" in findings
+    assert "<b>division" not in html + findings
 
 
 def test_runs_keep_their_numbers_and_traces_their_ends(grid, tmp_path):
@@ -70,16 +78,17 @@ def test_runs_keep_their_numbers_and_traces_their_ends(grid, tmp_path):
     data = run_data(long, tmp_path / "long")
     json.dumps(data, allow_nan=False)
     place = data["columns"].index("cost")
-    np.testing.assert_allclose([row[place] for row in data["rows"][:3]], runs["cost"][:3], rtol=1e-7)
+    np.testing.assert_allclose(data["values"][place][:3], runs["cost"][:3], rtol=1e-7)
     baseline = int(np.flatnonzero(long["kernel"] == "none")[0])
-    assert data["rows"][baseline][place] is None
+    assert data["values"][place][baseline] is None
     assert data["traces"][baseline] is None
     lines = (tmp_path / "long" / long["trace_file"][1]).read_text().splitlines()
     of_fold = [point for point in map(json.loads, lines) if point["run"] == 1]
     times, costs, _ = data["traces"][1]
     assert POINTS_OF_A_TRACE / 2 < len(times) <= POINTS_OF_A_TRACE
     for shown, exact in ((0, of_fold[0]), (-1, of_fold[-1])):
-        assert (times[shown], costs[shown]) == pytest.approx((exact["time_s"], exact["cost"]), rel=5e-4)
+        assert times[shown] == pytest.approx(exact["time_s"], rel=5e-3)
+        assert costs[shown] == pytest.approx(exact["cost"], rel=5e-6)
     named = [name for group in data["groups"].values() for name in group]
     assert len(named) == len(set(named))
     assert {"git_commit", "data_sha256", "blas"} <= set(data["groups"]["Provenance"])
@@ -128,7 +137,7 @@ def test_a_solver_that_says_converged_and_is_not_is_listed_and_counted_apart(gri
     assert {share.name: share.count for share in first.shares}["own_rule"] == int(solved.sum())
     data = json.loads(unpacked(render_dashboard(runs, config, grid[2], [], Parts()), "data"))
     place = data["runs"]["columns"].index("status")
-    assert sum(row[place] == "own_rule" for row in data["runs"]["rows"]) == int(solved.sum())
+    assert listed(data["runs"]["values"][place]).count("own_rule") == int(solved.sum())
 
 
 def test_drift_that_was_not_measured_is_unknown(grid):
@@ -212,7 +221,7 @@ def test_runs_of_every_system_are_counted_listed_and_named(grid):
     assert (failed.findings[-1].subject, failed.findings[-1].run) == ("DNE, Iris, run 0", len(runs))
     data = run_data(every_run, folder)
     json.dumps(data, allow_nan=False)
-    assert data["names"][-1] == ["Iris", "", "DNE"]
+    assert [listed(names)[-1] for names in data["names"]] == ["Iris", "", "DNE"]
     assert data["traces"][-1] is None
     assert data["traces"][0] == run_data(every_run.assign(partition=[0.0, *[1.0] * len(runs)]), folder)["traces"][0]
     redrawn = run_data(every_run.assign(partition=[1.0, 0.0, *[None] * (len(runs) - 1)]), folder)
@@ -255,12 +264,12 @@ def test_faults_of_plug_ins_are_counted_first_and_said_below(grid):
     parts = read_parts([folder / "check.json"])
     shown = render_dashboard(runs, config, folder, [], parts)
     assert '<li><a href="#quality">Faults of plug-ins</a>: 1.' in shown
-    assert "solver mine.py, determinism</td>" in shown
-    assert "it &lt;b&gt;differs&lt;/b&gt;; seed it</td>" in shown
-    assert "mine.py, API" not in shown
+    assert "solver mine.py, determinism</td>" in unpacked(shown, "quality")
+    assert "it &lt;b&gt;differs&lt;/b&gt;; seed it</td>" in unpacked(shown, "quality")
+    assert "mine.py, API" not in unpacked(shown, "quality")
     shown = render_dashboard(runs, config, folder, [], Parts())
     assert "Faults of plug-ins</a>" not in shown
-    assert re.search(r"Faults of plug-ins</th><td class=\"number\">none</td>", shown)
+    assert re.search(r"Faults of plug-ins</th><td class=\"number\">none</td>", unpacked(shown, "quality"))
 
 
 def test_the_first_screen_asks_answers_and_compares(grid):
@@ -272,7 +281,7 @@ def test_the_first_screen_asks_answers_and_compares(grid):
     matrix = overview.split('<table class="matrix"')[1].split("</table>")[0]
     assert matrix.count('<th scope="row">') == 8
     assert matrix.count('<td class="tip"') == 8 * (1 + 4)
-    assert "wins/ties/losses against" in matrix
+    assert "wins/ties/losses against" in unpacked(shown, "cells")
 
 
 def test_nothing_empty_is_shown(grid):
@@ -297,8 +306,10 @@ def test_hostile_names_are_no_markup_on_the_first_screen(grid):
     config["experiments"]["first"] = config["experiments"]["first"] | {"title": hostile}
     runs = runs.replace({"method": {"dg": hostile}})
     shown = render_dashboard(runs, config, folder, [], Parts())
-    assert "<img" not in re.sub(r"<script.*?</script>", "", shown, flags=re.S).lower()
-    assert "&lt;IMG SRC=X" in shown
+    at_once = re.sub(r"<script.*?</script>", "", shown, flags=re.S)
+    for part in (at_once, unpacked(shown, "quality")):
+        assert "<img" not in part.lower()
+        assert "&lt;img src=x" in part.lower()
 
 
 def test_a_cell_names_the_command_that_makes_it_again(grid):
@@ -312,6 +323,66 @@ def test_a_cell_names_the_command_that_makes_it_again(grid):
     )
     assert command_of("first", ("cost", "wine", "none", "svm"), config) == "snakemake --cores all first"
     assert command_of("a b; rm", axes, config) == "snakemake --cores all 'a b; rm'"
+    assert command_of("first", ("cost", "wine", "none", "svm"), {**config, "name": "demo"}) == (
+        "snakemake --cores all --configfile results/demo/config.json -- first"
+    )
+
+
+@pytest.mark.parametrize(
+    ("experiment", "table", "axes", "labels"),
+    [
+        (
+            {"system": "kpca_trick", "learners": ["nca"]},
+            "t_table1",
+            ("accuracy", "iris", "", "aknca"),
+            ("Iris", "AKNCA"),
+        ),
+        ({"system": "low_rank", "constraints": [1]}, "t", ("", "", "", "burg_converged"), ("", "Burg, Newton")),
+        ({"system": "league"}, "t", ("", "", "", "pca"), ("", "pca")),
+        ({"system": "noise"}, "t", ("", "wine", "", "lda"), ("Wine", "lda")),
+    ],
+)
+def test_cells_of_other_systems_lead_to_their_runs(experiment, table, axes, labels):
+    config = {"run": ["t"], "experiments": {"t": {"title": "T.", **experiment}}, "name": "mine"}
+    link = link_of(table, axes, config)
+    assert (link.experiment, link.dataset, link.kernel, link.method) == ("t", labels[0], "", labels[1])
+    assert link.command == "snakemake --cores all --configfile results/mine/config.json -- t"
+
+
+def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
+    config, *_ = grid
+    cells, axes = Cells(config), ("cost", "wine", "gaussian", "ism")
+    known = Entry("-1311", -1311.123456789012, detail="Cost", axes=axes)
+    assert [cells.add("first", known, True), cells.add("first", known, True), cells.of_words("Cost")] == [0, 0, 1]
+    assert cells.add("first", Entry("words"), False) is None
+    assert cells.add("first", Entry("7 s"), True) == 2
+    assert cells.content["cells"] == [[-1311.12345679, "Cost", 0], [None, "Cost", None], [7.0, "", None]]
+    (link,) = cells.content["links"]
+    assert link == {
+        "experiment": "first",
+        "data": "Wine",
+        "kernel": "Gaussian",
+        "method": "ISM",
+        "command": "snakemake --cores all first",
+    }
+
+
+def test_long_lists_are_cut_and_say_how_much_is_left(grid, monkeypatch):
+    monkeypatch.setattr("kdrbench.reports.dashboard.page._MOST_FINDINGS", 2)
+    config, runs, folder = grid
+    listed_findings = unpacked(render_dashboard(runs, config, folder, [], Parts()), "quality")
+    shared = int(runs["contaminated"].astype(str).eq("True").sum())
+    assert f"{shared - 2} more" in listed_findings
+    assert listed_findings.count("<td>Shared their core</td>") == 3
+
+
+def test_the_labels_of_a_link_are_those_of_its_runs(tmp_path):
+    (tmp_path / "none.jsonl").write_text("")
+    row = kpca_run(experiment="t", learner="nca", variant="aligned", test_selected=None)
+    config = {"run": ["t"], "experiments": {"t": {"title": "T.", "system": "kpca_trick", "learners": ["nca"]}}}
+    link = link_of("t_table1", ("accuracy", "iris", "", "aknca"), config)
+    data = run_data(all_runs({"kpca_trick": pd.DataFrame([row])}), tmp_path)
+    assert [listed(names) for names in data["names"]] == [[link.dataset], [link.kernel], [link.method]]
 
 
 def test_the_page_holds_its_configuration_and_environment(grid):
@@ -332,8 +403,10 @@ def test_absolute_gaps_are_the_relative_ones_times_the_best_cost(grid):
     ratios = [one / other for one, other in zip(single.absolute, single.y, strict=True) if other > 1e-9]
     assert ratios == pytest.approx([ratios[0]] * len(ratios))
     assert ratios[0] > 1000
-    trace = next(trace for trace in plotly_panels(chart)[0]["data"] if trace.get("faint"))
-    assert trace["absolute"] == pytest.approx(single.absolute, rel=1e-5)
+    shown = plotly_panels(chart)[0]["data"]
+    # The page keeps one factor of a run; medians over problems of different costs have none.
+    assert next(trace for trace in shown if trace.get("faint"))["absolute"] == pytest.approx(ratios[0], rel=1e-5)
+    assert any(isinstance(trace.get("absolute"), list) for trace in shown)
 
 
 def test_the_command_writes_the_page(grid):

@@ -17,6 +17,19 @@ def chart(*series, x=None, y=None):
     return Chart("c", "C", "A caption.", [panel])
 
 
+def test_many_points_of_a_run_are_thinned_and_keep_both_ends():
+    count = 500
+    falling = [float(count - place) for place in range(count)]
+    run = Series(
+        "run 0", [float(place + 1) for place in range(count)], falling, Mark.STEPS, faint=True, words=["w"] * 500
+    )
+    (panel,) = plotly_panels(chart(run))
+    (trace,) = panel["data"]
+    assert 10 < len(trace["x"]) == len(trace["y"]) == len(trace["text"]) < 60
+    assert ([trace["x"][0], trace["x"][-1]], [trace["y"][0], trace["y"][-1]]) == ([1, count], [count, 1])
+    assert run.thinned(count) is run
+
+
 def test_lines_steps_points_and_what_is_not_a_number():
     line = Series("a", [1.0, 2.0], [3.0, math.nan], line=Line.DASHED)
     steps = Series("b", [1.0, 2.0], [1.0, 1.23456789], Mark.STEPS, faint=True, colour=1, group="g")
@@ -24,7 +37,7 @@ def test_lines_steps_points_and_what_is_not_a_number():
     (panel,) = plotly_panels(chart(line, steps, points))
     first, second, third = panel["data"]
     assert (first["y"], first["mode"], first["line"]["dash"]) == ([3.0, None], "lines", "dash")
-    assert (second["line"]["shape"], second["legendgroup"], second["y"]) == ("hv", "g", [1.0, 1.23457])
+    assert (second["line"]["shape"], second["legendgroup"], second["y"]) == ("hv", "g", [1, 1.23])
     assert second["line"]["width"] < first["line"]["width"]
     assert (third["mode"], third["marker"]["symbol"], third["text"]) == ("markers", "x-thin", ["a &lt; % {b}"])
     assert [trace["line"]["color"] for trace in panel["data"]] == list(COLOURS[:3])

@@ -4,11 +4,12 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.cli import main
-from support.browser_tab import DESK, NEEDS_BROWSER, Tab, eventually
+from support.browser_tab import DESK, NEEDS_BROWSER, TABLET, Tab, eventually
 from support.record_folders import folder_of
 
 pytestmark = NEEDS_BROWSER
 PHONE = {"width": 390, "height": 800}
+FIGURES = ("drawn", "photo")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def pages(site):
     return sorted(path.name for path in site.glob("*.html"))
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("size", [DESK, TABLET, PHONE], ids=["desk", "tablet", "phone"])
 def test_every_page_opens_from_disk_asks_for_nothing_and_is_not_wider_than_the_screen(browser, site, size):
     tab = Tab(browser, f"file://{site}/index.html", size)
     for page in pages(site):
@@ -53,6 +54,29 @@ def test_tables_are_filtered_and_sorted_by_keyboard(browser, site):
         )
     )
     assert not tab.faults
+    tab.tab.close()
+
+
+def test_the_overview_shows_who_wins_where_and_says_what_its_numbers_are(browser, site):
+    tab = Tab(browser, f"file://{site}/index.html", DESK)
+    cell = tab.tab.locator("details[open] table.matrix td[data-tip]").nth(1)
+    cell.hover()
+    assert eventually(tab.tab.locator("#tip").is_visible)
+    assert "of the best known cost in" in tab.tab.locator("#tip").inner_text()
+    assert tab.tab.locator("details:not([open]) table.matrix").count() > 0
+    assert not tab.faults
+    tab.tab.close()
+
+
+def test_figures_are_dark_on_dark_pages_but_photographs_are_not(browser, site):
+    tab = Tab(browser, f"file://{site}/index.html#?theme=dark", DESK)
+    tab.tab.evaluate(
+        """() => document.querySelector("main").insertAdjacentHTML("beforeend",
+        '<figure class="picture"><img id="drawn"></figure><figure class="picture photo"><img id="photo"></figure>')"""
+    )
+    shown = {name: tab.tab.locator(f"#{name}").evaluate("(one) => getComputedStyle(one).filter") for name in FIGURES}
+    assert shown["drawn"].startswith("invert(")
+    assert shown["photo"] == "none"
     tab.tab.close()
 
 

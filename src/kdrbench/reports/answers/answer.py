@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,6 +65,12 @@ class Answer:
     def text(self) -> str:
         """The sentences, or that there are none."""
         return " ".join(self.sentences) or "The records hold no number that answers it."
+
+
+def leading_of(answers: Iterable[Answer]) -> Answer | None:
+    """Return the answer whose matrix is over the most runs, which pages show first; ``None`` without any."""
+    compared = [one for one in answers if one.matrix]
+    return max(compared, key=lambda one: one.matrix.n_runs if one.matrix else 0, default=None)
 
 
 def answers_of(runs: pd.DataFrame, config: Config, traces: Path | None = None) -> list[Answer]:

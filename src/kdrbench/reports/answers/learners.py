@@ -51,9 +51,11 @@ def _degrees(runs: pd.DataFrame) -> list[str]:
     both = wide[[1.0, 2.0]].dropna()
     higher = int((both[2.0] > both[1.0]).sum())
     before, after = (_percent(float(both[degree].median())) for degree in (1.0, 2.0))
+    verb = "rises" if both[2.0].median() > both[1.0].median() else "falls"
+    moved = f"{verb} from {before} to {after}" if before != after else f"stays at {after}"
     return [
         f"A kernel of degree 2 has the higher accuracy along one direction in {higher} of "
-        f"{counted(len(both), 'pair')} of learner and data set; the median rises from {before} to {after}."
+        f"{counted(len(both), 'pair')} of learner and data set; the median {moved}."
     ]
 
 
@@ -66,6 +68,9 @@ def _tricks(runs: pd.DataFrame) -> list[str]:
     if both.empty:
         return []
     gaps = (both["kpca"] - both["kernel"]).round(12)
+    if not gaps.any():
+        pairs = counted(len(both), "pair")
+        return [f"Over {pairs} of setting and draw the KPCA trick and the kernel trick are equally accurate."]
     counts = [int((gaps > 0).sum()), int((gaps == 0).sum()), int((gaps < 0).sum())]
     return [
         f"Over {counted(len(both), 'pair')} of setting and draw the KPCA trick is more accurate than the kernel trick "
@@ -116,12 +121,12 @@ def noise_sentences(runs: pd.DataFrame) -> list[str]:
     """Return what each method makes of labels that mean nothing, and how often the test calls that real."""
     from kdrbench.reduction.methods import METHODS
 
-    sentences = []
-    for method, rows in runs.dropna(subset=["p_value"]).groupby("method", sort=False):
-        own, other = (_percent(float(rows[name].mean())) for name in ("train_accuracy", "test_accuracy"))
+    sentences, accuracies = [], ["train_accuracy", "test_accuracy"]
+    for method, rows in runs.dropna(subset=["p_value", *accuracies]).groupby("method", sort=False):
+        own, other = (_percent(float(rows[name].mean())) for name in accuracies)
         sentences.append(
             f"{METHODS[str(method)].title} separates {own} of the samples it learned from and {other} of others; the "
-            f"test calls {counted(int(rows['rejected'].sum()), 'draw')} of {len(rows)} real."
+            f"test calls {int(rows['rejected'].sum())} of {counted(len(rows), 'draw')} real."
         )
     return sentences
 

@@ -16,6 +16,9 @@ from kdrbench.reports.tables.paired_tests import FEWEST_PAIRS, without_ties
 from kdrbench.reports.tables.significance import SIGNIFICANT
 from kdrbench.status import Status
 
+# Ratios up to this are printed as 1.
+_LEAST = 1.005
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -77,6 +80,16 @@ class Matrix:
     def reference(self) -> str:
         """The solver whose final costs the others' are compared with."""
         return self.overall[0].solver
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs it compares."""
+        return sum(cell.runs for cell in self.cells)
+
+    def is_best(self, cell: Standing) -> bool:
+        """Whether a cell came within 1e-6 in all runs and in the least time, where times count."""
+        quickest = cell.fine_ratio is not None and cell.fine_ratio <= _LEAST
+        return quickest and cell.fine == cell.runs and cell.timed > 0 and not self.disturbed
 
     def cell(self, solver: str, dataset: str, kernel: str) -> Standing | None:
         """Return a cell, or ``None`` where the solver was not run."""

@@ -9,12 +9,15 @@ from kdrbench.errors import counted
 from kdrbench.reports.answers.matrix import Matrix
 from kdrbench.reports.answers.nearness import FINE, PROBLEM, accuracy_text, column, ratios
 from kdrbench.reports.records import NO_KERNEL, Config, Metric, Settings, is_redrawn
+from kdrbench.reports.tables import numbers
 from kdrbench.reports.tables.cells import COMPLETED, FORMATS, clean_times, summarise
 from kdrbench.reports.tables.labels import METRIC_TITLES, dataset_label, kernel_label, method_label
 from kdrbench.reports.tables.numbers import duration
 
 # More places than these are counted, not listed.
 _MOST_PLACES = 3
+# Times whose ratio is below this count as equal in sentences.
+EQUALLY_FAST = 1.05
 
 
 def solver_sentences(
@@ -32,11 +35,23 @@ def solver_sentences(
 
 def _race(matrix: Matrix, near: pd.DataFrame) -> str:
     leader = matrix.overall[0]
+    if not leader.fine:
+        return _unreached(matrix)
     sentence = (
         f"{method_label(leader.solver)} reaches the best known cost within {accuracy_text(FINE)} in {leader.fine} of "
         f"{counted(leader.runs, 'run')}{_sooner(matrix, near)}"
     )
     return f"{sentence}; {missed}." if (missed := _missed(matrix)) else f"{sentence}."
+
+
+def _unreached(matrix: Matrix) -> str:
+    """Return how near the nearest solver came where the best known cost is an atlas's alone."""
+    nearest = min(matrix.overall, key=lambda one: np.inf if one.gap is None else one.gap)
+    gap = "" if nearest.gap is None else f", in the median {numbers.gap(nearest.gap)} above it, relative"
+    return (
+        f"No solver reaches the best known cost within {accuracy_text(FINE)}; the nearest is "
+        f"{method_label(nearest.solver)}{gap}."
+    )
 
 
 def _sooner(matrix: Matrix, near: pd.DataFrame) -> str:
@@ -51,6 +66,8 @@ def _sooner(matrix: Matrix, near: pd.DataFrame) -> str:
     ratio = float((both[following.solver] / both[leader.solver]).median())
     word, times = ("sooner", ratio) if ratio >= 1 else ("later", 1 / ratio)
     doubt = " (by disturbed times, an indication)" if matrix.disturbed else ""
+    if times < EQUALLY_FAST:
+        return f", in the median as fast as the next{doubt}, {next_one}"
     return f", in the median {factor(times)} times {word}{doubt} than the next, {next_one}"
 
 
@@ -58,18 +75,24 @@ def _quicker(matrix: Matrix) -> str:
     """Return the solver of the least times to the best known cost, where it came there less often than the leader."""
     leader = matrix.overall[0]
     quickest = min(matrix.overall, key=lambda one: one.fine_ratio or np.inf)
-    if leader.fine_ratio is None or quickest.fine_ratio is None or quickest.fine_ratio >= leader.fine_ratio:
+    if leader.fine_ratio is None or quickest.fine_ratio is None:
+        return ""
+    if leader.fine_ratio < EQUALLY_FAST * quickest.fine_ratio:
         return ""
     return (
         f"{method_label(quickest.solver)}, which reaches it in {quickest.fine} of {counted(quickest.runs, 'run')}, is "
-        f"quicker: in the median {factor(quickest.fine_ratio)} times the least time of any solver, where "
-        f"{method_label(leader.solver)} takes {factor(leader.fine_ratio)} times that."
+        f"quicker: in the median it takes {_multiple(quickest.fine_ratio)}the least time of any solver, and "
+        f"{method_label(leader.solver)} {factor(leader.fine_ratio)} times that."
     )
 
 
 def factor(ratio: float) -> str:
     """Return a ratio in three significant digits, without a power of ten."""
     return f"{ratio:.3g}" if ratio < 1000 else f"{ratio:.0f}"
+
+
+def _multiple(ratio: float) -> str:
+    return "" if ratio < EQUALLY_FAST else f"{factor(ratio)} times "
 
 
 def _missed(matrix: Matrix) -> str:
@@ -97,6 +120,8 @@ def _published(matrix: Matrix, settings: dict[str, Settings]) -> str:
     if not published or published[0] in matrix.overall[:2]:
         return ""
     best = published[0]
+    if not best.fine:
+        return "As published, no solver does so."
     return f"As published, none does so more often than {method_label(best.solver)}: {best.fine} of {best.runs}."
 
 
@@ -109,10 +134,17 @@ def largest_sentences(runs: pd.DataFrame) -> list[str]:
     times = times.dropna().sort_values()
     if len(times) < 2:
         return []
-    quickest, slowest = (f"{method_label(str(times.index[end]))} {duration(times.iloc[end])}" for end in (0, -1))
     doubt = " (disturbed times, an indication)" if counted_times.empty else ""
     name = dataset_label(str(largest["dataset"].iloc[0]))
-    return [f"On the largest problem, {name}, the first solve takes {quickest} at least, {slowest} at most{doubt}."]
+    return [f"On the largest problem, {name}, a first solve takes {_range(times)}{doubt}."]
+
+
+def _range(times: pd.Series) -> str:
+    least, most = (duration(times.iloc[end]) for end in (0, -1))
+    if least == most:
+        return f"{least} with every solver"
+    quickest, slowest = (method_label(str(times.index[end])) for end in (0, -1))
+    return f"from {least} ({quickest}) to {most} ({slowest})"
 
 
 def _quality(runs: pd.DataFrame) -> str:
@@ -131,8 +163,9 @@ def _quality(runs: pd.DataFrame) -> str:
             found.append(f"{_named(*best)} on {dataset_label(str(dataset))} ({FORMATS[metric](means[best], None)})")
     if not found:
         return ""
+    mean = "mean " if (runs.groupby(["dataset", "kernel", "method"]).size() > 1).any() else ""
     more = f" and {len(found) - _MOST_PLACES} more" if len(found) > _MOST_PLACES else ""
-    return f"Highest mean {_lower(METRIC_TITLES[metric])}: {'; '.join(found[:_MOST_PLACES])}{more}."
+    return f"Highest {mean}{_lower(METRIC_TITLES[metric])}: {'; '.join(found[:_MOST_PLACES])}{more}."
 
 
 def _spread_over_partitions(runs: pd.DataFrame) -> list[str]:

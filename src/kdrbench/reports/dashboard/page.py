@@ -15,10 +15,11 @@ import pandas as pd
 
 from kdrbench import __version__
 from kdrbench.errors import InputError
-from kdrbench.reports.answers.answer import Answer, answers_of
+from kdrbench.reports.answers.answer import answers_of, leading_of
 from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES
 from kdrbench.reports.dashboard.bars import claims_of, effects_of, shares_of, touched
+from kdrbench.reports.dashboard.cells import Cells
 from kdrbench.reports.dashboard.overview import (
     check_of_plugins,
     checks_of,
@@ -28,7 +29,7 @@ from kdrbench.reports.dashboard.overview import (
     not_run_of,
 )
 from kdrbench.reports.dashboard.rendering import environment
-from kdrbench.reports.dashboard.runs import command_of, environment_of, run_data
+from kdrbench.reports.dashboard.runs import environment_of, run_data
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.reports.ledger.comparison import Comparison
@@ -45,6 +46,8 @@ from kdrbench.reports.tables.verdicts import VERDICT_RULES
 
 _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
+# Of one check; a reader looks at the first, and thousands slow a browser down.
+_MOST_FINDINGS = 500
 _CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
 
 
@@ -105,7 +108,11 @@ def render_dashboard(
             profile=next((chart for chart in parts.charts if chart.name == PROFILE), None),
             matrix_means=MATRIX_MEANS,
             disturbed=DISTURBED,
-            command_of=lambda name, axes: command_of(name, axes, config),
+            cells=Cells(config),
+            pack=pack,
+            late=Late(),
+            pack_data=pack_data,
+            most_findings=_MOST_FINDINGS,
             citation=citation_of(comparisons),
             counts=counts_of(runs),
             endings=endings_of(runs),
@@ -124,10 +131,10 @@ def render_dashboard(
             times_mean=TIMES_MEAN,
             decision_rules=DECISION_RULES,
             verdict_rules=f"{VERDICT_RULES} {EFFECT_RULES}",
-            tables_style=tables_style(),
             packs={
                 "plotly": pack(plotly_script()),
                 "tables": pack(tables_script()),
+                "style": pack(tables_style()),
                 "data": pack_data(
                     {
                         "charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts},
@@ -141,10 +148,16 @@ def render_dashboard(
     )
 
 
-def leading_of(answers: Iterable[Answer]) -> Answer | None:
-    """Return the answer whose matrix is over the most runs, which the first screen shows; ``None`` without any."""
-    compared = [one for one in answers if one.matrix]
-    return max(compared, key=lambda one: sum(cell.runs for cell in one.matrix.cells) if one.matrix else 0, default=None)
+class Late:
+    """Parts of the page that it unpacks itself, by name: long lists, and what is folded away."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, str] = {}
+
+    def put(self, name: str, part: str) -> str:
+        """Keep a part, and return its name, by which the page finds it."""
+        self.parts[name] = str(part)
+        return name
 
 
 def shown_parts(parts: Parts) -> Parts:

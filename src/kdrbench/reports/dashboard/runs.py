@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,20 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdrbench.reports.outputs import result_folder
-from kdrbench.reports.records import IKDR, KPCA_TRICK, NO_KERNEL, Config, read_traces
-from kdrbench.reports.tables.labels import (
-    METRIC_TITLES,
-    dataset_label,
-    kernel_label,
-    learner_name,
-    low_rank_label,
-    method_label,
-)
-from kdrbench.reports.tables.numbers import rounded
+from kdrbench.reports.dashboard.cells import run_labels
+from kdrbench.reports.records import IKDR, KPCA_TRICK, NO_KERNEL, read_traces
+from kdrbench.reports.tables.labels import METRIC_TITLES, learner_name
+from kdrbench.reports.tables.numbers import brief, rounded
 
 # A small plot cannot show more points of a trace than this.
-POINTS_OF_A_TRACE = 50
+POINTS_OF_A_TRACE = 16
+# Costs of solvers are close to each other.
+_EXACT = {"cost", "mean_cost"}
+_SHARES = {"quality", "accuracy", "train_accuracy", "test_accuracy"}
+# Letters that are kept of words that hardly two runs share.
+_SHORTENED = {"started_at": len("2026-11-23T07:24:25"), "batch_sha256": 12, "definition_sha256": 12}
 # Columns by what they are about, in the order in which the details show them; all that no group names is provenance.
 _GROUPS = {
     "Result": (
@@ -87,8 +84,6 @@ _GROUPS = {
 _PROVENANCE = "Provenance"
 # A column of more values is no property of the environment.
 _FEW = 20
-# Paradigms of which kdrbench run makes a cell alone.
-_ALONE = ("supervised", "unsupervised")
 # What the details show apart, in their heading.
 _RESULTS = {"cost", "quality", "time_s"}
 _HEADING = {"system", "experiment", "dataset", "kernel", "method", "run", "status", "message", "quality_metric"}
@@ -104,10 +99,11 @@ def all_runs(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
-    """Return columns, rows, groups of columns and traces, as the page's script reads them.
+    """Return columns, groups of columns and traces, as the page's script reads them.
 
-    ``names`` of a row are its labels: data set, kernel, method. ``traces`` of a run are lists of
-    seconds, costs and stationarities of equal length, or ``None``.
+    ``values`` are those of each column, one below the other, which compresses better than rows do; words that are
+    repeated are kept once (:func:`_column`). ``names`` are three more columns: the labels of data set, kernel and
+    method. ``traces`` of a run are lists of seconds, costs and stationarities of equal length, or ``None``.
     """
     columns = [str(name) for name in runs.columns]
     named = {name for group in _GROUPS.values() for name in group} | _HEADING
@@ -115,8 +111,8 @@ def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
     return {
         "columns": columns,
         "groups": groups | {_PROVENANCE: [name for name in columns if name not in named]},
-        "rows": [[_plain(value) for value in row] for row in runs.itertuples(index=False, name=None)],
-        "names": [list(_labels(row)) for row in runs.to_dict("records")],
+        "values": [_column(name, runs[name].tolist()) for name in columns],
+        "names": [_column("", list(labels)) for labels in zip(*map(_labels, _named(runs)), strict=True)],
         "metrics": METRIC_TITLES,
         "traces": _thin_traces(runs, traces),
     }
@@ -129,22 +125,6 @@ def environment_of(runs: pd.DataFrame) -> dict[str, list[str]]:
     return {name: sorted(set(map(str, runs[name].dropna()))) for name in columns if runs[name].nunique() <= _FEW}
 
 
-def command_of(name: str, axes: tuple[str, ...], config: Config) -> str:
-    """Return the command that makes the runs of a cell again: it alone, or its experiment where it has no own one.
-
-    ``axes`` are metric, data set, kernel and method.
-    """
-    experiment, (_, dataset, kernel, method) = config["experiments"].get(name, {}), axes
-    components = experiment.get("components", {}).get(dataset)
-    alone = experiment.get("paradigm") in _ALONE and not {"evaluation", "partitions", "rows"} & set(experiment)
-    if kernel == NO_KERNEL or not alone or not isinstance(components, int):
-        return shlex.join(["snakemake", "--cores", "all", name])
-    words = ["kdrbench", "run", dataset, kernel, method, "--config", f"{result_folder(config)}/config.json"]
-    words += ["--components", str(components)]
-    words += ["--folds", str(experiment["folds"])] if experiment.get("split", "folds") == "folds" else []
-    return shlex.join(words + (["--unsupervised"] if experiment["paradigm"] == "unsupervised" else []))
-
-
 def run_name(row: Mapping[Hashable, Any]) -> str:
     """Return the name that lists give to the run of a row of the table."""
     dataset, kernel, method = _labels(row)
@@ -152,14 +132,17 @@ def run_name(row: Mapping[Hashable, Any]) -> str:
     return f"{method}, {dataset}{of_kernel}, run {row['run']}"
 
 
+def _named(runs: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    """Return of each row what :func:`_labels` asks for."""
+    asked = ["system", "dataset", "kernel", "method", "learner", "variant"]
+    return runs[[name for name in asked if name in runs]].to_dict("records")
+
+
 def _labels(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:
-    """Return data set, kernel and method of a run as tables print them; only IKDR has a kernel among its axes."""
-    dataset, system = dataset_label(row["dataset"]), row["system"]
-    if system == IKDR:
-        return dataset, kernel_label(row["kernel"]), method_label(row["method"])
-    if system == KPCA_TRICK:
-        return dataset, "", learner_name(row["learner"], row["variant"]).upper()
-    return dataset, "", low_rank_label(row["method"]) if isinstance(row["method"], str) else ""
+    """Return data set, kernel and method of a run as tables print them."""
+    named = learner_name(row["learner"], row["variant"]) if row["system"] == KPCA_TRICK else row["method"]
+    kernel, method = (word if isinstance(word, str) else "" for word in (row["kernel"], named))
+    return run_labels(row["system"], row["dataset"], kernel, method)
 
 
 def _thin_traces(runs: pd.DataFrame, folder: Path) -> list[list[list[float | None]] | None]:
@@ -180,15 +163,29 @@ def _thin(points: np.ndarray) -> list[list[float | None]]:
         logarithms = np.log(np.maximum(points[:, 0], points[1, 0] / 2 or 1e-9))
         places = np.linspace(logarithms[0], logarithms[-1], POINTS_OF_A_TRACE)
         points = points[np.unique(np.searchsorted(logarithms, places).clip(max=len(points) - 1))]
-    digits = (4, 8, 4)
+    digits = (3, 6, 2)
     return [
         [rounded(value, digit) for value in column] for column, digit in zip(points.T.tolist(), digits, strict=True)
     ]
 
 
-def _plain(value: Any) -> Any:
-    """Return a value of the table as JSON has it: whole numbers without a point, ``None`` for what is not there."""
+def _column(name: str, values: list[Any]) -> Any:
+    """Return the values of a column as JSON has them; of words each once, and the ``places`` where they are."""
+    plain = [_plain(name, value) for value in values]
+    if not any(isinstance(value, str) for value in plain):
+        return plain
+    places = {word: place for place, word in enumerate(dict.fromkeys(plain))}
+    return {"words": list(places), "places": [places[word] for word in plain]}
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a value of the table: whole numbers without a point, ``None`` for what is not there.
+
+    Costs have eight digits, shares four, other numbers three, times of day no fractions of a second, and hashes of
+    definitions their first digits: the page is looked at, and the merged tables beside it have all.
+    """
     if isinstance(value, float | np.floating):
-        number = float(value)
-        return int(number) if number.is_integer() and abs(number) < 1e15 else rounded(number, 8)
+        return brief(float(value), 8 if name in _EXACT else 4 if name in _SHARES else 3)
+    if isinstance(value, str) and name in _SHORTENED:
+        return value[: _SHORTENED[name]]
     return value.item() if isinstance(value, np.generic) else value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -101,6 +101,17 @@ class Series:
     def key(self) -> str:
         """What the legend calls the series and those switched with it."""
         return self.group or self.label
+
+    def thinned(self, most: int) -> Series:
+        """Return the series with at most ``most`` of its points, evenly, the first and the last among them."""
+        count = len(self.x)
+        if count <= most:
+            return self
+        places = [round(one * (count - 1) / (most - 1)) for one in range(most)]
+        parts = ("x", "y", "lower", "upper", "words", "absolute")
+        there = {name: getattr(self, name) for name in parts if getattr(self, name) is not None}
+        kept: dict[str, Any] = {name: [values[place] for place in places] for name, values in there.items()}
+        return replace(self, **kept)
 
     @property
     def hue(self) -> str:

@@ -12,18 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.tables.numbers import rounded
+from kdrbench.reports.tables.numbers import brief
 
-_SYMBOLS = {
-    Symbol.NONE: "circle",
-    Symbol.DOT: "circle",
-    Symbol.CROSS: "x-thin",
-    Symbol.SQUARE: "square",
-    Symbol.TRIANGLE: "triangle-up",
-    Symbol.DIAMOND: "diamond",
-    Symbol.PENTAGON: "pentagon",
-    Symbol.STAR: "star",
-}
+# Those whose names differ from ours.
+_SYMBOLS = {Symbol.NONE: "circle", Symbol.DOT: "circle", Symbol.CROSS: "x-thin", Symbol.TRIANGLE: "triangle-up"}
 _FONT = {"family": "system-ui, sans-serif", "size": 12, "color": "#333"}
 # Pixels of the letters of named rows, of which there may be two dozen.
 _NAMED = 10
@@ -38,7 +30,9 @@ _SURROUNDINGS = {
 _AXIS = {"gridcolor": "#e6e6e6", "linecolor": "#999", "zeroline": False, "showline": True, "ticks": "outside"}
 # Beyond this many powers of two every second one is labelled, and so on.
 _MOST_POWERS = 9
-_DIGITS = 6
+# A screen shows no more digits, nor more points of a median and of a single run.
+_DIGITS = 3
+_POINTS, _POINTS_OF_A_RUN = 48, 16
 
 
 @dataclass(frozen=True)
@@ -90,6 +84,8 @@ def _picture(panel: Panel) -> dict[str, Any]:
 def _traces(series: Series, panel: Panel) -> list[dict[str, Any]]:
     if series.mark is Mark.BARS:
         return [_bars(series, panel)]
+    if series.mark is Mark.STEPS:
+        series = series.thinned(_POINTS_OF_A_RUN if series.faint else _POINTS)
     line = {
         "color": series.hue,
         "width": 1.0 if series.faint else 2.2,
@@ -119,15 +115,26 @@ def _common(series: Series, panel: Panel) -> dict[str, Any]:
         "hovertemplate": shown + ("<br>%{text}" if series.words else "") + "<extra></extra>",
     }
     common |= {"faint": True} if series.faint else {}
-    common |= {"absolute": _rounded(series.absolute)} if series.absolute is not None else {}
+    common |= {"absolute": _absolute(series.y, series.absolute)} if series.absolute else {}
     return common | ({"text": [_plain(word) for word in series.words]} if series.words else {})
+
+
+def _absolute(relative: list[float], absolute: list[float]) -> float | list[Any]:
+    """Return the one factor that makes relative numbers absolute, as of a run it does; else the absolute numbers."""
+    at = max(range(len(relative)), key=relative.__getitem__)
+    factor = absolute[at] / relative[at]
+    alike = all(
+        math.isclose(one, factor * other, rel_tol=1e-3, abs_tol=factor * 1e-11)
+        for one, other in zip(absolute, relative, strict=True)
+    )
+    return float(f"{factor:.6g}") if alike else _rounded(absolute)
 
 
 def _marker(series: Series) -> dict[str, Any]:
     # A thin cross is all outline.
     outline = 1.8 if series.symbol is Symbol.CROSS else 0
     line = {"width": outline, "color": series.hue}
-    return {"symbol": _SYMBOLS[series.symbol], "size": 7, "color": series.hue, "line": line}
+    return {"symbol": _SYMBOLS.get(series.symbol, str(series.symbol)), "size": 7, "color": series.hue, "line": line}
 
 
 def _band(series: Series, line: dict[str, Any]) -> list[dict[str, Any]]:
@@ -232,8 +239,8 @@ def _plain(text: str) -> str:
 
 
 def _rounded(values: Iterable[Any]) -> list[Any]:
-    """Return numbers in as many digits as a screen can show; what is not finite becomes a gap."""
-    return [rounded(value, _DIGITS) if isinstance(value, float) else value for value in values]
+    """Return numbers in as many digits as a screen can show, counts as they are; what is not finite becomes a gap."""
+    return [brief(value, _DIGITS) if isinstance(value, float) else value for value in values]
 
 
 def _positive(values: list[Any]) -> list[float]:

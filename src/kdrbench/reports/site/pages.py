@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -12,6 +12,8 @@ from kdrbench.datasets.card import facts_of
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DamagedError, in_words
 from kdrbench.files import write_bytes, write_text
+from kdrbench.reports.answers.answer import Answer, leading_of
+from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES, Decision
 from kdrbench.reports.dashboard.bars import bar_of, claims_of, effects_of, shares_of
 from kdrbench.reports.dashboard.overview import checks_of, counts_of
@@ -94,6 +96,7 @@ def write_site(folder: Path, records: Sequence[SiteRecord]) -> list[str]:
     """Write all pages, figures and scripts into a folder that holds the records; return the names of the pages."""
     site, pages = Site.of(records), environment(*_PACKAGES)
     shared = {"site": site, "metric_titles": METRIC_TITLES, "times_mean": TIMES_MEAN}
+    shared |= {"matrix_means": MATRIX_MEANS, "disturbed": DISTURBED}
     written = []
     for template, address, values in _pages(site):
         text = pages.get_template(f"{template}.html.j2").render(**shared, title=address.title, kind=template, **values)
@@ -113,7 +116,7 @@ def write_site(folder: Path, records: Sequence[SiteRecord]) -> list[str]:
 def _pages(site: Site) -> Iterator[tuple[str, Address, dict[str, Any]]]:
     """Yield the template, the address and the values of each page."""
     rows = [_row(record) for record in site.records]
-    yield "index", Address("Overview", "index.html"), {"rows": rows, "questions": _questions(site.records)}
+    yield "index", Address("Overview", "index.html"), {"rows": rows, **_answers(site.records)}
     yield "claims", Address("Claims", "claims.html"), {"rules": DECISION_RULES, "claims": _claims(site.records)}
     for paper, address in site.papers.items():
         yield "paper", address, {"parts": list(_paper_parts(site, paper)), "rules": _RULES}
@@ -149,13 +152,15 @@ def _row(record: SiteRecord) -> dict[str, Any]:
     }
 
 
-def _questions(records: Sequence[SiteRecord]) -> list[dict[str, Any]]:
-    """Return the question of each experiment, with the answer of every record that has it."""
-    asked: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for record in records:
-        for one in record.answers:
-            asked.setdefault((one.experiment, one.question), []).append((record.name, one.text))
-    return [{"experiment": name, "question": question, "texts": texts} for (name, question), texts in asked.items()]
+def _answers(records: Sequence[SiteRecord], experiments: Collection[str] | None = None) -> dict[str, Any]:
+    """Return answers, of all experiments or of some, by question with the records' names, and whose matrix is open."""
+    answers = [(record.name, one) for record in records for one in record.answers]
+    found = [(name, one) for name, one in answers if experiments is None or one.experiment in experiments]
+    asked: dict[tuple[str, str], list[tuple[str, Answer]]] = {}
+    for name, one in found:
+        asked.setdefault((one.experiment, one.question), []).append((name, one))
+    groups = [{"experiment": name, "question": question, "answers": by} for (name, question), by in asked.items()]
+    return {"answers": groups, "leading": leading_of(one for _, one in found)}
 
 
 def _words(values: Iterable[Any]) -> str:
@@ -190,7 +195,7 @@ def _paper_parts(site: Site, paper: str) -> Iterator[dict[str, Any]]:
         comparisons = [one for one in record.comparisons if one.paper == paper]
         yield {
             "record": record,
-            "answers": [one for one in record.answers if record.papers.get(one.experiment) == paper],
+            **_answers([record], [name for name, of in record.papers.items() if of == paper]),
             "shares": shares_of(comparisons),
             "effects": effects_of(comparisons),
             "comparisons": comparisons,
@@ -208,7 +213,7 @@ def _figures(record: SiteRecord, paper: str) -> list[dict[str, Any]]:
 def _of_record(record: SiteRecord) -> dict[str, Any]:
     return {
         "record": record,
-        "answers": [one for one in record.answers if one.experiment not in record.papers],
+        **_answers([record], set(record.config["run"]) - set(record.papers)),
         "bar": _endings(record),
         "provenance": provenance(record.runs),
         "converged_means": CONVERGED_MEANS,

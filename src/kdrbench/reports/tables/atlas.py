@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 from scipy.stats import binomtest
 
+from kdrbench.errors import counted
 from kdrbench.reports.records import Config
 from kdrbench.reports.tables.atlas_rows import AtlasCell, cells_of_atlas, sentences
 from kdrbench.reports.tables.html import Section
@@ -62,10 +64,17 @@ def _row(cell: AtlasCell, solvers: list[str], config: Config) -> list[Entry]:
         Entry("-" if math.isnan(best) else f"{best:.6g}", best),
         Entry("-" if printed is None else printed.text, None if printed is None else printed.value),
         Entry("-" if math.isnan(gap) else f"{100 * gap:+.2f} %", gap),
-        *(_percent(_pooled(cell, solver, "share_near_best")) for solver in solvers),
+        *(_near(cell, solver) for solver in solvers),
         Entry(f"{found} of {wanted}" if wanted else "-", found / wanted if wanted else None),
         Entry("-" if tau is None else f"{tau[0]:.2f} ({tau[1]:.2f} to {tau[2]:.2f})", None if tau is None else tau[0]),
     ]
+
+
+def _near(cell: AtlasCell, solver: str) -> Entry:
+    """Return the share of starts that end near the best, as a cell that knows its runs."""
+    starts = counted(int(cell.of(solver)["n_ended"].sum()), "random start")
+    shown = _percent(_pooled(cell, solver, "share_near_best"))
+    return replace(shown, detail=f"Of {starts} that ended", axes=("", cell.dataset, cell.kernel, solver))
 
 
 def _starts(cells: list[AtlasCell], solvers: list[str]) -> Table:

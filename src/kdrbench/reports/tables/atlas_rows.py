@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.inference.atlas import place_of, rank_correlation
 from kdrbench.kernels.family import FloatArray
 from kdrbench.reports.optima import one_row_a_run, read_charts
@@ -155,10 +156,11 @@ def _one_start(cells: list[AtlasCell]) -> str:
     near, at = ((ended[name] * ended["n_ended"]).sum() / n_starts for name in ("share_near_best", "share_at_best"))
     leading = ended.drop_duplicates("problem")["leading_gap"]
     return (
-        f"How often does one start of ISM find the best? Of {n_starts} random starts {100 * near:.1f} % end within "
-        f"0.1 % of the best cost known and {100 * at:.1f} % within 1 degree of its projection; in the median a start "
-        f"ends {100 * ended['median_gap'].median():.2g} % above, at worst {100 * ended['largest_gap'].max():.2g} %. "
-        f"From the papers' start it ends within 0.1 % on {(leading <= 1e-3).sum()} of {len(leading)} problems."
+        f"How often does one start of ISM find the best? Of {counted(n_starts, 'random start')} {100 * near:.1f} % end "
+        f"within 0.1 % of the best cost known and {100 * at:.1f} % within 1 degree of its projection; in the median a "
+        f"start ends {100 * ended['median_gap'].median():.2g} % above, at worst "
+        f"{100 * ended['largest_gap'].max():.2g} %. From the papers' start it ends within 0.1 % on "
+        f"{(leading <= 1e-3).sum()} of {counted(len(leading), 'problem')}."
     )
 
 
@@ -167,9 +169,10 @@ def _printed(cells: list[AtlasCell], config: Config) -> str:
     if not gaps.size:
         return "How far below is the published optimum? No cost is printed for these cells."
     return (
-        f"How far from the best is the published optimum? In {len(gaps)} cells with a printed cost of ISM it is "
-        f"{100 * gaps.min():+.1f} % to {100 * gaps.max():+.1f} % above the best known, {100 * np.median(gaps):+.1f} % "
-        "in the median; where it is below, the paper's data or protocol are not those of the cell."
+        f"How far from the best is the published optimum? In {counted(len(gaps), 'cell')} with a printed cost of "
+        f"ISM it is {100 * gaps.min():+.1f} % to {100 * gaps.max():+.1f} % above the best known, "
+        f"{100 * np.median(gaps):+.1f} % in the median; where it is below, the paper's data or protocol are "
+        "not those of the cell."
     )
 
 
@@ -179,12 +182,12 @@ def _accuracy(cells: list[AtlasCell]) -> str:
     found = [cell.correlation() for cell in cells]
     ranked = [one for one in found if one is not None]
     answer = (
-        f"in {sum(high < 0 for *_, high in ranked)} of {len(ranked)} cells with optima enough to rank it does, in "
-        f"{sum(low > 0 for _, low, _ in ranked)} it means worse (95 % intervals of Kendall's tau)"
+        f"in {sum(high < 0 for *_, high in ranked)} of {counted(len(ranked), 'cell')} with optima enough to rank it "
+        f"does, in {sum(low > 0 for _, low, _ in ranked)} it means worse (95 % intervals of Kendall's tau)"
         if ranked
         else "no cell has optima enough to rank"
     )
     return (
-        f"Does lower cost mean better accuracy? {len(several)} of {len(problems)} problems have more than one "
-        f"certified optimum; {answer}."
+        f"Does lower cost mean better accuracy? {len(several)} of {counted(len(problems), 'problem')} "
+        f"{'has' if len(problems) == 1 else 'have'} more than one certified optimum; {answer}."
     )

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.reports.records import Config
+from kdrbench.reports.tables.cells import Cell
 from kdrbench.reports.tables.kpca_cells import (
     PLAIN,
     TABLES,
@@ -102,9 +104,18 @@ def _three(
     verdict = "" if cell.verdict is Verdict.NOT_PUBLISHED else str(cell.verdict)
     return [
         Entry(cell.paper or NO_CELL),
-        Entry(cell.ours.text, value=cell.ours.mean, spread=cell.ours.std, bold=better, detail=cell.ours.note),
+        Entry(cell.ours.text, cell.ours.mean, cell.ours.std, better, detail=_meaning(cell.ours), axes=_axes_of(cell)),
         Entry(verdict or NO_CELL, detail=why, verdict=verdict),
     ]
+
+
+def _axes_of(cell: KpcaCell) -> tuple[str, ...]:
+    return ("accuracy", cell.dataset, "", learner_name(cell.learner, cell.variant))
+
+
+def _meaning(ours: Cell) -> str:
+    over = f"over {ours.counted} of {counted(ours.runs, 'split')}"
+    return "; ".join(filter(None, ("Accuracy: share of the test samples that 1-NN labels rightly", over, ours.note)))
 
 
 def _summary_line(

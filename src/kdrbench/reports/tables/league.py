@@ -6,6 +6,7 @@ lost for it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,7 +83,9 @@ def _standing(
     angle, seconds = league.median_angle(method), league.median_s(method)
     row.append(Entry("-" if np.isnan(angle) else f"{angle:.0f}", angle))
     lost = league.scores["knn_accuracy"].n_lost(method)
-    return [*row, Entry("-" if np.isnan(seconds) else duration(seconds), seconds), Entry(str(lost), float(lost))]
+    row += [Entry("-" if np.isnan(seconds) else duration(seconds), seconds), Entry(str(lost), float(lost))]
+    over = f"{league.title(method)} over {counted(len(league.scores['knn_accuracy'].cells), 'cell')}"
+    return [row[0], *(replace(entry, detail=over, axes=("", "", "", method)) for entry in row[1:])]
 
 
 def _tests(league: League, judge: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.reports.records import LOW_RANK, Config, experiments_of
 from kdrbench.reports.tables.cells import Cell, summarise
 from kdrbench.reports.tables.labels import METRIC_TITLES, TIMES_MEAN, low_rank_label
@@ -158,18 +159,20 @@ def _row(method: str, count: object, group: pd.DataFrame) -> list[Entry]:
         mean("sweeps"),
     )
     shares = [mean("nmi_one_start"), mean("nmi_ten_starts")]
-    return entries(
-        [
-            low_rank_label(method),
-            count,
-            f"{solved} of {len(group)}",
-            "" if sweeps is None else f"{sweeps:.0f}",
-            "" if pd.isna(largest) else f"{largest:.1e}",
-            "" if accuracy is None else percentage(accuracy),
-            *("" if share is None else agreement(share) for share in shares),
-            "" if seconds is None else duration(seconds),
-        ]
-    )
+    numbers = [
+        f"{solved} of {len(group)}",
+        "" if sweeps is None else f"{sweeps:.0f}",
+        "" if pd.isna(largest) else f"{largest:.1e}",
+        "" if accuracy is None else percentage(accuracy),
+        *("" if share is None else agreement(share) for share in shares),
+        "" if seconds is None else duration(seconds),
+    ]
+    over, axes = f"over {counted(len(group), 'draw')} of {count} constraints", ("", "", "", method)
+    measured = zip(_MEASURED[2:], numbers, strict=True)
+    return [
+        *entries([low_rank_label(method), count]),
+        *(Entry(text, detail=f"{title}, {over}" if text else "", axes=axes) for title, text in measured),
+    ]
 
 
 def low_rank_table(name: str, comparisons: Iterable[Comparison]) -> Table:

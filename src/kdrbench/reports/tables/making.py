@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.files import write_text
 from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.outputs import (
@@ -136,11 +136,18 @@ def plain_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
     ]
     rows = []
     for labels, group in runs.groupby(axes, sort=False, dropna=False):
-        means = [float(group[column].mean()) for column in measured]
-        numbers = [Entry("-" if pd.isna(mean) else f"{mean:.4g}", value=mean) for mean in means]
+        named = dict(zip(axes, map(str, labels), strict=True))
+        of_runs = ("", named["dataset"], "", named.get("method", ""))
+        numbers = [_mean(group[column], of_runs) for column in measured]
         rows.append([*entries(labels), Entry(str(len(group))), *numbers])
     columns = [*(axis.capitalize() for axis in axes), "Runs", *measured]
     return Table(name, experiment["title"], columns, [rows], ["Means over runs."], n_labels=len(axes))
+
+
+def _mean(values: pd.Series, axes: tuple[str, ...]) -> Entry:
+    mean, known = float(values.mean()), int(values.notna().sum())
+    words = f"{values.name}: mean over {known} of {counted(len(values), 'run')}"
+    return Entry("-" if pd.isna(mean) else f"{mean:.4g}", value=mean, detail=words, axes=axes)
 
 
 def write_table(table: Table, stem: Path, sections: Iterable[Section] = ()) -> None:

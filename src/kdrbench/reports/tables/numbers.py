@@ -76,6 +76,11 @@ def rounded(value: float, digits: int) -> float | None:
     return float(f"{value:.{digits}g}") if math.isfinite(value) else None
 
 
+def brief(value: float, digits: int) -> float | int | None:
+    """Return the same, but whole numbers as they are and without a point."""
+    return int(value) if value.is_integer() and abs(value) < 1e15 else rounded(value, digits)
+
+
 def _is_plain(*values: float | None) -> bool:
     """Return whether numbers can be printed with powers of ten taken out."""
     return all(not value or _SMALLEST < abs(value) < _LARGEST for value in values)

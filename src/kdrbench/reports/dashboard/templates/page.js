@@ -28,6 +28,9 @@ function make(tag, text = "", name = "") {
   return element;
 }
 
+// Tables of a chapter are made when it is first opened; until the scripts are unpacked there is nothing to make.
+let prepareChapter = () => {};
+
 // Chapters: the address after # names one, or an entry of one. On paper all of them are shown.
 function showChapter(moved) {
   const target = document.getElementById(readAddress().place) || one("#overview");
@@ -40,6 +43,7 @@ function showChapter(moved) {
       one("header ul").scrollLeft = link.offsetLeft - link.offsetWidth;
     } else link.removeAttribute("aria-current");
   }
+  prepareChapter(chapter);
   all(".plot[data-drawn]", chapter).forEach(fit);
   hintAtWidth();
   if (!moved) return;
@@ -80,11 +84,11 @@ function themed({ data, layout }) {
 // The toggles above the figures: relative or absolute costs, axes, single runs. A panel without a choice stays as it is.
 function chosen({ data, layout }) {
   const { state } = readAddress();
-  const absolute = state.get("cost") === "absolute" && data.some((trace) => trace.absolute);
+  const absolute = state.get("cost") === "absolute" && data.some((trace) => trace.absolute !== undefined);
   const shown = data
     .filter((trace) => !(absolute && trace.band))
     .filter((trace) => !(state.get("runs") === "median" && trace.faint && data.some((other) => !other.faint)))
-    .map((trace) => (absolute && trace.absolute ? { ...trace, y: trace.absolute } : trace));
+    .map((trace) => (absolute && trace.absolute !== undefined ? { ...trace, y: absoluteOf(trace) } : trace));
   const axis = (name, choice) => (layout[name]?.type === "log" && state.get(choice) === "linear" ? { ...layout[name], type: "linear", tickvals: undefined, ticktext: undefined, dtick: undefined } : { ...layout[name] });
   const [xaxis, yaxis] = [axis("xaxis", "time"), axis("yaxis", "scale")];
   if (absolute && yaxis.title) yaxis.title = { ...yaxis.title, text: "cost above best, absolute" };
@@ -96,7 +100,13 @@ function chosen({ data, layout }) {
 // Let a plot that had the size of paper fill its place again; one that is not shown does so when its chapter is opened.
 // Not by a width of null: of a plot that was drawn for paper first, Plotly knows no size to go back to.
 function fit(place) {
-  if (!place.offsetParent || !place.layout?.width) return;
+  if (!place.offsetParent || !place.layout) return;
+  if (!place.layout.width) {
+    // The window may have changed while the chapter was hidden.
+    const drawn = one(".main-svg", place)?.getBoundingClientRect().width;
+    if (drawn && Math.abs(drawn - place.clientWidth) > 1) Plotly.Plots.resize(place);
+    return;
+  }
   delete place.layout.width;
   delete place.layout.height;
   Plotly.relayout(place, { autosize: true });
@@ -175,7 +185,10 @@ function prepareFigureForms(figure, places, panels, drawOnce) {
   figure.append(bar);
 }
 
-const numbersOf = (place, { data }) => data.filter((trace) => trace.x).flatMap((trace) => trace.x.map((x, count) => [place.getAttribute("aria-label"), trace.name, x, trace.y[count], trace.absolute?.[count]]));
+// Absolute costs are listed, or are the relative ones times a factor.
+const absoluteOf = ({ y, absolute }) => (typeof absolute === "number" ? y.map((value) => value * absolute) : absolute);
+
+const numbersOf = (place, { data }) => data.filter((trace) => trace.x).flatMap((trace) => trace.x.map((x, count) => [place.getAttribute("aria-label"), trace.name, x, trace.y[count], absoluteOf(trace)?.[count]]));
 
 // A panel that is not drawn yet remembers what is switched off.
 function prepareLegend(figure, places, panels) {
@@ -262,11 +275,11 @@ document.addEventListener("keydown", (event) => {
 
 const nameOf = (table) => one("caption", table)?.textContent || "";
 
-function makeTables(DataTable) {
-  for (const table of all("table.data")) {
+function makeTables(DataTable, within = document) {
+  for (const table of all("table.data", within)) {
     const title = table.closest("article")?.querySelector("h2")?.textContent;
     new DataTable(table, tableOptions(table, title || nameOf(table)));
   }
-  all("main table.data, main table.matrix, main table.bars").forEach(addTableForms);
+  all("main table.data, main table.matrix, main table.bars", within).forEach(addTableForms);
 }
 

@@ -1,7 +1,14 @@
+// Columns lie below each other, and words once; rows are what is shown.
+function rowsOf(columns) {
+  const whole = columns.map((column) => (Array.isArray(column) ? column : column.places.map((place) => column.words[place])));
+  return (whole[0] || []).map((_, row) => whole.map((column) => column[row]));
+}
+
+const MOST_LINES = 500;
+
 // The table of runs, and the details of each.
 function makeRuns(DataTable, runs) {
-  const place = Object.fromEntries(runs.columns.map((name, count) => [name, count]));
-  const value = (index, name) => runs.rows[index][place[name]];
+  const { value } = runs;
   const number = (digits, name) => (index) => {
     const shown = value(index, name);
     return shown === null || shown === undefined ? "" : Number(shown.toPrecision(digits));
@@ -20,6 +27,8 @@ function makeRuns(DataTable, runs) {
   ];
   const table = one("#table-runs");
   const options = tableOptions(table, "Runs");
+  // Thousands of lines at once would take the browser many seconds.
+  if (runs.rows.length > MOST_LINES) Object.assign(options, { paging: true, pageLength: MOST_LINES, lengthChange: false, layout: { ...options.layout, bottomEnd: "paging" } });
   // Runs without a number come last in either order.
   const last = (shown, kind) => (kind === "sort" && shown === "" ? 1e300 : shown);
   options.columns = columns.map(() => ({ render: last }));
@@ -36,9 +45,15 @@ function makeRuns(DataTable, runs) {
   const made = new DataTable(table, options);
   addTableForms(table);
   followAddress(made);
+}
+
+// Lists of runs and of what was found lead to the details of a run.
+function prepareDetails(runs) {
+  const place = Object.fromEntries(runs.columns.map((name, count) => [name, count]));
+  runs.value = (index, name) => runs.rows[index][place[name]];
   document.addEventListener("click", (event) => {
     const clicked = event.target.closest("[data-run]");
-    if (clicked) showRun(runs, value, Number(clicked.dataset.run));
+    if (clicked) showRun(runs, runs.value, Number(clicked.dataset.run));
   });
 }
 
@@ -148,6 +163,7 @@ function preparePrinting(drawAll) {
     applyTheme();
     if (printing.matches) {
       if ("alone" in document.documentElement.dataset) return;
+      all(".chapter:not(#published, #runs, #quality)").forEach(prepareChapter);
       // Each plot measures the page, which is quick while the long tables are not on it.
       document.documentElement.dataset.drawing = "yes";
       drawn().forEach((place) => Plotly.relayout(place, PRINTED));
@@ -169,12 +185,25 @@ async function start() {
     showChapter(true);
   });
   window.addEventListener("resize", hintAtWidth);
+  // Of tables that are made: before the page's own style, which has the last word.
+  document.head.prepend(make("style", await unpack("style")));
+  for (const place of all("[data-packed]")) place.innerHTML = await unpack(place.dataset.packed);
+  await prepareCells();
   prepareTips();
   const [, { default: DataTable }, data] = await Promise.all([unpackScript("plotly"), unpackScript("tables"), unpack("data")]);
   const { charts, runs, ...records } = JSON.parse(data);
-  makeTables(DataTable);
-  makeRuns(DataTable, runs);
+  runs.rows = rowsOf(runs.values);
+  runs.names = rowsOf(runs.names);
+  prepareDetails(runs);
   prepareRecords({ runs, ...records });
+  const made = new Set();
+  prepareChapter = (chapter) => {
+    if (made.has(chapter)) return;
+    made.add(chapter);
+    makeTables(DataTable, chapter);
+    if (chapter.id === "runs") makeRuns(DataTable, runs);
+  };
+  prepareChapter(one(".chapter:not([hidden])"));
   hintAtWidth();
   preparePrinting(prepareFigures(charts));
   document.documentElement.dataset.ready = "yes";

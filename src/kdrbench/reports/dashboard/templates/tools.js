@@ -102,17 +102,28 @@ function addTableForms(table) {
 }
 
 // A table that is wider than its place says so.
+const hints = new WeakMap();
+
 function hintAtWidth() {
   for (const frame of all(".scrolled")) {
     const wider = frame.scrollWidth > frame.clientWidth + 1;
     frame.classList.toggle("wider", wider);
-    const place = frame.closest(".dt-container") || frame;
-    let hint = place.nextElementSibling;
-    if (!hint?.classList.contains("hint")) {
-      hint = make("p", "Wider than the page: scroll it sideways.", "hint small");
-      place.after(hint);
+    if (!hints.has(frame)) {
+      hints.set(frame, make("p", "Wider than the page: scroll it sideways.", "hint small"));
+      (frame.closest(".dt-container") || frame).after(hints.get(frame));
     }
-    hint.hidden = !wider;
+    hints.get(frame).hidden = !wider;
+  }
+}
+
+// What cells mean and lead to is kept apart from the tables, which repeat it.
+async function prepareCells() {
+  const { cells, links } = JSON.parse(await unpack("cells"));
+  for (const cell of all("[data-cell]")) {
+    const [order, tip, link] = cells[cell.dataset.cell];
+    if (order !== null) cell.dataset.order = order;
+    if (tip) cell.dataset.tip = tip;
+    if (link !== null) Object.assign(cell.dataset, links[link]);
   }
 }
 

@@ -1,0 +1,117 @@
+"""The sentences of answers read like sentences whatever the numbers are: none, one, all, equal or without end."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from kdrbench.reports.answers.answer import answer_of
+from kdrbench.reports.answers.learners import figure_sentences, low_rank_sentences, noise_sentences
+from kdrbench.reports.answers.solvers import largest_sentences
+from support.dashboard_grid import grid_config
+from support.report_rows import run, trace_line
+
+BEST, WORSE = [(1.0, -100.0)], [(1.0, -99.0)]
+# What no sentence may hold: ratios that say nothing, counts of nothing, plurals of one, numbers that are none.
+ODD = re.compile(r"\b1(\.0[0-4]\d*)? times|\bof 0\b|\b1 \w+s\b(?! than)|\b(inf|nan|None)\b|  |\.\.", re.I)
+
+
+def written(folder, traces):
+    """Write the traces of runs by solver, and return the rows that end there."""
+    rows = []
+    for method, runs in traces.items():
+        lines = [
+            trace_line(method, number, time_s=time_s, cost=cost)
+            for number, points in enumerate(runs)
+            for time_s, cost in points
+        ]
+        (folder / f"{method}.jsonl").write_text("".join(lines))
+        for number, points in enumerate(runs):
+            ended = {"cost": points[-1][1], "time_s": points[-1][0], "trace_file": f"{method}.jsonl"}
+            rows.append(run("wine", method, number, **ended))
+    return pd.DataFrame(rows)
+
+
+def said(runs, folder, solvers):
+    config = grid_config(["e"], solvers=solvers, datasets=["wine"])
+    return answer_of("e", runs, config, folder).text
+
+
+@pytest.mark.parametrize(
+    ("traces", "words"),
+    [
+        ({"ism": [BEST] * 3, "dg": [BEST] * 3}, "in the median as fast as the next, DG (3 of 3)"),
+        ({"ism": [BEST] * 3, "dg": [[(1.04, -100.0)]] * 3}, "in the median as fast as the next"),
+        ({"ism": [BEST], "dg": [[(1.06, -100.0)]]}, "in 1 of 1 run, in the median 1.06 times sooner than the next"),
+        ({"ism": [BEST] * 3, "dg": [WORSE] * 3}, "in 3 of 3 runs; the next is DG (0 of 3)"),
+        ({"ism": [[(1e-7, -100.0)]] * 2, "dg": [[(5.0, -100.0)]] * 2}, "50000000 times sooner"),
+        (
+            {"ism": [[(4.0, -100.0)]] * 7, "dg": [BEST] * 6 + [WORSE]},
+            "is quicker: in the median it takes the least time of any solver, and ISM 4 times that.",
+        ),
+    ],
+)
+def test_the_race_in_words(tmp_path, traces, words):
+    text = said(written(tmp_path, traces), tmp_path, list(traces))
+    assert words in text
+    assert not ODD.search(text)
+
+
+def test_a_best_known_cost_that_no_solver_reaches_is_said(tmp_path, monkeypatch):
+    runs = written(tmp_path, {"ism": [BEST] * 2, "dg": [WORSE] * 2})
+    monkeypatch.setattr("kdrbench.reports.optima.BestKnown.best", lambda *_: -200.0)
+    text = said(runs, tmp_path, ["ism", "dg"])
+    nearest = "the nearest is ISM, in the median 5.0e-1 above it, relative."
+    assert text.startswith(f"No solver reaches the best known cost within 1e-6; {nearest}")
+    assert not ODD.search(text)
+
+
+def test_settings_as_published_that_never_arrive_are_said(tmp_path):
+    traces = {"ism_converged": [BEST] * 2, "dg_converged": [BEST] * 2, "sm": [WORSE] * 2}
+    runs = written(tmp_path, traces)
+    config = grid_config(["e"], solvers=list(traces), datasets=["wine"])
+    config["solvers"]["sm"] |= {"settings": "published"}
+    assert "As published, no solver does so." in answer_of("e", runs, config, tmp_path).text
+
+
+def test_one_run_has_no_mean(tmp_path):
+    runs = written(tmp_path, {"ism": [BEST], "dg": [WORSE]}).assign(quality=[1.0, 0.5])
+    assert "Highest accuracy: ISM with gaussian on Wine (100.0%)." in said(runs, tmp_path, ["ism", "dg"])
+
+
+def test_the_largest_problem_in_words():
+    rows = [run("wine", "ism", 0, time_s=1.0), run("wine", "dg", 0, time_s=2.0)]
+    (sentence,) = largest_sentences(pd.DataFrame(rows))
+    assert sentence == "On the largest problem, Wine, a first solve takes from 1s (ISM) to 2s (DG)."
+    equal = pd.DataFrame([row | {"time_s": 1.0} for row in rows])
+    assert largest_sentences(equal) == ["On the largest problem, Wine, a first solve takes 1s with every solver."]
+
+
+@pytest.mark.parametrize(("after", "verb"), [(0.9, "rises"), (0.2, "falls"), (0.5, "stays")])
+def test_what_degree_two_does_is_named_by_its_direction(after, verb):
+    shared = {"dataset": "cone", "method": "dne", "run": 0}
+    rows = [shared | {"value": 1.0, "accuracy": 0.5}, shared | {"value": 2.0, "accuracy": after}]
+    (sentence,) = figure_sentences(pd.DataFrame(rows), 2)
+    assert f"the median {verb}" in sentence
+    assert not ODD.search(sentence)
+
+
+def test_tricks_that_agree_are_not_compared_further():
+    shared = {"dataset": "wine", "varied": "n", "value": 50.0, "run": 0, "accuracy": 0.5}
+    rows = [shared | {"method": method} for method in ("kpca", "exact")]
+    assert figure_sentences(pd.DataFrame(rows), 4) == [
+        "Over 1 pair of setting and draw the KPCA trick and the kernel trick are equally accurate."
+    ]
+
+
+def test_noise_without_accuracies_is_not_a_number():
+    row = {"method": "pca", "train_accuracy": None, "test_accuracy": 0.5, "p_value": 0.5, "rejected": 0}
+    assert noise_sentences(pd.DataFrame([row])) == []
+
+
+def test_low_rank_kernels_of_one_constraint_and_none():
+    row = {"method": "burg", "accuracy": 0.9, "nmi_ten_starts": None}
+    rows = [row | {"n_constraints": 1}, row | {"n_constraints": 0, "accuracy": 0.5}]
+    assert low_rank_sentences(pd.DataFrame(rows).astype({"nmi_ten_starts": float})) == [
+        "With 1 constraint, Burg has the highest 5-NN accuracy, 90.0%, and 50.0% with none."
+    ]
