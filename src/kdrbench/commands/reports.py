@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.options import FILE, frozen_configuration, read_paths
+from kdrbench.commands.options import FILE, RECORD, frozen_configuration, read_paths, was_packed
 from kdrbench.errors import InputError, counted
 
 if TYPE_CHECKING:
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 _RESULTS = Path("results")
 
 
-def _frozen(_: click.Context, __: click.Parameter, path: Path | None) -> Config:
-    path = path or frozen_configuration(_RESULTS)
+def _frozen(context: click.Context, _: click.Parameter, path: Path | None) -> Config:
+    results: Path = context.params.get("results") or _RESULTS
+    path = path or frozen_configuration(results if was_packed(context, results) else _RESULTS)
     try:
         config: Config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -32,6 +33,11 @@ def _frozen(_: click.Context, __: click.Parameter, path: Path | None) -> Config:
 
 def _merged(context: click.Context, _: click.Parameter, path: Path | None) -> Path:
     return path or _RESULTS / context.params["config"].get("name", "")
+
+
+def _store(context: click.Context, _: click.Parameter, path: Path | None) -> Path:
+    merged: Path = context.params["results"]
+    return path or (merged if was_packed(context, merged) else _RESULTS)
 
 
 def _stem(context: click.Context, _: click.Parameter, path: Path | None) -> Path:
@@ -55,12 +61,13 @@ config_file = click.option(
 )
 merged_folder = click.option(
     "--results",
-    type=FILE,
+    type=RECORD,
     callback=_merged,
-    help="Folder of the merged tables: merged/EXPERIMENT.csv and SYSTEM.csv; that of the configuration if not said.",
+    is_eager=True,
+    help="Folder of merged/EXPERIMENT.csv and SYSTEM.csv, or a packed record; that of the configuration if not said.",
 )
 store_folder = click.option(
-    "--store", type=FILE, default=Path("results"), show_default=True, help="Folder of traces, findings and data."
+    "--store", type=FILE, callback=_store, help="Folder of traces, findings and data; results/ if not said."
 )
 out_stem = click.option(
     "--out", type=FILE, callback=_stem, help="Path without extension; in the configuration's reports if not said."

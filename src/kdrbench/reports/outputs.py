@@ -201,6 +201,12 @@ def figure_sources(
     return drawn + [f"results/data/{dataset}.png" for experiment in pictures for dataset in pictures_of(experiment)]
 
 
+def shown_data(config: Config, report: Report) -> list[str]:
+    """Return the files of data that a figure shows, below the folder of results."""
+    sources = figure_sources(config, report, lambda *_: [])
+    return [path.removeprefix("results/") for path in sources if path.startswith(f"results/{DATA}/")]
+
+
 def table_files(config: Config, names: Iterable[str], *, typeset: bool = False) -> list[str]:
     """Return the files of tables; ``typeset`` adds the PDF of those of IKDR."""
     tables, folder = tables_of(config), report_folder(config)

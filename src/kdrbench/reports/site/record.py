@@ -69,16 +69,17 @@ class SiteRecord:
         return {name: self.charts[name] for name in names if name in self.charts}
 
 
-def site_record(name: str, results: Results, folder: Path) -> SiteRecord:
+def site_record(name: str, results: Results, folder: Path, reports: Path | None = None) -> SiteRecord:
     """Return a record whose merged tables are written into ``folder``, from which all reports are made.
 
-    Figures are those that the workflow has drawn beside the results; traces are read where they are.
+    Figures are those of the folder ``reports``, or of that which the workflow has beside the results; traces are read
+    where they are.
     """
     write_results(folder, results)
     config = without_code(results.config)
     systems = {system: read_runs(folder / f"{table_of(system)}.csv") for system in results.systems}
     runs = all_runs(systems)
-    charts, remarks = _charts(results, config)
+    charts, remarks = _charts((reports or _reports(results)) / "figures", config)
     if results.left_out:
         remarks.append(f"Left out, being of systems of its own: {', '.join(results.left_out)}.")
     decided = decided_of_papers(Records.of(systems, config)) if _of_papers(config) else []
@@ -139,9 +140,8 @@ def _traces(results: Results) -> Path | None:
     return next((place / "traces" for place in places if (place / "traces").is_dir()), None)
 
 
-def _charts(results: Results, config: Config) -> tuple[dict[str, Chart], list[str]]:
+def _charts(folder: Path, config: Config) -> tuple[dict[str, Chart], list[str]]:
     """Return the figures that are beside the results, by name, and what is to be said of those that are not."""
-    folder = _reports(results) / "figures"
     wanted = list(figures_of(config))
     found = {name: folder / f"{name}.json" for name in wanted}
     charts = {name: _chart(path) for name, path in found.items() if path.is_file()}
