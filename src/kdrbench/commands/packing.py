@@ -83,7 +83,7 @@ def unpack(packed: Path, out: Path) -> None:
 def report(results: Path, name: str, out: Path, jobs: int) -> None:
     """Make all tables, figures and pages of the record in RESULTS, and its site: without data and without the workflow.
 
-    What has no rows yet is left out.
+    What has no rows yet is left out, and so are figures that show data which neither the record nor RESULTS hold.
     """
     if not results.exists():
         raise InputError(
@@ -114,9 +114,11 @@ class _Source:
         """Make all reports and return how many tables and figures there are."""
         from joblib import Parallel, delayed
 
+        from kdrbench.reports.figures.making import can_be_drawn
         from kdrbench.reports.outputs import figures_of, tables_of
 
-        figures, tables = figures_of(self.config), tables_of(self.config)
+        tables = tables_of(self.config)
+        figures = [name for name, one in figures_of(self.config).items() if can_be_drawn(one, self.config, self.store)]
         with Parallel(n_jobs=n_jobs) as parallel:
             parallel(delayed(self.figure)(name) for name in figures)
             parallel([*(delayed(self.table)(name) for name in tables), delayed(self.ledger)(), delayed(self.claims)()])
@@ -156,6 +158,7 @@ class _Source:
 
         folder = report_folder(self.config)
         parts = [self.out / Path(path).relative_to(folder) for path in dashboard_parts(self.config)]
+        parts = [path for path in parts if path.is_file()]
         parts += sorted((self.store / "checks").glob("*.json"))
         published, page = self.out / "published_vs_ours.csv", self.out / "dashboard.html"
         _quietly(dashboard, tuple(parts), self.config, self.merged, self.store, published, page)

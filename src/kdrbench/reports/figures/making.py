@@ -111,12 +111,17 @@ def charts_to_store(config: Config, results: Path, store: Path) -> tuple[dict[st
         merged = (results / "merged" / f"{experiment}.csv" for experiment in report.experiments)
         if not shown_data(config, report) or not all(path.is_file() for path in merged):
             continue
-        if _lacks_data(config, report, store) and not _stored(name, store).is_file():
+        if not can_be_drawn(report, config, store):
             missing.append(f"the figure {name} is not stored: data that it shows are not in {store / DATA}")
             continue
         text = make_chart(name, config, results, store).to_json()
         charts[name] = json.dumps(json.loads(text, parse_float=lambda word: float(f"{float(word):.{_DIGITS}g}")))
     return charts, missing
+
+
+def can_be_drawn(report: Report, config: Config, store: Path) -> bool:
+    """Return whether the data that a figure shows are prepared, or the figure is stored."""
+    return _stored(report.name, store).is_file() or not _lacks_data(config, report, store)
 
 
 def _stored(name: str, store: Path) -> Path:
