@@ -1,5 +1,7 @@
 """Thinned traces draw the same curves, and decide the same numbers."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree
@@ -29,7 +31,7 @@ def drawn(trace, ranges, best, start):
     coordinates = trace.coordinates(best)[:2, trace.time > 0]
     x, y = (coordinates - start) * np.array([[WIDTH], [HEIGHT]]) / np.array(ranges.decades[:2])[:, None]
     corners = np.column_stack([np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]])
-    parts = [np.linspace(a, b, 2 + int(10 * np.abs(b - a).max())) for a, b in zip(corners, corners[1:], strict=False)]
+    parts = [np.linspace(a, b, 2 + int(10 * np.abs(b - a).max())) for a, b in pairwise(corners)]
     return np.concatenate(parts)
 
 

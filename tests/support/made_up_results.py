@@ -23,15 +23,18 @@ def two_experiments(folds=2, **changes):
     return config | {"run": ["first", "second"], "experiments": experiments}
 
 
-def write_results(results, config, experiments=None, *, hashed=False, n_features=13):
-    """Write the results of some experiments of a configuration, and its merged tables; return the grid."""
+def write_results(results, config, experiments=None, *, hashed=False, **columns):
+    """Write the results of some experiments of a configuration, and its merged tables; return the grid.
+
+    ``columns`` are those of every row.
+    """
     grid = load_grid(config, hashed=hashed)
-    (results).mkdir(parents=True, exist_ok=True)
+    results.mkdir(parents=True, exist_ok=True)
     (results / "config.json").write_text(json.dumps(grid.config))
     for name in grid.experiments if experiments is None else experiments:
         paths = []
         for bundle in grid.bundles(name):
-            paths.append(_write_job(JobFiles.of(results, bundle.path), bundle, n_features))
+            paths.append(_write_job(JobFiles.of(results, bundle.path), bundle, columns))
         expected = grid.expected([name])
         merge_records(paths, grid.stage(name).record, expected, results / "merged" / f"{name}.csv")
     if experiments is None:
@@ -40,17 +43,17 @@ def write_results(results, config, experiments=None, *, hashed=False, n_features
     return grid
 
 
-def _write_job(files, bundle, n_features):
+def _write_job(files, bundle, columns):
     rows, lines, arrays = [], [], {}
     for batch in bundle.batches:
         for run in batch.runs:
             points = trace(batch.cell[-1], run)
             lines += [{"cell": batch.cell_name, "run": run} | point for point in points]
             rng = np.random.default_rng(run)
-            projection = np.linalg.qr(rng.standard_normal((n_features, 4)))[0]
+            projection = np.linalg.qr(rng.standard_normal((13, 4)))[0]
             arrays[array_name(batch.cell_name, "projection", run)] = projection
             arrays[array_name(batch.cell_name, "labels", run)] = rng.integers(0, 3, 40)
-            rows.append(_row(batch, bundle, run, points))
+            rows.append(_row(batch, bundle, run, points, columns))
     files.findings.parent.mkdir(parents=True, exist_ok=True)
     files.traces.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(files.findings, **arrays)
@@ -59,14 +62,14 @@ def _write_job(files, bundle, n_features):
     return files.records
 
 
-def _row(batch, bundle, run, points):
+def _row(batch, bundle, run, points, given):
     columns = {"experiment": batch.experiment, "kernel": batch.cell[0], "seed": batch.seed, "cost": points[-1]["cost"]}
     columns |= {"time_s": points[-1]["time_s"], "cpu_s": points[-1]["time_s"], "quality": 0.9, "n_components": 4}
     columns |= {"trace_file": f"{bundle.path}.jsonl", "message": '=text, with "quotes"', "optimality": "stationary"}
     columns |= {"batch_sha256": batch.sha256, "definition_sha256": batch.definition_sha256}
     columns |= {"data_sha256": batch.data_sha256, "partition": run // 2 if len(batch.runs) > 2 else 0}
     columns |= {"calibration_before_s": 0.01, "calibration_after_s": 0.01, "processor": "one"}
-    return record(batch.dataset, batch.cell[-1], run, **columns)
+    return record(batch.dataset, batch.cell[-1], run, **(columns | given))
 
 
 def trace(method, run, n_points=N_POINTS):

@@ -13,18 +13,20 @@ import click
 from kdrbench.commands.options import FILE, RECORD, Number, configuration_name, frozen_configuration, grid_of
 from kdrbench.errors import InputError, counted
 
+# The record of the papers that comes with this project.
+PAPERS = Path("results/reference")
+
 if TYPE_CHECKING:
     from kdrbench.bench.stage import Config
 
 # By this file a folder is known as made by `kdrbench pack`, which may then replace it.
 _PACKED = ".kdrbench-packed"
-REFERENCE = Path("results/reference")
 
 
 @click.command()
 @click.argument("results", type=FILE, default=Path("results"))
 @configuration_name
-@click.option("--out", type=FILE, default=REFERENCE, show_default=True, help="The folder to write, or to replace.")
+@click.option("--out", type=FILE, default=PAPERS, show_default=True, help="The folder to write, or to replace.")
 @click.option("--whole", is_flag=True, help="Thin, round and leave out nothing: for a record that is still made.")
 @click.option(
     "--cell-kib",
@@ -62,7 +64,7 @@ def pack(results: Path, name: str, out: Path, whole: bool, cell_kib: int | None)
 
 
 @click.command()
-@click.argument("packed", type=FILE, default=REFERENCE)
+@click.argument("packed", type=FILE, default=PAPERS)
 @click.option("--out", type=FILE, default=Path("results"), show_default=True, help="The folder of results to write.")
 def unpack(packed: Path, out: Path) -> None:
     """Make a folder of results of the record PACKED, from which the workflow goes on with what is missing."""
@@ -76,7 +78,7 @@ def unpack(packed: Path, out: Path) -> None:
 
 
 @click.command()
-@click.argument("results", type=RECORD, default=REFERENCE)
+@click.argument("results", type=RECORD, default=PAPERS)
 @configuration_name
 @click.option("--out", type=FILE, default=Path("reports/papers"), show_default=True, help="Folder of the reports.")
 @click.option("--jobs", type=Number(least=1, whole=True), default=1, show_default=True, help="Processes.")
@@ -88,7 +90,7 @@ def report(results: Path, name: str, out: Path, jobs: int) -> None:
     if not results.exists():
         raise InputError(
             f"{results} is not there yet: `kdrbench pack` makes a record of a folder of results; that of the papers "
-            f"belongs into {REFERENCE}"
+            f"belongs into {PAPERS}"
         )
     from kdrbench.stages.results import read_frozen, without_code
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,6 +76,22 @@ out_stem = click.option(
 )
 
 
+@contextmanager
+def _included(config: Config, results: Path, store: Path) -> Iterator[tuple[Config, Path, Path]]:
+    """Give what a report is made of, with the record that the configuration includes beside it, if it does."""
+    if not config.get("include"):
+        yield config, results, store
+        return
+    from kdrbench.packing.beside import opened_beside
+    from kdrbench.stages.results import read_frozen
+
+    with opened_beside(results, store, config["include"]) as (both, left_out):
+        for reason in left_out:
+            click.echo(f"of the reference is left out: {reason}")
+        # Reports stay those of the configuration's name.
+        yield {**read_frozen(both / "config.json"), "name": config.get("name", "")}, both, both
+
+
 def read_systems(config: Config, results: Path) -> dict[str, pd.DataFrame]:
     """Return the merged table of each system that the configuration runs."""
     from kdrbench.reports.records import read_runs, systems_of, table_of
@@ -96,10 +114,11 @@ def table(name: str, figures: tuple[Path, ...], config: Config, results: Path, s
     """
     from kdrbench.reports.tables.making import make_table, reports_named, write_table
 
-    for report in reports_named(name, config):
-        contents, sections = make_table(report, config, results, store)
-        write_table(contents, out / report.name, [*map(_picture, figures), *sections])
-        click.echo(f"{contents.title} {contents.notes[-1] if contents.notes else ''}".rstrip())
+    with _included(config, results, store) as (config, results, store):
+        for report in reports_named(name, config):
+            contents, sections = make_table(report, config, results, store)
+            write_table(contents, out / report.name, [*map(_picture, figures), *sections])
+            click.echo(f"{contents.title} {contents.notes[-1] if contents.notes else ''}".rstrip())
 
 
 def _picture(png: Path) -> Section:
@@ -136,7 +155,8 @@ def figure(name: str, config: Config, results: Path, store: Path, out: Path) -> 
     from kdrbench.reports.figures.draw_matplotlib import write_chart
     from kdrbench.reports.figures.making import make_chart
 
-    chart = make_chart(name, config, results, store)
+    with _included(config, results, store) as source:
+        chart = make_chart(name, *source)
     write_chart(chart, out)
     click.echo(chart.caption)
 
@@ -216,7 +236,8 @@ def dashboard(parts: tuple[Path, ...], config: Config, results: Path, store: Pat
     from kdrbench.reports.ledger.published_vs_ours import comparisons_from_csv
 
     comparisons = comparisons_from_csv(published.read_text(encoding="utf-8"))
-    runs = all_runs(read_systems(config, results))
-    page = render_dashboard(runs, config, store / "traces", comparisons, read_parts(parts))
+    with _included(config, results, store) as (config, results, store):
+        runs = all_runs(read_systems(config, results))
+        page = render_dashboard(runs, config, store / "traces", comparisons, read_parts(parts))
     write_text(out, page)
     click.echo(f"{len(page) / 1e6:.1f} MB -> {out}")

@@ -60,7 +60,8 @@ class Trace:
         gap = (np.minimum.accumulate(self.cost) - lowest) / max(abs(lowest), np.finfo(float).tiny)
         calls = np.maximum(np.nan_to_num(self.calls, nan=1.0), 1.0)
         columns = [np.maximum(self.time, _SMALLEST_TIME), np.maximum(gap, _SMALLEST_GAP), calls]
-        return np.log10(np.array(columns, dtype=np.float64))
+        decades: Array = np.log10(np.array(columns, dtype=np.float64))
+        return decades
 
 
 @dataclass(frozen=True)
