@@ -48,7 +48,8 @@ def test_a_projection_that_was_changed_by_more_than_rounding_is_found(packed):
         change(folder, "projection", turned)
         found = verify(Record(folder, own_code=True))
     places = {finding.place for finding in found.findings if finding.column in ("cost", "stationarity")}
-    assert len(places) == 8, found.findings
+    # Of two solvers, one of which fails after it was seen.
+    assert len(places) == 16, found.findings
 
 
 def test_what_is_not_stored_is_said(made, tmp_path):
@@ -57,8 +58,8 @@ def test_what_is_not_stored_is_said(made, tmp_path):
     with opened(tmp_path / "record") as folder:
         found = verify(Record(folder, own_code=True))
     assert found.findings == []
-    # The second fold of four kernels.
-    assert found.left_out["projections that the record does not store"] == 4
+    # The second folds of four kernels and two solvers.
+    assert found.left_out["projections that the record does not store"] == 8
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
@@ -86,7 +87,8 @@ def test_bounds_hold_for_rounded_projections_and_are_not_far_above(kernel):
         for name, bound in bounds.items():
             assert abs(changes[name]) <= bound
             worst[name] = max(worst[name], abs(changes[name]) / bound)
-    assert min(worst.values()) > 1e-2, worst
+    # Bounds for the worst direction: what is left is no more than a few hundred times what happens.
+    assert min(worst.values()) > 1e-3, worst
 
 
 def test_lanczos_steps_find_the_largest_curvature():
