@@ -12,9 +12,7 @@ import click
 
 from kdrbench.commands.options import FILE, RECORD, Number, configuration_name, frozen_configuration, grid_of
 from kdrbench.errors import InputError, counted
-
-# The record of the papers that comes with this project.
-PAPERS = Path("results/reference")
+from kdrbench.packing import PAPERS
 
 if TYPE_CHECKING:
     from kdrbench.bench.stage import Config

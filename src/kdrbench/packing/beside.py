@@ -32,6 +32,7 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import InputError
 from kdrbench.files import write_bytes, write_text
+from kdrbench.packing import place_of
 from kdrbench.packing.unpack import opened
 from kdrbench.stages.ikdr.definition import NO_KERNEL, problem_part
 from kdrbench.stages.ikdr.solver_definitions import REFERENCE
@@ -39,8 +40,6 @@ from kdrbench.stages.ikdr.stage import shared_definition
 from kdrbench.stages.registry import DEFAULT, system_of
 from kdrbench.stages.results import Results, read_results, without_code, write_results
 
-# The record of the papers that comes with this project.
-PAPERS = Path("results/reference")
 # What of a folder of results reports read beside its tables.
 _LINKED = ("charts", "checks", "data", "optima")
 # No experiment is called so.
@@ -58,7 +57,7 @@ def opened_beside(results: Path, store: Path, reference: str) -> Iterator[tuple[
 
     Raises ``InputError`` where there is no such record, and for systems of one's own, whose rows are not read here.
     """
-    place = PAPERS if reference == "reference" else Path(reference)
+    place = place_of(reference)
     if not place.is_dir():
         raise InputError(f"there is no reference {place}: name the folder of a record, as `kdrbench pack` writes it")
     with opened(place) as folder, tempfile.TemporaryDirectory(prefix="kdrbench-") as root:

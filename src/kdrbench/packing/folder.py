@@ -20,8 +20,9 @@ from kdrbench.bench.untrusted import UnreadableError, content_of
 from kdrbench.csv_files import csv_text, parse_csv
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import write_bytes, write_text
+from kdrbench.packing import MANIFEST
 
-MANIFEST, FORMAT, VERSION = "manifest.json", "kdrbench-packed-record", 1
+FORMAT, VERSION = "kdrbench-packed-record", 1
 README, LICENCE = "README.md", "LICENSE"
 CONFIGURATION = "configuration.json"
 # Folders of a record, and what of a results folder each holds.

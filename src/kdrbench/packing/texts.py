@@ -57,7 +57,7 @@ _WHOLE = "Everything is as it was measured: nothing is thinned, rounded or left 
 
 
 def readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
-    """Return the README of a record with this manifest and so many bytes of files."""
+    """Return the README of a record with this manifest and ``n_bytes`` of files."""
     whole, experiments = manifest["whole"], manifest["experiments"]
     missing = sum(one["jobs_missing"] for one in experiments.values())
     not_complete = f"It is not complete: {counted(missing, 'job')} of its experiments, or others of them, are missing."

@@ -79,13 +79,13 @@ class Ranges:
             return cls((0.0, 0.0, 0.0))
         least = np.min([span.min(axis=1) for span in spans], axis=0)
         most = np.max([span.max(axis=1) for span in spans], axis=0)
-        time, gap, calls = (most - least).tolist()
-        return cls((time, gap, calls))
+        decades = most - least
+        return cls((float(decades[0]), float(decades[1]), float(decades[2])))
 
     @property
     def sides(self) -> Array:
         """Sides of a square in decades."""
-        return np.array(self.decades) * _SIDE / np.array([WIDTH, HEIGHT, WIDTH])
+        return np.asarray(np.array(self.decades) * _SIDE / np.array([WIDTH, HEIGHT, WIDTH]))
 
 
 def thinned(trace: Trace, ranges: Ranges | None, lowest: float) -> Trace:
@@ -134,7 +134,7 @@ def _rounded(trace: Trace, exact: NDArray[np.bool_]) -> Trace:
 
 
 def _to_digits(values: Array, sizes: Array, digits: int, rounding: np.ufunc) -> Array:
-    """Return values rounded so that numbers of these sizes have so many digits; the same ones if rounded before.
+    """Return values rounded to ``digits`` of numbers of these sizes; the same ones if rounded before.
 
     Values are kept where the size is zero, or where double precision has too few digits to tell.
     """

@@ -240,10 +240,8 @@ def warning_of(runs: pd.DataFrame) -> str:
         return SCALED if "method" in runs and runs["method"].str.endswith(REFERENCE).all() else UNTIMED
     reasons = []
     if drifted := n_drifted(runs):
-        largest = f"{runs['drift'].astype(float).abs().max():.0%}"
-        reasons.append(
-            f"the speed of the cores drifted in {drifted} of {counted(len(runs), 'run')}, by up to {largest}"
-        )
+        most, of_runs = runs["drift"].astype(float).abs().max(), counted(len(runs), "run")
+        reasons.append(f"the speed of the cores drifted in {drifted} of {of_runs}, by up to {most:.0%}")
     if waited := int((runs["contaminated"].astype(str) == "True").sum()):
         reasons.append(f"{waited} of {counted(len(runs), 'run')} waited for their core")
     if worked := n_unaccounted(runs):
