@@ -123,9 +123,7 @@ def test_a_folder_with_results_is_not_written_over(results, packed):
     [
         ("compare", "ism", "gm", "--results"),
         ("compare", "--results"),
-        ("status", "--results"),
         ("show", "first/wine/gaussian/gm/1", "--results"),
-        ("claims", "--out", "OUT/claims", "--results"),
         ("table", "first", "--out", "OUT", "--results"),
     ],
     ids=lambda words: words[0],

@@ -11,7 +11,7 @@ from kdrbench.stages.config import load_grid
 from support.configs import table_4_config
 from support.made_up import record
 
-N_POINTS = 400
+N_POINTS = 200
 
 
 def two_experiments(folds=2, **changes):
