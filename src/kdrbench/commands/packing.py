@@ -126,10 +126,13 @@ class _Source:
         return len(figures) + len(tables)
 
     def figure(self, name: str) -> None:
-        """Draw a figure."""
-        from kdrbench.commands.reports import figure
+        """Draw a figure, for the site as well."""
+        from kdrbench.commands.reports import included
+        from kdrbench.reports.figures.draw_matplotlib import write_chart
+        from kdrbench.reports.figures.making import make_chart
 
-        _quietly(figure, name, self.config, self.merged, self.store, self.out / "figures" / name)
+        with redirect_stdout(StringIO()), included(self.config, self.merged, self.store) as source:
+            write_chart(make_chart(name, *source), self.out / "figures" / name, ("pdf", "png", "svg"))
 
     def table(self, name: str) -> None:
         """Write a table with the figures of its page."""
@@ -172,7 +175,7 @@ class _Source:
         name = self.config.get("name") or self.store.name
         folder = self.out / "site"
         record = site_record(name, read_results(self.merged), folder / "records" / name, self.out)
-        write_site(folder, [record])
+        write_site(folder, [record], self.out / "figures")
 
 
 def _quietly(command: click.Command, *arguments: Any) -> None:

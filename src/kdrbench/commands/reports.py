@@ -77,7 +77,7 @@ out_stem = click.option(
 
 
 @contextmanager
-def _included(config: Config, results: Path, store: Path) -> Iterator[tuple[Config, Path, Path]]:
+def included(config: Config, results: Path, store: Path) -> Iterator[tuple[Config, Path, Path]]:
     """Give what a report is made of, with the record that the configuration includes beside it, if it does."""
     if not config.get("include"):
         yield config, results, store
@@ -114,7 +114,7 @@ def table(name: str, figures: tuple[Path, ...], config: Config, results: Path, s
     """
     from kdrbench.reports.tables.making import make_table, reports_named, write_table
 
-    with _included(config, results, store) as (config, results, store):
+    with included(config, results, store) as (config, results, store):
         for report in reports_named(name, config):
             contents, sections = make_table(report, config, results, store)
             write_table(contents, out / report.name, [*map(_picture, figures), *sections])
@@ -155,7 +155,7 @@ def figure(name: str, config: Config, results: Path, store: Path, out: Path) -> 
     from kdrbench.reports.figures.draw_matplotlib import write_chart
     from kdrbench.reports.figures.making import make_chart
 
-    with _included(config, results, store) as source:
+    with included(config, results, store) as source:
         chart = make_chart(name, *source)
     write_chart(chart, out)
     click.echo(chart.caption)
@@ -236,7 +236,7 @@ def dashboard(parts: tuple[Path, ...], config: Config, results: Path, store: Pat
     from kdrbench.reports.ledger.published_vs_ours import comparisons_from_csv
 
     comparisons = comparisons_from_csv(published.read_text(encoding="utf-8"))
-    with _included(config, results, store) as (config, results, store):
+    with included(config, results, store) as (config, results, store):
         runs = all_runs(read_systems(config, results))
         page = render_dashboard(runs, config, store / "traces", comparisons, read_parts(parts))
     write_text(out, page)
