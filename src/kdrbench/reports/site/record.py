@@ -89,7 +89,7 @@ def site_record(name: str, results: Results, folder: Path, reports: Path | None 
         results=results,
         config=config,
         runs=runs,
-        tables={table.name: table for table in _tables(config, folder)},
+        tables={table.name: table for table in _tables(config, folder, _store(results))},
         charts=charts,
         comparisons=compare(systems, config),
         claims=json.loads(claims_json(decided)),
@@ -102,9 +102,9 @@ def _of_papers(config: Config) -> bool:
     return any("published" in config["experiments"][name] for name in config["run"])
 
 
-def _tables(config: Config, folder: Path) -> Iterable[Table]:
+def _tables(config: Config, folder: Path, store: Path) -> Iterable[Table]:
     for report in tables_of(config).values():
-        table = make_table(report, config, folder)[0]
+        table = make_table(report, config, folder, store)[0]
         # Cells are links to their runs where the page holds these, which is the dashboard.
         blocks = [[[replace(entry, axes=Entry("").axes) for entry in row] for row in block] for block in table.blocks]
         yield replace(table, blocks=blocks)
@@ -135,9 +135,15 @@ def _has_all(runs: pd.DataFrame, traces: Path) -> bool:
 
 
 def _traces(results: Results) -> Path | None:
-    """Return the folder of traces beside a folder of results, whether or not that has a name."""
+    """Return the folder of traces beside a folder of results, if there is one."""
+    traces = _store(results) / "traces"
+    return traces if traces.is_dir() else None
+
+
+def _store(results: Results) -> Path:
+    """Return the folder of traces and findings of a folder of results, whether or not that has a name."""
     places = (results.place, results.place.parent) if results.place.is_dir() else ()
-    return next((place / "traces" for place in places if (place / "traces").is_dir()), None)
+    return next((place for place in places if (place / "traces").is_dir()), results.place)
 
 
 def _charts(folder: Path, config: Config) -> tuple[dict[str, Chart], list[str]]:
