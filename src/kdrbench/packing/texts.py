@@ -36,9 +36,9 @@ _README = """\
 
 All files are compressed by xz. `xz -d`, pandas and Python's standard library read them.
 
-    kdrbench report {{this folder}} --out reports/papers     all tables, figures and pages, without data
-    kdrbench verify {{this folder}}                          every stored result computed again, from data
-    kdrbench unpack {{this folder}} --out results            a folder of results, from which the workflow goes on
+    kdrbench report DIR --out reports/papers     all tables, figures and pages, without data
+    kdrbench verify DIR                          every stored result computed again, from data
+    kdrbench unpack DIR --out results            a folder of results, from which the workflow goes on
 
 {rules}
 | experiment | rows | jobs | jobs missing | projections not stored |
