@@ -13,7 +13,7 @@ import pytest
 from kdrbench.errors import KdrbenchError
 from kdrbench.packing import folder
 from kdrbench.packing.folder import PackedFolder
-from kdrbench.packing.unpack import unpack
+from kdrbench.packing.unpack import opened, unpack
 
 
 @pytest.fixture
@@ -124,6 +124,12 @@ def test_each_fault_is_said_and_nothing_is_written_elsewhere(record, tmp_path, f
         unpack(PackedFolder(record), tmp_path / "out/results")
     after = {path for path in tmp_path.rglob("*") if "in" not in path.relative_to(tmp_path).parts}
     assert all(path.is_relative_to(tmp_path / "out") for path in after - before)
+
+
+def test_a_record_includes_no_other(record):
+    replaced("configuration.json", '"seed":', '"include":"/tmp","seed":')(record)
+    with opened(record) as place:
+        assert "include" not in json.loads((place / "config.json").read_text())
 
 
 def test_what_unfolds_to_more_than_is_read_is_refused(record, tmp_path, monkeypatch):

@@ -60,6 +60,8 @@ def unpack(packed: PackedFolder, results: Path, *, to_go_on: bool = True) -> lis
         raise DamagedError(f"{packed.place} has rows of {unknown[0]}, which its configuration does not run")
     if not to_go_on:
         config = {**config, "name": "", "run": [name for name in config["run"] if name in experiments]}
+        # A stranger's record decides no path that is read here.
+        config.pop("include", None)
     write_text(place / CONFIG, json.dumps(config, indent=2) + "\n", durable=False)
     read_frozen(place / CONFIG)
     complete = [name for name in config["run"] if experiments.get(name, {}).get("complete") is True]
